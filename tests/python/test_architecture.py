@@ -28,17 +28,10 @@ def test_crates_go_round_in_no_circle() -> None:
     assert imports.circles(allowed()) == []
 
 
-# Crates that still have circles within.
-UNFINISHED = {"rpai", "sampling"}
-
-
 @pytest.mark.parametrize("crate", sorted(allowed()))
 def test_modules_go_round_in_no_circle(crate: str) -> None:
     circles = imports.circles(imports.modules(crate))
-    if crate in UNFINISHED:
-        assert circles != [], f"{crate} is finished: take it from the list"
-    else:
-        assert [sorted(circle) for circle in circles] == []
+    assert [sorted(circle) for circle in circles] == []
 
 
 def test_files_of_the_package_go_round_in_no_circle() -> None:

@@ -6,7 +6,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use ringview_engine::{ReservoirLaw as Law, SampledPart};
+use ringview_engine::{ReservoirState, SampledPart};
 
 use crate::errors::OrRaise;
 
@@ -19,11 +19,11 @@ use crate::errors::OrRaise;
 #[pyclass(frozen, module = "ringview._native")]
 #[derive(Debug)]
 pub(crate) struct ReservoirLaw {
-    law: Mutex<Law>,
+    law: Mutex<ReservoirState>,
 }
 
 impl ReservoirLaw {
-    fn law(&self) -> MutexGuard<'_, Law> {
+    fn law(&self) -> MutexGuard<'_, ReservoirState> {
         // A call that panicked changed nothing that another one relies on.
         self.law.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -34,7 +34,7 @@ impl ReservoirLaw {
     /// For k items, with a seed of the random numbers.
     #[new]
     fn new(py: Python<'_>, k: u64, seed: u64) -> PyResult<ReservoirLaw> {
-        let law = Mutex::new(Law::new(k, seed).or_raise(py)?);
+        let law = Mutex::new(ReservoirState::new(k, seed).or_raise(py)?);
         Ok(ReservoirLaw { law })
     }
 

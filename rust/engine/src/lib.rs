@@ -38,7 +38,7 @@ pub use op::{ByKey, Change, Direction, Keyed, Op, Product, ProductFactor};
 pub use ringview_chain::{Matrix, MatrixChain};
 pub use ringview_epsilon::{GraphKind, HeavyLight, count_triangles};
 pub use ringview_rpai::{Cut, Expansion, Key, PaiMap, Payload, Real, RpaiTree};
-pub use ringview_sampling::{JoinSize, Law as ReservoirLaw, SampledPart, merge_samples};
+pub use ringview_sampling::{JoinSize, ReservoirState, SampledPart, merge_samples};
 pub use ringview_view::{Cell, KeyValue};
 pub use ringview_viewtree::ViewTrees;
 pub use ringview_viewtree::plan::Planning;

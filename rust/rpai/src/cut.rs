@@ -1,4 +1,4 @@
-//! A place between entries: what a range begins or ends with, and where a shift begins.
+//! A position between entries: a bound of a range, or the begin of a shift.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ pub struct Cut<K, T = ()> {
     side: Side<T>,
 }
 
-/// What of the entries with the cut's own key is below it.
+/// The entries with the cut's own key that are below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side<T> {
     None,
@@ -31,13 +31,13 @@ impl<K: Copy + Ord, T: Copy + Ord> Cut<K, T> {
         Self { key, side }
     }
 
-    /// Below is what comes before the entry (key, tie).
+    /// Below are the entries before the entry (key, tie).
     pub fn before_entry(key: K, tie: T) -> Self {
         let side = Side::Smaller(tie);
         Self { key, side }
     }
 
-    /// Below is what comes before the entry (key, tie), and that entry.
+    /// Below are the entries before the entry (key, tie), and that entry.
     pub fn after_entry(key: K, tie: T) -> Self {
         let side = Side::UpTo(tie);
         Self { key, side }

@@ -1,8 +1,8 @@
-//! Aggregate indexes as an engine: what the database asks for.
+//! Aggregate indexes as an engine of the database.
 //!
-//! Invariant: it keeps sums over rows that a condition chooses which no other engine knows: one
-//! that compares across tables, or with aggregates of queries within. All else it refuses, and says
-//! nothing to. Cost: that of its plan.
+//! Invariant: it maintains sums over rows that pass a condition which no other engine maintains: one
+//! that compares across tables, or with aggregates of subqueries. All else it refuses,
+//! silently. Cost: that of its plan.
 
 use ringview_core::Result;
 use ringview_explain::Explanation;

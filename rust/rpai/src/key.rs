@@ -2,7 +2,7 @@
 //!
 //! Invariant: keys are totally ordered and shifting by the same distance keeps their order. Within
 //! a tree a key is the sum of the distances along a path; integers add there modulo 2^64 or 2^128,
-//! so the sum is right whenever the key itself fits, whatever the parts do. Reals add as expansions
+//! so the sum is right whenever the key itself fits, whatever its summands. Reals add as expansions
 //! of three doubles: exact while the digits of all keys and distances lie within 157 bits of each
 //! other, which is all doubles of one scale; beyond that off by a part in 2^157.
 
@@ -12,7 +12,7 @@ use std::fmt::Debug;
 use ringview_core::{Error, Result};
 use ringview_ring::{CommutativeMonoid, Expansion};
 
-/// What aggregate values are, as keys.
+/// Aggregate values as keys.
 pub trait Key: Copy + Ord + Debug + Send + Sync + 'static {
     /// The neutral element of addition.
     const ZERO: Self;
@@ -21,7 +21,7 @@ pub trait Key: Copy + Ord + Debug + Send + Sync + 'static {
     #[must_use]
     fn moved(self, by: Self) -> Self;
 
-    /// The distance from `base`: what `moved` by `base` gives this key.
+    /// The distance from `base`: `moved` by `base` it is this key.
     #[must_use]
     fn relative_to(self, base: Self) -> Self;
 
@@ -70,7 +70,7 @@ impl Real {
     /// A double as a key.
     ///
     /// # Errors
-    /// `Value` for NaN and the infinities, which have no place in an order that can be shifted.
+    /// `Value` for NaN and the infinities, which no shift keeps in order.
     pub fn new(value: f64) -> Result<Self> {
         if value.is_finite() {
             return Ok(Self(Expansion::from(value)));

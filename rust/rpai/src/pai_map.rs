@@ -2,7 +2,7 @@
 //!
 //! Invariant: no payload is zero. For correlation by equality a change moves a single group from
 //! one aggregate to another, and a comparison by equality reads one: O(1) each. Ranges are walked:
-//! O(n); who needs them often takes an `RpaiTree`. Listings are in order of the keys, whatever the
+//! O(n); for many of them `RpaiTree` is better. Listings are in order of the keys, whatever the
 //! hash.
 
 use std::collections::HashMap;
@@ -92,7 +92,7 @@ impl<K: Key, P: Payload> PaiMap<K, P> {
         self.entries.get(&Hashed(key)).copied()
     }
 
-    /// Gives a key a payload, and tells the one it had. O(1).
+    /// Gives a key a payload, and returns the one it had. O(1).
     ///
     /// # Errors
     /// `Overflow` if the sum of all magnitudes does not fit.
@@ -128,7 +128,7 @@ impl<K: Key, P: Payload> PaiMap<K, P> {
         Ok(())
     }
 
-    /// Takes a key away, and tells the payload it had. O(1).
+    /// Removes a key, and returns the payload it had. O(1).
     pub fn remove(&mut self, key: K) -> Option<P> {
         // Nothing grows that could overflow.
         self.put(key, P::ZERO).ok().flatten()
@@ -197,16 +197,16 @@ impl<K: Key, P: Payload> PaiMap<K, P> {
     #[must_use]
     pub fn memory_usage(&self) -> usize {
         let journal = self.journal.as_ref().map_or(0, Vec::capacity);
-        // The table keeps a byte of each hash beside the entry.
+        // The table has a byte of each hash with the entry.
         self.entries.capacity() * (size_of::<(K, P)>() + 1) + journal * size_of::<(K, P)>()
     }
 
-    /// Notes changes from now on, until a commit or a rollback.
+    /// Logs changes from now on, until a commit or a rollback.
     pub fn begin(&mut self) {
         self.journal.get_or_insert_default();
     }
 
-    /// The changes since `begin` stay.
+    /// Keeps the changes since `begin`.
     pub fn commit(&mut self) {
         self.journal = None;
     }

@@ -34,7 +34,7 @@ pub trait Payload: Group + Debug + Send + Sync + 'static {
         first.fold(Self::ZERO, |sum, &payload| sum.with(payload))
     }
 
-    /// Whether two ways to the same sum agree: exactly, or for reals up to rounding beside
+    /// Whether two computations of a sum agree: exactly, or for reals up to rounding relative to
     /// `weight`.
     fn agrees(self, other: Self, weight: Self) -> bool;
 }

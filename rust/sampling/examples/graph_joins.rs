@@ -133,7 +133,7 @@ fn measure(name: &str, edges: &[[u64; 2]], options: &Options) -> Result<(), Box<
                 rows.clear();
             }
         }
-        sample.settle(&budget)?;
+        sample.prepare(&budget)?;
         sample.commit();
         let took = started.elapsed().as_secs_f64();
         seconds += took;
@@ -166,7 +166,7 @@ fn measure(name: &str, edges: &[[u64; 2]], options: &Options) -> Result<(), Box<
             format!("[{tuples}, {seconds:.4}, {bytes}, {results}]")
         })
         .collect();
-    let met = sample.sample().met();
+    let met = sample.sample().counters();
     println!(
         "{{\"workload\": \"{name}\", \"system\": \"rust\", \"k\": {}, \"batch\": {}, \"edges\": {}, \
          \"tuples\": {done}, \"complete\": {}, \"seconds\": {seconds:.4}, \"cpu_seconds\": {cpu:.4}, \
@@ -180,7 +180,7 @@ fn measure(name: &str, edges: &[[u64; 2]], options: &Options) -> Result<(), Box<
         sample.memory_usage(),
         sample.sample().index().results(),
         sample.sample().len(),
-        met.came,
+        met.admitted,
         met.dummies,
         sample.steps(),
         quantile(0.5),

@@ -1,10 +1,10 @@
 //! Samples of parts to a sample of the whole.
 //!
-//! Each result of a join is in one of some parts; of each part its exact number of results is known, and k of
-//! them drawn without replacement, or all. Invariant: every set of k results of the whole is drawn with equal
-//! chances: how many each part gives is multivariate hypergeometric, as it is for places that are drawn from all
-//! results, part behind part; and which of those it has, with equal chances, for a uniform part of a uniform
-//! sample is one. Integers alone: nothing is rounded, up to 2^127 results. Cost: O(k log parts).
+//! Each result of a join is in one of some parts; each part has an exact number of results, and k of them drawn without
+//! replacement, or all. Invariant: every set of k results of the whole is drawn with equal chances. The shares of the parts are
+//! multivariate hypergeometric: those of positions that are drawn from all results, part behind part. Within a part all results
+//! have equal chances, because a uniform part of a uniform sample is one. Integers alone: nothing is rounded, up to 2^127
+//! results. Cost: O(k log parts).
 
 use ringview_core::{Error, Result};
 

@@ -82,7 +82,7 @@ impl Random {
             .checked_ilog2()
             .map_or(0, |log| (log + 1).saturating_sub(MANTISSA));
         // A double that large is a multiple of 2^exponent. Within one such step the chances differ by
-        // less than a double can tell, so what lies below it is uniform.
+        // less than a double resolves, so what lies below it is uniform.
         let items = real as u128 + self.bits(exponent);
         Skip { items, more: false }
     }

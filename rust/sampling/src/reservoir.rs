@@ -1,12 +1,12 @@
 //! k items of a stream of batches, each set of k with equal chances, without replacement.
 //!
 //! Invariant: after every batch the reservoir holds k of the real items so far, or all if they are
-//! fewer; the samples after two batches are those after the two as one. Cost: see `law`; what is passed over is never looked
-//! at, so a batch need only know how long it is and what stands where (Algorithms 4 and 5).
+//! fewer; the samples after two batches are those after the two as one. Cost: see `state`; items passed over are never
+//! looked at, so a batch needs only a length and access by position (Algorithms 4 and 5).
 
 use ringview_core::Result;
 
-use crate::Law;
+use crate::ReservoirState;
 
 /// A batch of items, some of which may be dummies.
 pub trait Items {
@@ -19,7 +19,7 @@ pub trait Items {
     /// Passes over so many items, fewer than remain, and takes the one behind them: None for a dummy.
     ///
     /// # Errors
-    /// Whatever keeps it from telling what stands there.
+    /// Whatever keeps it from reading the item.
     fn skip(&mut self, items: u128) -> Result<Option<Self::Item>>;
 
     /// The next item, of which there must be one: None for a dummy.
@@ -59,7 +59,7 @@ pub trait Items {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Reservoir<T> {
-    law: Law,
+    state: ReservoirState,
     items: Vec<T>,
 }
 
@@ -70,7 +70,7 @@ impl<T> Reservoir<T> {
     /// `Value` if k is 0 or more than 2^53.
     pub fn new(k: u64, seed: u64) -> Result<Reservoir<T>> {
         Ok(Reservoir {
-            law: Law::new(k, seed)?,
+            state: ReservoirState::new(k, seed)?,
             items: Vec::new(),
         })
     }
@@ -81,26 +81,26 @@ impl<T> Reservoir<T> {
         &self.items
     }
 
-    /// The state beside the items.
+    /// The state without the items.
     #[must_use]
-    pub fn law(&self) -> &Law {
-        &self.law
+    pub fn state(&self) -> &ReservoirState {
+        &self.state
     }
 
     /// Takes a batch that follows those before.
     ///
     /// # Errors
-    /// What the batch says; the reservoir is then as before.
+    /// Those of the batch; the reservoir is then as before.
     pub fn offer(&mut self, batch: &mut impl Items<Item = T>) -> Result<()> {
-        let mut law = self.law.clone();
+        let mut state = self.state.clone();
         let mut came = Vec::new();
-        while let Some(passed) = law.advance(batch.remain()) {
+        while let Some(passed) = state.advance(batch.remain()) {
             let item = batch.skip(passed)?;
-            if let (Some(place), Some(item)) = (law.stop(item.is_some()), item) {
+            if let (Some(place), Some(item)) = (state.stop(item.is_some()), item) {
                 came.push((place as usize, item));
             }
         }
-        self.law = law;
+        self.state = state;
         for (place, item) in came {
             match self.items.get_mut(place) {
                 Some(held) => *held = item,

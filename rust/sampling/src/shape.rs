@@ -31,6 +31,12 @@ impl Atom {
             grouped,
         }
     }
+
+    /// The columns that hold the variables of a key.
+    pub(crate) fn columns_of(&self, key: &[usize]) -> Vec<usize> {
+        let place = |variable: &usize| self.variables.iter().position(|other| other == variable);
+        key.iter().filter_map(place).collect()
+    }
 }
 
 /// Edges of a join tree: pairs of relations, with the variables that they share, ascending.

@@ -49,7 +49,7 @@ fn held<P: Predicate>(relations: &[Relation], sample: &QuerySample<P>) -> Vec<Ro
         let row = |(at, relation): (usize, &Relation)| {
             let words = 0..relation.columns;
             words
-                .map(|word| sample.word(result, sample.place(at, word)))
+                .map(|word| sample.word(result, sample.word_ref(at, word)))
                 .collect()
         };
         relations.iter().enumerate().map(row).collect()
@@ -80,7 +80,7 @@ fn plans_are_as_expected() {
     let plan = |name: &str| {
         let found = Relations::new(&query(name)).unwrap();
         let width = found.ghd().map(|ghd| ghd.width.to_string());
-        (found.atoms().len(), width, found.told().to_vec())
+        (found.atoms().len(), width, found.descriptions().to_vec())
     };
     let triangle = plan("triangle");
     assert_eq!((triangle.0, triangle.1), (1, Some("3/2".to_owned())));
@@ -120,7 +120,7 @@ proptest! {
         let mut tables = Tables(vec![Vec::new(); relations.len()]);
         let budget = Budget::free();
         for step in 0..24 {
-            let before = (held(relations, &sample), tables.clone(), sample.sample().law().clone());
+            let before = (held(relations, &sample), tables.clone(), sample.sample().state().clone());
             for _ in 0..6 {
                 let at = random.below(relations.len() as u128) as usize;
                 let table = &mut tables.0[at];
@@ -137,7 +137,7 @@ proptest! {
             }
             let missing = vec![0; relations[0].columns];
             prop_assert!(relations[0].columns == 0 || !sample.delete(0, &missing, &budget).unwrap());
-            sample.settle(&budget).unwrap();
+            sample.prepare(&budget).unwrap();
             sample.check();
             let results = tables.join(relations);
             prop_assert_eq!(sample.sample().index().results(), results.len() as u128);
@@ -149,7 +149,7 @@ proptest! {
                 sample.rollback();
                 tables = before.1;
                 prop_assert_eq!(held(relations, &sample), before.0);
-                prop_assert_eq!(sample.sample().law(), &before.2);
+                prop_assert_eq!(sample.sample().state(), &before.2);
             } else {
                 sample.commit();
             }
@@ -161,7 +161,7 @@ proptest! {
                 prop_assert!(sample.delete(at, row, &budget).unwrap());
             }
         }
-        sample.settle(&budget).unwrap();
+        sample.prepare(&budget).unwrap();
         sample.commit();
         prop_assert_eq!((sample.sample().len(), sample.sample().index().results()), (0, 0));
         let mut words_left = 0;
@@ -230,7 +230,7 @@ fn sampled(relations: &[Relation], phases: &[Vec<Change>], k: u64, seed: u64) ->
                 false => sample.insert(*at, row, &budget).unwrap(),
             }
         }
-        sample.settle(&budget).unwrap();
+        sample.prepare(&budget).unwrap();
         sample.commit();
     }
     held(relations, &sample)
@@ -326,7 +326,7 @@ fn predicates_find_what_is_carried() {
             }
             relations[at].carried = vec![column];
             let planned = Relations::new(&relations).unwrap();
-            let place = planned.place(at, column);
+            let place = planned.word_ref(at, column);
             let even = Even(place.atom(), place.word().expect("a word that is carried"));
             let mut sample = QuerySample::of(planned, (1000, 1), even).unwrap();
             let mut tables = Tables(vec![Vec::new(); relations.len()]);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use proptest::prelude::*;
 use ringview_core::{Error, Result};
-use ringview_sampling::{Items, Law, Random, Reservoir};
+use ringview_sampling::{Items, Random, Reservoir, ReservoirState};
 
 /// Numbers of which the multiples of a step are real.
 struct Numbers {
@@ -106,7 +106,7 @@ fn w_is_an_order_statistic() {
         .map(|seed| {
             let mut reservoir = Reservoir::new(5, seed).unwrap();
             reservoir.offer(&mut numbers(0..99, 1)).unwrap();
-            reservoir.law().w()
+            reservoir.state().w()
         })
         .sum();
     // Beta(5, 95): mean 0.05, deviation 0.0217.
@@ -137,15 +137,21 @@ fn streams_beyond_64_bits_are_sampled_in_both_halves() {
 
 #[test]
 fn what_cannot_be_is_refused_and_a_batch_that_breaks_leaves_no_trace() {
-    assert!(matches!(Law::new(0, 1), Err(Error::Value { .. })));
-    assert!(matches!(Law::new(u64::MAX, 1), Err(Error::Value { .. })));
+    assert!(matches!(
+        ReservoirState::new(0, 1),
+        Err(Error::Value { .. })
+    ));
+    assert!(matches!(
+        ReservoirState::new(u64::MAX, 1),
+        Err(Error::Value { .. })
+    ));
     let mut reservoir = Reservoir::new(10, 1).unwrap();
     reservoir.offer(&mut numbers(0..1000, 2)).unwrap();
     let before = reservoir.clone();
     let mut bad = numbers(1000..100_000, 2);
     bad.broken = 5000;
     assert_eq!(reservoir.offer(&mut bad), Err(Error::Interrupted));
-    assert_eq!(reservoir.law(), before.law());
+    assert_eq!(reservoir.state(), before.state());
     assert_eq!(reservoir.items(), before.items());
 }
 
@@ -163,7 +169,7 @@ proptest! {
             parts.offer(&mut numbers(pair[0]..pair[1], step)).unwrap();
         }
         prop_assert_eq!(whole.items(), parts.items());
-        prop_assert_eq!(whole.law(), parts.law());
+        prop_assert_eq!(whole.state(), parts.state());
         prop_assert!(whole.items().iter().all(|x| x.is_multiple_of(step)));
     }
 

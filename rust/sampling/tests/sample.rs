@@ -67,8 +67,8 @@ fn what_is_too_large_is_refused_and_undone() {
 /// Both hold the same in the same places, and will go on alike.
 fn same<P: Predicate>(a: &JoinSample<P>, b: &JoinSample<P>) {
     a.check();
-    assert_eq!(a.law(), b.law());
-    assert_eq!(a.met(), b.met());
+    assert_eq!(a.state(), b.state());
+    assert_eq!(a.counters(), b.counters());
     assert!(a.results().eq(b.results()));
 }
 
@@ -134,9 +134,9 @@ proptest! {
             } else {
                 changed.iter().for_each(|change| apply(&mut sample, change).unwrap());
             }
-            sample.settle(&Budget::free()).unwrap();
+            sample.prepare(&Budget::free()).unwrap();
             sample.check();
-            let (old, new) = sample.moved();
+            let (old, new) = sample.delta();
             let as_held = |sample: &JoinSample| -> Vec<Vec<u32>> {
                 let mut all: Vec<Vec<u32>> = sample.results().map(<[u32]>::to_vec).collect();
                 all.sort_unstable();

@@ -1,13 +1,13 @@
-//! How a query is kept.
+//! The way a query is maintained, for explanations.
 //!
 //! Invariant: it describes how the query is maintained now. Cost: none; this is data.
 
-/// How a query is kept, for explanations.
+/// How a query is maintained, for explanations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// The way.
+    /// The strategy.
     pub strategy: Strategy,
-    /// Why the optimisation does not keep it as it stands.
+    /// Why the optimisation does not maintain it as a whole.
     pub why: Option<&'static str>,
     /// Keys that have rows of their own.
     pub parts: usize,
@@ -15,7 +15,7 @@ pub struct Description {
     pub walked: usize,
 }
 
-/// The ways of keeping a query.
+/// Strategies of maintaining a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
     /// By aggregate indexes.

@@ -1,8 +1,8 @@
-//! Queries kept fresh: which algorithm keeps one, rows in, results out.
+//! Maintained queries: the choice of an algorithm, rows in, results out.
 //!
-//! Invariant: after each change the result is the query over all rows that came and did not go. A
+//! Invariant: after each change the result is the query over all rows inserted and not deleted. A
 //! transaction is any number of changes, then `commit`, or `rollback`, which undoes them by the
-//! inverse of each: the state is a function of the rows that are there, so it is then what it was.
+//! inverse of each: the state is a function of the rows that are there, so it is then as before.
 //! After an error only `rollback` may follow. Cost: O(log n) a row and a result where the
 //! aggregate-index optimisation applies, by keys of their own where the query falls into such
 //! parts; else O(n^k) a result over k relations, each of its blocks O(log n) where it is one of
@@ -15,6 +15,8 @@
 //! | `indexed/` | the optimised form: sums of products of relations, each filtered by indexes |
 //! | `keyed/` | queries that fall into parts by keys |
 //! | `general/` | the general algorithm: free and bound maps, combinations of rows, aggregates |
+//! | `state` | [`Machine`] and what it is made of, as data |
+//! | `optimised`, `partitioned`, `part` | queries maintained by indexes, or in parts; the rows of a key |
 //! | `description` | how a query is maintained, for explanations |
 
 mod description;
@@ -27,6 +29,7 @@ mod part_groups;
 mod partitioned;
 mod query;
 mod recognise;
+mod state;
 mod store;
 
 use std::sync::Arc;
@@ -35,35 +38,16 @@ use ringview_core::{Batch, Budget, Error, Result, Type};
 
 use general::General;
 use indexed::selector::with_scratch;
-use optimised::Indexed;
-use partitioned::Partitioned;
 use query::row::{Row, RowAt};
 use query::scope::{Nowhere, simple};
+use state::{Indexed, Partitioned, State};
 
 pub use description::{Description, Strategy};
 pub use general::{Group, GroupDelta};
 pub use query::number::{Kind, Quantity};
 pub use query::plan::{Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Value};
 pub use query::row::Cell;
-
-/// What keeps a query.
-#[derive(Clone, Debug)]
-enum State {
-    Indexed(Indexed),
-    Partitioned(Box<Partitioned>),
-    General(Box<General>),
-}
-
-/// A query that is kept up to date.
-#[derive(Clone, Debug)]
-pub struct Machine {
-    plan: Arc<Plan>,
-    /// Of each table, the columns of doubles that the query reads.
-    reals: Arc<[Vec<usize>]>,
-    state: State,
-    /// Why the optimisation does not keep it as it stands.
-    why: Option<&'static str>,
-}
+pub use state::Machine;
 
 /// Rows of a table, with verdicts on them.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +62,17 @@ pub struct Rows<'a> {
     pub sign: i64,
 }
 
+/// Calls a method of whatever maintains the query.
+macro_rules! any {
+    ($state:expr, $of:ident => $result:expr) => {
+        match $state {
+            State::Indexed($of) => $result,
+            State::Partitioned($of) => $result,
+            State::General($of) => $result,
+        }
+    };
+}
+
 impl Machine {
     /// An empty machine. O(query).
     #[must_use]
@@ -85,8 +80,8 @@ impl Machine {
         Self::made(plan, true)
     }
 
-    /// One that is not kept in parts: it is itself the part of a key.
-    fn in_one(plan: Plan) -> Self {
+    /// One without parts: it is itself the part of a key.
+    pub(super) fn in_one(plan: Plan) -> Self {
         Self::made(plan, false)
     }
 
@@ -130,7 +125,7 @@ impl Machine {
         }
     }
 
-    /// How it is kept. O(keys) where there are any.
+    /// How it is maintained. O(keys) where there are any.
     #[must_use]
     pub fn description(&self) -> Description {
         let (strategy, parts, walked) = match &self.state {
@@ -152,7 +147,7 @@ impl Machine {
         }
     }
 
-    /// Whether aggregates go up and down now, so that the optimisation walks an index.
+    /// Whether aggregates are not monotone now, so that the optimisation walks an index.
     #[must_use]
     pub fn walks(&self) -> bool {
         match &self.state {
@@ -162,10 +157,10 @@ impl Machine {
         }
     }
 
-    /// Takes rows of a table.
+    /// Applies rows of a table.
     ///
     /// # Errors
-    /// `Overflow`; `Value` for a double that is no number; what the budget says. Only `rollback` may
+    /// `Overflow`; `Value` for a double that is no number; the errors of the budget. Only `rollback` may
     /// follow.
     pub fn take(&mut self, table: usize, rows: Rows<'_>, budget: &Budget<'_>) -> Result<()> {
         let Self {
@@ -212,37 +207,34 @@ impl Machine {
     }
 
     #[inline]
-    fn change(&mut self, table: usize, row: &RowAt<'_>, times: (i64, &Budget<'_>)) -> Result<()> {
+    pub(super) fn change(
+        &mut self,
+        table: usize,
+        row: &RowAt<'_>,
+        times: (i64, &Budget<'_>),
+    ) -> Result<()> {
         self.state.change(table, row, times)
     }
 
-    /// Static tables have all their rows.
-    pub fn seal(&mut self, is_static: &[bool]) {
+    /// Freezes static tables, which have all their rows.
+    pub fn freeze(&mut self, is_static: &[bool]) {
         if let State::Partitioned(parts) = &mut self.state {
             parts.freeze(is_static);
         }
     }
 
-    /// What came since the last commit stays.
+    /// Keeps the changes since the last commit.
     pub fn commit(&mut self) {
-        match &mut self.state {
-            State::Indexed(indexed) => indexed.commit(),
-            State::Partitioned(parts) => parts.commit(),
-            State::General(general) => general.commit(),
-        }
+        any!(&mut self.state, of => of.commit())
     }
 
-    /// What came since the last commit goes. O(rows log n).
+    /// Undoes the changes since the last commit. O(rows log n).
     pub fn rollback(&mut self) {
-        match &mut self.state {
-            State::Indexed(indexed) => indexed.rollback(),
-            State::Partitioned(parts) => parts.rollback(),
-            State::General(general) => general.rollback(),
-        }
+        any!(&mut self.state, of => of.rollback())
     }
 
-    /// All rows of a machine that never commits go at once.
-    fn clear(&mut self) {
+    /// Removes all rows of a machine that never commits.
+    pub(super) fn clear(&mut self) {
         match &mut self.state {
             State::Indexed(indexed) => indexed.clear(),
             _ => self.rollback(),
@@ -252,7 +244,7 @@ impl Machine {
     /// The groups with their aggregates; one without a key where there is no GROUP BY.
     ///
     /// # Errors
-    /// `Overflow` if a result does not fit; what the budget says.
+    /// `Overflow` if a result does not fit; the errors of the budget.
     pub fn groups(&mut self, budget: &Budget<'_>) -> Result<Vec<Group>> {
         match &mut self.state {
             State::Indexed(indexed) => {
@@ -265,8 +257,8 @@ impl Machine {
         }
     }
 
-    /// The aggregates of a query that has one group by nature, where an index tells them: whether
-    /// it does. Nothing is allocated where `into` has room.
+    /// The aggregates of a query that has one group by nature, where an index maintains them; returns
+    /// whether it does. Nothing is allocated where `into` has capacity.
     ///
     /// # Errors
     /// As `groups`.
@@ -279,7 +271,7 @@ impl Machine {
         Ok(true)
     }
 
-    /// The groups that moved since the last commit, at least.
+    /// The groups changed since the last commit, at least.
     ///
     /// # Errors
     /// As `groups`.
@@ -320,7 +312,7 @@ impl Machine {
         self.value(&Budget::free())
     }
 
-    fn value(&mut self, budget: &Budget<'_>) -> Result<Cell> {
+    pub(super) fn value(&mut self, budget: &Budget<'_>) -> Result<Cell> {
         let block = &self.plan.block;
         if let State::Indexed(indexed) = &mut self.state {
             return with_scratch::<Cell, 4, _>(indexed.len(), |all| {
@@ -333,7 +325,7 @@ impl Machine {
     }
 
     /// Whether no row can take part for want of rows of one of these tables.
-    fn lacks(&self, tables: &[bool]) -> bool {
+    pub(super) fn lacks(&self, tables: &[bool]) -> bool {
         match &self.state {
             State::Indexed(indexed) => indexed.lacks(tables, &self.plan.block.relations),
             _ => false,
@@ -341,39 +333,32 @@ impl Machine {
     }
 
     /// Whether it holds nothing.
-    fn is_vacant(&self) -> bool {
-        match &self.state {
-            State::Indexed(indexed) => indexed.is_vacant(),
-            State::Partitioned(parts) => parts.is_vacant(),
-            State::General(general) => general.is_vacant(),
-        }
+    pub(super) fn is_vacant(&self) -> bool {
+        any!(&self.state, of => of.is_vacant())
     }
 
     /// Bytes that it takes, nearly.
     #[must_use]
     pub fn memory_usage(&self) -> usize {
-        match &self.state {
-            State::Indexed(indexed) => indexed.memory_usage(),
-            State::Partitioned(parts) => parts.memory_usage(),
-            State::General(general) => general.memory_usage(),
-        }
+        any!(&self.state, of => of.memory_usage())
     }
 
     /// Steps so far: nodes visited by the optimisation, rows and bindings walked by the general
     /// algorithm.
     #[must_use]
     pub fn steps(&self) -> u64 {
-        match &self.state {
-            State::Indexed(indexed) => indexed.steps(),
-            State::Partitioned(parts) => parts.steps(),
-            State::General(general) => general.steps(),
-        }
+        any!(&self.state, of => of.steps())
     }
 }
 
 impl State {
     #[inline]
-    fn change(&mut self, table: usize, row: &RowAt<'_>, times: (i64, &Budget<'_>)) -> Result<()> {
+    pub(super) fn change(
+        &mut self,
+        table: usize,
+        row: &RowAt<'_>,
+        times: (i64, &Budget<'_>),
+    ) -> Result<()> {
         match self {
             State::Indexed(indexed) => indexed.change(table, row, times),
             State::Partitioned(parts) => {
@@ -385,7 +370,7 @@ impl State {
     }
 }
 
-/// Whether the doubles of a row have a place in an order.
+/// Checks that the doubles of a row are ordered.
 fn check(columns: &[usize], row: &RowAt<'_>) -> Result<()> {
     for &column in columns {
         let number = row.quantity(column);

@@ -2,23 +2,13 @@
 //!
 //! Invariant: closed values, by the numbers of their blocks, are maintained by machines of their own,
 //! which have taken the same rows. Cost: O(log n) a change and a result; of several relations only
-//! those are read of which rows have come since.
+//! those are read whose rows changed since.
 
 use ringview_core::{Budget, Result};
 
-use crate::machine::Machine;
-use crate::machine::indexed::memo::Memo;
 use crate::machine::indexed::selector::Selector;
-use crate::machine::query::plan::{Plan, Value};
-use crate::machine::query::row::{Cell, RowAt};
-use crate::machine::query::scope::{Nowhere, simple};
-
-#[derive(Clone, Debug)]
-pub(crate) struct Indexed {
-    selector: Selector,
-    closed: Vec<(usize, Machine)>,
-    memo: Option<Box<Memo>>,
-}
+use crate::machine::query::{Cell, Nowhere, Plan, RowAt, Value, simple};
+use crate::machine::state::{Indexed, Machine};
 
 impl Indexed {
     /// Without rows; of a machine that is one of many, each with few rows, nothing is remembered.
@@ -39,7 +29,7 @@ impl Indexed {
         }
     }
 
-    /// A row of a table comes or goes. After an error only `rollback` may follow.
+    /// Inserts or deletes a row of a table. After an error only `rollback` may follow.
     #[inline]
     pub(crate) fn change(
         &mut self,
@@ -70,7 +60,7 @@ impl Indexed {
         closed.for_each(|(_, machine)| machine.rollback());
     }
 
-    /// All rows go at once, for good.
+    /// Removes all rows, for good.
     pub(crate) fn clear(&mut self) {
         if let Some(memo) = &mut self.memo {
             memo.forget();

@@ -1,4 +1,4 @@
-//! What belongs to a key: few rows, packed, or a machine.
+//! The rows of a key: few, packed, or in a machine.
 //!
 //! Invariant: the groups of a part's result, when it was last evaluated, are among its packed rows.
 //! Cost: a part of few rows is loaded into a machine that all share, O(rows), for its result.
@@ -7,37 +7,15 @@ use std::sync::Arc;
 
 use ringview_core::{Batch, Budget, Result};
 
-use crate::machine::Machine;
 use crate::machine::keyed::shape::Shape;
-use crate::machine::query::row::RowAt;
+use crate::machine::query::RowAt;
+use crate::machine::state::{Evaluator, Machine, Many, Part};
 use crate::machine::store::packed::PackedRows;
 
 /// Different rows of a part without a machine of its own, at most.
 pub(crate) const FEW: usize = 40;
 /// The first byte of a row that is a result; of others it is their table, behind it.
 pub(crate) const RESULT: u8 = 0;
-
-/// What belongs to a key.
-#[derive(Clone, Debug)]
-pub(crate) enum Part {
-    /// Its rows, and the groups of its result when it was last evaluated.
-    Few(PackedRows),
-    Many(Box<Many>),
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Many {
-    pub(crate) machine: Machine,
-    pub(crate) results: PackedRows,
-}
-
-/// Evaluates parts of few rows, one after the other.
-#[derive(Clone, Debug)]
-pub(crate) struct Evaluator {
-    pub(crate) machine: Machine,
-    /// By local table.
-    pub(crate) batches: Vec<Batch>,
-}
 
 impl Default for Part {
     fn default() -> Self {
@@ -46,7 +24,7 @@ impl Default for Part {
 }
 
 impl Part {
-    /// What is packed of it: of one with a machine only its result.
+    /// Its packed rows: of one with a machine only its result.
     pub(crate) fn packed(&self) -> &PackedRows {
         match self {
             Part::Few(rows) => rows,

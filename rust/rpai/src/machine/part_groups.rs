@@ -1,7 +1,7 @@
 //! The groups of a query in parts: those of its parts, added up.
 //!
-//! Invariant: where all of the key tells groups, each is of one part alone, and no sums are kept
-//! beside the parts. Cost: O(groups) for all of them, O(parts that changed) for a delta.
+//! Invariant: where groups have all of the key, each is of one part alone, and no sums are stored
+//! apart from the parts. Cost: O(groups) for all of them, O(parts that changed) for a delta.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,8 @@ use crate::machine::general::accumulator::Accumulator;
 use crate::machine::general::{Group, GroupDelta};
 use crate::machine::keyed::shape::own;
 use crate::machine::part::results;
-use crate::machine::partitioned::{Partitioned, Touched};
-use crate::machine::query::plan::Aggregate;
-use crate::machine::query::row::Row;
+use crate::machine::query::{Aggregate, Row};
+use crate::machine::state::{Partitioned, Touched};
 use crate::machine::store::packed::unpack_cells;
 
 impl Partitioned {
@@ -56,7 +55,7 @@ impl Partitioned {
         Ok(())
     }
 
-    /// The groups that moved since the last commit, those that went without aggregates.
+    /// The groups changed since the last commit, deleted ones without aggregates.
     pub(crate) fn delta(&mut self, budget: &Budget<'_>) -> Result<GroupDelta> {
         self.prepare(budget)?;
         if self.shape.has_no_groups() {

@@ -1,75 +1,33 @@
-//! A query in parts (paper, TPC-H Q17: a tree for each part key): what belongs to each key, beside
-//! the key's slot in a relation.
+//! A query in parts (paper, TPC-H Q17: a tree for each part key): the rows of each key, by the key's
+//! slot in a relation.
 //!
 //! Invariant: the result is the sum of the parts' results, each added to its group; the result of a
-//! part stands with its rows, so only parts that rows reached are evaluated again. A part of few
-//! rows is these rows, packed, and its result is evaluated by one machine that all such parts lend
-//! themselves in turn; a part of many has a machine of its own. Once static relations have all
+//! part is stored with its rows, so only parts with changed rows are evaluated again. A part of few
+//! rows is these rows, packed, and its result is evaluated by one machine that all such parts
+//! share; a part of many has a machine of its own. Once static relations have all
 //! their rows, keys that they do not have can have no result, and rows of other tables with them
-//! are skipped. Cost: some bytes a row of a part with few; O(`FEW`) a part that was reached, or
-//! that of its machine.
+//! are skipped. Cost: some bytes a row of a part with few; O(`FEW`) a part that changed, or that of
+//! its machine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ringview_core::{Batch, Budget, Result, empty};
-use ringview_relation::{ABSENT, KeyScratch, Keys, Part as Table};
+use ringview_relation::{ABSENT, Keys};
 
-use crate::machine::Machine;
 use crate::machine::general::Group;
 use crate::machine::general::accumulator::Accumulator;
 use crate::machine::keyed::shape::{Route, Shape, Total};
-use crate::machine::part::{Evaluator, FEW, Many, Part, RESULT, load};
-use crate::machine::query::number::Quantity;
-use crate::machine::query::plan::Plan;
-use crate::machine::query::row::{Cell, Row, RowAt};
-use crate::machine::store::packed::{PackedRows, pack_cells};
+use crate::machine::part::{FEW, RESULT, load};
+use crate::machine::query::{Cell, Plan, Quantity, Row, RowAt};
+use crate::machine::state::{Evaluator, Machine, Many, Part, Partitioned, Scratch, Touched};
+use crate::machine::store::packed::pack_cells;
 
-/// A part that rows or its evaluation changed since the last commit, with its packed rows at that
-/// time.
-#[derive(Clone, Debug)]
-pub(crate) struct Touched {
-    pub(crate) slot: u32,
-    pub(crate) was: PackedRows,
-    had_machine: bool,
-}
-
-/// Marks of a part: whether rows came since it was evaluated, whether it is among the touched, and
-/// whether an index was walked when it was evaluated.
+/// Marks of a part: whether rows changed since it was evaluated, whether it is among the touched,
+/// and whether an index was walked when it was evaluated.
 const STALE: u8 = 1;
 const TOUCHED: u8 = 2;
 const WALKED: u8 = 4;
-
-#[derive(Clone, Debug)]
-pub(crate) struct Partitioned {
-    pub(crate) shape: Arc<Shape>,
-    /// The machine of a part, without rows.
-    empty: Arc<Machine>,
-    /// The keys; parts and marks stand beside them by slot.
-    pub(crate) keys: Table,
-    pub(crate) parts: Vec<Part>,
-    marks: Vec<u8>,
-    evaluator: Box<Evaluator>,
-    /// Where a group may be of several parts.
-    pub(crate) groups: BTreeMap<Row, Total>,
-    stale: Vec<u32>,
-    pub(crate) touched: Vec<Touched>,
-    /// What groups were at the last commit.
-    pub(crate) old_groups: BTreeMap<Row, Option<Total>>,
-    /// Whether keys that are not there can have no result.
-    is_frozen: bool,
-    scratch: Scratch,
-}
-
-/// Memory for a batch.
-#[derive(Clone, Debug, Default)]
-struct Scratch {
-    columns: Vec<Vec<u64>>,
-    rows: Vec<(usize, i64)>,
-    slots: Vec<u32>,
-    keys: KeyScratch,
-    body: Vec<u8>,
-}
 
 impl Partitioned {
     /// The parts of a query; `None` where it does not fall into such, or keys are not exact.
@@ -106,7 +64,7 @@ impl Partitioned {
         &self.empty
     }
 
-    /// Takes rows of a table, by their places in the batch of `row`, each so many times. After an
+    /// Applies rows of a table, by their positions in the batch of `row`, each so many times. After an
     /// error only `rollback` may follow.
     pub(crate) fn take(
         &mut self,
@@ -173,7 +131,7 @@ impl Partitioned {
         Ok(())
     }
 
-    /// A row of a part comes or goes.
+    /// Inserts or deletes a row of a part.
     fn change(
         &mut self,
         slot: u32,
@@ -209,7 +167,7 @@ impl Partitioned {
         }
     }
 
-    /// Remembers what a part is before it changes.
+    /// Logs a part before it changes.
     fn touch(&mut self, slot: u32) {
         let mark = &mut self.marks[slot as usize];
         if *mark & TOUCHED == 0 {
@@ -234,7 +192,7 @@ impl Partitioned {
         }
     }
 
-    /// Evaluates the parts that rows reached.
+    /// Evaluates the parts whose rows changed.
     pub(crate) fn prepare(&mut self, budget: &Budget<'_>) -> Result<()> {
         while let Some(&slot) = self.stale.last() {
             budget.work(1)?;
@@ -278,7 +236,7 @@ impl Partitioned {
         Ok(())
     }
 
-    /// Static relations have all their rows.
+    /// Freezes static relations, which have all their rows.
     pub(crate) fn freeze(&mut self, is_static: &[bool]) {
         let shape = Arc::clone(&self.shape);
         let routes = shape.routes.iter();
@@ -294,7 +252,7 @@ impl Partitioned {
             Part::Few(rows) => {
                 let lacks = |machine: &mut Machine| Ok(machine.lacks(&locals));
                 let lacks = (self.evaluator).with((&shape, rows), &Budget::free(), lacks);
-                // A sum that does not fit is told when it is asked for.
+                // A sum that does not fit is an error when it is read.
                 lacks.unwrap_or(false)
             }
         };
@@ -302,7 +260,7 @@ impl Partitioned {
         self.release(&leaving);
     }
 
-    /// Keys leave with their parts.
+    /// Removes keys with their parts.
     fn release(&mut self, leaving: &[u32]) {
         for &slot in leaving {
             self.parts[slot as usize] = Part::default();
@@ -363,7 +321,7 @@ impl Partitioned {
             }
             self.marks[slot as usize] &= !TOUCHED;
             if self.keys.is_live(slot) {
-                // What it gave may have been of rows that are gone again.
+                // Its result may be of rows that were undone.
                 self.mark_stale(slot);
             } else {
                 self.marks[slot as usize] = 0;
@@ -374,7 +332,7 @@ impl Partitioned {
         self.marks.truncate(self.keys.slots());
     }
 
-    /// How many keys have rows, and in how many aggregates go up and down now. O(keys).
+    /// How many keys have rows, and in how many aggregates are not monotone now. O(keys).
     pub(crate) fn parts(&self) -> (usize, usize) {
         let walks = |slot: &u32| match &self.parts[*slot as usize] {
             Part::Many(many) => many.machine.walks(),

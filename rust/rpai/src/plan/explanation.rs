@@ -1,6 +1,6 @@
 //! How a query with correlated aggregates is kept, in words.
 //!
-//! Invariant: what is told is what the machine does, and of a view what it does now. Cost: linear
+//! Invariant: the explanation is how the machine maintains the query, and of a view how it does now. Cost: linear
 //! in the query, and in the keys where it is kept by keys.
 
 use ringview_explain::{Auxiliary, ChangeFacts, Choice, CostWarning, Explanation};
@@ -16,8 +16,8 @@ impl Plan {
             Strategy::Indexed | Strategy::Partitioned => Cost::Logarithmic,
             Strategy::PartitionedGeneral | Strategy::General => Cost::power(self.combined() as f64),
         };
-        let beside = self.companions.iter().map(|one| one.plan.cost());
-        beside.fold(own, Cost::and)
+        let companions = self.companions.iter().map(|one| one.plan.cost());
+        companions.fold(own, Cost::and)
     }
 
     /// How many relations a row is combined with: all, its own included, where a subquery may see
@@ -52,7 +52,7 @@ impl Plan {
     }
 
     /// The same in words.
-    fn cost_words(&self, description: &Description) -> String {
+    fn cost_text(&self, description: &Description) -> String {
         let product = self.product();
         match description.strategy {
             Strategy::Indexed => "O(log N), the result included".to_owned(),
@@ -71,12 +71,12 @@ impl Plan {
         let because = match (description.strategy, description.why) {
             (Strategy::Indexed, _) => {
                 "aggregate indexes: what a row is compared by is a running sum along a tree, so one change moves \
-                 all of them at once; the queries within as views of their own would have every row compared again"
+                 all of them at once; the subqueries as views of their own would have every row compared again"
                     .to_owned()
             }
             (Strategy::Partitioned, _) => {
-                "aggregate indexes, one for each key: the query joins and correlates by equal columns; the queries \
-                 within as views of their own would have every row of a key compared again"
+                "aggregate indexes, one for each key: the query joins and correlates by equal columns; the subqueries \
+                 as views of their own would have every row of a key compared again"
                     .to_owned()
             }
             (Strategy::PartitionedGeneral, _) => {
@@ -91,7 +91,7 @@ impl Plan {
             Strategy::PartitionedGeneral => "free and bound maps by key",
             Strategy::General => "free and bound maps",
         };
-        let cost = self.cost_words(description);
+        let cost = self.cost_text(description);
         let change = |atom: &ringview_query::PlanAtom| ChangeFacts {
             relation: atom.alias.clone(),
             is_static: atom.is_static,
@@ -102,12 +102,12 @@ impl Plan {
             },
             climbs: Vec::new(),
         };
-        let beside = self.companions.iter().map(|one| Auxiliary {
+        let auxiliary = self.companions.iter().map(|one| Auxiliary {
             what: format!("the values of {} by group", one.name),
             view: one.plan.explanation(&one.plan.machine.description()),
         });
         Explanation {
-            beside: beside.collect(),
+            beside: auxiliary.collect(),
             warning: self.warning(description, &because),
             engine: Choice {
                 name: "rpai".to_owned(),

@@ -1,4 +1,4 @@
-//! From a bound query to what a machine keeps: tables with filters, and blocks over them.
+//! From a bound query to the plan of a machine: tables with filters, and blocks over them.
 //!
 //! Invariant: atoms that read the same rows of one table are one table of the machine, whose rows
 //! are taken at one of them alone; equalities that join atoms are conditions there. Each term of
@@ -18,7 +18,7 @@ use crate::machine::{Comparison, Plan as Blocks};
 pub(crate) use translate::Source;
 use translate::{Translator, column};
 
-/// How a query is kept.
+/// The plan of a query.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) query: Bound,
@@ -32,7 +32,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// # Errors
-    /// `Unsupported`, with what it cannot keep.
+    /// `Unsupported`, with the reason.
     pub(crate) fn new(query: &Bound) -> Result<Self> {
         check(query)?;
         let mut translator = Translator::new(query);
@@ -97,11 +97,10 @@ fn unsupported(what: &str, why: &str, instead: &str) -> Error {
     }
 }
 
-/// Whether a query is one that can be looked at.
+/// Refuses queries that are none of this engine.
 fn check(query: &Bound) -> Result<()> {
     if query.condition.is_none() {
-        let why =
-            "it keeps conditions that compare across tables or with aggregates of queries within";
+        let why = "it keeps conditions that compare across tables or with aggregates of subqueries";
         let instead = "leave engine= out: the cheapest engine that can keep the view is taken";
         return Err(unsupported(
             "a query without such a condition",

@@ -12,18 +12,21 @@ use crate::machine::{
     Aggregate, Block, Column, ColumnType, Comparison, Condition, Quantity, Value,
 };
 
+/// Makes a value of two.
+type Pair = fn(Box<Value>, Box<Value>) -> Value;
+
 /// A table of the machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     /// The atom at which its rows are taken: no other reads more of its columns.
     pub(crate) first: usize,
-    /// What it is, and which of its rows take part.
+    /// The atom, with its filter.
     pub(crate) atom: PlanAtom,
-    /// What is found out of each row; the last columns of the table.
+    /// Predicates evaluated for each row; the last columns of the table.
     pub(crate) verdicts: Vec<Predicate>,
 }
 
-/// What is known of tables so far.
+/// The tables found so far.
 pub(super) struct Translator<'a> {
     atoms: Vec<&'a PlanAtom>,
     pub(super) sources: Vec<Source>,
@@ -55,7 +58,7 @@ impl<'a> Translator<'a> {
         let atoms: Vec<&PlanAtom> = query.all_atoms().collect();
         let mut sources: Vec<Source> = Vec::new();
         let mut source_of = vec![0; atoms.len()];
-        // Rows come to an atom with the columns that it reads: those with most first.
+        // An atom receives rows with the columns that it reads: those with most first.
         let mut order: Vec<usize> = (0..atoms.len()).collect();
         order.sort_by_key(|&at| std::cmp::Reverse(atoms[at].columns.len()));
         for at in order {
@@ -111,7 +114,7 @@ impl<'a> Translator<'a> {
         all.iter().map(|one| self.condition(one, own)).collect()
     }
 
-    /// The column of an atom's table that tells whether a row passes a predicate.
+    /// The column of an atom's table with the verdicts of a predicate.
     fn verdict(&mut self, atom: usize, predicate: &Predicate) -> usize {
         let columns = self.atoms[atom].schema.len();
         let verdicts = &mut self.sources[self.source_of[atom]].verdicts;
@@ -124,9 +127,6 @@ impl<'a> Translator<'a> {
     }
 
     fn value(&mut self, value: &nested::Value) -> Result<Value> {
-        let mut pair = |left: &nested::Value, right: &nested::Value| {
-            Ok::<_, Error>((Box::new(self.value(left)?), Box::new(self.value(right)?)))
-        };
         Ok(match value {
             nested::Value::Constant { kind, value } => Value::Constant(constant(*kind, *value)?),
             nested::Value::Column { column, .. } => Value::Column(Column {
@@ -135,24 +135,19 @@ impl<'a> Translator<'a> {
                 column: column.column,
             }),
             nested::Value::Aggregate { aggregate } => Value::Aggregate(*aggregate),
-            nested::Value::Add { left, right } => {
-                let (left, right) = pair(left, right)?;
-                Value::Plus(left, right)
-            }
-            nested::Value::Subtract { left, right } => {
-                let (left, right) = pair(left, right)?;
-                Value::Minus(left, right)
-            }
-            nested::Value::Multiply { left, right } => {
-                let (left, right) = pair(left, right)?;
-                Value::Times(left, right)
-            }
-            nested::Value::Divide { left, right } => {
-                let (left, right) = pair(left, right)?;
-                Value::Over(left, right)
-            }
+            nested::Value::Add { left, right } => self.pair(Value::Plus, left, right)?,
+            nested::Value::Subtract { left, right } => self.pair(Value::Minus, left, right)?,
+            nested::Value::Multiply { left, right } => self.pair(Value::Times, left, right)?,
+            nested::Value::Divide { left, right } => self.pair(Value::Over, left, right)?,
             nested::Value::Query { query } => Value::Block(Box::new(self.block(query)?)),
         })
+    }
+
+    fn pair(&mut self, of: Pair, left: &nested::Value, right: &nested::Value) -> Result<Value> {
+        Ok(of(
+            Box::new(self.value(left)?),
+            Box::new(self.value(right)?),
+        ))
     }
 
     fn block(&mut self, query: &Nested) -> Result<Block> {
@@ -221,25 +216,16 @@ pub(super) fn term(term: &Term) -> Result<Aggregate> {
 
 /// An expression over the columns of an atom.
 fn expression(expr: &Expr, atom: usize) -> Result<Value> {
-    let pair = |left: &Expr, right: &Expr| {
+    let pair = |of: Pair, left: &Expr, right: &Expr| -> Result<Value> {
         let (left, right) = (expression(left, atom)?, expression(right, atom)?);
-        Ok::<_, Error>((Box::new(left), Box::new(right)))
+        Ok(of(Box::new(left), Box::new(right)))
     };
     Ok(match &expr.op {
         Op::Column { column: of, .. } => Value::Column(column(0, atom, *of)),
         Op::Literal { value } => Value::Constant(constant(expr.kind, *value)?),
-        Op::Add { left, right } => {
-            let (left, right) = pair(left, right)?;
-            Value::Plus(left, right)
-        }
-        Op::Subtract { left, right } => {
-            let (left, right) = pair(left, right)?;
-            Value::Minus(left, right)
-        }
-        Op::Multiply { left, right } => {
-            let (left, right) = pair(left, right)?;
-            Value::Times(left, right)
-        }
+        Op::Add { left, right } => pair(Value::Plus, left, right)?,
+        Op::Subtract { left, right } => pair(Value::Minus, left, right)?,
+        Op::Multiply { left, right } => pair(Value::Times, left, right)?,
         Op::Negate { operand } => {
             let zero = Value::Constant(Quantity::int(0));
             Value::Minus(Box::new(zero), Box::new(expression(operand, atom)?))

@@ -1,6 +1,6 @@
-//! Where nodes lie: in one list, named by their places, so that no node is a box of its own.
+//! Nodes in one list, named by their indexes, so that no node is a box of its own.
 //!
-//! Invariant: a place that was given back is used again before the list grows. Cost: O(1)
+//! Invariant: a released index is used again before the list grows. Cost: O(1)
 //! amortised.
 
 use std::ops::{Index, IndexMut};
@@ -27,7 +27,7 @@ impl<N> Arena<N> {
         at
     }
 
-    pub(super) fn give_back(&mut self, at: u32) {
+    pub(super) fn release(&mut self, at: u32) {
         self.free.push(at);
     }
 

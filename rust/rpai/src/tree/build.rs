@@ -11,7 +11,7 @@ use super::{RpaiTree, Tie};
 use crate::key::Key;
 use crate::payload::Payload;
 
-/// What a parent says of a node: its greatest entry, its sum and its place.
+/// The entry of a node in its parent: its greatest entry, its sum and its index.
 type Said<K, P, T> = ((K, T, P), u32);
 
 impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {

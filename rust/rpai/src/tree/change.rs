@@ -1,7 +1,7 @@
 //! Changes of single entries.
 //!
-//! Invariant: a change is refused before anything moved, or done in whole: payload, sums on the
-//! way, weight, and the widths of nodes. A payload that becomes zero takes its entry with it. Cost:
+//! Invariant: a change is refused before anything has moved, or done in whole: payload, sums on the
+//! path, weight, and the widths of nodes. An entry whose payload becomes zero is removed. Cost:
 //! O(log n); a node is split or evened out with its neighbour at most once a level.
 
 use ringview_core::{Error, Result};
@@ -22,12 +22,12 @@ pub(crate) fn overflow(place: &str) -> Error {
 }
 
 impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
-    /// Notes changes from now on, until a commit or a rollback.
+    /// Logs changes from now on, until a commit or a rollback.
     pub fn begin(&mut self) {
         self.journal.get_or_insert_default();
     }
 
-    /// The changes since `begin` stay. O(1).
+    /// Keeps the changes since `begin`. O(1).
     pub fn commit(&mut self) {
         self.journal = None;
     }
@@ -58,8 +58,8 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         Ok(())
     }
 
-    /// The same, telling the payload before and the one now.
-    pub(crate) fn add_telling(&mut self, key: K, tie: T, payload: P) -> Result<(P, P)> {
+    /// The same; returns the payload before and the one now.
+    pub(crate) fn add_returning(&mut self, key: K, tie: T, payload: P) -> Result<(P, P)> {
         let mut now = P::ZERO;
         let before = self.alter(key, tie, |old| {
             now = old.plus(payload)?;
@@ -68,7 +68,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         Ok((before.unwrap_or(P::ZERO), now))
     }
 
-    /// Gives an entry a payload, and tells the one it had. O(log n).
+    /// Gives an entry a payload, and returns the one it had. O(log n).
     ///
     /// # Errors
     /// `Overflow` if the sum of all magnitudes does not fit.
@@ -76,13 +76,13 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         self.alter(key, tie, |old| Some((payload, payload.without(old))))
     }
 
-    /// Takes an entry away, and tells the payload it had. O(log n).
+    /// Removes an entry, and returns the payload it had. O(log n).
     pub fn remove(&mut self, key: K, tie: T) -> Option<P> {
         // Nothing grows that could overflow.
         self.put(key, tie, P::ZERO).ok().flatten()
     }
 
-    /// Replaces the payload of an entry by what `change` makes of it, with the difference; tells
+    /// Replaces the payload of an entry by what `change` makes of it, with the difference; returns
     /// the one before.
     #[inline]
     fn alter(
@@ -107,8 +107,8 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
                 self.add_to_sums(&path, delta);
                 self.leaves[path.leaf.node].payloads[path.leaf.at as usize] = new;
             }
-            (true, true) => self.take_out(&path, delta),
-            (false, false) => self.bring_in(path, (key, tie, new)),
+            (true, true) => self.remove_entry(&path, delta),
+            (false, false) => self.insert_entry(path, (key, tie, new)),
             (false, true) => {}
         }
         Ok(before)
@@ -129,8 +129,8 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         }
     }
 
-    /// Inserts an entry at the end of the way to it.
-    fn bring_in(&mut self, mut path: Path<K>, (key, tie, payload): (K, T, P)) {
+    /// Inserts an entry at the end of its path.
+    fn insert_entry(&mut self, mut path: Path<K>, (key, tie, payload): (K, T, P)) {
         while self.leaves[path.leaf.node].len == WIDTH {
             self.split_on(&path);
             path = self.locate(&Cut::before_entry(key, tie));
@@ -142,7 +142,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         let is_last = step.at as usize == leaf.len;
         leaf.insert(step.at as usize, key.relative_to(step.base), tie, payload);
         if is_last {
-            // Only behind all entries, so the way took the last child everywhere.
+            // Only behind all entries, so the path has the last child everywhere.
             for step in &path.inner[..self.height] {
                 let entries = &mut self.inners[step.node].entries;
                 entries.keys[step.at as usize] = key.relative_to(step.base);
@@ -151,12 +151,12 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         }
     }
 
-    /// Splits the highest node of a way below which all are full. A way has as many as it has full
-    /// nodes.
+    /// Splits the highest node of a path below which all are full; a path is split as often as it has
+    /// full nodes.
     fn split_on(&mut self, path: &Path<K>) {
         let full = |level: usize| self.inners[path.inner[level].node].entries.len == WIDTH;
-        let room = (0..self.height).rev().find(|&level| !full(level));
-        let (parent, at, level) = match room {
+        let with_capacity = (0..self.height).rev().find(|&level| !full(level));
+        let (parent, at, level) = match with_capacity {
             Some(level) => {
                 let step = path.inner[level];
                 (step.node, step.at as usize, level + 1)
@@ -169,7 +169,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
             false => split(&mut self.inners, child),
         };
         let node = &mut self.inners[parent];
-        // What was known of the whole is right of its right half.
+        // The greatest entry of the whole is that of its right half.
         let entry = (node.entries.keys[at], node.entries.ties[at], P::ZERO);
         node.insert(at + 1, entry, node.offsets[at], right);
         self.describe(parent, at, level);
@@ -188,7 +188,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         self.root
     }
 
-    /// What a node says of a child at a level: its greatest entry and its sum.
+    /// Updates the entry of a child in its parent: its greatest entry and its sum.
     fn describe(&mut self, parent: u32, at: usize, level: usize) {
         let child = self.entries_of(level, self.inners[parent].children[at]);
         let last = child.len - 1;
@@ -199,8 +199,8 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         node.entries.payloads[at] = sum;
     }
 
-    /// Removes the entry at the end of a way; `delta` takes its payload out of the sums.
-    fn take_out(&mut self, path: &Path<K>, delta: P) {
+    /// Removes the entry at the end of a path; `delta` takes its payload out of the sums.
+    fn remove_entry(&mut self, path: &Path<K>, delta: P) {
         self.add_to_sums(path, delta);
         self.len -= 1;
         let (leaf, at) = (path.leaf.node, path.leaf.at as usize);
@@ -220,19 +220,19 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         while self.height > 0 && self.inners[self.root].entries.len == 1 {
             let root = &self.inners[self.root];
             let (child, offset) = (root.children[0], root.offsets[0]);
-            self.inners.give_back(self.root);
+            self.inners.release(self.root);
             self.root = child;
             self.base = self.base.moved(offset);
             self.height -= 1;
         }
         if self.len == 0 {
-            // Nothing is left of what reals left behind, nor of where keys were.
+            // No residue of reals is left, nor the base of former keys.
             (self.total, self.weight, self.base) = (P::ZERO, P::ZERO, K::ZERO);
         }
     }
 
-    /// The last entry of the leaf of a way went: says so above, as far as it was the last there
-    /// too.
+    /// The last entry of the leaf of a path was removed: updates its ancestors, as far as it was the
+    /// last there too.
     fn lower_last(&mut self, path: &Path<K>) {
         let leaf = &self.leaves[path.leaf.node];
         let last = leaf.len - 1;
@@ -267,7 +267,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
     }
 }
 
-/// Half of a node's entries go to a new one to its right.
+/// Moves half of a node's entries to a new one to its right.
 fn split<K: Key, P: Payload, T: Tie, N: Node<K, P, T>>(arena: &mut Arena<N>, child: u32) -> u32 {
     let mut right = N::empty();
     right.take_last_of(&mut arena[child], WIDTH / 2, K::ZERO);
@@ -275,7 +275,7 @@ fn split<K: Key, P: Payload, T: Tie, N: Node<K, P, T>>(arena: &mut Arena<N>, chi
 }
 
 /// Evens two neighbours out, `apart` being the base of the second relative to the first's; whether
-/// all went to the first.
+/// the first has all.
 fn even_out<K: Key, P: Payload, T: Tie, N: Node<K, P, T>>(
     arena: &mut Arena<N>,
     first: u32,
@@ -286,7 +286,7 @@ fn even_out<K: Key, P: Payload, T: Tie, N: Node<K, P, T>>(
     let (mine, theirs) = (left.entries().len, right.entries().len);
     if mine + theirs <= FILL {
         left.take_first_of(right, theirs, apart);
-        arena.give_back(second);
+        arena.release(second);
         return true;
     }
     let half = (mine + theirs) / 2;

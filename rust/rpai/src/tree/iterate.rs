@@ -1,6 +1,6 @@
 //! Entries in order.
 //!
-//! Invariant: the way leads to the next entry, or behind the last of its leaf. Cost: O(1) amortised
+//! Invariant: the path leads to the next entry, or behind the last of its leaf. Cost: O(1) amortised
 //! an entry.
 
 use super::read::{Path, Step};
@@ -51,7 +51,7 @@ impl<'a, K: Key, P: Payload, T: Tie> Iter<'a, K, P, T> {
         all
     }
 
-    /// Takes the first way down from a node.
+    /// Takes the first path down from a node.
     fn descend(&mut self, level: usize, mut step: Step<K>) {
         self.tree.steps.count(self.tree.height + 1 - level);
         for taken in &mut self.path.inner[level..self.tree.height] {

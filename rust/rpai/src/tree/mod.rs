@@ -2,7 +2,7 @@
 //! range of keys moves at once.
 //!
 //! Invariant: entries are ordered by (key, tie), no two are equal, none has payload zero, and every
-//! leaf is equally deep. A parent knows of each child the greatest entry, the sum of payloads and
+//! leaf is equally deep. A parent stores for each child the greatest entry, the sum of payloads and
 //! the base of its keys; keys are relative to the base of their node. Nodes other than the root
 //! have 8 to 32 entries.
 //!
@@ -12,9 +12,9 @@
 //! | `shift_keys` | O(log n), and O(m log n) where m entries meet others that did not move, or pass them |
 //! | `from_sorted`, iteration | O(n); the next entry O(1) amortised |
 //!
-//! Ties keep entries apart whose keys are equal: groups with equal aggregates, by their correlated
+//! Ties distinguish entries whose keys are equal: groups with equal aggregates, by their correlated
 //! value. With no tie (`()`), equal keys merge. A change that fails (a key or a sum that does not
-//! fit) fails before anything moved.
+//! fit) fails before anything has moved.
 
 mod arena;
 mod build;
@@ -39,7 +39,7 @@ use crate::key::Key;
 use crate::payload::Payload;
 use crate::steps::Steps;
 
-/// What keeps entries with equal keys apart.
+/// Distinguishes entries with equal keys.
 pub trait Tie: Copy + Ord + Default + Debug + Send + Sync + 'static {}
 
 impl<T: Copy + Ord + Default + Debug + Send + Sync + 'static> Tie for T {}
@@ -76,7 +76,7 @@ pub struct RpaiTree<K, P, T = ()> {
     total: P,
     /// The sum of magnitudes.
     weight: P,
-    /// What would undo the changes since `begin`.
+    /// The undo log since `begin`.
     journal: Option<Vec<Undo<K, P, T>>>,
     steps: Steps,
 }

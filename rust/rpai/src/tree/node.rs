@@ -1,9 +1,9 @@
 //! Nodes: up to 32 entries side by side, in arrays of their own for keys, ties and payloads.
 //!
-//! Invariant: what lies behind `len` is never read. In a leaf an entry is a key with its payload;
+//! Invariant: entries behind `len` are never read. In a leaf an entry is a key with its payload;
 //! in an inner node it is a child: the greatest (key, tie) and the sum of payloads below it. Keys
-//! are relative to the node's base, which its parent knows as an offset from its own base (the tree
-//! for the root); so what is added to an offset moves every key below it. Cost: each operation
+//! are relative to the node's base, which its parent stores as an offset from its own base (the tree
+//! for the root); so adding to an offset moves every key below it. Cost: each operation
 //! O(width), without a branch an entry.
 
 use ringview_core::prefetch;
@@ -35,7 +35,7 @@ pub(super) struct Inner<K, P, T> {
     pub(super) children: [u32; WIDTH],
 }
 
-/// What leaves and inner nodes have in common: entries that can go to a neighbour.
+/// Leaves and inner nodes: entries that can move to a neighbour.
 pub(super) trait Node<K, P, T>: Clone {
     /// Without entries.
     fn empty() -> Self;
@@ -82,7 +82,7 @@ fn move_all<K: Key>(keys: &mut [K], by: K) {
 }
 
 impl<K: Key, P: Payload, T: Copy + Ord + Default> Entries<K, P, T> {
-    /// Asks memory for the keys, and the payloads where they will be summed, before they are
+    /// Prefetches the keys, and the payloads where they will be summed, before they are
     /// searched.
     #[inline(always)]
     pub(super) fn fetch(&self, sums: bool) {
@@ -130,7 +130,7 @@ impl<K: Key, P: Payload, T: Copy + Ord + Default> Entries<K, P, T> {
         self.len -= 1;
     }
 
-    /// Moves the keys from a place on.
+    /// Moves the keys from a position on.
     #[inline(always)]
     pub(super) fn move_from(&mut self, at: usize, by: K) {
         move_all(&mut self.keys[at..self.len], by);
@@ -171,7 +171,7 @@ impl<K: Key, P: Payload, T: Copy + Ord + Default> Node<K, P, T> for Entries<K, P
 }
 
 impl<K: Key, P: Payload, T: Copy + Ord + Default> Inner<K, P, T> {
-    /// A child between others; its entry says the greatest key and the sum below it.
+    /// A child between others; its entry is the greatest key and the sum below it.
     pub(super) fn insert(&mut self, at: usize, entry: (K, T, P), offset: K, child: u32) {
         let len = self.entries.len;
         insert(&mut self.offsets, len, at, offset);
@@ -187,7 +187,7 @@ impl<K: Key, P: Payload, T: Copy + Ord + Default> Inner<K, P, T> {
         self.entries.remove(at);
     }
 
-    /// Moves all keys below the children from a place on.
+    /// Moves all keys below the children from a position on.
     #[inline(always)]
     pub(super) fn move_from(&mut self, at: usize, by: K) {
         move_all(&mut self.offsets[at..self.entries.len], by);

@@ -1,6 +1,6 @@
-//! Reading: one way down the tree, with the base of each node on it.
+//! Reading: one path down the tree, with the base of each node on it.
 //!
-//! Invariant: the path goes to the first entry above a cut, or behind the last. Cost: O(log n).
+//! Invariant: the path leads to the first entry above a cut, or behind the last. Cost: O(log n).
 
 use super::node::{Entries, Node};
 use super::{DEEPEST, RpaiTree, Tie};
@@ -8,7 +8,7 @@ use crate::cut::Cut;
 use crate::key::Key;
 use crate::payload::Payload;
 
-/// A node on the way, which child the way takes, and the base of the node's keys.
+/// A node on the path, the child that the path takes, and the base of the node's keys.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step<K> {
     pub(super) node: u32,
@@ -16,7 +16,7 @@ pub(super) struct Step<K> {
     pub(super) base: K,
 }
 
-/// The way to a place in a leaf: inner nodes from the root down, then the leaf.
+/// The path to a position in a leaf: inner nodes from the root down, then the leaf.
 #[derive(Clone, Debug)]
 pub(super) struct Path<K> {
     pub(super) inner: [Step<K>; DEEPEST],
@@ -24,7 +24,7 @@ pub(super) struct Path<K> {
 }
 
 impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
-    /// The way to the first entry above a cut; behind the last entry if there is none.
+    /// The path to the first entry above a cut; behind the last entry if there is none.
     #[inline]
     pub(super) fn locate(&self, cut: &Cut<K, T>) -> Path<K> {
         let mut step = Step {
@@ -58,7 +58,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         &self.inners[node].entries
     }
 
-    /// The entry at the end of a way, if there is one.
+    /// The entry at the end of a path, if there is one.
     #[inline]
     pub(super) fn entry_at(&self, leaf: &Step<K>) -> Option<(K, T, P)> {
         let entries = &self.leaves[leaf.node];
@@ -99,7 +99,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         sum.with(leaf.sum_before(leaf.rank(base, cut)))
     }
 
-    /// The sum of the payloads above one cut and below another; zero if they stand the other way
+    /// The sum of the payloads above one cut and below another; zero if they are the other way
     /// round. O(log n).
     #[must_use]
     pub fn sum_between(&self, above: &Cut<K, T>, below: &Cut<K, T>) -> P {
@@ -178,7 +178,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         self.entry_before(&self.locate(cut))
     }
 
-    /// The entry before the end of a way.
+    /// The entry before the end of a path.
     #[inline]
     pub(super) fn entry_before(&self, path: &Path<K>) -> Option<(K, T, P)> {
         let mut leaf = path.leaf;
@@ -186,7 +186,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
             leaf.at = at;
             return self.entry_at(&leaf);
         }
-        // The last entry of the subtree to the left of the way, where there is one.
+        // The last entry of the subtree to the left of the path, where there is one.
         let level = (0..self.height)
             .rev()
             .find(|&level| path.inner[level].at > 0)?;
@@ -203,7 +203,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         self.entry_at(&Step { node, at, base })
     }
 
-    /// The greatest key. O(1): the root says it.
+    /// The greatest key. O(1): it is in the root.
     pub(super) fn greatest_key(&self) -> Option<K> {
         let root = self.entries_of(0, self.root);
         let last = root.len.checked_sub(1)?;
@@ -218,7 +218,7 @@ fn first<K: Key, P: Payload, T: Tie>(
     sum: &mut P,
     reached: &mut impl FnMut(P) -> bool,
 ) -> usize {
-    // The last is known to reach it.
+    // The last reaches it.
     for (at, &payload) in entries.payloads[..entries.len - 1].iter().enumerate() {
         let next = sum.with(payload);
         if reached(next) {

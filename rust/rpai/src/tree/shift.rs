@@ -1,7 +1,7 @@
 //! `shift_keys`: all keys above a cut move by the same distance (paper, section 3.2).
 //!
 //! Invariant: as long as no moved entry meets or passes one that stays, order is kept, and moving
-//! the offsets right of one way down moves them all: O(log n). Upwards that is always so.
+//! the offsets right of one path down moves them all: O(log n). Upwards that is always so.
 //! Downwards, entries that stay and lie where others land are *crossed*: of those and of the
 //! entries that land among or below them, the fewer are taken out, the rest slides, and they come
 //! back, merging with their equals. In the paper's special case (a deletion, monotone aggregates)
@@ -19,7 +19,7 @@ use crate::payload::Payload;
 
 impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
     /// Moves all keys above a cut by a distance, down where that is negative; equal entries merge,
-    /// and those whose payloads sum to zero go. O(log n), or O(m log n) where m entries meet
+    /// and those whose payloads sum to zero are removed. O(log n), or O(m log n) where m entries meet
     /// others.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         let Some((key, tie, _)) = self.entry_at(&path.leaf) else {
             return Ok(());
         };
-        // Order is kept among them, so the ends tell whether all fit.
+        // Order is kept among them, so all fit if the ends do.
         let last = self.greatest_key().unwrap_or(key);
         let (landing, furthest) = (key.shifted(by), last.shifted(by));
         let landing = landing.ok_or_else(|| overflow("a shifted key"))?;
@@ -45,7 +45,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         Ok(())
     }
 
-    /// Moves what is above a cut, where order is kept.
+    /// Moves the entries above a cut, where order is kept.
     pub(super) fn slide_above(&mut self, cut: &Cut<K, T>, by: K) {
         let path = self.locate(cut);
         if self.entry_at(&path.leaf).is_some() {
@@ -53,12 +53,12 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         }
     }
 
-    /// Moves the entries from the end of a way on, where there is one and order is kept.
+    /// Moves the entries from the end of a path on, where there is one and order is kept.
     #[inline]
     fn slide(&mut self, path: &Path<K>, by: K) {
         for step in &path.inner[..self.height] {
             let (node, at) = (&mut self.inners[step.node], step.at as usize);
-            // Below the child on the way some stay; its greatest entry moves.
+            // Below the child on the path some stay; its greatest entry moves.
             let last = &mut node.entries.keys[at];
             *last = last.moved(by);
             node.move_from(at + 1, by);
@@ -71,7 +71,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         }
     }
 
-    /// Moves what is above a cut down to `landing`, past `greatest` of those that stay.
+    /// Moves the entries above a cut down to `landing`, past `greatest` of those that stay.
     fn cross(&mut self, cut: &Cut<K, T>, by: K, landing: (K, T), greatest: (K, T)) {
         let (taken, distance) = match self.fewer(cut, by, landing, greatest) {
             Fewer::Staying(taken) => (taken, K::ZERO),
@@ -111,7 +111,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
     }
 }
 
-/// What is taken out so that the rest can slide.
+/// The entries removed so that the rest can slide.
 enum Fewer<K, P, T> {
     Staying(Vec<(K, T, P)>),
     Moving(Vec<(K, T, P)>),

@@ -2,7 +2,7 @@
 //!
 //! Invariant: once settled the part has the groups of the machine, with the number of each term of
 //! the query. Rows of a table that stands at several places are taken once. Cost: that of the
-//! machine; the groups that moved where it tells them apart, else all.
+//! machine; the groups that changed where it has them, else all.
 
 use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result, Type};
 use ringview_explain::Explanation;
@@ -171,7 +171,7 @@ impl Maintainer for Groups {
 
     fn freeze(&mut self) {
         let is_static: Vec<bool> = self.readers.iter().map(|reader| reader.is_static).collect();
-        self.machine.seal(&is_static);
+        self.machine.freeze(&is_static);
     }
 
     fn prepare(&mut self, _dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {

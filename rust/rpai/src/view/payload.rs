@@ -1,7 +1,7 @@
 //! Groups of a machine as keys and payloads of a part.
 //!
-//! Invariant: a number that does not fit where it is shown is an error; a sum of nothing is 0, as
-//! its count tells. Cost: O(1) a number.
+//! Invariant: a number that does not fit its words is an error; a sum over nothing is 0, with a count
+//! of 0. Cost: O(1) a number.
 
 use ringview_core::{Error, Result, Type};
 use ringview_query::{Kind, Variable};

@@ -1,6 +1,6 @@
-//! Which strings a machine may hold: ids in the rows that came and did not go.
+//! The strings that a machine may hold: ids in the rows inserted and not deleted.
 //!
-//! Invariant: an id is counted as often as it stands in a row that is there. Cost: O(1) a string of
+//! Invariant: an id is counted as often as it is in a row that is there. Cost: O(1) a string of
 //! a row.
 
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ impl Texts {
         }
     }
 
-    /// Rows of a batch come or go.
+    /// Inserts or deletes rows of a batch.
     pub(super) fn take(
         &mut self,
         batch: &Batch,

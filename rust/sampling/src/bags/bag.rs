@@ -1,29 +1,39 @@
-//! A bag: the join of some relations on some variables, of which every change is told and nothing kept.
+//! A bag: the join of some relations on some variables, which emits every change and stores no result.
 //!
-//! Invariant: what was told adds up to the join of the rows that are there: a row for each set of ids that all
-//! parts agree on, as often as the rows of those parts that count by copies. The row is the words of the outer
-//! variables, words that are carried, then codes, two to a word: of the other variables, and of rows that have further words. A transaction
-//! that is undone leaves all numbers as they were, so that codes mean the same. Cost: that of `cycle` or `keyed`, and
-//! 8 bytes or so a value of a variable.
+//! Invariant: the changes emitted add up to the join of the rows that are there: a row for each set of ids on which all inputs
+//! agree, as often as the rows of those inputs that count by copies. The row is the words of the outer variables, carried
+//! words, then codes, two to a word: of the other variables, and of rows that have further words. A rollback restores all
+//! numbers, so that codes mean the same. Cost: that of `cycle` or `keyed`, and 8 bytes or so a value of a variable.
 
 use ringview_core::{Budget, Result};
 
+use super::context::{BagPlan, Code, Context, Emit, Kind};
 use super::cycle::Cycle;
-use super::ground::{BagPlan, Code, Ground, Kind, Tell};
 use super::keyed::Keyed;
 use crate::index::keys::Keys;
 
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Bag {
-    ground: Ground,
+    context: Context,
     inner: Inner,
 }
 
+/// The two kinds of join.
 #[derive(Clone, Debug)]
 enum Inner {
     Cycle(Cycle),
     Keyed(Keyed),
+}
+
+/// Calls a method that both kinds have.
+macro_rules! inner {
+    ($inner:expr, $of:ident => $result:expr) => {
+        match $inner {
+            Inner::Cycle($of) => $result,
+            Inner::Keyed($of) => $result,
+        }
+    };
 }
 
 impl Bag {
@@ -33,71 +43,59 @@ impl Bag {
             Kind::Keys => Inner::Keyed(Keyed::new(&plan)),
         };
         let values = (0..plan.variables).map(|_| Keys::new(1)).collect();
-        let ground = Ground { plan, values };
-        Bag { ground, inner }
+        let context = Context { plan, values };
+        Bag { context, inner }
     }
 
-    /// So many rows of a part come: tells the rows of the bag that do.
-    pub(super) fn come(
+    /// Inserts so many rows of an input; emits the rows of the bag that they bring.
+    pub(super) fn insert(
         &mut self,
         rows: (usize, &[u64], usize),
         budget: &Budget<'_>,
-        told: &mut Tell<'_>,
+        emit: &mut Emit<'_>,
     ) -> Result<()> {
-        match &mut self.inner {
-            Inner::Cycle(cycle) => cycle.come(&mut self.ground, rows, budget, told),
-            Inner::Keyed(keyed) => keyed.come(&mut self.ground, rows, budget, told),
-        }
+        inner!(&mut self.inner, of => of.insert(&mut self.context, rows, budget, emit))
     }
 
-    /// A row of a part leaves: tells the rows of the bag that do. False if it is not there.
-    pub(super) fn leave(
+    /// Deletes a row of an input; emits the rows of the bag that it takes. False if it is not there.
+    pub(super) fn delete(
         &mut self,
         row: (usize, &[u64]),
         budget: &Budget<'_>,
-        told: &mut Tell<'_>,
+        emit: &mut Emit<'_>,
     ) -> Result<bool> {
-        match &mut self.inner {
-            Inner::Cycle(cycle) => cycle.leave(&self.ground, row, budget, told),
-            Inner::Keyed(keyed) => keyed.leave(&self.ground, row, budget, told),
-        }
+        inner!(&mut self.inner, of => of.delete(&self.context, row, budget, emit))
     }
 
     /// Ends a transaction.
     pub(super) fn commit(&mut self) {
-        match &mut self.inner {
-            Inner::Cycle(cycle) => cycle.commit(&mut self.ground),
-            Inner::Keyed(keyed) => keyed.commit(&mut self.ground),
-        }
+        inner!(&mut self.inner, of => of.commit(&mut self.context))
     }
 
-    /// Undoes a transaction; nothing is told.
+    /// Undoes a transaction; emits nothing.
     pub(super) fn rollback(&mut self) {
-        match &mut self.inner {
-            Inner::Cycle(cycle) => cycle.rollback(&mut self.ground),
-            Inner::Keyed(keyed) => keyed.rollback(&mut self.ground),
-        }
+        inner!(&mut self.inner, of => of.rollback(&mut self.context))
     }
 
-    /// The word behind a code: of its value, or of its row.
+    /// The word of a code: its value, or a word of its row.
     pub(super) fn word(&self, row: &[u64], code: usize, word: usize) -> u64 {
-        let plan = &self.ground.plan;
+        let plan = &self.context.plan;
         let id = (row[plan.codes_at() + code / 2] >> (32 * (code % 2))) as u32;
         match (plan.codes[code], &self.inner) {
-            (Code::Row(part), Inner::Keyed(keyed)) => keyed.word(&self.ground, part, id, word),
+            (Code::Row(input), Inner::Keyed(keyed)) => keyed.word(&self.context, input, id, word),
             (Code::Row(_), Inner::Cycle(_)) => unreachable!("a cycle has no rows behind codes"),
-            (Code::Value(variable), _) => self.ground.values[variable].word(id),
+            (Code::Value(variable), _) => self.context.values[variable].word(id),
         }
     }
 
-    /// Appends the words behind a row: those that it has, then, code by code, the value or the part's row.
+    /// Appends the words behind a row: its own, then, code by code, the value or the input's row.
     pub(super) fn decode(&self, row: &[u64], out: &mut Vec<u64>) {
-        let plan = &self.ground.plan;
+        let plan = &self.context.plan;
         out.extend(&row[..plan.codes_at()]);
         for (at, code) in plan.codes.iter().enumerate() {
             let words = match *code {
                 Code::Value(_) => 1,
-                Code::Row(part) => plan.width(part),
+                Code::Row(input) => plan.width(input),
             };
             out.extend((0..words).map(|word| self.word(row, at, word)));
         }
@@ -105,16 +103,16 @@ impl Bag {
 
     /// Appends the row that has these words behind it; None if there is none.
     pub(super) fn encode(&self, words: &[u64], out: &mut Vec<u64>) -> Option<()> {
-        let plan = &self.ground.plan;
+        let plan = &self.context.plan;
         let (row, mut rest) = words.split_at(plan.codes_at());
         out.extend(row);
         let first = out.len();
         for (at, code) in plan.codes.iter().enumerate() {
             let (words, id) = match (*code, &self.inner) {
-                (Code::Value(variable), _) => (1, self.ground.values[variable].find(rest[0])),
-                (Code::Row(part), Inner::Keyed(keyed)) => {
-                    let width = plan.width(part);
-                    (width, keyed.find(&self.ground, part, &rest[..width]))
+                (Code::Value(variable), _) => (1, self.context.values[variable].find(rest[0])),
+                (Code::Row(input), Inner::Keyed(keyed)) => {
+                    let width = plan.width(input);
+                    (width, keyed.find(&self.context, input, &rest[..width]))
                 }
                 (Code::Row(_), Inner::Cycle(_)) => unreachable!("a cycle has no rows behind codes"),
             };
@@ -127,52 +125,42 @@ impl Bag {
         Some(())
     }
 
-    /// Calls `see` with some words of each row of a part that is there.
-    pub(super) fn each_word(&self, part: usize, words: &[usize], see: &mut dyn FnMut(u64)) {
-        let variables = &self.ground.plan.parts[part].variables;
+    /// Calls `see` with some words of each row of an input that is there.
+    pub(super) fn each_word(&self, input: usize, words: &[usize], see: &mut dyn FnMut(u64)) {
+        let variables = &self.context.plan.inputs[input].variables;
         match &self.inner {
-            Inner::Keyed(keyed) => keyed.rows(part).for_each(|row| {
+            Inner::Keyed(keyed) => keyed.rows(input).for_each(|row| {
                 let words = words.iter();
-                words.for_each(|&word| see(keyed.word(&self.ground, part, row, word)));
+                words.for_each(|&word| see(keyed.word(&self.context, input, row, word)));
             }),
-            Inner::Cycle(cycle) => cycle.each(part, &mut |ids| {
+            Inner::Cycle(cycle) => cycle.each(input, &mut |ids| {
                 for &word in words {
-                    see(self.ground.values[variables[word].0].word(ids[word]));
+                    see(self.context.values[variables[word].0].word(ids[word]));
                 }
             }),
         }
     }
 
-    /// How many rows of a part are there, each counted once.
-    pub(super) fn rows(&self, part: usize) -> usize {
+    /// How many rows of an input are there, each counted once.
+    pub(super) fn rows(&self, input: usize) -> usize {
         match &self.inner {
-            Inner::Cycle(cycle) => cycle.rows(part),
-            Inner::Keyed(keyed) => keyed.rows(part).count(),
+            Inner::Cycle(cycle) => cycle.rows(input),
+            Inner::Keyed(keyed) => keyed.rows(input).count(),
         }
     }
 
     /// Rows met so far, and changes followed.
     pub(super) fn steps(&self) -> u64 {
-        match &self.inner {
-            Inner::Cycle(cycle) => cycle.steps(),
-            Inner::Keyed(keyed) => keyed.steps(),
-        }
+        inner!(&self.inner, of => of.steps())
     }
 
     pub(super) fn memory_usage(&self) -> usize {
-        let values = self.ground.values.iter().map(Keys::memory_usage);
-        values.sum::<usize>()
-            + match &self.inner {
-                Inner::Cycle(cycle) => cycle.memory_usage(),
-                Inner::Keyed(keyed) => keyed.memory_usage(),
-            }
+        let values = self.context.values.iter().map(Keys::memory_usage);
+        values.sum::<usize>() + inner!(&self.inner, of => of.memory_usage())
     }
 
-    /// Checks the parts. For tests.
+    /// Checks the inputs. For tests.
     pub(super) fn check(&self) {
-        match &self.inner {
-            Inner::Cycle(cycle) => cycle.check(),
-            Inner::Keyed(keyed) => keyed.check(),
-        }
+        inner!(&self.inner, of => of.check())
     }
 }

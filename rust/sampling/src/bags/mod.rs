@@ -1,42 +1,42 @@
-//! Any join as an acyclic one: relations that keys combine are one, and cycles are bags.
+//! Any join as an acyclic one: relations are merged along keys, and cycles are bags.
 //!
-//! Invariant: the sample that is kept is one of the results of the query; it holds a row of a bag where the
-//! query has a row of each of its relations, and what that row is stands in its codes. Every change of a relation is
-//! told to the bags that it is in, and the rows that come to them, or leave, are changes of the acyclic join's
-//! relations: a result comes with the last of its rows, whatever their order. Cost: O(N^w log N) for N changes of a query of
-//! fractional hypertree width w, and that of the sample (paper, Theorem 5.4); nothing where the query
-//! is acyclic and nothing is combined.
+//! Invariant: the acyclic join has the results of the query. Where the query has a row of each relation of a bag, a result
+//! holds a row of the bag, whose codes name those rows. Each bag is updated by every relation in it, and its inserted and
+//! deleted rows are changes of the acyclic join's relations: a result is inserted with the last of its rows, whatever their
+//! order. Cost: O(N^w log N) for N changes of a query of fractional hypertree width w, and that of the sample (paper, Theorem
+//! 5.4); nothing where the query is acyclic and nothing is merged.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `relation` | [`Relation`]: a relation of a query |
-//! | `plan` | which relations the acyclic join has |
-//! | `units` | relations that are one by keys |
-//! | `relations` | [`Relations`]: these, and where the words of results are |
+//! | `plan` | the relations of the acyclic join |
+//! | `merged` | relations merged along keys |
+//! | `relations` | [`Relations`]: these, and the words of results |
 //! | `query` | [`QuerySample`]: a sample of any join |
 //! | `cascade` | a change on its way through bags to the sample |
-//! | `resume` | what is held as words that outlive numbers |
-//! | `bag` | a join whose changes are told |
-//! | `ground` | what every bag stands on: its plan, ids of values |
+//! | `resume` | the results of a sample as words that outlive numbers |
+//! | `bag` | a join that emits its changes |
+//! | `context` | the plan of a bag, and the ids of its values |
 //! | `cycle/` | a bag of a cycle: a variable after the other |
-//! | `keyed/` | a bag of relations that keys combine: a relation after the other |
-//! | `numbers` | dense numbers for rows of ids |
+//! | `keyed/` | a bag of relations that are merged along keys: a relation after the other |
+//! | `numbers`, `groups` | dense numbers for rows of ids, and for those that agree on some columns |
 
 mod bag;
 mod cascade;
+mod context;
 mod cycle;
-mod ground;
+mod groups;
 mod keyed;
+mod merged;
 mod numbers;
 mod plan;
 mod query;
 mod relation;
 mod relations;
 mod resume;
-mod units;
 
-pub use plan::Told;
+pub use plan::BagDescription;
 pub use query::QuerySample;
 pub use relation::Relation;
-pub use relations::{Place, Relations};
-pub(crate) use resume::Kept;
+pub use relations::{Relations, WordRef};
+pub(crate) use resume::SampleState;

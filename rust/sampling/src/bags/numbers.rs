@@ -4,11 +4,11 @@
 //! it is forgotten, linked or not. Cost: O(1) expected, whatever the ids: the hash is seeded at random, and
 //! shows nowhere.
 
-use std::hash::{BuildHasher, Hasher};
-
 use foldhash::quality::SeedableRandomState;
 use hashbrown::HashTable;
 use ringview_core::random_hasher;
+
+use crate::index::keys;
 
 /// Numbers for rows of one width.
 #[derive(Clone, Debug)]
@@ -23,13 +23,12 @@ pub(super) struct Numbers {
 }
 
 fn hash(hasher: &SeedableRandomState, row: &[u32]) -> u64 {
-    let mut state = hasher.build_hasher();
     // Two ids fill a word.
-    for pair in row.chunks(2) {
+    let words = row.chunks(2).map(|pair| {
         let second = pair.get(1).copied().unwrap_or_default();
-        state.write_u64(u64::from(pair[0]) | u64::from(second) << 32);
-    }
-    state.finish()
+        u64::from(pair[0]) | u64::from(second) << 32
+    });
+    keys::hash(hasher, words)
 }
 
 impl Numbers {
@@ -74,7 +73,7 @@ impl Numbers {
         self.len - 1
     }
 
-    /// Lets the row of a number be found.
+    /// Links a number, so that its row is found.
     pub(super) fn link(&mut self, number: u32) {
         let found = hash(&self.hasher, self.row(number));
         let Numbers {
@@ -88,7 +87,7 @@ impl Numbers {
         table.insert_unique(found, number, of);
     }
 
-    /// Lets it be found no more.
+    /// Unlinks a number.
     pub(super) fn unlink(&mut self, number: u32) {
         let found = hash(&self.hasher, self.row(number));
         if let Ok(entry) = self.table.find_entry(found, |&other| other == number) {

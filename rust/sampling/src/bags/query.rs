@@ -1,15 +1,15 @@
-//! A sample of any join: rows of the query's relations go to the bags that they are in, and what these tell to the
-//! sample of the acyclic join.
+//! A sample of any join: rows of the query's relations update their bags, and the rows of bags the sample of the acyclic
+//! join.
 //!
-//! Invariant: after each call the relations of the acyclic join have what their sources have. Cost: see the module.
+//! Invariant: after each call the relations of the acyclic join hold the rows of their sources. Cost: see the module.
 
 use ringview_core::{Budget, Result};
 
 use super::Relation;
 use super::bag::Bag;
-use super::cascade::{Came, Cascade};
-use super::ground::Source;
-use super::relations::{Place, Relations, What};
+use super::cascade::{Cascade, Pending};
+use super::context::Source;
+use super::relations::{Location, Relations, WordRef};
 use crate::sample::{All, JoinSample, Predicate};
 
 /// A sample of the results of any join.
@@ -24,11 +24,11 @@ use crate::sample::{All, JoinSample, Predicate};
 /// for (relation, edge) in [(0, [1, 2]), (1, [2, 3]), (2, [3, 1]), (1, [2, 4])] {
 ///     sample.insert(relation, &edge, &budget)?;
 /// }
-/// sample.settle(&budget)?;
+/// sample.prepare(&budget)?;
 /// sample.commit();
 /// assert_eq!(sample.sample().len(), 1);
 /// let result = sample.sample().results().next().unwrap();
-/// let c = sample.place(1, 1);
+/// let c = sample.word_ref(1, 1);
 /// assert_eq!(sample.word(result, c), 3);
 /// # Ok::<(), ringview_core::Error>(())
 /// ```
@@ -37,16 +37,16 @@ pub struct QuerySample<P = All> {
     pub(super) relations: Relations,
     pub(super) bags: Vec<Bag>,
     pub(super) sample: JoinSample<P>,
-    /// By relation of the query: that of the acyclic join that it is.
+    /// By relation of the query: its relation of the acyclic join, if it is one.
     direct: Vec<Option<usize>>,
-    /// By bag: the relation of the acyclic join that it is.
+    /// By bag: its relation of the acyclic join, if it is one.
     of_bag: Vec<Option<usize>>,
     readers: Readers,
-    /// By relation of the acyclic join, while rows come.
-    came: Vec<Came>,
+    /// By relation of the acyclic join: rows not inserted yet.
+    pending: Vec<Pending>,
 }
 
-/// By relation of the query, and by bag: the parts that it is, each of a bag.
+/// By relation of the query, and by bag: the inputs of bags that read it.
 #[derive(Clone, Debug)]
 struct Readers {
     relations: Vec<Vec<(usize, usize)>>,
@@ -62,7 +62,7 @@ impl<P: Predicate> QuerySample<P> {
         QuerySample::of(Relations::new(relations)?, (k, seed), predicate)
     }
 
-    /// A sample over relations that are planned.
+    /// A sample over planned relations.
     ///
     /// # Errors
     /// As of `new`.
@@ -79,7 +79,7 @@ impl<P: Predicate> QuerySample<P> {
         Ok(QuerySample {
             direct: all.map(|of| plan.atom(of)).collect(),
             of_bag: of_bags.map(|of| plan.atom(of)).collect(),
-            came: vec![Came::default(); plan.atoms.len()],
+            pending: vec![Pending::default(); plan.atoms.len()],
             readers,
             bags,
             sample,
@@ -87,7 +87,7 @@ impl<P: Predicate> QuerySample<P> {
         })
     }
 
-    /// How the query is kept.
+    /// The relations of the acyclic join.
     #[must_use]
     pub fn relations(&self) -> &Relations {
         &self.relations
@@ -99,20 +99,20 @@ impl<P: Predicate> QuerySample<P> {
         &self.sample
     }
 
-    /// The same, to change what is no row.
+    /// The same, to change all but rows.
     pub fn sample_mut(&mut self) -> &mut JoinSample<P> {
         &mut self.sample
     }
 
-    /// A row of a relation comes. It has a word for each column, those of the join variables first.
+    /// Inserts a row of a relation. It has a word for each column, those of the join variables first.
     ///
     /// # Errors
-    /// As of [`JoinSample::insert`], and what the budget says. The transaction must then be rolled back.
+    /// As of [`JoinSample::insert`], and the errors of the budget. The transaction must then be rolled back.
     pub fn insert(&mut self, relation: usize, row: &[u64], budget: &Budget<'_>) -> Result<()> {
         self.insert_all(relation, row, 1, budget)
     }
 
-    /// So many rows of a relation come, which stand one after the other. See [`JoinSample::insert_all`].
+    /// Inserts so many rows of a relation, one after the other. See [`JoinSample::insert_all`].
     ///
     /// # Errors
     /// As of `insert`.
@@ -131,12 +131,12 @@ impl<P: Predicate> QuerySample<P> {
         }
         let (bags, readers, mut cascade) = self.cascade(budget);
         for &at in &readers.relations[relation] {
-            cascade.come((bags, 0), at, (rows, count))?;
+            cascade.insert((bags, 0), at, (rows, count))?;
         }
-        cascade.bring_all()
+        cascade.flush_all()
     }
 
-    /// A row of a relation leaves. False if there is none with these words.
+    /// Deletes a row of a relation. False if there is none with these words.
     ///
     /// # Errors
     /// As of `insert`.
@@ -147,12 +147,12 @@ impl<P: Predicate> QuerySample<P> {
         }
         let (bags, readers, mut cascade) = self.cascade(budget);
         for &at in &readers.relations[relation] {
-            there = there && cascade.leave((bags, 0), at, row)?;
+            there = there && cascade.delete((bags, 0), at, row)?;
         }
         Ok(there)
     }
 
-    /// What changes are told through: the bags, who reads what, and the way to the sample.
+    /// The bags, their readers, and the path of a change to the sample.
     fn cascade<'a, 'm>(
         &'a mut self,
         budget: &'a Budget<'m>,
@@ -161,18 +161,18 @@ impl<P: Predicate> QuerySample<P> {
             sample: &mut self.sample,
             of_bag: &self.of_bag,
             readers: &self.readers.bags,
-            came: &mut self.came,
+            pending: &mut self.pending,
             budget,
         };
         (&mut self.bags, &self.readers, cascade)
     }
 
-    /// Ends what a transaction changes. See [`JoinSample::settle`].
+    /// Prepares a commit. See [`JoinSample::prepare`].
     ///
     /// # Errors
     /// As there.
-    pub fn settle(&mut self, budget: &Budget<'_>) -> Result<()> {
-        self.sample.settle(budget)
+    pub fn prepare(&mut self, budget: &Budget<'_>) -> Result<()> {
+        self.sample.prepare(budget)
     }
 
     /// Ends a transaction.
@@ -183,34 +183,34 @@ impl<P: Predicate> QuerySample<P> {
 
     /// Undoes a transaction.
     pub fn rollback(&mut self) {
-        self.came.iter_mut().for_each(Came::clear);
+        self.pending.iter_mut().for_each(Pending::clear);
         self.sample.rollback();
         self.bags.iter_mut().for_each(Bag::rollback);
     }
 
-    /// Where a word of a relation's rows stands in results.
+    /// The reference to a word of a relation's rows in results.
     #[must_use]
-    pub fn place(&self, relation: usize, word: usize) -> Place {
-        self.relations.place(relation, word)
+    pub fn word_ref(&self, relation: usize, word: usize) -> WordRef {
+        self.relations.word_ref(relation, word)
     }
 
     /// A word of a result.
     #[must_use]
-    pub fn word(&self, result: &[u32], place: Place) -> u64 {
-        self.word_of(result[place.atom], place)
+    pub fn word(&self, result: &[u32], word_ref: WordRef) -> u64 {
+        self.word_of(result[word_ref.atom], word_ref)
     }
 
-    /// A word behind a tuple of the relation of a place.
+    /// A word of a tuple of the relation of a reference.
     #[must_use]
-    pub fn word_of(&self, tuple: u32, place: Place) -> u64 {
-        let row = self.sample.index().row(place.atom, tuple);
-        match place.what {
-            What::Word(word) => row[word],
-            What::Code(bag, code, word) => self.bags[bag].word(row, code, word),
+    pub fn word_of(&self, tuple: u32, word_ref: WordRef) -> u64 {
+        let row = self.sample.index().row(word_ref.atom, tuple);
+        match word_ref.location {
+            Location::Word(word) => row[word],
+            Location::Code(bag, code, word) => self.bags[bag].word(row, code, word),
         }
     }
 
-    /// Calls `see` with the words of all rows of a relation at some places.
+    /// Calls `see` with some words of all rows of a relation.
     pub fn each_word(&self, relation: usize, words: &[usize], see: &mut dyn FnMut(u64)) {
         if let Some(atom) = self.direct[relation] {
             let index = self.sample.index();
@@ -220,8 +220,8 @@ impl<P: Predicate> QuerySample<P> {
             }
             return;
         }
-        let (bag, part) = self.relations.joined(relation);
-        self.bags[bag].each_word(part, words, see);
+        let (bag, input) = self.relations.joined(relation);
+        self.bags[bag].each_word(input, words, see);
     }
 
     /// How many rows of a relation are there, at most.
@@ -230,8 +230,8 @@ impl<P: Predicate> QuerySample<P> {
         match self.direct[relation] {
             Some(atom) => self.sample.index().numbers(atom),
             None => {
-                let (bag, part) = self.relations.joined(relation);
-                self.bags[bag].rows(part)
+                let (bag, input) = self.relations.joined(relation);
+                self.bags[bag].rows(input)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A relation of a query, and which of its rows can be told apart.
+//! A relation of a query, and the keys by which its rows are distinct.
 //!
 //! Invariant: its join variables are its first columns. Cost: O(columns).
 

@@ -1,26 +1,26 @@
-//! The relations of the acyclic join that a query is kept as, and where the words of its rows stand in results.
+//! The relations of the acyclic join of a query, and the words of the query's rows in its results.
 //!
-//! Invariant: every word of a row of the query is found from a tuple of one relation of the acyclic join. Cost:
-//! that of a plan, once.
+//! Invariant: every word of a row of the query is found from a tuple of one relation of the acyclic join. Cost: that of a
+//! plan, once.
 
 use ringview_core::Result;
 use ringview_query::graph::ghd::{Ghd, to_f64};
 
 use super::Relation;
-use super::ground::{Code, Source};
-use super::plan::{Plan, Told};
+use super::context::{Code, Source};
+use super::plan::{BagDescription, Plan};
 use crate::{Atom, Index};
 
-/// Where a word of a result is to be found.
+/// A reference to a word of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct WordRef {
     /// The relation of the acyclic join.
     pub(super) atom: usize,
-    pub(super) what: What,
+    pub(super) location: Location,
 }
 
-impl Place {
-    /// The relation of the acyclic join whose tuple tells.
+impl WordRef {
+    /// The relation of the acyclic join whose tuple has it.
     #[must_use]
     pub fn atom(&self) -> usize {
         self.atom
@@ -29,22 +29,22 @@ impl Place {
     /// The word of its row, where it is one.
     #[must_use]
     pub fn word(&self) -> Option<usize> {
-        match self.what {
-            What::Word(word) => Some(word),
+        match self.location {
+            Location::Word(word) => Some(word),
             _ => None,
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum Location {
     /// A word of its row.
     Word(usize),
-    /// The value, or a word of the row, behind a code: the bag, the place of the code, and the word.
+    /// The value, or a word of the row, of a code: the bag, the number of the code, and the word.
     Code(usize, usize, usize),
 }
 
-/// The relations of the acyclic join that a query is kept as.
+/// The relations of the acyclic join of a query.
 #[derive(Clone, Debug)]
 pub struct Relations {
     /// How many the query has.
@@ -77,10 +77,10 @@ impl Relations {
         self.plan.ghd.as_ref()
     }
 
-    /// What each bag is.
+    /// The bags.
     #[must_use]
-    pub fn told(&self) -> &[Told] {
-        &self.plan.told
+    pub fn descriptions(&self) -> &[BagDescription] {
+        &self.plan.descriptions
     }
 
     /// The largest number of rows of a bag or a relation, as a power of that of the query's.
@@ -89,7 +89,7 @@ impl Relations {
         self.ghd().map_or(1.0, |ghd| to_f64(ghd.width))
     }
 
-    /// The relations of the query that are one of the acyclic join, and kept by groups.
+    /// The relations of the query that are relations of the acyclic join, and grouped.
     #[must_use]
     pub fn grouped(&self) -> Vec<usize> {
         let atoms = self.plan.atoms.iter().zip(&self.plan.sources);
@@ -100,42 +100,43 @@ impl Relations {
         of.collect()
     }
 
-    /// Where a word of a relation's rows stands in results.
+    /// The reference to a word of a relation's rows in results.
     ///
     /// # Panics
     /// If there is no such relation.
     #[must_use]
-    pub fn place(&self, relation: usize, word: usize) -> Place {
+    pub fn word_ref(&self, relation: usize, word: usize) -> WordRef {
         if let Some(atom) = self.plan.atom(Source::Relation(relation)) {
-            let what = What::Word(word);
-            return Place { atom, what };
+            let location = Location::Word(word);
+            return WordRef { atom, location };
         }
-        let (bag, part) = self.joined(relation);
+        let (bag, input) = self.joined(relation);
         let atom = self.plan.atom(Source::Bag(bag)).unwrap_or_default();
         let plan = &self.plan.bags[bag];
         let code = |wanted: Code| plan.codes.iter().position(|code| *code == wanted);
-        let variables = &plan.parts[part].variables;
-        let what = match variables.get(word) {
-            Some(&(variable, _)) if variable < plan.outer => What::Word(variable),
+        let variables = &plan.inputs[input].variables;
+        let location = match variables.get(word) {
+            Some(&(variable, _)) if variable < plan.outer => Location::Word(variable),
             Some(&(variable, _)) => match code(Code::Value(variable)) {
-                Some(code) => What::Code(bag, code, 0),
-                None => self.behind(bag, variable),
+                Some(code) => Location::Code(bag, code, 0),
+                None => self.in_row(bag, variable),
             },
             None => match plan
                 .carried
                 .iter()
-                .position(|&of| of == (part, word - variables.len()))
+                .position(|&of| of == (input, word - variables.len()))
             {
-                Some(carried) => What::Word(plan.outer + carried),
-                None => What::Code(bag, code(Code::Row(part)).unwrap_or_default(), word),
+                Some(carried) => Location::Word(plan.outer + carried),
+                None => Location::Code(bag, code(Code::Row(input)).unwrap_or_default(), word),
             },
         };
-        Place { atom, what }
+        WordRef { atom, location }
     }
 
-    /// The part of a bag that a relation is which is no relation of the acyclic join: its rows are there as a whole.
+    /// The bag and input of a relation that is no relation of the acyclic join: its rows are there as a whole.
     pub(super) fn joined(&self, relation: usize) -> (usize, usize) {
-        let joins = |&(bag, _): &(usize, usize)| self.plan.told[bag].joins.contains(&relation);
+        let joins =
+            |&(bag, _): &(usize, usize)| self.plan.descriptions[bag].joins.contains(&relation);
         let found = self
             .plan
             .readers(Source::Relation(relation))
@@ -144,16 +145,16 @@ impl Relations {
         found.unwrap_or_else(|| unreachable!("a relation is in the join"))
     }
 
-    /// A variable that the row of some part tells.
-    fn behind(&self, bag: usize, variable: usize) -> What {
+    /// A variable that is a word of the row of some input.
+    fn in_row(&self, bag: usize, variable: usize) -> Location {
         let plan = &self.plan.bags[bag];
         let found = plan.codes.iter().enumerate().find_map(|(at, code)| {
-            let &Code::Row(part) = code else { return None };
-            let word = plan.parts[part]
+            let &Code::Row(input) = code else { return None };
+            let word = plan.inputs[input]
                 .variables
                 .iter()
                 .position(|&(v, _)| v == variable)?;
-            Some(What::Code(bag, at, word))
+            Some(Location::Code(bag, at, word))
         });
         found.unwrap_or_else(|| unreachable!("a variable is in a code, or in a row that is"))
     }

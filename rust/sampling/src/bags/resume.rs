@@ -1,25 +1,25 @@
-//! What a sample holds in words that outlive its index, and a sample that goes on from them.
+//! The state of a sample in words that outlive its index, and a sample that resumes from it.
 //!
-//! Invariant: a tuple is told by the words of the query's rows behind it, so ids, numbers and the order of
-//! rows may be others when they are read; equal rows are told apart by being told twice. Cost: O(k) to tell, O(N) to go on.
+//! Invariant: a tuple is written as the words of the query's rows behind it, so ids, numbers and the order of rows may differ
+//! when they are read; equal rows are written as often as they are held. Cost: O(k) to write, O(N) to resume.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::ground::{Code, Source};
+use super::context::{Code, Source};
 use super::{QuerySample, Relations};
-use crate::sample::{Met, Predicate};
-use crate::{Index, Law};
+use crate::sample::{Counters, Predicate};
+use crate::{Index, ReservoirState};
 
 /// A sample without the rows of its tables.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Kept {
-    pub(crate) law: Law,
-    pub(crate) met: Met,
+pub(crate) struct SampleState {
+    pub(crate) state: ReservoirState,
+    pub(crate) met: Counters,
     /// By relation of the acyclic join: the tuples that are held.
     pub(crate) tuples: Vec<Tuples>,
-    /// By place, which of these in each relation.
+    /// By result, which of these in each relation.
     pub(crate) results: Vec<u32>,
 }
 
@@ -31,8 +31,8 @@ pub(crate) struct Tuples {
 }
 
 impl Relations {
-    /// What the words behind a tuple of the acyclic join are: words of which relations' rows.
-    pub(crate) fn behind_tuple(&self, atom: usize) -> Vec<(usize, usize)> {
+    /// The words behind a tuple of the acyclic join, as words of relations' rows.
+    pub(crate) fn words_of_tuple(&self, atom: usize) -> Vec<(usize, usize)> {
         let bag = match self.plan.sources[atom] {
             Source::Relation(relation) => {
                 let columns = self.plan.atoms[atom].columns;
@@ -41,19 +41,19 @@ impl Relations {
             Source::Bag(bag) => bag,
         };
         let plan = &self.plan.bags[bag];
-        let row = |part: usize, word: usize| match plan.parts[part].source {
+        let row = |input: usize, word: usize| match plan.inputs[input].source {
             Source::Relation(relation) => (relation, word),
             Source::Bag(_) => unreachable!("what is carried, or a whole row, is of a relation"),
         };
         let outer = (0..plan.outer).map(|variable| self.origin(bag, variable));
         let carried = plan.carried.iter();
         let carried =
-            carried.map(|&(part, word)| row(part, plan.parts[part].variables.len() + word));
+            carried.map(|&(input, word)| row(input, plan.inputs[input].variables.len() + word));
         let mut all: Vec<(usize, usize)> = outer.chain(carried).collect();
         for code in &plan.codes {
             match *code {
                 Code::Value(variable) => all.push(self.origin(bag, variable)),
-                Code::Row(part) => all.extend((0..plan.width(part)).map(|word| row(part, word))),
+                Code::Row(input) => all.extend((0..plan.width(input)).map(|word| row(input, word))),
             }
         }
         all
@@ -61,21 +61,21 @@ impl Relations {
 
     /// A relation that has a variable of a bag, and in which word.
     fn origin(&self, bag: usize, variable: usize) -> (usize, usize) {
-        let found = self.plan.bags[bag].parts.iter().find_map(|part| {
-            let has = part.variables.iter().find(|(v, _)| *v == variable);
-            has.map(|&(_, column)| (part.source, column))
+        let found = self.plan.bags[bag].inputs.iter().find_map(|input| {
+            let has = input.variables.iter().find(|(v, _)| *v == variable);
+            has.map(|&(_, column)| (input.source, column))
         });
         match found {
             Some((Source::Relation(relation), column)) => (relation, column),
             Some((Source::Bag(inner), column)) => self.origin(inner, column),
-            None => unreachable!("a variable is one of some part"),
+            None => unreachable!("a variable is one of some input"),
         }
     }
 }
 
 impl<P: Predicate> QuerySample<P> {
-    /// What is held, between transactions.
-    pub(crate) fn kept(&self) -> Kept {
+    /// The state, between transactions.
+    pub(crate) fn state(&self) -> SampleState {
         let atoms = self.sample.index().atoms();
         let mut tuples = vec![Tuples::default(); atoms];
         let mut known: Vec<BTreeMap<u32, u32>> = vec![BTreeMap::new(); atoms];
@@ -85,14 +85,14 @@ impl<P: Predicate> QuerySample<P> {
                 let next = known[atom].len() as u32;
                 results.push(*known[atom].entry(tuple).or_insert_with(|| {
                     tuples[atom].count += 1;
-                    self.tell_words(atom, tuple, &mut tuples[atom].words);
+                    self.decode(atom, tuple, &mut tuples[atom].words);
                     next
                 }));
             }
         }
-        let (law, met) = (self.sample.law().clone(), self.sample.met());
-        Kept {
-            law,
+        let (state, met) = (self.sample.state().clone(), self.sample.counters());
+        SampleState {
+            state,
             met,
             tuples,
             results,
@@ -100,7 +100,7 @@ impl<P: Predicate> QuerySample<P> {
     }
 
     /// The words behind a tuple.
-    fn tell_words(&self, atom: usize, tuple: u32, out: &mut Vec<u64>) {
+    fn decode(&self, atom: usize, tuple: u32, out: &mut Vec<u64>) {
         let row = self.sample.index().row(atom, tuple);
         match self.relations.plan.sources[atom] {
             Source::Relation(_) => out.extend(row),
@@ -108,21 +108,23 @@ impl<P: Predicate> QuerySample<P> {
         }
     }
 
-    /// Goes on from what a sample of the same query over the same rows held. None, and nothing has changed, if
-    /// it cannot be that.
-    pub(crate) fn go_on(&mut self, kept: &Kept) -> Option<()> {
+    /// Resumes from the state of a sample of the same query over the same rows. None, and nothing has changed, if it is
+    /// none.
+    pub(crate) fn resume(&mut self, state: &SampleState) -> Option<()> {
         let atoms = self.sample.index().atoms();
-        let all = usize::try_from(kept.law.held()).ok()?.checked_mul(atoms)?;
-        let sound = kept.law.is_of(self.sample.law().k())
-            && (kept.tuples.len(), kept.results.len()) == (atoms, all);
+        let all = usize::try_from(state.state.held())
+            .ok()?
+            .checked_mul(atoms)?;
+        let sound = state.state.is_of(self.sample.state().k())
+            && (state.tuples.len(), state.results.len()) == (atoms, all);
         if !sound {
             return None;
         }
         let tuples: Vec<Vec<u32>> = (0..atoms)
-            .map(|atom| self.find_words(atom, &kept.tuples[atom]))
+            .map(|atom| self.encode(atom, &state.tuples[atom]))
             .collect::<Option<_>>()?;
         let place = |(at, &nth): (usize, &u32)| tuples[at % atoms].get(nth as usize).copied();
-        let results = kept.results.iter().enumerate().map(place);
+        let results = state.results.iter().enumerate().map(place);
         let results: Vec<u32> = results.collect::<Option<_>>()?;
         let mut seen: Vec<&[u32]> = results.chunks(atoms).collect();
         seen.sort_unstable();
@@ -130,13 +132,14 @@ impl<P: Predicate> QuerySample<P> {
         if !differ || !results.chunks(atoms).all(|result| self.joins(result)) {
             return None;
         }
-        self.sample.resume((kept.law.clone(), kept.met), results);
+        self.sample
+            .resume((state.state.clone(), state.met), results);
         Some(())
     }
 
     /// A tuple for each row by the words behind it.
-    fn find_words(&mut self, atom: usize, tuples: &Tuples) -> Option<Vec<u32>> {
-        let width = self.relations.behind_tuple(atom).len();
+    fn encode(&mut self, atom: usize, tuples: &Tuples) -> Option<Vec<u32>> {
+        let width = self.relations.words_of_tuple(atom).len();
         if tuples.count.checked_mul(width)? != tuples.words.len() {
             return None;
         }

@@ -1,7 +1,7 @@
 //! The invariants of the index, computed anew: for tests.
 
 use super::Index;
-use super::hub::Part;
+use super::key_node::Role;
 use super::lists::{List, NONE};
 use super::node::Kind;
 use super::record::{MOST, Record, ZERO, weight};
@@ -21,19 +21,20 @@ impl Index {
                 }
             }
         }
-        for hub in 0..self.hubs.len() {
-            self.check_hub(hub);
+        for key_node in 0..self.key_nodes.len() {
+            self.check_key_node(key_node);
         }
-        self.check_whole();
+        self.check_all_results();
     }
 
-    /// Every linked tuple stands in its list, and lists hold nothing else.
+    /// Every linked tuple is in its list, and lists hold nothing else.
     fn check_tuples(&self, node: usize) {
         let held = &self.nodes[node];
         let list_of = |tuple: u32| -> List {
             match held.kind {
                 Kind::Groups => held.groups.lists[held.group_of(tuple) as usize],
-                _ => self.hubs[held.slots[0].hub].list(held.key(tuple, 0), held.slots[0].nth),
+                _ => self.key_nodes[held.edges[0].key_node]
+                    .list(held.key(tuple, 0), held.edges[0].nth),
             }
         };
         if held.kind == Kind::Tuples {
@@ -46,9 +47,9 @@ impl Index {
         let listed: u32 = match held.kind {
             Kind::Groups => held.groups.lists.iter().map(|list| list.len).sum(),
             _ => {
-                let (hub, nth) = (&self.hubs[held.slots[0].hub], held.slots[0].nth);
-                (0..hub.keys.len() as u32)
-                    .map(|key| hub.list(key, nth).len)
+                let (key_node, nth) = (&self.key_nodes[held.edges[0].key_node], held.edges[0].nth);
+                (0..key_node.keys.len() as u32)
+                    .map(|key| key_node.list(key, nth).len)
                     .sum()
             }
         };
@@ -61,22 +62,22 @@ impl Index {
             let len = held.groups.lists[group as usize].len;
             check_rounding(len.into(), held.size(group));
         }
-        for (at, slot) in held.slots.iter().enumerate() {
+        for (at, edge) in held.edges.iter().enumerate() {
             let powers = self.powers(node, group, (at, at));
             let exponent = powers.exponent().expect("counts in range");
-            let spot = held.spot(group, at);
-            assert_ne!(spot.place, NONE);
-            let record = self.hubs[slot.hub].record(spot.of, slot.nth);
-            assert_eq!(self.lists.get(record.list, spot.place), group);
+            let slot = held.slot(group, at);
+            assert_ne!(slot.place, NONE);
+            let record = self.key_nodes[edge.key_node].record(slot.of, edge.nth);
+            assert_eq!(self.lists.get(record.list, slot.place), group);
             assert!(record.of(&self.lists, exponent).contains(&group));
         }
     }
 
-    fn check_hub(&self, hub: usize) {
-        let held = &self.hubs[hub];
+    fn check_key_node(&self, key_node: usize) {
+        let held = &self.key_nodes[key_node];
         assert!(held.dirty.is_empty());
         for (at, member) in held.members.iter().enumerate() {
-            let Part::Branch(nth) = member.part else {
+            let Role::Branch(nth) = member.role else {
                 continue;
             };
             let mut groups = 0;
@@ -109,20 +110,27 @@ impl Index {
         groups
     }
 
-    fn check_whole(&self) {
-        let Some(whole) = &self.whole else { return };
-        let hub = &self.hubs[self.root];
+    fn check_all_results(&self) {
+        let Some(all_results) = &self.all_results else {
+            return;
+        };
+        let key_node = &self.key_nodes[self.root];
         let mut listed = 0;
-        for (key, (&exponent, &place)) in whole.exponents.iter().zip(&whole.places).enumerate() {
-            let product = hub.product(key as u32, None).expect("counts in range");
+        for (key, (&exponent, &place)) in all_results
+            .exponents
+            .iter()
+            .zip(&all_results.places)
+            .enumerate()
+        {
+            let product = key_node.product(key as u32, None).expect("counts in range");
             check_rounding(product, exponent);
             if exponent != ZERO {
-                assert_eq!(self.lists.get(whole.record.list, place), key as u32);
+                assert_eq!(self.lists.get(all_results.record.list, place), key as u32);
                 listed += 1;
             }
         }
-        assert_eq!(self.check_record(&whole.record), listed);
-        assert!(whole.record.count <= 1 << MOST);
+        assert_eq!(self.check_record(&all_results.record), listed);
+        assert!(all_results.record.count <= 1 << MOST);
     }
 }
 

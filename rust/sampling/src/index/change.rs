@@ -1,9 +1,9 @@
-//! Tuples come and go (Algorithms 7 and 10).
+//! Inserts and deletes of tuples (Algorithms 7 and 10).
 //!
-//! Invariant: after a call every group lies, at each of its hubs, in the bucket of the product of what its other
-//! hubs tell. Tuples of one relation that come together are all put where they belong first, then told of, away from
-//! their relation: what they bring themselves, their deltas, depends on nothing that this changes, so it is the
-//! same as if they had come one by one. Cost: see `index`.
+//! Invariant: after a call every group lies, at each of its key nodes, in the bucket of the product of `cnt~` at its other
+//! key nodes. Tuples of one relation that are inserted together are all linked first, then propagated away from their
+//! relation: their own deltas depend on nothing that this changes, so each is as if they had been inserted one by one.
+//! Cost: see `index`.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::node::Kind;
 use super::record::{ZERO, rounded};
 use super::rows::TupleWords;
 
-/// How many tuples ahead what they touch is asked for.
+/// The distance of prefetches, in tuples.
 const AHEAD: usize = 8;
 
 impl Index {
@@ -43,18 +43,18 @@ impl Index {
         tuples: &mut Vec<u32>,
     ) {
         let node = &mut self.nodes[atom];
-        let (width, columns) = (node.slots.len(), node.columns);
+        let (width, columns) = (node.edges.len(), node.columns);
         let row = |at: usize| &rows[at * columns..][..columns];
         self.numbers.resize(count * width, 0);
-        for (at, slot) in node.slots.iter().enumerate() {
-            let hub = &mut self.hubs[slot.hub];
+        for (at, edge) in node.edges.iter().enumerate() {
+            let key_node = &mut self.key_nodes[edge.key_node];
             for nth in 0..count {
                 if nth + AHEAD < count {
-                    hub.keys.prefetch(row(nth + AHEAD), &slot.columns);
+                    key_node.keys.prefetch(row(nth + AHEAD), &edge.columns);
                 }
-                self.numbers[nth * width + at] = hub.keys.enter(row(nth), &slot.columns);
+                self.numbers[nth * width + at] = key_node.keys.acquire(row(nth), &edge.columns);
             }
-            hub.fit();
+            key_node.fit();
         }
         tuples.clear();
         let numbers = self.numbers.chunks_exact(width);
@@ -65,23 +65,21 @@ impl Index {
         );
     }
 
-    /// Lets tuples that are not linked join.
+    /// Links tuples that are not linked.
     ///
     /// # Errors
-    /// `Overflow` if a part of the join may have more than 2^126 results, `Memory` if the relation has 2^31
+    /// `Overflow` if a subtree of the join may have more than 2^126 results, `Memory` if the relation has 2^31
     /// tuples: the tuples are then linked, and the index good for `unlink` and `rebuild` alone.
     pub fn link(&mut self, atom: usize, tuples: &[u32]) -> Result<()> {
         self.put_all(atom, tuples);
-        if let Some(mut rows) = self.rows[atom].take() {
-            for &tuple in tuples {
-                rows.add(self.row(atom, tuple), tuple, |other| self.row(atom, other));
-            }
-            self.rows[atom] = Some(rows);
+        if let Some(rows) = &mut self.rows[atom] {
+            let each = tuples.iter();
+            each.for_each(|&tuple| rows.add(&self.nodes[atom], tuple));
         }
         if self.broken {
             return Err(Self::too_large());
         }
-        if !self.lists.has_room() || self.numbers(atom) >= 1 << 31 {
+        if !self.lists.has_capacity() || self.numbers(atom) >= 1 << 31 {
             return Err(Error::Memory {
                 what: "a relation of a sampled join".to_owned(),
                 needed: self.memory_usage() as u64,
@@ -94,11 +92,9 @@ impl Index {
 
     /// Takes tuples out. Their numbers and words stay until `forget`.
     pub fn unlink(&mut self, atom: usize, tuples: &[u32]) {
-        if let Some(mut rows) = self.rows[atom].take() {
-            for &tuple in tuples {
-                rows.remove(self.row(atom, tuple), tuple, |other| self.row(atom, other));
-            }
-            self.rows[atom] = Some(rows);
+        if let Some(rows) = &mut self.rows[atom] {
+            let each = tuples.iter();
+            each.for_each(|&tuple| rows.remove(&self.nodes[atom], tuple));
         }
         for &tuple in tuples {
             self.steps += 1;
@@ -107,14 +103,16 @@ impl Index {
                 false => self.take_out(atom, tuple),
             }
         }
-        self.tell_of(atom);
+        self.propagate(atom);
     }
 
     /// Gives the number of a tuple that is not linked to another, and those of keys that no other has.
     pub fn forget(&mut self, atom: usize, tuple: u32) {
         let node = &mut self.nodes[atom];
-        for (at, slot) in node.slots.iter().enumerate() {
-            self.hubs[slot.hub].keys.leave(node.key(tuple, at));
+        for (at, edge) in node.edges.iter().enumerate() {
+            self.key_nodes[edge.key_node]
+                .keys
+                .release(node.key(tuple, at));
         }
         node.forget(tuple);
     }
@@ -122,17 +120,14 @@ impl Index {
     /// A tuple with these words, if there is one; the last that came, of several. The first call is linear
     /// in the relation.
     pub fn find(&mut self, atom: usize, row: &[u64]) -> Option<u32> {
-        let mut rows = self.rows[atom].take().unwrap_or_else(|| {
+        let node = &self.nodes[atom];
+        let rows = self.rows[atom].get_or_insert_with(|| {
             let mut rows = TupleWords::new();
-            for tuple in self.tuples(atom) {
-                rows.add(self.row(atom, tuple), tuple, |other| self.row(atom, other));
-            }
+            node.linked().for_each(|tuple| rows.add(node, tuple));
             rows
         });
-        let found = rows.find(row, |other| self.row(atom, other));
-        rows.fit(self.numbers(atom));
-        self.rows[atom] = Some(rows);
-        found
+        rows.fit(node.numbers());
+        rows.find(node, row)
     }
 
     /// A tuple for each of so many rows, which stand one after the other; of equal rows different ones. None if there
@@ -143,7 +138,7 @@ impl Index {
         rows: &[u64],
         count: usize,
     ) -> Option<Vec<u32>> {
-        let kept = self.rows[atom].is_some();
+        let was_indexed = self.rows[atom].is_some();
         let columns = self.nodes[atom].columns;
         let mut found = Vec::with_capacity(count);
         // By the first tuple of equal rows, the last one that was taken.
@@ -157,7 +152,7 @@ impl Index {
             taken.insert(first, tuple);
             found.push(tuple);
         }
-        if !kept {
+        if !was_indexed {
             self.rows[atom] = None;
         }
         Some(found)
@@ -179,8 +174,8 @@ impl Index {
             .collect();
         self.broken = false;
         self.lists = super::Lists::default();
-        self.whole = None;
-        self.hubs.iter_mut().for_each(super::Hub::clear);
+        self.all_results = None;
+        self.key_nodes.iter_mut().for_each(super::KeyNode::clear);
         for (atom, tuples) in linked.iter().enumerate() {
             self.nodes[atom].clear_lists();
             self.put_all(atom, tuples);
@@ -201,21 +196,21 @@ impl Index {
                 false => self.put_in(atom, tuple),
             }
         }
-        self.tell_of(atom);
+        self.propagate(atom);
     }
 
-    /// Asks for what will be touched when a tuple joins; of a nearer one, for what that leads to.
+    /// Prefetches the entries of a tuple that will be linked; of a nearer one, their lists.
     #[inline]
     fn prefetch(&self, atom: usize, far: Option<&u32>, near: Option<&u32>) {
         let node = &self.nodes[atom];
-        for (at, slot) in node.slots.iter().enumerate() {
-            let hub = &self.hubs[slot.hub];
+        for (at, edge) in node.edges.iter().enumerate() {
+            let key_node = &self.key_nodes[edge.key_node];
             if let Some(&far) = far {
-                hub.prefetch(node.key(far, at));
+                key_node.prefetch(node.key(far, at));
             }
             if let Some(&near) = near {
-                let part = hub.members[slot.member].part;
-                hub.prefetch_values(&self.lists, node.key(near, at), part);
+                let role = key_node.members[edge.member].role;
+                key_node.prefetch_values(&self.lists, node.key(near, at), role);
             }
         }
     }
@@ -225,20 +220,20 @@ impl Index {
         let node = &mut self.nodes[atom];
         match node.kind {
             Kind::Leaf => {
-                let (slot, key) = (&node.slots[0], node.own[tuple as usize].of);
-                let hub = &mut self.hubs[slot.hub];
-                let place = self.lists.push(hub.list_mut(key, slot.nth), tuple);
+                let (edge, key) = (&node.edges[0], node.own[tuple as usize].of);
+                let key_node = &mut self.key_nodes[edge.key_node];
+                let place = self.lists.push(key_node.list_mut(key, edge.nth), tuple);
                 node.own[tuple as usize].place = place;
-                hub.mark(key);
+                key_node.mark(key);
             }
-            Kind::Tuples => self.put_group(atom, tuple),
+            Kind::Tuples => self.place_group::<true>(atom, tuple),
             Kind::Groups => {
                 let group = node.own[tuple as usize].of;
                 let list = &mut node.groups.lists[group as usize];
                 node.own[tuple as usize].place = self.lists.push(list, tuple);
                 if list.len == 1 {
                     node.groups.sizes[group as usize] = 0;
-                    self.put_group(atom, group);
+                    self.place_group::<true>(atom, group);
                 } else {
                     self.resize(atom, group);
                 }
@@ -250,69 +245,43 @@ impl Index {
         let node = &mut self.nodes[atom];
         match node.kind {
             Kind::Leaf => {
-                let (slot, spot) = (&node.slots[0], node.own[tuple as usize]);
-                let hub = &mut self.hubs[slot.hub];
-                let list = hub.list_mut(spot.of, slot.nth);
-                if let Some(moved) = self.lists.take(list, spot.place) {
-                    node.own[moved as usize].place = spot.place;
+                let (edge, slot) = (&node.edges[0], node.own[tuple as usize]);
+                let key_node = &mut self.key_nodes[edge.key_node];
+                let list = key_node.list_mut(slot.of, edge.nth);
+                if let Some(moved) = self.lists.take(list, slot.place) {
+                    node.own[moved as usize].place = slot.place;
                 }
-                hub.mark(spot.of);
+                key_node.mark(slot.of);
             }
-            Kind::Tuples => self.take_group(atom, tuple),
+            Kind::Tuples => self.place_group::<false>(atom, tuple),
             Kind::Groups => {
-                let spot = node.own[tuple as usize];
-                let list = &mut node.groups.lists[spot.of as usize];
-                if let Some(moved) = self.lists.take(list, spot.place) {
-                    node.own[moved as usize].place = spot.place;
+                let slot = node.own[tuple as usize];
+                let list = &mut node.groups.lists[slot.of as usize];
+                if let Some(moved) = self.lists.take(list, slot.place) {
+                    node.own[moved as usize].place = slot.place;
                 }
                 if list.len == 0 {
-                    self.take_group(atom, spot.of);
-                    self.nodes[atom].groups.sizes[spot.of as usize] = ZERO;
+                    self.place_group::<false>(atom, slot.of);
+                    self.nodes[atom].groups.sizes[slot.of as usize] = ZERO;
                 } else {
-                    self.resize(atom, spot.of);
+                    self.resize(atom, slot.of);
                 }
             }
         }
         self.nodes[atom].mark_unlinked(tuple);
     }
 
-    fn put_group(&mut self, atom: usize, group: u32) {
-        for at in 0..self.nodes[atom].slots.len() {
+    /// Puts a group into its bucket at each of its edges, or takes it out.
+    fn place_group<const LINKED: bool>(&mut self, atom: usize, group: u32) {
+        for at in 0..self.nodes[atom].edges.len() {
             let powers = self.powers(atom, group, (at, at));
-            let exponent = self.or_break(powers);
-            let node = &mut self.nodes[atom];
-            let (slot, width) = (&node.slots[at], node.slots.len());
-            let key = node.spots[group as usize * width + at].of;
-            let hub = &mut self.hubs[slot.hub];
-            let spots = &mut node.spots;
-            let steps = &mut self.steps;
-            let mut told = |group: u32, place| {
-                *steps += 1;
-                spots[group as usize * width + at].place = place;
+            let weight = Some(self.or_break(powers));
+            let weights = if LINKED {
+                (None, weight)
+            } else {
+                (weight, None)
             };
-            let record = hub.record_mut(key, slot.nth);
-            self.broken |= !record.put(&mut self.lists, exponent, group, &mut told);
-            hub.mark(key);
-        }
-    }
-
-    fn take_group(&mut self, atom: usize, group: u32) {
-        for at in 0..self.nodes[atom].slots.len() {
-            let powers = self.powers(atom, group, (at, at));
-            let exponent = self.or_break(powers);
-            let node = &mut self.nodes[atom];
-            let (slot, width) = (&node.slots[at], node.slots.len());
-            let spot = node.spots[group as usize * width + at];
-            let hub = &mut self.hubs[slot.hub];
-            let spots = &mut node.spots;
-            let steps = &mut self.steps;
-            let mut told = |group: u32, place| {
-                *steps += 1;
-                spots[group as usize * width + at].place = place;
-            };
-            let record = hub.record_mut(spot.of, slot.nth);
-            record.take(&mut self.lists, exponent, spot.place, &mut told);
-            hub.mark(spot.of);
+            self.reweigh(atom, group, at, weights);
         }
     }
 
@@ -324,13 +293,13 @@ impl Index {
         if before == now {
             return;
         }
-        for at in 0..self.nodes[atom].slots.len() {
-            let moved = [before, now].map(|size| {
+        for at in 0..self.nodes[atom].edges.len() {
+            let [from, to] = [before, now].map(|size| {
                 self.nodes[atom].groups.sizes[group as usize] = size;
                 let powers = self.powers(atom, group, (at, at));
-                self.or_break(powers)
+                Some(self.or_break(powers))
             });
-            self.shift(atom, group, at, (moved[0], moved[1]));
+            self.reweigh(atom, group, at, (from, to));
         }
     }
 }

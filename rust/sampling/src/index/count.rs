@@ -6,11 +6,38 @@
 use ringview_core::Result;
 
 use super::Index;
-use super::hub::Part;
+use super::all_results::AllResults;
+use super::key_node::Role;
 use super::node::Kind;
 use super::record::MOST;
 
 impl Index {
+    /// How many positions all results have. The first call is linear in the keys of a key node.
+    ///
+    /// # Errors
+    /// `Overflow` if there are more than 2^126.
+    pub fn len_upper(&mut self) -> Result<u128> {
+        if self.all_results.is_none() {
+            let (mut all_results, key_node) = (AllResults::default(), &self.key_nodes[self.root]);
+            let keys: Vec<u32> = (0..key_node.keys.len() as u32).collect();
+            let (steps, fits) = all_results.update(key_node, &mut self.lists, &keys);
+            self.steps += steps;
+            if !fits {
+                return Err(Self::too_large());
+            }
+            self.all_results = Some(all_results);
+        }
+        Ok(self.positions().unwrap_or_default())
+    }
+
+    /// The same, if they were asked for before.
+    #[must_use]
+    pub fn positions(&self) -> Option<u128> {
+        self.all_results
+            .as_ref()
+            .map(|all_results| all_results.record.count)
+    }
+
     /// How many positions the results of a linked tuple have.
     ///
     /// # Errors
@@ -19,9 +46,9 @@ impl Index {
     pub fn delta_len(&self, atom: usize, tuple: u32) -> Result<u128> {
         let node = &self.nodes[atom];
         let mut all = 1u128;
-        for (at, slot) in node.slots.iter().enumerate() {
+        for (at, edge) in node.edges.iter().enumerate() {
             let key = node.key(tuple, at);
-            let product = self.hubs[slot.hub].product(key, Some(slot.member));
+            let product = self.key_nodes[edge.key_node].product(key, Some(edge.member));
             let product = product.ok_or_else(Self::too_large)?;
             all = match all {
                 1 => product,
@@ -34,36 +61,36 @@ impl Index {
         Ok(all)
     }
 
-    /// Asks for what the next call for this tuple reads.
+    /// Prefetches the entries that the next call for this tuple reads.
     #[inline]
     pub(crate) fn prefetch_delta(&self, atom: usize, tuple: u32) {
         let node = &self.nodes[atom];
-        for (at, slot) in node.slots.iter().enumerate() {
-            self.hubs[slot.hub].prefetch(node.key(tuple, at));
+        for (at, edge) in node.edges.iter().enumerate() {
+            self.key_nodes[edge.key_node].prefetch(node.key(tuple, at));
         }
     }
 
     /// How many results the join has, exactly; no more than fit. O(N).
     #[must_use]
     pub fn results(&self) -> u128 {
-        let all = self.met(self.root, None);
+        let all = self.joined(self.root, None);
         all.into_iter().fold(0, u128::saturating_add)
     }
 
-    /// By key, how many results all members of a hub have but one.
-    fn met(&self, hub: usize, except: Option<usize>) -> Vec<u128> {
-        let held = &self.hubs[hub];
+    /// By key, how many results all members of a key node have but one.
+    fn joined(&self, key_node: usize, except: Option<usize>) -> Vec<u128> {
+        let held = &self.key_nodes[key_node];
         let mut product = vec![1u128; held.keys.len()];
         let members = held.members.iter().enumerate();
         for (_, member) in members.filter(|&(at, _)| Some(at) != except) {
-            match member.part {
-                Part::Leaf(nth) => {
+            match member.role {
+                Role::Leaf(nth) => {
                     for (key, product) in (0..).zip(&mut product) {
                         *product = product.saturating_mul(held.list(key, nth).len.into());
                     }
                 }
-                Part::Branch(_) => {
-                    let counts = self.behind(member.node, member.at);
+                Role::Branch(_) => {
+                    let counts = self.below(member.node, member.at);
                     for (product, count) in product.iter_mut().zip(counts) {
                         *product = product.saturating_mul(count);
                     }
@@ -73,24 +100,24 @@ impl Index {
         product
     }
 
-    /// By key of one of a relation's hubs, how many results it has with what its other hubs have.
-    fn behind(&self, node: usize, at: usize) -> Vec<u128> {
+    /// By key of one of a relation's key nodes, the number of results of this relation and those behind its other key nodes.
+    fn below(&self, node: usize, at: usize) -> Vec<u128> {
         let held = &self.nodes[node];
-        let slots = held.slots.iter().enumerate();
-        let others = slots.filter(|&(other, _)| other != at);
-        let met: Vec<(usize, Vec<u128>)> = others
-            .map(|(other, slot)| (other, self.met(slot.hub, Some(slot.member))))
+        let edges = held.edges.iter().enumerate();
+        let others = edges.filter(|&(other, _)| other != at);
+        let joined: Vec<(usize, Vec<u128>)> = others
+            .map(|(other, edge)| (other, self.joined(edge.key_node, Some(edge.member))))
             .collect();
-        let mut counts = vec![0u128; self.hubs[held.slots[at].hub].keys.len()];
+        let mut counts = vec![0u128; self.key_nodes[held.edges[at].key_node].keys.len()];
         for group in self.groups(node) {
             let size: u128 = match held.kind {
                 Kind::Groups => held.groups.lists[group as usize].len.into(),
                 _ => 1,
             };
-            let product = met.iter().fold(size, |product, (other, met)| {
-                product.saturating_mul(met[held.spot(group, *other).of as usize])
+            let product = joined.iter().fold(size, |product, (other, joined)| {
+                product.saturating_mul(joined[held.slot(group, *other).of as usize])
             });
-            let count = &mut counts[held.spot(group, at).of as usize];
+            let count = &mut counts[held.slot(group, at).of as usize];
             *count = count.saturating_add(product);
         }
         counts

@@ -1,29 +1,29 @@
 //! The results at positions (Algorithms 9 and 11).
 //!
-//! Invariant: over all positions of a delta, or of the whole join, each result comes once, and nothing
-//! else but dummies. Cost: O(1) a relation, but for the bucket: at most 127 words of one cache line or two. Positions
-//! are found together, relation by relation, so that none waits for what another reads.
+//! Invariant: the positions of a delta, or of the whole join, hold each result once, and dummies. Cost: O(1) a relation, and
+//! the bucket: at most 127 words of one cache line or two. Positions are found together, relation by relation, so that
+//! their reads overlap.
 
 use ringview_core::prefetch;
 
 use super::Index;
-use super::hub::Part;
+use super::key_node::Role;
 use super::node::Kind;
 
-/// How many positions ahead what they touch is asked for.
+/// The distance of prefetches, in positions.
 const AHEAD: usize = 8;
 
-/// A position among what there is for a key, or of a group.
+/// A position among the results of a key, or of a group.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     /// Which of the positions searched it belongs to.
-    who: u32,
+    query: u32,
     /// A key, or a group.
     of: u32,
     position: u128,
 }
 
-/// Results that are searched for, and room to do so.
+/// Results that are searched for, and buffers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Search {
     results: Vec<u32>,
@@ -41,29 +41,29 @@ impl Search {
         self.dummies.resize(count, false);
     }
 
-    /// What was found: a tuple of each relation; None for a dummy.
+    /// A result: a tuple of each relation; None for a dummy.
     pub(crate) fn result(&self, nth: usize) -> Option<&[u32]> {
         let found = !self.dummies[nth];
         found.then(|| &self.results[nth * self.width..][..self.width])
     }
 
-    fn room(&mut self) -> Vec<Probe> {
+    fn buffer(&mut self) -> Vec<Probe> {
         self.free.pop().unwrap_or_default()
     }
 
-    fn give_back(&mut self, mut room: Vec<Probe>) {
-        room.clear();
-        self.free.push(room);
+    fn release(&mut self, mut buffer: Vec<Probe>) {
+        buffer.clear();
+        self.free.push(buffer);
     }
 
     #[inline]
-    fn set(&mut self, who: u32, node: usize, tuple: u32) {
-        self.results[who as usize * self.width + node] = tuple;
+    fn set(&mut self, query: u32, node: usize, tuple: u32) {
+        self.results[query as usize * self.width + node] = tuple;
     }
 
     pub(crate) fn memory_usage(&self) -> usize {
-        let room: usize = self.free.iter().map(Vec::capacity).sum();
-        self.results.capacity() * 4 + self.dummies.capacity() + room * size_of::<Probe>()
+        let buffer: usize = self.free.iter().map(Vec::capacity).sum();
+        self.results.capacity() * 4 + self.dummies.capacity() + buffer * size_of::<Probe>()
     }
 }
 
@@ -72,11 +72,10 @@ impl Index {
     pub fn delta_get(&self, atom: usize, tuple: u32, position: u128, out: &mut [u32]) -> bool {
         let mut search = Search::default();
         self.search_deltas(&mut search, atom, &[(tuple, position)]);
-        let found = search.result(0);
-        found.is_some_and(|result| {
-            out.copy_from_slice(result);
-            true
-        })
+        search
+            .result(0)
+            .map(|result| out.copy_from_slice(result))
+            .is_some()
     }
 
     /// The result at a position below `len_upper`, which must have been asked for. False for a dummy.
@@ -84,72 +83,80 @@ impl Index {
     pub fn get(&self, position: u128, out: &mut [u32]) -> bool {
         let mut search = Search::default();
         self.search_all(&mut search, &[position]);
-        let found = search.result(0);
-        found.is_some_and(|result| {
-            out.copy_from_slice(result);
-            true
-        })
+        search
+            .result(0)
+            .map(|result| out.copy_from_slice(result))
+            .is_some()
     }
 
     /// Results of linked tuples of a relation, each at a position below its `delta_len`.
-    pub(crate) fn search_deltas(&self, search: &mut Search, atom: usize, sought: &[(u32, u128)]) {
-        search.begin(self.nodes.len(), sought.len());
+    pub(crate) fn search_deltas(&self, search: &mut Search, atom: usize, stops: &[(u32, u128)]) {
+        search.begin(self.nodes.len(), stops.len());
         let node = &self.nodes[atom];
-        let mut rests = search.room();
-        for (&(tuple, position), who) in sought.iter().zip(0..) {
-            search.set(who, atom, tuple);
+        let mut rests = search.buffer();
+        for (&(tuple, position), query) in stops.iter().zip(0..) {
+            search.set(query, atom, tuple);
             let of = tuple;
-            rests.push(Probe { who, of, position });
+            rests.push(Probe {
+                query,
+                of,
+                position,
+            });
         }
-        for (at, slot) in node.slots.iter().enumerate() {
-            let hub = &self.hubs[slot.hub];
-            let mut probes = search.room();
+        for (at, edge) in node.edges.iter().enumerate() {
+            let key_node = &self.key_nodes[edge.key_node];
+            let mut probes = search.buffer();
             for rest in &mut rests {
                 let key = node.key(rest.of, at);
                 let mut here = rest.position;
-                if at + 1 < node.slots.len() {
-                    let product = hub.product(key, Some(slot.member)).unwrap_or(1);
+                if at + 1 < node.edges.len() {
+                    let product = key_node.product(key, Some(edge.member)).unwrap_or(1);
                     (rest.position, here) = split(rest.position, product);
                 }
                 probes.push(Probe {
-                    who: rest.who,
+                    query: rest.query,
                     of: key,
                     position: here,
                 });
             }
-            self.meet(slot.hub, Some(slot.member), &mut probes, search);
-            search.give_back(probes);
+            self.meet(edge.key_node, Some(edge.member), &mut probes, search);
+            search.release(probes);
         }
-        search.give_back(rests);
+        search.release(rests);
     }
 
     /// Results of the whole join at positions below `len_upper`, which must have been asked for.
     pub(crate) fn search_all(&self, search: &mut Search, positions: &[u128]) {
         search.begin(self.nodes.len(), positions.len());
-        let mut probes = search.room();
-        let whole = self.whole.as_ref();
-        for (&position, who) in positions.iter().zip(0..) {
-            match whole.and_then(|whole| whole.record.find(&self.lists, position)) {
-                Some((of, position)) => probes.push(Probe { who, of, position }),
-                None => search.dummies[who as usize] = true,
+        let mut probes = search.buffer();
+        let all_results = self.all_results.as_ref();
+        for (&position, query) in positions.iter().zip(0..) {
+            match all_results.and_then(|all_results| all_results.record.find(&self.lists, position))
+            {
+                Some((of, position)) => probes.push(Probe {
+                    query,
+                    of,
+                    position,
+                }),
+                None => search.dummies[query as usize] = true,
             }
         }
         self.meet(self.root, None, &mut probes, search);
-        search.give_back(probes);
+        search.release(probes);
     }
 
-    /// What all members of a hub have but one, at positions for its keys; a position that is none is a dummy.
+    /// The tuples of all members of a key node but one, at positions for its keys; a position behind the last is a dummy.
     fn meet(
         &self,
-        hub: usize,
+        key_node: usize,
         except: Option<usize>,
         probes: &mut Vec<Probe>,
         search: &mut Search,
     ) {
-        let held = &self.hubs[hub];
-        self.prefetch_probes(hub, except, probes);
+        let held = &self.key_nodes[key_node];
+        self.prefetch_probes(key_node, except, probes);
         probes.retain(|probe| {
-            let dummy = &mut search.dummies[probe.who as usize];
+            let dummy = &mut search.dummies[probe.query as usize];
             let product = held.product(probe.of, except);
             *dummy |= product.is_none_or(|product| probe.position >= product);
             !*dummy
@@ -158,18 +165,18 @@ impl Index {
             if Some(at) == except {
                 continue;
             }
-            match member.part {
-                Part::Leaf(nth) => {
+            match member.role {
+                Role::Leaf(nth) => {
                     for probe in probes.iter_mut() {
                         let list = held.list(probe.of, nth);
                         let (rest, place) = split(probe.position, list.len.into());
                         probe.position = rest;
                         let tuple = self.lists.get(list, place as u32);
-                        search.set(probe.who, member.node, tuple);
+                        search.set(probe.query, member.node, tuple);
                     }
                 }
-                Part::Branch(nth) => {
-                    let mut below = search.room();
+                Role::Branch(nth) => {
+                    let mut below = search.buffer();
                     for probe in probes.iter_mut() {
                         let count = held.record(probe.of, nth).count;
                         let (rest, position) = split(probe.position, count);
@@ -177,14 +184,14 @@ impl Index {
                         probe.position = rest;
                     }
                     self.descend(member.node, member.at, &mut below, search);
-                    search.give_back(below);
+                    search.release(below);
                 }
             }
         }
     }
 
-    fn prefetch_probes(&self, hub: usize, except: Option<usize>, probes: &[Probe]) {
-        let held = &self.hubs[hub];
+    fn prefetch_probes(&self, key_node: usize, except: Option<usize>, probes: &[Probe]) {
+        let held = &self.key_nodes[key_node];
         for nth in 0..probes.len() + AHEAD {
             if let Some(far) = probes.get(nth) {
                 held.prefetch(far.of);
@@ -194,44 +201,44 @@ impl Index {
             };
             for (at, member) in held.members.iter().enumerate() {
                 if Some(at) != except {
-                    held.prefetch_values(&self.lists, near, member.part);
+                    held.prefetch_values(&self.lists, near, member.role);
                 }
             }
         }
     }
 
-    /// The groups of a relation at positions for the keys of one of its hubs, and what they meet at the others.
+    /// The groups of a relation at positions for the keys of one of its key nodes, and the tuples behind its others.
     fn descend(&self, node: usize, came: usize, probes: &mut Vec<Probe>, search: &mut Search) {
         let held = &self.nodes[node];
-        let slot = &held.slots[came];
+        let edge = &held.edges[came];
         for probe in probes.iter_mut() {
-            let record = self.hubs[slot.hub].record(probe.of, slot.nth);
+            let record = self.key_nodes[edge.key_node].record(probe.of, edge.nth);
             match record.find(&self.lists, probe.position) {
                 Some((group, rest)) => (probe.of, probe.position) = (group, rest),
-                None => search.dummies[probe.who as usize] = true,
+                None => search.dummies[probe.query as usize] = true,
             }
-            prefetch(&held.spots, probe.of as usize * held.slots.len());
+            prefetch(&held.slots, probe.of as usize * held.edges.len());
         }
-        probes.retain(|probe| !search.dummies[probe.who as usize]);
+        probes.retain(|probe| !search.dummies[probe.query as usize]);
         self.choose_tuples(node, came, probes, search);
-        for (at, slot) in held.slots.iter().enumerate() {
+        for (at, edge) in held.edges.iter().enumerate() {
             if at == came {
                 continue;
             }
-            let hub = &self.hubs[slot.hub];
-            let mut there = search.room();
+            let key_node = &self.key_nodes[edge.key_node];
+            let mut there = search.buffer();
             for probe in probes.iter_mut() {
-                let key = held.spot(probe.of, at).of;
-                let bits = hub.exponent(key, slot.nth);
+                let key = held.slot(probe.of, at).of;
+                let bits = key_node.exponent(key, edge.nth);
                 there.push(Probe {
-                    who: probe.who,
+                    query: probe.query,
                     of: key,
                     position: probe.position & ((1 << bits) - 1),
                 });
                 probe.position >>= bits;
             }
-            self.meet(slot.hub, Some(slot.member), &mut there, search);
-            search.give_back(there);
+            self.meet(edge.key_node, Some(edge.member), &mut there, search);
+            search.release(there);
         }
     }
 
@@ -246,22 +253,22 @@ impl Index {
         let held = &self.nodes[node];
         if held.kind == Kind::Tuples {
             for probe in probes {
-                search.set(probe.who, node, probe.of);
+                search.set(probe.query, node, probe.of);
             }
             return;
         }
         probes.retain(|probe| {
             let mut rest = probe.position;
-            for (at, slot) in held.slots.iter().enumerate().filter(|&(at, _)| at != came) {
-                let key = held.spot(probe.of, at).of;
-                rest >>= self.hubs[slot.hub].exponent(key, slot.nth);
+            for (at, edge) in held.edges.iter().enumerate().filter(|&(at, _)| at != came) {
+                let key = held.slot(probe.of, at).of;
+                rest >>= self.key_nodes[edge.key_node].exponent(key, edge.nth);
             }
             let list = held.groups.lists[probe.of as usize];
             let real = rest < u128::from(list.len);
             if real {
-                search.set(probe.who, node, self.lists.get(list, rest as u32));
+                search.set(probe.query, node, self.lists.get(list, rest as u32));
             } else {
-                search.dummies[probe.who as usize] = true;
+                search.dummies[probe.query as usize] = true;
             }
             real
         });

@@ -1,11 +1,9 @@
-//! Dense numbers for the values of join keys, shared by all relations and edges that speak of the same
-//! variables.
+//! Dense numbers for the values of join keys, shared by all relations with the same variables.
 //!
-//! Invariant: equal keys have equal numbers, numbers are given in the order in which keys come, and a
-//! number is taken back with its last tuple. Keys of one word that is small beside the number of keys, as
-//! ids mostly are, stand in an array by that word; all others in a hash table. Cost: O(1) expected
-//! a key, whatever the keys: the hash is seeded at random, and shows nowhere; the array has at most
-//! `SPARSE` places a key, and a few more.
+//! Invariant: equal keys have equal numbers, numbers are given in the order of inserts, and a number is taken back with its
+//! last tuple. Keys of one word that is small beside the number of keys, as ids mostly are, are in an array by that word; all
+//! others in a hash table. Cost: O(1) expected a key, whatever the keys: the hash is seeded at random, and shows nowhere; the
+//! array has at most `SPARSE` places a key, and a few more.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -24,7 +22,7 @@ const FEW: usize = 1024;
 pub(crate) struct Keys {
     /// Words a key.
     width: usize,
-    /// By the word of a key, its number; NONE where there is none, or it stands in the table.
+    /// By the word of a key, its number; NONE where there is none, or it is in the table.
     direct: Vec<u32>,
     table: HashTable<u32>,
     words: Vec<u64>,
@@ -69,7 +67,7 @@ impl Keys {
 
     /// The number of the key whose words are those at `columns` of a row, for one more tuple.
     #[inline]
-    pub(crate) fn enter(&mut self, row: &[u64], columns: &[usize]) -> u32 {
+    pub(crate) fn acquire(&mut self, row: &[u64], columns: &[usize]) -> u32 {
         if self.width == 0 {
             return 0;
         }
@@ -80,10 +78,10 @@ impl Keys {
             self.tuples[id as usize] += 1;
             return id;
         }
-        self.enter_hashed(row, columns)
+        self.acquire_hashed(row, columns)
     }
 
-    fn enter_hashed(&mut self, row: &[u64], columns: &[usize]) -> u32 {
+    fn acquire_hashed(&mut self, row: &[u64], columns: &[usize]) -> u32 {
         let found = hash(&self.hasher, columns.iter().map(|&at| row[at]));
         let (width, words) = (self.width, &self.words);
         let equal = |&id: &u32| {
@@ -150,7 +148,7 @@ impl Keys {
         fits
     }
 
-    /// Asks for what the key of a row touches.
+    /// Prefetches the entry of a row's key.
     #[inline]
     pub(crate) fn prefetch(&self, row: &[u64], columns: &[usize]) {
         if let &[column] = columns {
@@ -159,7 +157,7 @@ impl Keys {
     }
 
     /// One tuple fewer has the key.
-    pub(crate) fn leave(&mut self, id: u32) {
+    pub(crate) fn release(&mut self, id: u32) {
         if self.width == 0 {
             return;
         }
@@ -209,7 +207,7 @@ mod tests {
             let held = model.iter().nth(nth).map(|(&word, &(id, _))| (word, id));
             match held {
                 Some((word, id)) if step / 4000 % 2 == 1 => {
-                    keys.leave(id);
+                    keys.release(id);
                     let (_, times) = model.get_mut(&word).expect("it is there");
                     *times -= 1;
                     if *times == 0 {
@@ -217,10 +215,10 @@ mod tests {
                     }
                 }
                 _ => {
-                    let id = keys.enter(&[7, word], &[1]);
-                    let known = model.entry(word).or_insert((id, 0));
-                    assert_eq!(known.0, id);
-                    known.1 += 1;
+                    let id = keys.acquire(&[7, word], &[1]);
+                    let existing = model.entry(word).or_insert((id, 0));
+                    assert_eq!(existing.0, id);
+                    existing.1 += 1;
                 }
             }
         }

@@ -1,19 +1,19 @@
 //! Many lists of small numbers in one array.
 //!
-//! Invariant: a list lies in a block of 2^class words of its own, values in front, and whatever else its
-//! owner keeps at the block's end; blocks that were given back wait by class. A value is taken out by putting another in
-//! its place, so whoever holds places is told. Cost: O(1) amortised; at most four words a value, after growth two.
+//! Invariant: a list lies in a block of 2^class words of its own, values in front, further words of its owner at the block's
+//! end; free blocks are kept by class. `take` fills the gap with the last value and returns it, so that its owner can
+//! follow. Cost: O(1) amortised; at most four words a value, after growth two.
 
 use ringview_core::prefetch;
 
-use crate::room::make_room;
+use crate::capacity::reserve;
 
 /// No block, no value.
 pub(crate) const NONE: u32 = u32::MAX;
 /// A list fills this share of its block, or it moves to a smaller one.
 const SHRINK: usize = 4;
 
-/// A list: where it lies, and how long it is.
+/// The block and the length of a list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List {
     start: u32,
@@ -36,14 +36,14 @@ impl Default for List {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lists {
     words: Vec<u32>,
-    /// Blocks that nobody uses, by class.
+    /// Free blocks, by class.
     free: Vec<Vec<u32>>,
 }
 
 impl Lists {
     #[inline]
     pub(crate) fn get(&self, list: List, at: u32) -> u32 {
-        debug_assert!(at < list.len, "a place behind a list's end");
+        debug_assert!(at < list.len, "a place below a list's end");
         self.words[list.start as usize + at as usize]
     }
 
@@ -67,7 +67,7 @@ impl Lists {
         &mut self.words[list.start as usize..][..1 << list.class]
     }
 
-    /// Asks for the line where a list begins, and for the one where it ends.
+    /// Prefetches the lines where a list begins and ends.
     #[inline]
     pub(crate) fn prefetch(&self, list: List) {
         if list.start != NONE {
@@ -76,7 +76,7 @@ impl Lists {
         }
     }
 
-    /// Asks for the line of a place, and for what is kept at the block's end.
+    /// Prefetches the line of a place, and that of the block's end.
     #[inline]
     pub(crate) fn prefetch_place(&self, list: List, place: u32) {
         if list.start != NONE {
@@ -86,17 +86,17 @@ impl Lists {
         }
     }
 
-    /// Appends a value; tells its place.
+    /// Appends a value; returns its place.
     #[inline]
     pub(crate) fn push(&mut self, list: &mut List, value: u32) -> u32 {
-        self.make_room(list, 0, 1);
+        self.reserve(list, 0, 1);
         let place = list.len;
         self.words[(list.start + place) as usize] = value;
         list.len += 1;
         place
     }
 
-    /// Takes the value at a place out. Tells the value that now stands there.
+    /// Removes the value at a place. Returns the value that is there now.
     #[inline]
     pub(crate) fn take(&mut self, list: &mut List, place: u32) -> Option<u32> {
         let last = self.get(*list, list.len - 1);
@@ -107,9 +107,9 @@ impl Lists {
         moved
     }
 
-    /// Room for `more` words beside the values and the `tail` words at the end.
+    /// Reserves `more` words beside the values and the `tail` words at the end.
     #[inline]
-    pub(crate) fn make_room(&mut self, list: &mut List, tail: usize, more: usize) {
+    pub(crate) fn reserve(&mut self, list: &mut List, tail: usize, more: usize) {
         if list.start == NONE || list.len as usize + tail + more > 1 << list.class {
             let mut class = if list.start == NONE {
                 0
@@ -123,11 +123,11 @@ impl Lists {
         }
     }
 
-    /// Gives back a block that is far too large.
+    /// Moves a list out of a block that is far too large.
     #[inline]
     pub(crate) fn fit(&mut self, list: &mut List, tail: usize) {
         if list.len == 0 {
-            self.give_back(list.start, list.class);
+            self.release(list.start, list.class);
             *list = List::default();
         } else if list.len as usize + tail < (1 << list.class) / SHRINK {
             self.move_to(list, tail, list.class - 1);
@@ -144,7 +144,7 @@ impl Lists {
             let end = from + (1 << list.class);
             let to = start as usize + (1 << class) - tail;
             self.words.copy_within(end - tail..end, to);
-            self.give_back(list.start, list.class);
+            self.release(list.start, list.class);
         }
         (list.start, list.class) = (start, class);
     }
@@ -154,13 +154,13 @@ impl Lists {
             return start;
         }
         let start = self.words.len();
-        make_room(&mut self.words, 1 << class);
+        reserve(&mut self.words, 1 << class);
         self.words.resize(start + (1 << class), NONE);
-        // Whoever links tuples has seen to it that there is room; see `Index::link_all`.
+        // Every insert checks `has_capacity`.
         u32::try_from(start).expect("lists of fewer than 2^32 words")
     }
 
-    fn give_back(&mut self, start: u32, class: u8) {
+    fn release(&mut self, start: u32, class: u8) {
         let class = class as usize;
         if self.free.len() <= class {
             self.free.resize(class + 1, Vec::new());
@@ -169,7 +169,7 @@ impl Lists {
     }
 
     /// Whether every list could double.
-    pub(crate) fn has_room(&self) -> bool {
+    pub(crate) fn has_capacity(&self) -> bool {
         self.words.len() < 1 << 31
     }
 

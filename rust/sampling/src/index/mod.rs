@@ -1,58 +1,58 @@
-//! The dense-batch index of an acyclic join: how many results there are, at most and nearly, and which one
-//! stands at a position, for the whole join and for the results that one tuple brings.
+//! The dense-batch index of an acyclic join: upper bounds of the number of results, and the result at a position, for the
+//! whole join and for the results that one tuple brings.
 //!
-//! Invariant: the join tree is one of relations and hubs, a hub being a join key in which relations meet. A hub tells
-//! each relation that goes on from it, for each key, `cnt~`: a power of two that covers what all others have for
-//! the key (paper, 4.2). The groups of a relation lie, at each of its hubs, in buckets by the product of what its
-//! other hubs tell, and a position in a bucket has the bits of each hub. Only buckets need powers of two: the
-//! positions of a delta are the product of counts that are not rounded, and a hub multiplies what its relations
-//! have, so that a star has no dummies. All roots share this: what a tree rooted at any relation would
-//! keep is what is told in its direction.
+//! Invariant: the join tree has a node for each relation and a key node for each join key in which relations meet. For each
+//! key, a key node gives each branch, a relation that has other key nodes too, `cnt~`: a power of two that covers the product
+//! of the counts of all other relations (paper, 4.2). At each key node of a relation, its groups lie in buckets by the product
+//! of `cnt~` at its other key nodes, and a position in a bucket has the bits of each of these. Only buckets need powers
+//! of two: the positions of a delta are a product of exact counts, and a key node multiplies the counts of its relations,
+//! so a star has no dummies. All roots share this: a tree rooted at any relation would keep the same counts.
 //!
-//! Positions that no result stands at are dummies. Only what is rounded makes them: what a hub tells, and the size of
-//! a group; so the share of results is at least that of Theorem 4.2, (1/2)^(2 relations - 2), while tuples only
-//! come. Deletes may leave counts rounded twice further.
+//! A position without a result is a dummy. Only rounding makes dummies: of `cnt~`, and of the size of a group. The share of
+//! results is at least that of Theorem 4.2, (1/2)^(2 relations - 2), under inserts alone. Deletes may leave counts rounded
+//! twice further.
 //!
-//! Cost: O(log N) amortised a tuple that comes (a group moves when what it is told doubles), O(log N) a position. Tuples
-//! that come together are told of together: a group moves once, however often its neighbours' counts double
-//! meanwhile. A delete costs as much as the groups that it moves: none, where counts shrink slowly, and with slack nothing
-//! can thrash but a key that has no results and gets them again and again.
+//! Cost: O(log N) amortised an insert (a group moves when its `cnt~` doubles), O(log N) a position. Tuples that are
+//! inserted together are propagated together: a group moves once, however often its neighbours' counts double meanwhile. A
+//! delete costs as much as the groups that it moves: none, where counts shrink slowly. With slack only a key can thrash that
+//! loses all its results and gets them again and again.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `keys` | numbers for the values of a join key |
 //! | `lists` | many lists in one array |
 //! | `record` | groups of one key in buckets |
-//! | `hub`, `node` | a join key; a relation |
-//! | `change`, `spread` | tuples come and go; what that moves elsewhere |
-//! | `whole` | all results |
-//! | `count`, `find` | how many results; the one at a position |
+//! | `key_node`, `node` | a join key; a relation |
+//! | `change`, `propagate`, `scratch` | inserts and deletes; the groups that they move elsewhere; buffers |
+//! | `all_results` | all results |
+//! | `count`, `find` | the number of results; the one at a position |
 //! | `rows` | from words to a tuple, for deletes |
 //! | `audit` | the invariants, for tests |
 
+mod all_results;
 mod audit;
 mod change;
 mod count;
 mod find;
-mod hub;
+mod key_node;
 pub(crate) mod keys;
 pub(crate) mod lists;
 mod node;
+mod propagate;
 mod record;
 mod rows;
-mod spread;
-mod whole;
+mod scratch;
 
 use ringview_core::{Error, Result};
 
 use crate::shape::{Atom, join_tree};
+use all_results::AllResults;
 pub(crate) use find::Search;
-use hub::{Hub, Part};
+use key_node::{KeyNode, Role};
 use lists::Lists;
-use node::{Kind, Node, Slot};
+use node::{Edge, Kind, Node};
 use rows::TupleWords;
-use spread::Spread;
-use whole::Whole;
+use scratch::Scratch;
 
 /// The index of a join.
 ///
@@ -72,18 +72,18 @@ use whole::Whole;
 #[derive(Clone, Debug)]
 pub struct Index {
     nodes: Vec<Node>,
-    hubs: Vec<Hub>,
+    key_nodes: Vec<KeyNode>,
     lists: Lists,
     rows: Vec<Option<TupleWords>>,
-    /// The hub by whose keys all results are listed, once somebody asked for them.
+    /// The key node by whose keys all results are listed, once they are asked for.
     root: usize,
-    whole: Option<Whole>,
+    all_results: Option<AllResults>,
     /// Groups moved and tuples linked.
     steps: u64,
-    /// A count passed its limit: only what was linked is known, until `rebuild`.
+    /// A count passed its limit: only links are right, until `rebuild`.
     broken: bool,
-    /// Room for what a change moves, while it does.
-    spread: Spread,
+    /// Buffers of a change.
+    scratch: Scratch,
     /// The numbers of keys, while tuples come.
     numbers: Vec<u32>,
 }
@@ -95,7 +95,7 @@ impl Index {
     /// `Unsupported` if the join is cyclic, `Value` if there is no relation or a relation's variables
     /// are more than its columns.
     pub fn new(atoms: &[Atom]) -> Result<Index> {
-        // By hub, its key and relations.
+        // By key node, its key and relations.
         let mut meetings: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
         for (a, b, key) in join_tree(atoms)? {
             let mut known = meetings.iter_mut();
@@ -104,57 +104,61 @@ impl Index {
                 None => meetings.push((key, vec![a, b])),
             }
         }
+        if atoms.iter().any(|atom| atom.variables.len() > atom.columns) {
+            return Err(Error::Value {
+                place: "a relation of a sampled join".to_owned(),
+                problem: "it has more variables than columns".to_owned(),
+            });
+        }
         if meetings.is_empty() {
             meetings.push((Vec::new(), vec![0]));
         }
         let mut index = Index {
             nodes: atoms.iter().map(|atom| Node::new(atom.columns)).collect(),
-            hubs: Vec::new(),
+            key_nodes: Vec::new(),
             lists: Lists::default(),
             rows: vec![None; atoms.len()],
             root: 0,
-            whole: None,
+            all_results: None,
             steps: 0,
             broken: false,
-            spread: Spread::default(),
+            scratch: Scratch::default(),
             numbers: Vec::new(),
         };
         for (node, atom) in atoms.iter().enumerate() {
-            let hubs = meetings.iter().filter(|(_, nodes)| nodes.contains(&node));
-            index.nodes[node].kind = match (hubs.count(), atom.grouped) {
+            let key_nodes = meetings.iter().filter(|(_, nodes)| nodes.contains(&node));
+            index.nodes[node].kind = match (key_nodes.count(), atom.grouped) {
                 (1, _) => Kind::Leaf,
                 (_, true) => Kind::Groups,
                 (_, false) => Kind::Tuples,
             };
         }
         for (key, nodes) in &meetings {
-            index.add_hub(atoms, key, nodes)?;
+            index.add_key_node(atoms, key, nodes);
         }
-        let middle = (0..index.hubs.len()).rev();
-        let most = middle.max_by_key(|&hub| index.hubs[hub].members.len());
+        let middle = (0..index.key_nodes.len()).rev();
+        let most = middle.max_by_key(|&key_node| index.key_nodes[key_node].members.len());
         index.root = most.unwrap_or_default();
         Ok(index)
     }
 
-    fn add_hub(&mut self, atoms: &[Atom], key: &[usize], nodes: &[usize]) -> Result<()> {
-        let mut hub = Hub::new(key.len());
+    fn add_key_node(&mut self, atoms: &[Atom], key: &[usize], nodes: &[usize]) {
+        let mut key_node = KeyNode::new(key.len());
         for &node in nodes {
-            let columns = columns_of(&atoms[node], key)?;
             let held = &mut self.nodes[node];
-            let member = hub.join(node, held.slots.len(), held.kind == Kind::Leaf);
-            let branch = match hub.members[member].part {
-                Part::Branch(nth) | Part::Leaf(nth) => nth,
+            let member = key_node.join(node, held.edges.len(), held.kind == Kind::Leaf);
+            let branch = match key_node.members[member].role {
+                Role::Branch(nth) | Role::Leaf(nth) => nth,
             };
-            held.slots.push(Slot {
-                hub: self.hubs.len(),
+            held.edges.push(Edge {
+                key_node: self.key_nodes.len(),
                 member,
                 nth: branch,
-                columns,
+                columns: atoms[node].columns_of(key),
             });
         }
-        hub.fit();
-        self.hubs.push(hub);
-        Ok(())
+        key_node.fit();
+        self.key_nodes.push(key_node);
     }
 
     /// The number of relations.
@@ -177,8 +181,7 @@ impl Index {
 
     /// The tuples of a relation that are linked.
     pub fn tuples(&self, atom: usize) -> impl Iterator<Item = u32> {
-        let node = &self.nodes[atom];
-        (0..node.numbers() as u32).filter(|&tuple| node.is_linked(tuple))
+        self.nodes[atom].linked()
     }
 
     /// Steps so far: tuples linked or unlinked, groups moved.
@@ -192,11 +195,18 @@ impl Index {
     pub fn memory_usage(&self) -> usize {
         let rows = self.rows.iter().flatten();
         self.nodes.iter().map(Node::memory_usage).sum::<usize>()
-            + self.hubs.iter().map(Hub::memory_usage).sum::<usize>()
+            + self
+                .key_nodes
+                .iter()
+                .map(KeyNode::memory_usage)
+                .sum::<usize>()
             + rows.map(TupleWords::memory_usage).sum::<usize>()
             + self.lists.memory_usage()
-            + self.whole.as_ref().map_or(0, Whole::memory_usage)
-            + self.spread.memory_usage()
+            + self
+                .all_results
+                .as_ref()
+                .map_or(0, AllResults::memory_usage)
+            + self.scratch.memory_usage()
             + self.numbers.capacity() * 4
     }
 
@@ -206,18 +216,4 @@ impl Index {
             place: "the number of results of a sampled join, which may be 2^126 at most".to_owned(),
         }
     }
-}
-
-/// The columns of a relation that hold the variables of a key.
-fn columns_of(atom: &Atom, key: &[usize]) -> Result<Vec<usize>> {
-    let column = |variable: &usize| {
-        let place = atom.variables.iter().position(|other| other == variable);
-        place
-            .filter(|&at| at < atom.columns)
-            .ok_or_else(|| Error::Value {
-                place: "a relation of a sampled join".to_owned(),
-                problem: "it has more variables than columns".to_owned(),
-            })
-    };
-    key.iter().map(column).collect()
 }

@@ -1,9 +1,9 @@
 //! A relation of the join: its tuples, in groups of those that agree on all join keys.
 //!
-//! Invariant: a tuple has a number that stays while it lives. What a group is follows from the keys: a relation
-//! with one hub is a leaf, whose tuples lie in the hub's lists; where a tuple is no more than its keys, the tuple is the
-//! group; else tuples that agree on all keys have a group of their own, with a list (paper, 4.4,
-//! "Grouping"). A spot says to whose list something belongs, and at what place it is in it. Cost: O(1) a tuple.
+//! Invariant: the number of a tuple is the same while it lives. The keys decide its groups: a relation with one key node is
+//! a leaf, whose tuples lie in the key node's lists; where the columns of a tuple are its keys, each tuple is a group; else
+//! tuples that agree on all keys have a group of their own, with a list (paper, 4.4, "Grouping"). A slot is the list of
+//! a tuple or group, and its place there. Cost: O(1) a tuple.
 
 use foldhash::quality::SeedableRandomState;
 use hashbrown::HashTable;
@@ -12,12 +12,12 @@ use ringview_core::random_hasher;
 use super::keys::hash;
 use super::lists::{List, NONE};
 use super::record::ZERO;
-use crate::room::make_room;
+use crate::capacity::reserve;
 
-/// What the groups of a relation are.
+/// The kind of a relation's groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// There are none: it has one hub, and its tuples lie there.
+    /// No groups: the relation has one key node, and its tuples lie there.
     Leaf,
     /// Tuples: each is a group.
     Tuples,
@@ -25,18 +25,18 @@ pub(super) enum Kind {
     Groups,
 }
 
-/// Where something lies: in whose list, and at what place; NONE while it lies in none.
+/// Whose list a tuple or group is in, and its place there; NONE while it is in none.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spot {
+pub(super) struct Slot {
     pub(super) of: u32,
     pub(super) place: u32,
 }
 
-/// A hub of a relation.
+/// A key node of a relation.
 #[derive(Clone, Debug)]
-pub(super) struct Slot {
-    pub(super) hub: usize,
-    /// Which of the hub's members the relation is, and of its leaves or branches.
+pub(super) struct Edge {
+    pub(super) key_node: usize,
+    /// Which of the key node's members the relation is, and of its leaves or branches.
     pub(super) member: usize,
     pub(super) nth: usize,
     /// The columns that hold the key.
@@ -47,14 +47,14 @@ pub(super) struct Slot {
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) kind: Kind,
-    pub(super) slots: Vec<Slot>,
+    pub(super) edges: Vec<Edge>,
     /// Words a row.
     pub(super) columns: usize,
     pub(super) words: Vec<u64>,
-    /// Of each tuple of a leaf, in the hub's list of its key; of a grouped one, in the list of its group.
-    pub(super) own: Vec<Spot>,
-    /// By group and slot, in the record of the key.
-    pub(super) spots: Vec<Spot>,
+    /// Of each tuple of a leaf, in the key node's list of its key; of a grouped one, in the list of its group.
+    pub(super) own: Vec<Slot>,
+    /// By group and edge, in the record of the key.
+    pub(super) slots: Vec<Slot>,
     pub(super) groups: Groups,
     pub(super) free: Vec<u32>,
 }
@@ -77,11 +77,11 @@ impl Node {
     pub(super) fn new(columns: usize) -> Node {
         Node {
             kind: Kind::Leaf,
-            slots: Vec::new(),
+            edges: Vec::new(),
             columns,
             words: Vec::new(),
             own: Vec::new(),
-            spots: Vec::new(),
+            slots: Vec::new(),
             groups: Groups {
                 lists: Vec::new(),
                 sizes: Vec::new(),
@@ -102,21 +102,26 @@ impl Node {
     /// One more than the largest number of a tuple.
     pub(super) fn numbers(&self) -> usize {
         match self.kind {
-            Kind::Tuples => self.spots.len() / self.slots.len(),
+            Kind::Tuples => self.slots.len() / self.edges.len(),
             _ => self.own.len(),
         }
     }
 
+    /// The tuples that are linked.
+    pub(super) fn linked(&self) -> impl Iterator<Item = u32> {
+        (0..self.numbers() as u32).filter(|&tuple| self.is_linked(tuple))
+    }
+
     /// Whether a tuple is linked.
-    pub(super) fn is_linked(&self, tuple: u32) -> bool {
+    fn is_linked(&self, tuple: u32) -> bool {
         let place = match self.kind {
-            Kind::Tuples => self.spot(tuple, 0).place,
+            Kind::Tuples => self.slot(tuple, 0).place,
             _ => self.own[tuple as usize].place,
         };
         place != NONE
     }
 
-    /// Notes that a tuple is linked, where nothing else is known of it.
+    /// Notes that a tuple is linked, in a broken index.
     pub(super) fn mark_linked(&mut self, tuple: u32) {
         self.set_place(tuple, 0);
     }
@@ -127,17 +132,17 @@ impl Node {
     }
 
     fn set_place(&mut self, tuple: u32, place: u32) {
-        let spot = match self.kind {
-            Kind::Tuples => &mut self.spots[tuple as usize * self.slots.len()],
+        let slot = match self.kind {
+            Kind::Tuples => &mut self.slots[tuple as usize * self.edges.len()],
             _ => &mut self.own[tuple as usize],
         };
-        spot.place = place;
+        slot.place = place;
     }
 
-    /// Where a group lies at a slot.
+    /// Where a group lies at a edge.
     #[inline]
-    pub(super) fn spot(&self, group: u32, at: usize) -> Spot {
-        self.spots[group as usize * self.slots.len() + at]
+    pub(super) fn slot(&self, group: u32, at: usize) -> Slot {
+        self.slots[group as usize * self.edges.len() + at]
     }
 
     /// The group of a tuple.
@@ -149,12 +154,12 @@ impl Node {
         }
     }
 
-    /// The number of a tuple's key at a slot.
+    /// The number of a tuple's key at a edge.
     #[inline]
     pub(super) fn key(&self, tuple: u32, at: usize) -> u32 {
         match self.kind {
             Kind::Leaf => self.own[tuple as usize].of,
-            _ => self.spot(self.group_of(tuple), at).of,
+            _ => self.slot(self.group_of(tuple), at).of,
         }
     }
 
@@ -177,38 +182,38 @@ impl Node {
                 self.words[at..][..self.columns].copy_from_slice(row);
             }
             None => {
-                make_room(&mut self.words, row.len());
+                reserve(&mut self.words, row.len());
                 self.words.extend_from_slice(row);
             }
         }
-        let spot = |of| Spot { of, place: NONE };
+        let slot = |of| Slot { of, place: NONE };
         let own = match self.kind {
-            Kind::Leaf => spot(keys[0]),
-            Kind::Groups => spot(self.enter_group(keys)),
+            Kind::Leaf => slot(keys[0]),
+            Kind::Groups => slot(self.enter_group(keys)),
             Kind::Tuples => {
-                self.set_spots(tuple, keys);
+                self.set_slots(tuple, keys);
                 return tuple;
             }
         };
         match free {
             Some(_) => self.own[tuple as usize] = own,
             None => {
-                make_room(&mut self.own, 1);
+                reserve(&mut self.own, 1);
                 self.own.push(own);
             }
         }
         tuple
     }
 
-    fn set_spots(&mut self, group: u32, keys: &[u32]) {
+    fn set_slots(&mut self, group: u32, keys: &[u32]) {
         let first = group as usize * keys.len();
-        let spots = keys.iter().map(|&of| Spot { of, place: NONE });
-        if first == self.spots.len() {
-            make_room(&mut self.spots, keys.len());
-            self.spots.extend(spots);
+        let slots = keys.iter().map(|&of| Slot { of, place: NONE });
+        if first == self.slots.len() {
+            reserve(&mut self.slots, keys.len());
+            self.slots.extend(slots);
         } else {
-            for (held, spot) in self.spots[first..].iter_mut().zip(spots) {
-                *held = spot;
+            for (held, slot) in self.slots[first..].iter_mut().zip(slots) {
+                *held = slot;
             }
         }
     }
@@ -216,10 +221,10 @@ impl Node {
     /// The group of these keys, for one more tuple.
     fn enter_group(&mut self, keys: &[u32]) -> u32 {
         let found = hash(&self.groups.hasher, keys.iter().map(|&key| u64::from(key)));
-        let (spots, width) = (&self.spots, keys.len());
+        let (slots, width) = (&self.slots, keys.len());
         let equal = |&group: &u32| {
-            let held = &spots[group as usize * width..][..width];
-            held.iter().map(|spot| spot.of).eq(keys.iter().copied())
+            let held = &slots[group as usize * width..][..width];
+            held.iter().map(|slot| slot.of).eq(keys.iter().copied())
         };
         if let Some(&group) = self.groups.table.find(found, equal) {
             self.groups.tuples[group as usize] += 1;
@@ -232,11 +237,11 @@ impl Node {
             (self.groups.lists.len() - 1) as u32
         });
         self.groups.tuples[group as usize] = 1;
-        self.set_spots(group, keys);
-        let (spots, hasher) = (&self.spots, &self.groups.hasher);
+        self.set_slots(group, keys);
+        let (slots, hasher) = (&self.slots, &self.groups.hasher);
         let rehash = |&group: &u32| {
-            let keys = &spots[group as usize * width..][..width];
-            hash(hasher, keys.iter().map(|spot| u64::from(spot.of)))
+            let keys = &slots[group as usize * width..][..width];
+            hash(hasher, keys.iter().map(|slot| u64::from(slot.of)))
         };
         self.groups.table.insert_unique(found, group, rehash);
         group
@@ -254,29 +259,29 @@ impl Node {
         if *tuples > 0 {
             return;
         }
-        let width = self.slots.len();
-        let keys = self.spots[group as usize * width..][..width].iter();
-        let found = hash(&self.groups.hasher, keys.map(|spot| u64::from(spot.of)));
+        let width = self.edges.len();
+        let keys = self.slots[group as usize * width..][..width].iter();
+        let found = hash(&self.groups.hasher, keys.map(|slot| u64::from(slot.of)));
         if let Ok(entry) = self.groups.table.find_entry(found, |&other| other == group) {
             entry.remove();
             self.groups.free.push(group);
         }
     }
 
-    /// Forgets all lists of groups; the tuples and what they belong to stay.
+    /// Clears all lists of groups; tuples and their groups stay.
     pub(super) fn clear_lists(&mut self) {
         self.groups.lists.fill(List::default());
         self.groups.sizes.fill(ZERO);
-        let spots = self.own.iter_mut().chain(&mut self.spots);
-        spots.for_each(|spot| spot.place = NONE);
+        let slots = self.own.iter_mut().chain(&mut self.slots);
+        slots.for_each(|slot| slot.place = NONE);
     }
 
     pub(super) fn memory_usage(&self) -> usize {
         let groups = &self.groups;
-        let spots = self.own.capacity() + self.spots.capacity();
+        let slots = self.own.capacity() + self.slots.capacity();
         let fours = groups.tuples.capacity() + groups.free.capacity() + self.free.capacity();
         self.words.capacity() * 8
-            + spots * size_of::<Spot>()
+            + slots * size_of::<Slot>()
             + groups.lists.capacity() * size_of::<List>()
             + groups.sizes.capacity()
             + fours * 4

@@ -1,18 +1,18 @@
-//! The groups of one relation that share a join key, by how many results each stands for behind it.
+//! The groups of one relation that share a join key, by the number of results behind each.
 //!
-//! Invariant: `count` is the sum of the groups' weights, a weight is a power of two or nothing, and the groups lie in
+//! Invariant: `count` is the sum of the groups' weights, a weight is a power of two or 0, and the groups lie in
 //! one list, bucket after bucket of equal weights, the lightest first. Where each bucket but the last ends is kept at the
 //! end of the list's block, the first one's end last. So a group whose weight changes travels by one
 //! exchange a bucket, and all groups of the key are one run of words.
 //!
 //! A rounded count is the least power of two that covers the count, or up to two doublings more once tuples
-//! left: between two changes of it the count has doubled, or halved, or become 0 or left it.
+//! left: between two changes of it the count has doubled, or halved, or become 0, or was 0.
 //! Cost: a move passes no more buckets than its exponent changes, so that a group of weight 2^e has been paid for by
 //! e exchanges; finding a position walks the buckets, at most 127 (Algorithm 9).
 
 use super::lists::{List, Lists};
 
-/// The exponent of what stands for nothing: 2^ZERO is read as 0.
+/// The exponent of 0: 2^ZERO is read as 0.
 pub(super) const ZERO: u8 = 127;
 /// Counts go up to 2^MOST; weights stay below.
 pub(super) const MOST: u8 = 126;
@@ -22,7 +22,7 @@ pub(super) const MOST: u8 = 126;
 pub(super) struct Record {
     /// The sum of the weights.
     pub(super) count: u128,
-    /// Which buckets there are: the lowest bit for those that stand for nothing, then one an exponent.
+    /// Which buckets there are: the lowest bit for that of weight 0, then one an exponent.
     buckets: u128,
     pub(super) list: List,
 }
@@ -91,17 +91,17 @@ impl Buckets<'_> {
     }
 
     /// Moves a free place from a bucket up to another.
-    #[inline]
+    #[inline(always)]
     fn up(
         &mut self,
         mut place: u32,
         ranks: (usize, usize),
-        told: &mut impl FnMut(u32, u32),
+        on_move: &mut impl FnMut(u32, u32),
     ) -> u32 {
         for rank in ranks.0..ranks.1 {
             let last = self.end(rank) - 1;
             if last != place {
-                self.fill(place, last, told);
+                self.fill(place, last, on_move);
             }
             *self.end_mut(rank) = last;
             place = last;
@@ -110,17 +110,17 @@ impl Buckets<'_> {
     }
 
     /// Moves a free place from a bucket down to another.
-    #[inline]
+    #[inline(always)]
     fn down(
         &mut self,
         mut place: u32,
         ranks: (usize, usize),
-        told: &mut impl FnMut(u32, u32),
+        on_move: &mut impl FnMut(u32, u32),
     ) -> u32 {
         for rank in (ranks.1 + 1..=ranks.0).rev() {
             let first = self.begin(rank);
             if first != place {
-                self.fill(place, first, told);
+                self.fill(place, first, on_move);
             }
             *self.end_mut(rank - 1) = first + 1;
             place = first;
@@ -129,10 +129,10 @@ impl Buckets<'_> {
     }
 
     #[inline]
-    fn fill(&mut self, place: u32, from: u32, told: &mut impl FnMut(u32, u32)) {
+    fn fill(&mut self, place: u32, from: u32, on_move: &mut impl FnMut(u32, u32)) {
         let group = self.block[from as usize];
         self.block[place as usize] = group;
-        told(group, place);
+        on_move(group, place);
     }
 }
 
@@ -141,7 +141,7 @@ impl Record {
         (self.buckets & (bit(exponent) - 1)).count_ones() as usize
     }
 
-    /// How many buckets there are, with that of the groups that stand for nothing.
+    /// How many buckets there are, with that of weight 0.
     #[inline]
     pub(super) fn buckets(&self) -> usize {
         self.buckets.count_ones() as usize
@@ -161,17 +161,17 @@ impl Record {
         }
     }
 
-    /// Makes a bucket, empty, if there is none, and room for one group more; tells its rank.
+    /// Makes a bucket, empty, if there is none, and reserves one group more; returns its rank.
     #[inline]
     fn enter_bucket(&mut self, lists: &mut Lists, exponent: u8) -> usize {
         let rank = self.rank(exponent);
         if self.buckets & bit(exponent) != 0 {
             let tail = self.tail();
-            lists.make_room(&mut self.list, tail, 1);
+            lists.reserve(&mut self.list, tail, 1);
             return rank;
         }
         let before = self.buckets();
-        lists.make_room(&mut self.list, before.saturating_sub(1), 1 + before.min(1));
+        lists.reserve(&mut self.list, before.saturating_sub(1), 1 + before.min(1));
         let mut open = self.open(lists);
         if before > 0 {
             let begin = open.begin(rank);
@@ -205,43 +205,62 @@ impl Record {
         self.buckets &= !bit(exponent);
     }
 
-    /// Adds a group of a weight. Places are told of all groups that move; the answer is whether the count
+    /// Gives the group at a place another weight; None where it is not in the record. Returns whether the count is
+    /// still at most 2^MOST.
+    #[inline(always)]
+    pub(super) fn reweigh(
+        &mut self,
+        lists: &mut Lists,
+        weights: (Option<u8>, Option<u8>),
+        (group, place): (u32, u32),
+        on_move: &mut impl FnMut(u32, u32),
+    ) -> bool {
+        match weights {
+            (Some(from), Some(to)) => return self.shift(lists, (from, to), place, on_move),
+            (None, Some(to)) => return self.put(lists, to, group, on_move),
+            (Some(from), None) => self.take(lists, from, place, on_move),
+            (None, None) => {}
+        }
+        true
+    }
+
+    /// Adds a group of a weight. Calls `on_move` with the new place of every group that moves; returns whether the count
     /// is still at most 2^MOST.
     #[inline]
-    pub(super) fn put(
+    fn put(
         &mut self,
         lists: &mut Lists,
         exponent: u8,
         group: u32,
-        told: &mut impl FnMut(u32, u32),
+        on_move: &mut impl FnMut(u32, u32),
     ) -> bool {
         let rank = self.enter_bucket(lists, exponent);
         self.list.len += 1;
         let mut open = self.open(lists);
         let (top, end) = (open.count - 1, open.len - 1);
-        let place = open.down(end, (top, rank), told);
+        let place = open.down(end, (top, rank), on_move);
         open.block[place as usize] = group;
-        told(group, place);
+        on_move(group, place);
         self.count = self.count.saturating_add(weight(exponent));
         self.count <= 1 << MOST
     }
 
     /// Takes the group at a place of a bucket out.
     #[inline]
-    pub(super) fn take(
+    fn take(
         &mut self,
         lists: &mut Lists,
         exponent: u8,
         place: u32,
-        told: &mut impl FnMut(u32, u32),
+        on_move: &mut impl FnMut(u32, u32),
     ) {
         let rank = self.rank(exponent);
         let mut open = self.open(lists);
         let top = open.count - 1;
-        let place = open.up(place, (rank, top), told);
+        let place = open.up(place, (rank, top), on_move);
         let last = open.len - 1;
         if place != last {
-            open.fill(place, last, told);
+            open.fill(place, last, on_move);
         }
         self.list.len = last;
         self.leave_bucket(lists, exponent);
@@ -252,12 +271,12 @@ impl Record {
 
     /// Gives the group at a place another weight.
     #[inline]
-    pub(super) fn shift(
+    fn shift(
         &mut self,
         lists: &mut Lists,
         (from, to): (u8, u8),
         place: u32,
-        told: &mut impl FnMut(u32, u32),
+        on_move: &mut impl FnMut(u32, u32),
     ) -> bool {
         let count = self.count.saturating_sub(weight(from));
         self.count = count.saturating_add(weight(to));
@@ -271,18 +290,17 @@ impl Record {
         let mut open = self.open(lists);
         let group = open.block[place as usize];
         let place = if old < new {
-            open.up(place, (old, new), told)
+            open.up(place, (old, new), on_move)
         } else {
-            open.down(place, (old, new), told)
+            open.down(place, (old, new), on_move)
         };
         open.block[place as usize] = group;
-        told(group, place);
+        on_move(group, place);
         self.leave_bucket(lists, from);
         fits
     }
 
-    /// The group whose results a position falls into, and the position among these. None behind the
-    /// last: a dummy.
+    /// The group whose results hold a position, and the position among these. None behind the last: a dummy.
     #[inline]
     pub(super) fn find(&self, lists: &Lists, mut position: u128) -> Option<(u32, u128)> {
         if position >= self.count {
@@ -362,11 +380,11 @@ mod tests {
         let mut random = crate::Random::new(3);
         let (mut lists, mut record) = (Lists::default(), Record::default());
         let exponents = [ZERO, 0, 1, 2, 5, 100];
-        // By group, its exponent; and the places told.
+        // By group, its exponent; and its place.
         let mut model = BTreeMap::<u32, u8>::new();
         let mut places = vec![0; 5000];
         for step in 0..5000u32 {
-            let mut told = |group: u32, place: u32| places[group as usize] = place;
+            let mut on_move = |group: u32, place: u32| places[group as usize] = place;
             let exponent = exponents[random.below(6) as usize];
             let grows = random.below(100) < if step / 1000 % 2 == 0 { 60 } else { 20 };
             let nth = random.below(model.len().max(1) as u128) as usize;
@@ -377,16 +395,16 @@ mod tests {
             match chosen {
                 Some((group, old)) if !grows && random.below(2) == 0 => {
                     let place = place_of(&lists, &record, group);
-                    record.take(&mut lists, old, place, &mut told);
+                    record.take(&mut lists, old, place, &mut on_move);
                     model.remove(&group);
                 }
                 Some((group, old)) if !grows && old != exponent => {
                     let place = place_of(&lists, &record, group);
-                    assert!(record.shift(&mut lists, (old, exponent), place, &mut told));
+                    assert!(record.shift(&mut lists, (old, exponent), place, &mut on_move));
                     model.insert(group, exponent);
                 }
                 _ => {
-                    assert!(record.put(&mut lists, exponent, step, &mut told));
+                    assert!(record.put(&mut lists, exponent, step, &mut on_move));
                     model.insert(step, exponent);
                 }
             }
@@ -416,7 +434,7 @@ mod tests {
         }
     }
 
-    /// Where a group stands.
+    /// The place of a group.
     fn place_of(lists: &Lists, record: &Record, group: u32) -> u32 {
         let all = lists.values(record.list);
         all.iter()

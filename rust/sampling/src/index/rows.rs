@@ -1,8 +1,7 @@
-//! From the words of a row to a tuple that has them: what a delete needs.
+//! From the words of a row to a tuple that has them, for deletes.
 //!
-//! Invariant: the tuples of equal rows are a chain, the last that came first; the table holds the first of
-//! each chain. Which of equal tuples a delete takes has nothing to do with what is sampled. Cost: O(1) expected;
-//! nothing at all until the first delete.
+//! Invariant: the tuples of equal rows are a chain, the youngest first; the table holds the first of each chain. Which of
+//! equal tuples a delete takes is independent of the sample. Cost: O(1) expected; nothing at all until the first delete.
 
 use foldhash::quality::SeedableRandomState;
 use hashbrown::HashTable;
@@ -10,6 +9,7 @@ use ringview_core::random_hasher;
 
 use super::keys::hash;
 use super::lists::NONE;
+use super::node::Node;
 
 /// The rows of a relation.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl TupleWords {
         }
     }
 
-    /// Room for so many tuples.
+    /// Reserves places for so many tuples.
     pub(super) fn fit(&mut self, tuples: usize) {
         if self.next.len() < tuples {
             self.next.resize(tuples, NONE);
@@ -39,9 +39,11 @@ impl TupleWords {
         }
     }
 
-    pub(super) fn find<'a>(&self, row: &[u64], of: impl Fn(u32) -> &'a [u64]) -> Option<u32> {
+    /// The youngest tuple with these words.
+    pub(super) fn find(&self, node: &Node, row: &[u64]) -> Option<u32> {
         let found = hash(&self.hasher, row.iter().copied());
-        self.table.find(found, |&tuple| of(tuple) == row).copied()
+        let equal = |&tuple: &u32| node.row(tuple) == row;
+        self.table.find(found, equal).copied()
     }
 
     /// The tuple of an equal row that came before this one.
@@ -49,22 +51,23 @@ impl TupleWords {
         Some(self.next[tuple as usize]).filter(|&next| next != NONE)
     }
 
-    pub(super) fn add<'a>(&mut self, row: &[u64], tuple: u32, of: impl Fn(u32) -> &'a [u64]) {
+    pub(super) fn add(&mut self, node: &Node, tuple: u32) {
+        let row = node.row(tuple);
         self.fit(tuple as usize + 1);
         let found = hash(&self.hasher, row.iter().copied());
         (self.next[tuple as usize], self.before[tuple as usize]) = (NONE, NONE);
-        if let Some(first) = self.table.find_mut(found, |&other| of(other) == row) {
+        if let Some(first) = self.table.find_mut(found, |&other| node.row(other) == row) {
             self.next[tuple as usize] = *first;
             self.before[*first as usize] = tuple;
             *first = tuple;
             return;
         }
         let hasher = &self.hasher;
-        let rehash = |&tuple: &u32| hash(hasher, of(tuple).iter().copied());
+        let rehash = |&tuple: &u32| hash(hasher, node.row(tuple).iter().copied());
         self.table.insert_unique(found, tuple, rehash);
     }
 
-    pub(super) fn remove<'a>(&mut self, row: &[u64], tuple: u32, of: impl Fn(u32) -> &'a [u64]) {
+    pub(super) fn remove(&mut self, node: &Node, tuple: u32) {
         let (next, before) = (self.next[tuple as usize], self.before[tuple as usize]);
         if next != NONE {
             self.before[next as usize] = before;
@@ -73,8 +76,8 @@ impl TupleWords {
             self.next[before as usize] = next;
             return;
         }
-        let found = hash(&self.hasher, row.iter().copied());
-        if let Ok(mut entry) = self.table.find_entry(found, |&other| of(other) == row) {
+        let found = hash(&self.hasher, node.row(tuple).iter().copied());
+        if let Ok(mut entry) = self.table.find_entry(found, |&other| other == tuple) {
             if next == NONE {
                 entry.remove();
             } else {

@@ -1,22 +1,21 @@
-//! Draws from the whole join, apart from the sample.
+//! Draws from the whole join, independent of the sample.
 //!
-//! Invariant: a draw looks at positions of all results in random order, and passes by the dummies, so that all
-//! results have equal chances whatever the dummies. Cost: O(log N) a position, of which a constant share are results.
-
-use std::collections::HashMap;
+//! Invariant: a draw looks at positions of all results in random order, and passes over dummies, so that all results have
+//! equal chances whatever the dummies. Cost: O(log N) a position, of which a constant share are results.
 
 use ringview_core::{Budget, Error, Result};
 
+use super::walk::Walk;
 use super::{JoinSample, Predicate};
 use crate::index::Search;
 use crate::{Index, Random};
 
 impl<P: Predicate> JoinSample<P> {
-    /// Draws `m` results of the whole join, one after the other; each is told to `take`. With
+    /// Draws `m` results of the whole join, one after the other; `take` is called with each. With
     /// replacement every draw has all results; without, those not drawn yet, and it ends when there are no more.
     ///
     /// # Errors
-    /// `Value` if there is no result to draw with replacement; what the predicate and the budget say.
+    /// `Value` if there is no result to draw with replacement; the errors of the predicate and the budget.
     pub fn draw(
         &mut self,
         m: u64,
@@ -68,33 +67,5 @@ impl<P: Predicate> JoinSample<P> {
             }
         }
         Ok(())
-    }
-}
-
-/// Positions in random order, none twice: the walk of Fisher and Yates over an array of which only what
-/// was exchanged is kept.
-#[derive(Debug)]
-pub(crate) struct Walk {
-    /// How many positions are left.
-    pub(crate) left: u128,
-    exchanged: HashMap<u128, u128>,
-}
-
-impl Walk {
-    pub(crate) fn new(positions: u128) -> Walk {
-        Walk {
-            left: positions,
-            exchanged: HashMap::new(),
-        }
-    }
-
-    /// The position at a place of those that are left.
-    pub(crate) fn take(&mut self, place: u128) -> u128 {
-        self.left -= 1;
-        let last = self.exchanged.remove(&self.left).unwrap_or(self.left);
-        if place == self.left {
-            return last;
-        }
-        self.exchanged.insert(place, last).unwrap_or(place)
     }
 }

@@ -1,43 +1,47 @@
 //! k results of a join, every set of k with equal chances, while its relations change.
 //!
-//! Invariant: after `settle` the sample holds k of the results that pass the predicate, uniform among the
-//! sets of k and without replacement, or all if they are fewer; the law of the sample with its w is the
-//! one that `law` proves. Every transaction ends with `commit`, or with `rollback`, after which sample, w, skip and generator
-//! are what they were; only the order of positions in the index may differ, which no law depends on.
+//! Invariant: after `prepare` the sample holds k of the results that pass the predicate, uniform among the sets of k and
+//! without replacement, or all if they are fewer; `state` proves the law of the sample and its w. Every transaction ends
+//! with `commit`, or with `rollback`, after which sample, w, skip and generator are as before it; only the order of positions
+//! in the index may differ, on which no law depends.
 //!
-//! A tuple that comes brings a batch of results, which the reservoir skips through (Theorem 4.3). Tuples of one
-//! relation that come together have batches that do not depend on each other: all are linked first, then where the
-//! reservoir might stop is sought at once, then it is told of one after the other what was found. A
-//! tuple that leaves takes results from the sample with it; others take their places by the walk of `law`
-//! over the positions of the whole join, before the next tuple comes and in `settle`. The first delete
-//! builds what only deletes need: where rows are, who holds which tuple, and the record of all results.
+//! Each inserted tuple has a batch of results, through which the reservoir skips (Theorem 4.3). The batches of tuples of one
+//! relation that are inserted together are independent of each other: all are linked first, then the positions at which
+//! the reservoir might stop are looked up at once, then they are examined one after the other. A deleted tuple deletes
+//! results of the sample; others replace them by the walk of `state` over the positions of the whole join, before the
+//! next insert and in `prepare`. The first delete builds what only deletes need: an index of rows, the results that hold each
+//! tuple, and the record of all results.
 //!
-//! Cost: O(N log N + k log N log(r / k)) for N tuples that come. A delete costs what it moves in the
-//! index, and O(|J| / r') positions for each result replaced, r' being the results that are not held: a join of hardly more
-//! than k results is walked as a whole.
+//! Cost: O(N log N + k log N log(r / k)) for N inserts. A delete costs the groups that it moves in the index, and
+//! O(|J| / r') positions for each result replaced, r' being the results that are not held: a join of hardly more than k
+//! results is walked as a whole.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `offer` | what tuples bring is skipped through |
-//! | `places` | what is held, and what a transaction wrote over |
-//! | `events` | which tuples a transaction brought and took |
+//! | `offer` | skips through the batches of inserted tuples |
+//! | `results` | the results held, and an undo log |
+//! | `occurrences` | the results that hold a tuple, for deletes |
+//! | `events` | tuples inserted and deleted by a transaction |
 //! | `draw` | draws from the whole join |
+//! | `walk` | [`Walk`]: positions in random order |
 
 mod draw;
 mod events;
+mod occurrences;
 mod offer;
-mod places;
+mod results;
+mod walk;
 
 use ringview_core::{Budget, Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::index::Search;
-use crate::{Atom, Index, Law};
-pub(crate) use draw::Walk;
+use crate::{Atom, Index, ReservoirState};
 use events::Events;
-use places::Places;
+use results::Results;
+pub(crate) use walk::Walk;
 
-/// So many tuples are linked before what they bring is looked at.
+/// So many tuples are linked before their results are offered.
 const TOGETHER: usize = 4096;
 
 /// Which results of a join count.
@@ -45,7 +49,7 @@ pub trait Predicate {
     /// Whether a result, a tuple of each relation, does.
     ///
     /// # Errors
-    /// Whatever keeps it from telling; the transaction is then rolled back.
+    /// Whatever keeps it from deciding; the transaction is then rolled back.
     fn holds(&self, index: &Index, result: &[u32]) -> Result<bool>;
 }
 
@@ -59,15 +63,15 @@ impl Predicate for All {
     }
 }
 
-/// What has happened to a sample.
+/// Counts of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Met {
-    /// Positions that were looked at and are no results.
+pub struct Counters {
+    /// Dummies met.
     pub dummies: u64,
-    /// Results that came in, the first k with them.
-    pub came: u64,
-    /// Results that died with a tuple.
-    pub died: u64,
+    /// Results admitted, the first k with them.
+    pub admitted: u64,
+    /// Results deleted with a tuple.
+    pub deleted: u64,
 }
 
 /// A sample of a join.
@@ -81,7 +85,7 @@ pub struct Met {
 ///     sample.insert(0, &[value % 2, value])?;
 ///     sample.insert(1, &[value % 2, value])?;
 /// }
-/// sample.settle(&Budget::free())?;
+/// sample.prepare(&Budget::free())?;
 /// sample.commit();
 /// assert_eq!(sample.len(), 3); // of 50
 /// # Ok::<(), ringview_core::Error>(())
@@ -89,19 +93,19 @@ pub struct Met {
 #[derive(Clone, Debug)]
 pub struct JoinSample<P = All> {
     index: Index,
-    law: Law,
+    state: ReservoirState,
     predicate: P,
-    places: Places,
+    results: Results,
     events: Events,
-    /// The law and the counts before the transaction.
-    before: Option<(Law, Met)>,
-    met: Met,
+    /// State and counters before the transaction.
+    before: Option<(ReservoirState, Counters)>,
+    counters: Counters,
     search: Search,
-    /// Tuples that come, and positions of what they bring, while they do.
+    /// Buffers of an insert: tuples, and positions at which the reservoir might stop.
     tuples: Vec<u32>,
-    sought: Vec<(u32, u128)>,
-    /// Results that come in: the place, and which of those sought.
-    coming: Vec<(usize, usize)>,
+    stops: Vec<(u32, u128)>,
+    /// Results admitted: the place, and the number of the stop.
+    admitted: Vec<(usize, usize)>,
 }
 
 impl<P: Predicate> JoinSample<P> {
@@ -112,7 +116,7 @@ impl<P: Predicate> JoinSample<P> {
     /// `Unsupported` if the join is cyclic.
     pub fn new(atoms: &[Atom], k: u64, seed: u64, predicate: P) -> Result<JoinSample<P>> {
         let index = Index::new(atoms)?;
-        let law = Law::new(k, seed)?;
+        let state = ReservoirState::new(k, seed)?;
         let needed = k.saturating_mul(4 * atoms.len() as u64);
         let limit = ringview_core::available().unwrap_or(u64::MAX);
         if needed > limit || k >= u64::from(u32::MAX) {
@@ -124,17 +128,17 @@ impl<P: Predicate> JoinSample<P> {
             });
         }
         Ok(JoinSample {
-            places: Places::new(atoms.len()),
+            results: Results::new(atoms.len()),
             index,
-            law,
+            state,
             predicate,
             events: Events::default(),
             before: None,
-            met: Met::default(),
+            counters: Counters::default(),
             search: Search::default(),
             tuples: Vec::new(),
-            sought: Vec::new(),
-            coming: Vec::new(),
+            stops: Vec::new(),
+            admitted: Vec::new(),
         })
     }
 
@@ -144,42 +148,42 @@ impl<P: Predicate> JoinSample<P> {
         &self.index
     }
 
-    /// The state of the reservoir beside its results.
+    /// The state of the reservoir without its results.
     #[must_use]
-    pub fn law(&self) -> &Law {
-        &self.law
+    pub fn state(&self) -> &ReservoirState {
+        &self.state
     }
 
-    /// What has happened so far.
+    /// Counts of events so far.
     #[must_use]
-    pub fn met(&self) -> Met {
-        self.met
+    pub fn counters(&self) -> Counters {
+        self.counters
     }
 
     /// The results held, in no order: a tuple of each relation, whose words the index has.
     pub fn results(&self) -> impl ExactSizeIterator<Item = &[u32]> {
-        self.places.results()
+        self.results.results()
     }
 
     /// How many results are held.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.results.len()
     }
 
     /// Whether no result is held: the join has none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.results.is_empty()
     }
 
     /// Bytes held.
     #[must_use]
     pub fn memory_usage(&self) -> usize {
-        self.index.memory_usage() + self.places.memory_usage() + self.search.memory_usage()
+        self.index.memory_usage() + self.results.memory_usage() + self.search.memory_usage()
     }
 
-    /// A tuple comes. `row` has a word for each column, those of the join variables first.
+    /// Inserts a tuple. `row` has a word for each column, those of the join variables first.
     ///
     /// # Errors
     /// As `insert_all`.
@@ -187,12 +191,12 @@ impl<P: Predicate> JoinSample<P> {
         self.insert_all(atom, row, 1)
     }
 
-    /// So many tuples of a relation come; their rows stand one after the other. The sample has the law that it has
-    /// if they come one by one, and costs less.
+    /// Inserts so many tuples of a relation; their rows follow each other. The law of the sample is the same as if they were
+    /// inserted one by one, at a lower cost.
     ///
     /// # Errors
-    /// `Overflow` if the join may have more than 2^126 results, `Memory` if a relation has 2^31 tuples, and what the predicate says. The transaction
-    /// must then be rolled back.
+    /// `Overflow` if the join may have more than 2^126 results, `Memory` if a relation has 2^31 tuples, and the errors of the
+    /// predicate. The transaction must then be rolled back.
     pub fn insert_all(&mut self, atom: usize, rows: &[u64], count: usize) -> Result<()> {
         self.begin();
         self.refill(&Budget::free())?;
@@ -203,7 +207,7 @@ impl<P: Predicate> JoinSample<P> {
             let together = TOGETHER.min(count - first);
             let rows = &rows[first * columns..][..together * columns];
             self.index.add_all(atom, rows, together, &mut tuples);
-            self.events.note(atom, true, &tuples);
+            self.events.log(atom, true, &tuples);
             done = self.index.link(atom, &tuples);
             done = done.and_then(|()| self.offer(atom, &tuples));
             if done.is_err() {
@@ -214,41 +218,41 @@ impl<P: Predicate> JoinSample<P> {
         done
     }
 
-    /// A tuple leaves. False if there is none with these words.
+    /// Deletes a tuple. False if there is none with these words.
     pub fn delete(&mut self, atom: usize, row: &[u64]) -> bool {
         self.begin();
         let Some(tuple) = self.index.find(atom, row) else {
             return false;
         };
-        self.events.note(atom, false, &[tuple]);
+        self.events.log(atom, false, &[tuple]);
         self.index.unlink(atom, &[tuple]);
-        while self.places.take_with(atom, tuple) {
-            self.law.lose();
-            self.met.died += 1;
+        while self.results.remove_with(atom, tuple) {
+            self.state.remove();
+            self.counters.deleted += 1;
         }
         true
     }
 
-    /// Ends what a transaction changes: results that died are replaced.
+    /// Prepares a commit: replaces deleted results.
     ///
     /// # Errors
-    /// `Overflow` if the join may have more than 2^126 results, what the predicate and the budget say. The
-    /// transaction must then be rolled back.
-    pub fn settle(&mut self, budget: &Budget<'_>) -> Result<()> {
+    /// `Overflow` if the join may have more than 2^126 results, and the errors of the predicate and the
+    /// budget. The transaction must then be rolled back.
+    pub fn prepare(&mut self, budget: &Budget<'_>) -> Result<()> {
         self.refill(budget)
     }
 
     fn refill(&mut self, budget: &Budget<'_>) -> Result<()> {
-        if !self.law.is_short() {
+        if !self.state.is_short() {
             return Ok(());
         }
         let mut walk = Walk::new(self.index.len_upper()?);
-        while self.law.is_short() && walk.left > 0 {
+        while self.state.is_short() && walk.left > 0 {
             budget.work(16)?;
-            let position = walk.take(self.law.next_outside(walk.left));
+            let position = walk.take(self.state.next_outside(walk.left));
             self.index.search_all(&mut self.search, &[position]);
             let result = self.search.result(0);
-            if result.is_some_and(|result| self.places.holds(result)) {
+            if result.is_some_and(|result| self.results.holds(result)) {
                 continue;
             }
             let real = match result {
@@ -257,14 +261,14 @@ impl<P: Predicate> JoinSample<P> {
             };
             match result.filter(|_| real) {
                 Some(result) => {
-                    self.places.put(self.places.len(), result);
-                    self.law.gain();
-                    self.met.came += 1;
+                    self.results.put(self.results.len(), result);
+                    self.state.add();
+                    self.counters.admitted += 1;
                 }
-                None => self.met.dummies += 1,
+                None => self.counters.dummies += 1,
             }
         }
-        self.law.end_walk();
+        self.state.end_walk();
         Ok(())
     }
 
@@ -272,16 +276,16 @@ impl<P: Predicate> JoinSample<P> {
     pub fn commit(&mut self) {
         let index = &mut self.index;
         self.events
-            .each_left(|atom, tuple| index.forget(atom, tuple));
+            .each_deleted(|atom, tuple| index.forget(atom, tuple));
         self.events.clear();
-        self.places.commit();
+        self.results.commit();
         self.before = None;
     }
 
     /// Undoes a transaction.
     pub fn rollback(&mut self) {
-        for (atom, came, tuples) in self.events.back() {
-            if came {
+        for (atom, inserted, tuples) in self.events.back() {
+            if inserted {
                 self.index.unlink(atom, tuples);
             } else {
                 // Every state on the way back was there before; a broken index says so again.
@@ -292,24 +296,24 @@ impl<P: Predicate> JoinSample<P> {
             // What was linked before fitted.
             drop(self.index.rebuild());
         }
-        for (atom, came, tuples) in self.events.back() {
-            if came {
+        for (atom, inserted, tuples) in self.events.back() {
+            if inserted {
                 tuples
                     .iter()
                     .for_each(|&tuple| self.index.forget(atom, tuple));
             }
         }
         self.events.clear();
-        self.sought.clear();
-        self.places.restore();
-        if let Some((law, met)) = self.before.take() {
-            (self.law, self.met) = (law, met);
+        self.stops.clear();
+        self.results.restore();
+        if let Some((state, counters)) = self.before.take() {
+            (self.state, self.counters) = (state, counters);
         }
     }
 
     fn begin(&mut self) {
         if self.before.is_none() {
-            self.before = Some((self.law.clone(), self.met));
+            self.before = Some((self.state.clone(), self.counters));
         }
     }
 
@@ -327,21 +331,25 @@ impl<P: Predicate> JoinSample<P> {
         self.index.positions()
     }
 
-    /// What the running transaction moves: results that were held at its beginning and not now, with
+    /// The delta of the running transaction: results that were held at its beginning and not now, with
     /// those that are held now and were not; one that changed its place may be in both.
     #[must_use]
-    pub fn moved(&self) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
-        self.places.moved()
+    pub fn delta(&self) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
+        self.results.delta()
     }
 
-    /// Goes on as a sample of the same rows did: with its law and what it met, holding these results, a tuple of
-    /// each relation, one after the other. Between transactions.
-    pub(crate) fn resume(&mut self, (law, met): (Law, Met), results: Vec<u32>) {
-        (self.law, self.met) = (law, met);
-        self.places.replace(results);
+    /// Resumes a sample of the same rows: its state and counters, and its results, a tuple of each relation, one after the
+    /// other. Between transactions.
+    pub(crate) fn resume(
+        &mut self,
+        (state, counters): (ReservoirState, Counters),
+        results: Vec<u32>,
+    ) {
+        (self.state, self.counters) = (state, counters);
+        self.results.replace(results);
     }
 
-    /// Whether a result counts; not if the predicate cannot tell.
+    /// Whether a result counts; not if the predicate fails.
     pub(crate) fn counts(&self, result: &[u32]) -> bool {
         self.predicate.holds(&self.index, result).unwrap_or(false)
     }
@@ -362,7 +370,7 @@ impl<P: Predicate> JoinSample<P> {
     /// If not.
     pub fn check(&self) {
         self.index.check();
-        self.places.check();
-        assert_eq!(self.law.held(), self.len() as u64);
+        self.results.check();
+        assert_eq!(self.state.held(), self.len() as u64);
     }
 }

@@ -1,55 +1,55 @@
-//! The reservoir skips through what tuples bring.
+//! The reservoir skips through the results of inserted tuples.
 //!
-//! Invariant: where it might stop is sought with the w of then, in the order of the stream; what stands there is found at
-//! once, and told of in that order, so that the law is that of one stop after the other (see `law`).
-//! Cost: O(log N) a stop; what stops read and write is on its way before it is needed.
+//! Invariant: possible stops are looked up with the w of that moment, in the order of the stream, and examined in that
+//! order, so that the law is that of one stop after the other (see `state`). Cost: O(log N) a stop; reads and writes are
+//! prefetched.
 
 use ringview_core::Result;
 
 use super::{JoinSample, Predicate};
-use crate::law::Scout;
+use crate::state::Lookahead;
 
-/// How many tuples ahead what they meet is asked for.
+/// The distance of prefetches, in tuples.
 const AHEAD: usize = 8;
 
 impl<P: Predicate> JoinSample<P> {
-    /// The reservoir skips through what tuples bring.
+    /// Skips through the results of inserted tuples.
     pub(super) fn offer(&mut self, atom: usize, tuples: &[u32]) -> Result<()> {
-        let mut scout = self.law.scout();
+        let mut lookahead = self.state.lookahead();
         for (nth, &tuple) in tuples.iter().enumerate() {
             if let Some(&ahead) = tuples.get(nth + AHEAD) {
                 self.index.prefetch_delta(atom, ahead);
             }
             let length = self.index.delta_len(atom, tuple)?;
             let mut left = length;
-            while let Some(passed) = self.law.seek(left) {
+            while let Some(passed) = self.state.skip(left) {
                 left -= passed + 1;
-                self.sought.push((tuple, length - left - 1));
-                if self.sought.len() as u64 == scout.most() {
-                    self.meet_sought(atom, scout)?;
-                    scout = self.law.scout();
+                self.stops.push((tuple, length - left - 1));
+                if self.stops.len() as u64 == lookahead.limit() {
+                    self.examine_stops(atom, lookahead)?;
+                    lookahead = self.state.lookahead();
                 }
             }
         }
-        self.meet_sought(atom, scout)
+        self.examine_stops(atom, lookahead)
     }
 
-    /// What stands where the reservoir might stop: it stops, or the law has changed meanwhile.
-    fn meet_sought(&mut self, atom: usize, scout: Scout) -> Result<()> {
+    /// Examines possible stops: the reservoir stops, or w has changed since.
+    fn examine_stops(&mut self, atom: usize, lookahead: Lookahead) -> Result<()> {
         let Self {
             index,
             search,
-            sought,
+            stops,
             ..
         } = self;
-        index.search_deltas(search, atom, sought);
-        let count = sought.len();
-        sought.clear();
-        // First who comes in and where, then all are written: what they write over is on its way by then.
-        let mut coming = std::mem::take(&mut self.coming);
+        index.search_deltas(search, atom, stops);
+        let count = stops.len();
+        stops.clear();
+        // Places are chosen first, and written later, when they are prefetched.
+        let mut admitted = std::mem::take(&mut self.admitted);
         let mut done = Ok(());
         for nth in 0..count {
-            if !self.law.stops(scout) {
+            if !self.state.accepts(lookahead) {
                 continue;
             }
             let real = match self.search.result(nth) {
@@ -58,26 +58,26 @@ impl<P: Predicate> JoinSample<P> {
             };
             match real {
                 Ok(true) => {
-                    let place = self.law.take_in() as usize;
-                    self.places.prefetch(place);
-                    coming.push((place, nth));
+                    let place = self.state.admit() as usize;
+                    self.results.prefetch(place);
+                    admitted.push((place, nth));
                 }
-                Ok(false) => self.met.dummies += 1,
+                Ok(false) => self.counters.dummies += 1,
                 Err(error) => {
                     done = Err(error);
                     break;
                 }
             }
         }
-        self.met.came += coming.len() as u64;
-        for (place, nth) in coming.drain(..) {
+        self.counters.admitted += admitted.len() as u64;
+        for (place, nth) in admitted.drain(..) {
             if let Some(result) = self.search.result(nth) {
-                self.places.put(place, result);
+                self.results.put(place, result);
             }
         }
-        self.coming = coming;
+        self.admitted = admitted;
         done?;
-        self.law.end_scout(scout);
+        self.state.end_lookahead(lookahead);
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
-//! The sample as rows that are read: its own, or some drawn from the whole join.
+//! The rows of a sample: its own, or some drawn from the whole join.
 //!
-//! Invariant: a row is a result of the join in the columns that the query shows. Cost: O(k) to read all;
+//! Invariant: a row is a result of the join in the output columns of the query. Cost: O(k) to read all;
 //! O(log N) expected a row that is drawn, O(1) positions being results (see `index`).
 
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::SampleView;
 impl SampleView {
     /// Columns as Arrow.
     pub(super) fn arrow(&self, batch: &Batch, dictionary: &Dictionary) -> Result<RecordBatch> {
-        let shown = self.shape.shown.iter().enumerate();
-        let array = |(at, shown): (usize, &super::shape::Shown)| -> Result<ArrayRef> {
+        let output = self.shape.outputs.iter().enumerate();
+        let array = |(at, output): (usize, &super::shape::OutputColumn)| -> Result<ArrayRef> {
             let column = batch.column(at);
             let valid = column.valid.as_deref();
-            decode(&shown.ty, &column.words, &column.high, valid, dictionary)
+            decode(&output.ty, &column.words, &column.high, valid, dictionary)
         };
-        let made = RecordBatch::try_new(self.schema(), shown.map(array).collect::<Result<_>>()?);
+        let made = RecordBatch::try_new(self.schema(), output.map(array).collect::<Result<_>>()?);
         made.map_err(|problem| Error::Value {
             place: "the rows of a sample".to_owned(),
             problem: problem.to_string(),
@@ -32,7 +32,7 @@ impl SampleView {
     /// fewer.
     ///
     /// # Errors
-    /// `Value` if there are none to be drawn again and again; `Memory`; what the budget says.
+    /// `Value` if there are none to be drawn again and again; `Memory`; the errors of the budget.
     pub fn draw_rows(
         &self,
         (rows, seed, replacement): (u64, u64, bool),
@@ -61,10 +61,11 @@ impl SampleView {
 
 impl Answer for SampleView {
     fn schema(&self) -> SchemaRef {
-        let field =
-            |shown: &super::shape::Shown| Field::new(&shown.name, shown.ty.to_arrow(), true);
+        let field = |output: &super::shape::OutputColumn| {
+            Field::new(&output.name, output.ty.to_arrow(), true)
+        };
         Arc::new(Schema::new(
-            self.shape.shown.iter().map(field).collect::<Vec<_>>(),
+            self.shape.outputs.iter().map(field).collect::<Vec<_>>(),
         ))
     }
 

@@ -1,9 +1,9 @@
-//! Conditions across tables: which results of the join count (paper, section 3).
+//! Conditions across tables: the results of the join that count (paper, section 3).
 //!
-//! Invariant: a result counts where the condition is TRUE. Exact numbers are compared exactly, whatever their scales;
-//! with a double all are doubles, NaN being the greatest. What the row of one table tells by itself was
-//! told when the row came, and is a word of it. Cost: O(condition) a result that is looked at; the reservoir looks at
-//! about k log(results / k) that count, and as many more as do not count among them.
+//! Invariant: a result counts where the condition is TRUE. Exact numbers are compared exactly, whatever their scales; with a
+//! double all are doubles, NaN being the greatest. Predicates of one table alone are evaluated when its row is inserted, and
+//! are words of it. Cost: O(condition) a result that is looked at; the reservoir looks at about k log(results / k) that count,
+//! and as many more as do not count among them.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ use crate::{Index, Predicate};
 
 /// Which results count.
 #[derive(Clone, Debug)]
-pub(super) enum Chosen {
+pub(super) enum ResultFilter {
     All,
     Where(Box<Condition>),
 }
@@ -25,11 +25,11 @@ pub(super) enum Chosen {
 pub(super) struct Condition {
     pub(super) condition: Where,
     pub(super) columns: Vec<(Column, Words)>,
-    /// By atom and predicate, in the order in which the condition has them: where the verdict is.
+    /// The verdicts, by atom and predicate, in the order of the condition.
     pub(super) verdicts: Vec<Word>,
 }
 
-/// What a condition reads: columns, and predicates of the rows of one atom, in its order.
+/// The columns and the predicates of single atoms in a condition, in its order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Read {
     pub(super) columns: Vec<Column>,
@@ -63,10 +63,10 @@ impl Read {
     }
 }
 
-/// Where a word of a result stands: a relation of the acyclic join, and a word of its row.
+/// A word of a result: a relation of the acyclic join, and a word of its row.
 pub(super) type Word = (usize, usize);
 
-/// Where a column stands.
+/// The words of a column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Words {
     pub(super) word: Word,
@@ -74,11 +74,11 @@ pub(super) struct Words {
     pub(super) null: Option<Word>,
 }
 
-impl Predicate for Chosen {
+impl Predicate for ResultFilter {
     fn holds(&self, index: &Index, result: &[u32]) -> Result<bool> {
         match self {
-            Chosen::All => Ok(true),
-            Chosen::Where(condition) => {
+            ResultFilter::All => Ok(true),
+            ResultFilter::Where(condition) => {
                 let row = Row {
                     of: condition,
                     index,
@@ -98,7 +98,7 @@ pub(super) enum Number {
     Real(f64),
 }
 
-/// A result under the eyes of a condition.
+/// A result, and the condition that is evaluated.
 struct Row<'a> {
     of: &'a Condition,
     index: &'a Index,
@@ -110,7 +110,7 @@ impl Row<'_> {
         self.index.row(atom, self.result[atom])[word]
     }
 
-    /// `verdict` counts the predicates of rows that were passed.
+    /// `verdict` counts the predicates of rows evaluated so far.
     fn holds(&self, condition: &Where, verdict: &mut usize) -> Result<bool> {
         Ok(match condition {
             Where::Compare {
@@ -145,36 +145,32 @@ impl Row<'_> {
     }
 
     fn value(&self, value: &Value) -> Result<Option<Number>> {
-        let both = |left: &Value, right: &Value| -> Result<Option<(Number, Number)>> {
-            Ok(self.value(left)?.zip(self.value(right)?))
+        let both = |of: fn(Number, Number) -> Result<Number>, left, right| {
+            let pair = self.value(left)?.zip(self.value(right)?);
+            pair.map(|(left, right)| of(left, right)).transpose()
         };
         Ok(match value {
             Value::Constant { kind, value } => Some(constant(*kind, *value)),
             Value::Column { column, ty } => self.column(*column, ty),
-            Value::Add { left, right } => match both(left, right)? {
-                Some((left, right)) => Some(sum(left, right)?),
-                None => None,
-            },
-            Value::Subtract { left, right } => match both(left, right)? {
-                Some((left, right)) => Some(sum(left, negated(right)?)?),
-                None => None,
-            },
-            Value::Multiply { left, right } => match both(left, right)? {
-                Some((left, right)) => Some(product(left, right)?),
-                None => None,
-            },
-            Value::Divide { left, right } => both(left, right)?.and_then(|(left, right)| {
-                let (left, right) = (real(left), real(right));
-                (right != 0.0).then(|| Number::Real(left / right))
-            }),
-            // The plan refuses what has queries within.
+            Value::Add { left, right } => both(sum, left, right)?,
+            Value::Subtract { left, right } => {
+                both(|left, right| sum(left, negated(right)?), left, right)?
+            }
+            Value::Multiply { left, right } => both(product, left, right)?,
+            Value::Divide { left, right } => {
+                let pair = self.value(left)?.zip(self.value(right)?);
+                let pair = pair.map(|(left, right)| (real(left), real(right)));
+                pair.filter(|(_, right)| *right != 0.0)
+                    .map(|(left, right)| Number::Real(left / right))
+            }
+            // The plan refuses subqueries.
             Value::Aggregate { .. } | Value::Query { .. } => None,
         })
     }
 
     fn column(&self, column: Column, ty: &Type) -> Option<Number> {
-        let known = self.of.columns.iter().find(|(of, _)| *of == column)?;
-        let Words { word, high, null } = known.1;
+        let found = self.of.columns.iter().find(|(of, _)| *of == column)?;
+        let Words { word, high, null } = found.1;
         if null.is_some_and(|null| self.word(null) == 1) {
             return None;
         }
@@ -183,7 +179,7 @@ impl Row<'_> {
     }
 }
 
-/// The number that words of a type are.
+/// The number of words of a type.
 pub(super) fn number(ty: &Type, low: u64, high: u64) -> Number {
     match ty {
         Type::Decimal { scale, .. } => {
@@ -275,7 +271,7 @@ fn compare(comparison: Comparison, left: Number, right: Number) -> bool {
     let order = match (left, right) {
         (Number::Exact(a, s), Number::Exact(b, t)) => match aligned((a, s), (b, t)) {
             Some((a, b, _)) => a.cmp(&b),
-            // One of them is too large for the units of the other, so the signs tell, or its size.
+            // One of them is too large for the units of the other, so sign or size decides.
             None => real(left).total_cmp(&real(right)),
         },
         _ => ordered(real(left), real(right)),

@@ -1,8 +1,8 @@
 //! A sample of a join as a view of the database.
 //!
 //! Invariant: its rows are results of the query over the rows of its tables, a row with its multiplicity
-//! being that many; what the sample promises, see `sample`. What a filter of one table leaves out never
-//! reaches the index. Cost: that of the sample, and O(columns) a row; the record of all results is kept
+//! being that many; `sample` has the guarantees of the sample. Rows that fail the filter of
+//! their table never reach the index. Cost: that of the sample, and O(columns) a row; the record of all results is kept
 //! from the start, so that rows can be drawn from the whole join.
 //!
 //! | file | holds |
@@ -33,8 +33,8 @@ use ringview_view::answer::Cells;
 use ringview_view::read::Selection;
 use ringview_view::{Answer, Context, Delta, RowDelta, View};
 
-use crate::{Place, QuerySample, Relations};
-use condition::{Chosen, Condition, Words};
+use crate::{QuerySample, Relations, WordRef};
+use condition::{Condition, ResultFilter, Words};
 pub use plan::Samples;
 use shape::Shape;
 pub use size::JoinSize;
@@ -43,17 +43,17 @@ pub use size::JoinSize;
 #[derive(Debug)]
 pub struct SampleView {
     shape: Shape,
-    sample: QuerySample<Chosen>,
-    /// Which results count, as the sample has it.
-    chosen: Chosen,
-    /// Where the words of a row are in results.
-    places: Vec<Place>,
-    /// What it says of itself, as far as that does not move.
-    told: Explanation,
+    sample: QuerySample<ResultFilter>,
+    /// The results that count, as in the sample.
+    filter: ResultFilter,
+    /// The words of a row in results.
+    words: Vec<WordRef>,
+    /// The constant part of its explanation.
+    explanation: Explanation,
     selection: Selection,
-    /// The rows at hand, a word a column.
+    /// Buffers: the selected rows, a word a column.
     columns: Vec<Vec<u64>>,
-    /// Those that come, one after the other.
+    /// Rows that are inserted, one after the other.
     rows: Vec<u64>,
 }
 
@@ -62,21 +62,23 @@ impl SampleView {
         (shape, condition): (Shape, Option<Where>),
         relations: Relations,
         size: (u64, u64),
-        told: Explanation,
+        explanation: Explanation,
     ) -> Result<SampleView> {
-        let chosen = match condition {
-            None => Chosen::All,
-            Some(condition) => Chosen::Where(Box::new(placed(condition, &shape, &relations))),
+        let filter = match condition {
+            None => ResultFilter::All,
+            Some(condition) => {
+                ResultFilter::Where(Box::new(compile(condition, &shape, &relations)))
+            }
         };
-        let mut sample = QuerySample::of(relations, size, chosen.clone())?;
+        let mut sample = QuerySample::of(relations, size, filter.clone())?;
         sample.sample_mut().count_all()?;
-        let places = shape.words.iter();
+        let words = shape.words.iter();
         Ok(SampleView {
-            chosen,
-            places: places.map(|&(of, word)| sample.place(of, word)).collect(),
+            filter,
+            words: words.map(|&(of, word)| sample.word_ref(of, word)).collect(),
             shape,
             sample,
-            told,
+            explanation,
             selection: Selection::default(),
             columns: Vec::new(),
             rows: Vec::new(),
@@ -85,10 +87,8 @@ impl SampleView {
 
     /// The words of a result.
     fn words(&self, result: &[u32]) -> Vec<u64> {
-        let places = self.places.iter();
-        places
-            .map(|place| self.sample.word(result, *place))
-            .collect()
+        let words = self.words.iter();
+        words.map(|word| self.sample.word(result, *word)).collect()
     }
 
     /// Those of all results that are held.
@@ -116,10 +116,10 @@ impl SampleView {
     }
 }
 
-/// A condition that finds what it reads in the rows of the acyclic join.
-fn placed(condition: Where, shape: &Shape, relations: &Relations) -> Condition {
+/// Compiles a condition to words of rows of the acyclic join.
+fn compile(condition: Where, shape: &Shape, relations: &Relations) -> Condition {
     let word = |(relation, word): (usize, usize)| {
-        let place = relations.place(relation, word);
+        let place = relations.word_ref(relation, word);
         // What a condition reads is carried.
         (place.atom(), place.word().unwrap_or_default())
     };
@@ -144,11 +144,11 @@ impl View for SampleView {
     }
 
     fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
-        self.sample.settle(cx.budget)?;
+        self.sample.prepare(cx.budget)?;
         let Some(wanted) = cx.wanted else {
             return Ok(Delta::default());
         };
-        let (old, new) = self.sample.sample().moved();
+        let (old, new) = self.sample.sample().delta();
         let mut changed: BTreeMap<Vec<u64>, i64> = BTreeMap::new();
         let old = old.iter().map(|result| (result, -1));
         for (result, sign) in old.chain(new.iter().map(|result| (result, 1))) {
@@ -175,7 +175,7 @@ impl View for SampleView {
         Explanation {
             size: Some(self.size()),
             bytes: Some(self.memory_usage() as u64),
-            ..self.told.clone()
+            ..self.explanation.clone()
         }
     }
 
@@ -184,8 +184,8 @@ impl View for SampleView {
     }
 
     fn steps(&self) -> u64 {
-        let met = self.sample.sample().met();
-        self.sample.steps() + met.came + met.dummies
+        let met = self.sample.sample().counters();
+        self.sample.steps() + met.admitted + met.dummies
     }
 
     fn check(&self) {
@@ -196,7 +196,7 @@ impl View for SampleView {
 impl SampleView {
     fn size(&self) -> String {
         let sample = self.sample.sample();
-        let (law, met) = (sample.law(), sample.met());
+        let (state, met) = (sample.state(), sample.counters());
         let held = self.sample.sample().len();
         let positions = sample.positions().unwrap_or_default();
         let joined = sample.index().results();
@@ -205,19 +205,19 @@ impl SampleView {
         } else {
             joined as f64 / positions as f64
         };
-        let chosen = match self.chosen {
-            Chosen::All => String::new(),
-            Chosen::Where(_) => {
-                format!(" that the condition may choose from ({})", self.join_size())
+        let filter = match self.filter {
+            ResultFilter::All => String::new(),
+            ResultFilter::Where(_) => {
+                format!(" that the condition filters ({})", self.join_size())
             }
         };
         format!(
-            "{held} of {joined} results held{chosen}, k = {}; {positions} positions, {:.0}% of them results; \
-             so far {} results came in, {} died, {} dummies were met",
-            law.k(),
+            "{held} of {joined} results held{filter}, k = {}; {positions} positions, {:.0}% of them results; \
+             so far {} results admitted, {} deleted, {} dummies met",
+            state.k(),
             100.0 * share,
-            met.came,
-            met.died,
+            met.admitted,
+            met.deleted,
             met.dummies
         )
     }

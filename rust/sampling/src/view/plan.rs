@@ -1,6 +1,6 @@
-//! Which queries can be sampled, and how that is told.
+//! Queries that can be sampled, and their explanations.
 //!
-//! Invariant: a query that is taken is the rows of a join, each as often as it is there. Cost: that
+//! Invariant: an accepted query is the rows of a join, each as often as it is there. Cost: that
 //! of a decomposition.
 
 use ringview_core::{Error, Result};
@@ -11,9 +11,9 @@ use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use super::SampleView;
 use super::shape::{Reading, Shape};
-use crate::{Relations, Told};
+use crate::{BagDescription, Relations};
 
-/// A sample to be: how large, and the seed of its random numbers.
+/// The size of a sample, and the seed of its random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Samples {
     /// How many rows it holds, where the join has so many.
@@ -28,7 +28,7 @@ struct Plan {
     shape: Shape,
     relations: Relations,
     condition: Option<Where>,
-    told: Explanation,
+    explanation: Explanation,
 }
 
 impl Engine for Samples {
@@ -43,7 +43,7 @@ impl Engine for Samples {
         let relations = Relations::new(&shape.relations)?;
         Ok(Box::new(Plan {
             samples: *self,
-            told: self.told(&shape, &relations, query),
+            explanation: self.explain(&shape, &relations, query),
             condition: query.condition.clone(),
             relations,
             shape,
@@ -65,19 +65,19 @@ impl Candidate for Plan {
     }
 
     fn explanation(&self) -> Explanation {
-        self.told.clone()
+        self.explanation.clone()
     }
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
         let Samples { k, seed } = self.samples;
         let of = (self.shape, self.condition);
-        let view = SampleView::new(of, self.relations, (k, seed), self.told)?;
+        let view = SampleView::new(of, self.relations, (k, seed), self.explanation)?;
         Ok(Box::new(view))
     }
 }
 
 impl Samples {
-    fn told(&self, shape: &Shape, relations: &Relations, query: &Bound) -> Explanation {
+    fn explain(&self, shape: &Shape, relations: &Relations, query: &Bound) -> Explanation {
         let Samples { k, seed } = self;
         let change =
             |(at, (reading, atom)): (usize, (&Reading, &ringview_query::PlanAtom))| ChangeFacts {
@@ -103,7 +103,7 @@ impl Samples {
             None => found,
             Some(_) => {
                 found
-                    + "; results that its condition across tables leaves out are passed by as dummies are"
+                    + "; results that its condition across tables leaves out are passed over as dummies are"
             }
         };
         let readings = shape.readings.iter().zip(&query.atoms).enumerate();
@@ -128,22 +128,23 @@ impl Samples {
     }
 }
 
-/// What a change of a relation costs.
+/// The cost of a change of a relation.
 fn cost(relation: usize, relations: &Relations) -> String {
-    let of = |bag: &&Told| bag.joins.contains(&relation) || bag.narrows.contains(&relation);
-    let bags = relations.told().iter().filter(of);
+    let of =
+        |bag: &&BagDescription| bag.joins.contains(&relation) || bag.narrows.contains(&relation);
+    let bags = relations.descriptions().iter().filter(of);
     let dearest = bags.filter_map(|bag| bag.width).max();
-    let log = "O(log N) amortised where rows come, and where counts shrink slowly";
+    let log = "O(log N) amortised for inserts, and where counts shrink slowly";
     let first = match dearest {
         None => log.to_owned(),
         Some(width) => {
             format!("{log}, for each row of a bag, of which N changes make O(N^{width})")
         }
     };
-    format!("{first}; a result that dies is replaced in O(log N) expected")
+    format!("{first}; a deleted result is replaced in O(log N) expected")
 }
 
-/// Which relations are kept as one, and which rows are kept as groups.
+/// The relations that are merged, and those whose rows are grouped.
 fn combined(shape: &Shape, relations: &Relations) -> String {
     let named = |of: &[usize]| {
         let names = of
@@ -152,7 +153,7 @@ fn combined(shape: &Shape, relations: &Relations) -> String {
         names.collect::<Vec<_>>().join(", ")
     };
     let mut text = String::new();
-    for bag in relations.told() {
+    for bag in relations.descriptions() {
         let joins = named(&bag.joins);
         text += &match bag.width {
             None => format!("; {joins} are kept as one relation, combined by their unique keys"),

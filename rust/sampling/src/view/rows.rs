@@ -1,8 +1,8 @@
-//! Rows of tables come to a sample and leave it.
+//! Inserts and deletes of rows of tables.
 //!
-//! Invariant: what a filter of one table leaves out comes to nothing; a row comes as often as it is there, each copy as a row of
-//! its own, for each may be held, and die, by itself. Cost: O(columns) a row, and that of the sample; as many copies
-//! as there is no room for are refused before any of them comes.
+//! Invariant: rows that fail the filter of their table are skipped; each copy of a row is a row of its own, because each may
+//! be held, and deleted, by itself. Cost: O(columns) a row, and that of the sample; more copies than there is memory for are
+//! refused before any of them is inserted.
 
 use ringview_core::{Budget, Error, Result};
 use ringview_view::RowDelta;
@@ -10,15 +10,15 @@ use ringview_view::read::{AtomProgram, Selection, key_column};
 
 use super::SampleView;
 
-/// What a row takes about, beside its words.
+/// The bytes of a row, nearly, without its words.
 const BYTES: u64 = 16;
-/// From so many copies of rows at once it is asked whether there is room.
+/// From so many copies of rows at once the memory is checked.
 const MANY: u64 = 1 << 20;
-/// So many rows come together, between two looks at the budget.
-const TOGETHER: usize = 4096;
+/// So many rows are inserted together, between two checks of the budget.
+const BATCH: usize = 4096;
 
 impl SampleView {
-    /// Rows of a table come and go.
+    /// Inserts and deletes rows of a table.
     pub(super) fn take(&mut self, rows: &RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         let relation = &mut self.shape.readings[rows.atom];
         relation
@@ -26,34 +26,34 @@ impl SampleView {
             .select(rows.batch, rows.dictionary, &mut self.selection)?;
         self.columns
             .resize_with(self.columns.len().max(relation.width()), Vec::new);
-        for (&(column, part), words) in relation.words.iter().zip(&mut self.columns) {
+        for (&(column, aspect), words) in relation.words.iter().zip(&mut self.columns) {
             words.clear();
-            key_column(part, rows.batch.column(column), &self.selection, words);
+            key_column(aspect, rows.batch.column(column), &self.selection, words);
         }
         let width = relation.width();
         let behind = &mut self.columns[relation.words.len()..];
         for (verdict, words) in relation.verdicts.iter_mut().zip(behind) {
             judge(verdict, rows, &self.selection, words)?;
         }
-        // What comes goes first: a row may come and leave in one batch.
-        self.come(rows, width, budget)?;
+        // Inserts first: one batch may insert a row and delete it.
+        self.insert(rows, width, budget)?;
         for at in 0..self.selection.len() {
             for _ in 0..self.times(rows, at, -1) {
                 budget.work(1)?;
-                self.leave(rows.atom, width, at, budget)?;
+                self.delete(rows.atom, width, at, budget)?;
             }
         }
         Ok(())
     }
 
-    /// How often a selected row comes, or leaves.
+    /// How often a selected row is inserted, or deleted.
     fn times(&self, rows: &RowDelta<'_>, at: usize, direction: i64) -> i64 {
         let row = self.selection.rows().map_or(at, |rows| rows[at] as usize);
         rows.sign.saturating_mul(rows.batch.multiplicity(row)) * direction
     }
 
-    /// Whether there is room for the copies that come: each is a row of its own, which may be held by itself.
-    fn has_room(&self, rows: &RowDelta<'_>, width: usize) -> Result<()> {
+    /// Checks that there is memory for the copies: each is a row of its own.
+    fn check_memory(&self, rows: &RowDelta<'_>, width: usize) -> Result<()> {
         let copies = (0..self.selection.len()).map(|at| self.times(rows, at, 1).max(0) as u64);
         let coming = copies.fold(0, u64::saturating_add);
         let needed = coming.saturating_mul(BYTES + 8 * width as u64);
@@ -64,15 +64,15 @@ impl SampleView {
             what: format!("{coming} copies of rows of a sampled join, each a row of its own,"),
             needed,
             limit: ringview_core::available().unwrap_or(u64::MAX),
-            instead: "insert each row once, with a column that tells how often it is there, and draw with weight=",
+            instead: "insert each row once, with a column that counts its copies, and draw with weight=",
         })
     }
 
-    /// The rows that come, so many together that an interrupt is heard.
-    fn come(&mut self, rows: &RowDelta<'_>, width: usize, budget: &Budget<'_>) -> Result<()> {
-        // Who died is replaced before anybody comes; here it hears an interrupt.
-        self.sample.settle(budget)?;
-        self.has_room(rows, width)?;
+    /// Inserts rows, in batches between which an interrupt is heard.
+    fn insert(&mut self, rows: &RowDelta<'_>, width: usize, budget: &Budget<'_>) -> Result<()> {
+        // Deleted results are replaced before inserts; here an interrupt is heard.
+        self.sample.prepare(budget)?;
+        self.check_memory(rows, width)?;
         let mut words = std::mem::take(&mut self.rows);
         words.clear();
         let mut count = 0;
@@ -81,8 +81,8 @@ impl SampleView {
             for _ in 0..self.times(rows, at, 1) {
                 words.extend(self.columns[..width].iter().map(|column| column[at]));
                 count += 1;
-                if count == TOGETHER {
-                    done = self.bring(rows.atom, &words, count, budget);
+                if count == BATCH {
+                    done = self.flush(rows.atom, &words, count, budget);
                     words.clear();
                     count = 0;
                 }
@@ -91,12 +91,12 @@ impl SampleView {
                 }
             }
         }
-        let done = done.and_then(|()| self.bring(rows.atom, &words, count, budget));
+        let done = done.and_then(|()| self.flush(rows.atom, &words, count, budget));
         self.rows = words;
         done
     }
 
-    fn bring(
+    fn flush(
         &mut self,
         atom: usize,
         words: &[u64],
@@ -107,7 +107,7 @@ impl SampleView {
         self.sample.insert_all(atom, words, count, budget)
     }
 
-    fn leave(&mut self, atom: usize, width: usize, at: usize, budget: &Budget<'_>) -> Result<()> {
+    fn delete(&mut self, atom: usize, width: usize, at: usize, budget: &Budget<'_>) -> Result<()> {
         let words: Vec<u64> = self.columns[..width].iter().map(|c| c[at]).collect();
         if self.sample.delete(atom, &words, budget)? {
             return Ok(());
@@ -126,7 +126,7 @@ impl SampleView {
     }
 }
 
-/// Whether each of the selected rows passes, as words.
+/// Evaluates a predicate for each of the selected rows, as words.
 fn judge(
     verdict: &mut AtomProgram,
     rows: &RowDelta<'_>,

@@ -1,10 +1,8 @@
-//! A bound query as the index takes it: which words of a table's rows are kept, and where columns of the
-//! sample lie in them.
+//! A bound query as a join for the index: the words of a table's rows, and those of the columns of the sample.
 //!
-//! Invariant: the words of a row are those of its join variables, then those of further columns that are
-//! shown or that a condition reads, then what conditions say of the row alone; a decimal has two, a column that may
-//! be NULL one more, 1 for NULL. A join variable is one number to the index for each of its words. Cost:
-//! O(columns), once.
+//! Invariant: the words of a row are those of its join variables, then those of further columns that are output or read by
+//! a condition, then the verdicts of predicates on the row alone; a decimal has two, a column that may be NULL one more, 1
+//! for NULL. A join variable is one number to the index for each of its words. Cost: O(columns), once.
 
 use std::ops::Range;
 
@@ -16,15 +14,15 @@ use ringview_view::read::AtomProgram;
 
 use super::condition::Read;
 
-/// What is read of the table of a relation.
+/// The words that are read of the table of a relation.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub(super) program: AtomProgram,
-    /// The words of a row: a column of the table each, and which part of it.
+    /// The words of a row: a column of the table each, and which aspect of it.
     pub(super) words: Vec<(usize, Aspect)>,
     /// Which of these hold ids of strings.
     pub(super) texts: Vec<usize>,
-    /// What tells further words, 1 where the row passes.
+    /// Predicates, whose verdicts are further words: 1 where the row passes.
     pub(super) verdicts: Vec<AtomProgram>,
     pub(super) alias: String,
     pub(super) table: String,
@@ -39,7 +37,7 @@ impl Reading {
 
 /// A column of the sample.
 #[derive(Clone, Debug)]
-pub(super) struct Shown {
+pub(super) struct OutputColumn {
     pub(super) name: String,
     pub(super) ty: Type,
     /// Its words among those of a result: the value, the upper half of a decimal, whether it is NULL.
@@ -48,20 +46,20 @@ pub(super) struct Shown {
     pub(super) null: Option<usize>,
 }
 
-/// Where the words of a column stand: a relation and a word of its rows each.
-type Parts = [Option<(usize, usize)>; 3];
+/// The words of a column: a relation and a word of its rows each.
+type ColumnWords = [Option<(usize, usize)>; 3];
 
 /// The whole query.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
     pub(super) relations: Vec<crate::Relation>,
     pub(super) readings: Vec<Reading>,
-    pub(super) shown: Vec<Shown>,
+    pub(super) outputs: Vec<OutputColumn>,
     /// The words of a result: a relation and a word of its rows each.
     pub(super) words: Vec<(usize, usize)>,
-    /// Where the condition's columns stand: the value, the upper half of a decimal, whether it is NULL.
-    pub(super) columns: Vec<(Of, Parts)>,
-    /// Where its verdicts on rows do.
+    /// The condition's columns: the value, the upper half of a decimal, whether it is NULL.
+    pub(super) columns: Vec<(Of, ColumnWords)>,
+    /// Its verdicts on rows.
     pub(super) verdicts: Vec<(usize, usize)>,
 }
 
@@ -70,7 +68,7 @@ impl Shape {
         let mut shape = Shape {
             relations: Vec::new(),
             readings: Vec::new(),
-            shown: Vec::new(),
+            outputs: Vec::new(),
             words: Vec::new(),
             columns: Vec::new(),
             verdicts: Vec::new(),
@@ -84,15 +82,15 @@ impl Shape {
                 let place = variable.columns.iter().find(|(of, _)| *of == at);
                 if let Some(&(_, column)) = place.filter(|(_, column)| !own.contains(column)) {
                     let ty = &atom.schema.fields()[column].ty;
-                    words.extend(parts(ty, variable.nullable).map(|part| (column, part)));
+                    words.extend(aspects(ty, variable.nullable).map(|aspect| (column, aspect)));
                 }
             }
             for column in read.columns.iter().filter(|column| column.atom == at) {
                 let field = &atom.schema.fields()[column.column];
                 let joins = atom.join_columns_not_null.contains(&column.column);
-                let parts = parts(&field.ty, field.nullable && !joins);
-                let new = parts
-                    .map(|part| (column.column, part))
+                let aspects = aspects(&field.ty, field.nullable && !joins);
+                let new = aspects
+                    .map(|aspect| (column.column, aspect))
                     .filter(|word| !words.contains(word));
                 words.extend(new.collect::<Vec<_>>());
             }
@@ -115,8 +113,8 @@ impl Shape {
                 .chain(words.len()..words.len() + verdicts.len())
                 .collect();
             let text = |&word: &usize| {
-                let (column, part) = words[word];
-                part == Aspect::Word && atom.schema.fields()[column].ty == Type::Utf8
+                let (column, aspect) = words[word];
+                aspect == Aspect::Word && atom.schema.fields()[column].ty == Type::Utf8
             };
             shape.readings.push(Reading {
                 program: AtomProgram::compile(atom, &own, &[])?,
@@ -143,14 +141,14 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Where the condition finds what it reads.
+    /// Finds the columns and verdicts of the condition.
     fn read(&mut self, read: &Read) {
         for &column in &read.columns {
             let held = &self.readings[column.atom].words;
-            let word = |part| {
+            let word = |aspect| {
                 let at = held
                     .iter()
-                    .position(|word| *word == (column.column, part))?;
+                    .position(|word| *word == (column.column, aspect))?;
                 Some((column.atom, at))
             };
             let places = [Aspect::Word, Aspect::High, Aspect::Null].map(word);
@@ -170,52 +168,55 @@ impl Shape {
     fn show(&mut self, query: &Bound, variable: usize, name: &str, ty: &Type) {
         let (atom, column) = query.variables[variable].columns[0];
         let held = &self.readings[atom].words;
-        let mut word = |part| {
-            let at = held.iter().position(|word| *word == (column, part))?;
+        let mut word = |aspect| {
+            let at = held.iter().position(|word| *word == (column, aspect))?;
             self.words.push((atom, at));
             Some(self.words.len() - 1)
         };
-        let shown = Shown {
+        let output = OutputColumn {
             name: name.to_owned(),
             ty: ty.clone(),
             word: word(Aspect::Word).unwrap_or_default(),
             high: word(Aspect::High),
             null: word(Aspect::Null),
         };
-        self.shown.push(shown);
+        self.outputs.push(output);
     }
 
-    /// Results, one after the other, as columns: those that are needed.
+    /// Results as columns: those that are needed.
     pub(super) fn batch(&self, results: &[Vec<u64>], needed: impl Fn(usize) -> bool) -> Batch {
-        let column = |(at, shown): (usize, &Shown)| {
+        let column = |(at, output): (usize, &OutputColumn)| {
             needed(at).then(|| {
                 let words = |at: usize| results.iter().map(move |result| result[at]);
                 let valid = |at| words(at).map(|null| null == 0).collect::<Vec<bool>>();
                 let high = |at: usize| words(at).collect();
                 Column {
-                    words: words(shown.word).collect(),
-                    high: shown.high.map_or_else(Vec::new, high),
-                    valid: shown.null.map(valid).filter(|valid| valid.contains(&false)),
+                    words: words(output.word).collect(),
+                    high: output.high.map_or_else(Vec::new, high),
+                    valid: output
+                        .null
+                        .map(valid)
+                        .filter(|valid| valid.contains(&false)),
                 }
             })
         };
         Batch {
             rows: results.len(),
-            columns: self.shown.iter().enumerate().map(column).collect(),
+            columns: self.outputs.iter().enumerate().map(column).collect(),
             multiplicity: None,
         }
     }
 }
 
-/// The words of a relation's join variables, with the numbers that these have to the index.
+/// The words of a relation's join variables, with their numbers in the index.
 fn keys(query: &Bound, atom: usize) -> (Vec<usize>, Vec<(usize, Aspect)>) {
     let (mut variables, mut words) = (Vec::new(), Vec::new());
     for (at, variable) in query.variables.iter().enumerate() {
         let place = variable.columns.iter().find(|(of, _)| *of == atom);
         if let (Some(&(_, column)), true) = (place, variable.columns.len() > 1) {
-            for (offset, part) in parts(&variable.ty, false).enumerate() {
+            for (offset, aspect) in aspects(&variable.ty, false).enumerate() {
                 variables.push(2 * at + offset);
-                words.push((column, part));
+                words.push((column, aspect));
             }
         }
     }
@@ -223,7 +224,7 @@ fn keys(query: &Bound, atom: usize) -> (Vec<usize>, Vec<(usize, Aspect)>) {
 }
 
 /// The words of a column.
-fn parts(ty: &Type, nullable: bool) -> impl Iterator<Item = Aspect> {
+fn aspects(ty: &Type, nullable: bool) -> impl Iterator<Item = Aspect> {
     let range: Range<usize> = 0..1;
     let high = (ty.bits() > 64).then_some(Aspect::High);
     let null = nullable.then_some(Aspect::Null);

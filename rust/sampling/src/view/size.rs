@@ -1,16 +1,16 @@
-//! How many results a join has: exactly where that is cheap, else between bounds.
+//! The number of results of a join: exact where that is cheap, else between bounds.
 //!
-//! Invariant: the bounds hold for certain. Without a condition the count is exact, and so it is where all that the
-//! condition chooses are held, or all positions can be looked at. Else the largest key `w` held says about how many
-//! there are: it is the k-th least of as many uniform numbers (see `law`), so `(k - 1) / w` has the right mean
-//! and an error of one in the square root of k. Cost: O(N), or O(positions) up to [`FEW`].
+//! Invariant: the bounds are certain. Without a condition the count is exact, and so it is where all results that pass the
+//! condition are held, or all positions can be looked at. Else the largest key `w` held estimates it: it is the k-th least of as
+//! many uniform numbers (see `state`), so `(k - 1) / w` has the right mean and an error of one in the square root of k. Cost:
+//! O(N), or O(positions) up to [`FEW`].
 
 use std::fmt;
 
 use ringview_core::Result;
 
 use super::SampleView;
-use super::condition::Chosen;
+use super::condition::ResultFilter;
 use crate::Predicate;
 
 /// So many positions are looked at one by one.
@@ -41,13 +41,15 @@ impl SampleView {
         let sample = self.sample.sample();
         let all = sample.index().results();
         let held = sample.len() as u128;
-        match self.chosen {
-            Chosen::All => JoinSize::Exact(all),
-            // Who has room has all.
-            Chosen::Where(_) if sample.law().held() < sample.law().k() => JoinSize::Exact(held),
-            Chosen::Where(_) => match self.counted() {
+        match self.filter {
+            ResultFilter::All => JoinSize::Exact(all),
+            // A reservoir that is not full holds all.
+            ResultFilter::Where(_) if sample.state().held() < sample.state().k() => {
+                JoinSize::Exact(held)
+            }
+            ResultFilter::Where(_) => match self.counted() {
                 Ok(Some(count)) => JoinSize::Exact(count),
-                _ => JoinSize::Between(held, all, sample.law().w()),
+                _ => JoinSize::Between(held, all, sample.state().w()),
             },
         }
     }
@@ -62,7 +64,7 @@ impl SampleView {
         let mut count = 0;
         for position in 0..positions {
             if sample.index().get(position, &mut result)
-                && self.chosen.holds(sample.index(), &result)?
+                && self.filter.holds(sample.index(), &result)?
             {
                 count += 1;
             }

@@ -1,9 +1,9 @@
-//! A sample as bytes, and a sample that goes on from them.
+//! A sample as bytes, and a sample that resumes from them.
 //!
-//! Invariant: the bytes begin with a version; they hold what a sample has drawn and what it will draw from, its
-//! generator with them, but no row that it does not hold. A sample of the same query that has the same rows
-//! is that sample when it has read them: the same rows in the same places, and the same random numbers to come. Bytes that are anything else are refused, and nothing has
-//! changed. Cost: O(k) to write; O(N) to read.
+//! Invariant: the bytes begin with a version; they hold the results of a sample and the state of its reservoir, generator
+//! included, but no other rows. A sample of the same query over the same rows that has read them is that sample: the same rows
+//! in the same places, and the same random numbers to come. All other bytes are refused, and nothing has changed. Cost:
+//! O(k) to write; O(N) to read.
 
 use std::collections::BTreeMap;
 
@@ -12,42 +12,42 @@ use ringview_view::fields::Aspect;
 use serde::{Deserialize, Serialize};
 
 use super::SampleView;
-use crate::bags::Kept;
+use crate::bags::SampleState;
 
 /// The first byte.
 const VERSION: u8 = 1;
 
-/// What is kept, words of strings being places in `strings`.
+/// The state; words of strings are indexes of `strings`.
 #[derive(Serialize, Deserialize)]
 struct State {
-    kept: Kept,
+    sample: SampleState,
     strings: Vec<String>,
 }
 
 impl SampleView {
-    /// The state of the sample beside the rows of its tables, between transactions.
+    /// The state of the sample without the rows of its tables, between transactions.
     ///
     /// # Errors
-    /// `Memory` if there is no room for it.
+    /// `Memory` if there is no memory for it.
     pub fn to_bytes(&self, dictionary: &Dictionary) -> Result<Vec<u8>> {
-        let mut kept = self.sample.kept();
+        let mut sample = self.sample.state();
         let mut strings: Vec<String> = Vec::new();
-        let mut known: BTreeMap<u64, u64> = BTreeMap::new();
-        self.each_text(&mut kept, &mut |word| {
+        let mut numbers: BTreeMap<u64, u64> = BTreeMap::new();
+        self.each_text(&mut sample, &mut |word| {
             let next = strings.len() as u64;
-            *known.entry(word).or_insert_with(|| {
+            *numbers.entry(word).or_insert_with(|| {
                 strings.push(dictionary.get(word).unwrap_or_default().to_owned());
                 next
             })
         });
-        let bytes = postcard::to_extend(&State { kept, strings }, vec![VERSION]);
+        let bytes = postcard::to_extend(&State { sample, strings }, vec![VERSION]);
         bytes.map_err(|problem| Error::Snapshot {
             problem: format!("a sample that cannot be written: {problem}"),
         })
     }
 
-    /// Goes on from the state of a sample of the same query over the same rows. Right after it was made: who follows
-    /// is not told.
+    /// Resumes from the state of a sample of the same query over the same rows. Right after it was made: followers get no
+    /// delta.
     ///
     /// # Errors
     /// `Snapshot` for bytes that are no such state; the sample is then as before.
@@ -63,26 +63,29 @@ impl SampleView {
                 "is of version {version}, and this is version {VERSION}"
             )));
         }
-        let State { mut kept, strings } = match postcard::take_from_bytes(rest) {
+        let State {
+            mut sample,
+            strings,
+        } = match postcard::take_from_bytes(rest) {
             Ok((state, [])) => state,
             _ => return Err(refused("is damaged")),
         };
         let mut unknown = false;
-        self.each_text(&mut kept, &mut |place| {
+        self.each_text(&mut sample, &mut |place| {
             let text = strings.get(usize::try_from(place).unwrap_or(usize::MAX));
             let id = text.and_then(|text| dictionary.id(text));
             unknown |= id.is_none();
             id.unwrap_or_default().into()
         });
-        let done = (!unknown).then(|| self.sample.go_on(&kept)).flatten();
+        let done = (!unknown).then(|| self.sample.resume(&sample)).flatten();
         done.ok_or_else(|| refused("is not of these rows, or of another query"))
     }
 
-    /// Puts another word in the place of each that stands for a string; what is NULL stays.
-    fn each_text(&self, kept: &mut Kept, other: &mut dyn FnMut(u64) -> u64) {
-        for (atom, tuples) in kept.tuples.iter_mut().enumerate() {
-            let of = self.sample.relations().behind_tuple(atom);
-            let texts = self.texts_behind(&of);
+    /// Replaces each word of a string, unless it is NULL.
+    fn each_text(&self, sample: &mut SampleState, other: &mut dyn FnMut(u64) -> u64) {
+        for (atom, tuples) in sample.tuples.iter_mut().enumerate() {
+            let of = self.sample.relations().words_of_tuple(atom);
+            let texts = self.texts_of(&of);
             if texts.is_empty() || of.len() * tuples.count != tuples.words.len() {
                 continue;
             }
@@ -96,8 +99,8 @@ impl SampleView {
         }
     }
 
-    /// Which of the words behind a tuple are strings, each with the one that says whether it is NULL.
-    fn texts_behind(&self, of: &[(usize, usize)]) -> Vec<(usize, Option<usize>)> {
+    /// The words behind a tuple that are strings, each with the one for NULL.
+    fn texts_of(&self, of: &[(usize, usize)]) -> Vec<(usize, Option<usize>)> {
         let mut texts = Vec::new();
         for (at, &(relation, word)) in of.iter().enumerate() {
             let Some(reading) = self.shape.readings.get(relation) else {

@@ -1,16 +1,16 @@
 //! Rows drawn from the whole join with chances in proportion to a product of columns.
 //!
-//! Invariant: a row that is drawn weighs more than 0; NULL weighs nothing, and what is negative or no number is refused, whatever
-//! is drawn. Cost: see `weighted`.
+//! Invariant: a drawn row weighs more than 0; NULL weighs nothing, and weights that are negative or no number are refused,
+//! whatever is drawn. Cost: see `weighted`.
 
 use arrow_array::RecordBatch;
 use ringview_core::{Budget, Dictionary, Error, Result, Type};
 
 use super::SampleView;
 use super::condition::{number, real};
-use super::shape::Shown;
+use super::shape::OutputColumn;
 use crate::Predicate;
-use crate::weighted::{Results, Weighted};
+use crate::weighted::{Draws, Weighted};
 
 impl SampleView {
     /// Rows drawn from the whole join, with chances in proportion to the product of some columns: how many, the
@@ -18,8 +18,8 @@ impl SampleView {
     ///
     /// # Errors
     /// `Value` for a weight that is negative or no number, or if no result weighs anything and one must be drawn;
-    /// `UnknownColumn` and `Type` for what is no column of numbers; `Unsupported` where what is to be drawn
-    /// without replacement has nearly no weight.
+    /// `UnknownColumn` and `Type` for columns of other types; `Unsupported` where rows to be drawn without
+    /// replacement have nearly no weight.
     pub fn draw_weighted(
         &self,
         (rows, seed, replacement): (u64, u64, bool),
@@ -50,8 +50,8 @@ impl SampleView {
             budget,
         )?;
         let mut drawn = Vec::new();
-        let mut of = Results {
-            counts: &mut |result| self.chosen.holds(index, result),
+        let mut of = Draws {
+            counts: &mut |result| self.filter.holds(index, result),
             weight: &mut |result| {
                 let tuples = result.iter().enumerate();
                 tuples.map(|(atom, &tuple)| of(atom, tuple)).product()
@@ -63,49 +63,56 @@ impl SampleView {
     }
 
     /// The column of a factor.
-    fn weigh(&self, name: &str) -> Result<&Shown> {
-        let shown = self.shape.shown.iter().find(|shown| shown.name == name);
-        let shown = shown.ok_or_else(|| Error::UnknownColumn {
+    fn weigh(&self, name: &str) -> Result<&OutputColumn> {
+        let output = self.shape.outputs.iter().find(|output| output.name == name);
+        let output = output.ok_or_else(|| Error::UnknownColumn {
             table: "the sample".to_owned(),
             column: name.to_owned(),
             known: self
                 .shape
-                .shown
+                .outputs
                 .iter()
-                .map(|shown| shown.name.clone())
+                .map(|output| output.name.clone())
                 .collect(),
         })?;
-        if shown.ty.is_integer() || shown.ty.is_float() || matches!(shown.ty, Type::Decimal { .. })
+        if output.ty.is_integer()
+            || output.ty.is_float()
+            || matches!(output.ty, Type::Decimal { .. })
         {
-            return Ok(shown);
+            return Ok(output);
         }
         Err(Error::Type {
             place: format!("the weight {name:?}"),
             expected: "a number".to_owned(),
-            found: shown.ty.to_string(),
+            found: output.ty.to_string(),
         })
     }
 
     /// Multiplies the weights of a relation's tuples by a column.
-    fn multiply(&self, shown: &Shown, weights: &mut [Vec<f64>], budget: &Budget<'_>) -> Result<()> {
-        let place = |word: usize| self.places[word];
-        let atom = place(shown.word).atom();
+    fn multiply(
+        &self,
+        output: &OutputColumn,
+        weights: &mut [Vec<f64>],
+        budget: &Budget<'_>,
+    ) -> Result<()> {
+        let place = |word: usize| self.words[word];
+        let atom = place(output.word).atom();
         let index = self.sample.sample().index();
         for tuple in index.tuples(atom) {
             budget.work(1)?;
             let word = |at: usize| self.sample.word_of(tuple, place(at));
-            let null = shown.null.is_some_and(|null| word(null) == 1);
+            let null = output.null.is_some_and(|null| word(null) == 1);
             let value = match null {
                 true => 0.0,
                 false => real(number(
-                    &shown.ty,
-                    word(shown.word),
-                    shown.high.map_or(0, word),
+                    &output.ty,
+                    word(output.word),
+                    output.high.map_or(0, word),
                 )),
             };
             if !value.is_finite() || value < 0.0 {
                 return Err(Error::Value {
-                    place: format!("the weight {:?}", shown.name),
+                    place: format!("the weight {:?}", output.name),
                     problem: format!(
                         "it is {value} in some row; weights are finite, 0 or more: filter such rows"
                     ),

@@ -1,15 +1,14 @@
-//! Draws from a join with chances in proportion to weights: each result weighs the product of what its rows do.
+//! Draws from a join with chances in proportion to weights: the weight of a result is the product of those of its rows.
 //!
-//! Invariant: over a join tree of the relations every row knows what it weighs together with all that it meets
-//! below, and rows of one key stand with their running sums, so a draw is one binary search a relation (Zhao et
-//! al., "exact weights"). Draws without replacement skip what was drawn: which, in which
-//! order, has then the law of the results of the least keys E / w, E exponential (Efraimidis and Spirakis), by which a
-//! join of few results is drawn at once. A weight is 0 or more, and finite. Cost: O(N) once, then
-//! O(log N) a draw; nothing is kept.
+//! Invariant: over a join tree of the relations every row has its weight together with all that joins it below, and rows of
+//! one key have running sums, so a draw is one binary search a relation (Zhao et al., "exact weights"). Draws without
+//! replacement skip earlier ones: their law, with the order, is that of the results of the least keys E / w, E exponential
+//! (Efraimidis and Spirakis), by which a join of few results is drawn at once. A weight is 0 or more, and finite. Cost: O(N)
+//! once, then O(log N) a draw; nothing is stored between calls.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `tree` | what every row weighs, and a draw |
+//! | `tree` | the weight of every row, and a draw |
 
 mod tree;
 
@@ -22,19 +21,19 @@ pub(crate) use tree::Weighted;
 
 /// Joins of so many results, or of four times as many as are asked for, are drawn without replacement by keys.
 const FEW: u128 = 1 << 16;
-/// So often a draw may meet what it has, or what does not count.
+/// So often a draw may repeat an earlier one, or not count.
 const TRIES: u64 = 1 << 22;
 
 impl Weighted {
-    /// Draws results that count, one after the other: each is told to `take`.
+    /// Draws results that count, one after the other: `take` is called with each.
     ///
     /// # Errors
     /// `Value` if none weighs anything and one must be drawn; `Unsupported` where too few of what is drawn is
-    /// new, or counts; what the others say.
+    /// new, or counts; the errors of the others.
     pub(crate) fn take(
         &self,
         (m, replacement, seed): (u64, bool, u64),
-        of: &mut Results<'_>,
+        of: &mut Draws<'_>,
         budget: &Budget<'_>,
     ) -> Result<()> {
         if m == 0 || self.results() == 0 && !replacement {
@@ -58,7 +57,7 @@ impl Weighted {
         &self,
         m: u64,
         random: &mut Random,
-        of: &mut Results<'_>,
+        of: &mut Draws<'_>,
         budget: &Budget<'_>,
     ) -> Result<()> {
         let mut keyed: Vec<(f64, Vec<u32>)> = Vec::new();
@@ -76,12 +75,12 @@ impl Weighted {
         Ok(())
     }
 
-    /// One after the other, those that were drawn passed by if they are not to come again.
+    /// One after the other, without earlier ones unless with replacement.
     fn by_draws(
         &self,
         (m, replacement): (u64, bool),
         random: &mut Random,
-        of: &mut Results<'_>,
+        of: &mut Draws<'_>,
         budget: &Budget<'_>,
     ) -> Result<()> {
         let mut drawn: HashSet<Vec<u32>> = HashSet::new();
@@ -109,13 +108,13 @@ impl Weighted {
     }
 }
 
-/// Whose results are drawn.
-pub(crate) struct Results<'a> {
+/// The callbacks of draws.
+pub(crate) struct Draws<'a> {
     /// Whether one counts.
     pub(crate) counts: &'a mut dyn FnMut(&[u32]) -> Result<bool>,
-    /// What it weighs.
+    /// Its weight.
     pub(crate) weight: &'a mut dyn FnMut(&[u32]) -> f64,
-    /// Who is told of it.
+    /// Called with each.
     pub(crate) take: &'a mut dyn FnMut(&[u32]),
 }
 
@@ -126,7 +125,7 @@ mod tests {
     use super::*;
     use crate::{Atom, Index};
 
-    /// Four rows each of r(b, x) and s(b, y) over two values of b; what a tuple weighs is its second column.
+    /// Four rows each of r(b, x) and s(b, y) over two values of b; the weight of a tuple is its second column.
     fn index() -> (Vec<Atom>, Index) {
         let atoms = vec![Atom::new(vec![0], 2), Atom::new(vec![0], 2)];
         let mut index = Index::new(&atoms).unwrap();
@@ -149,30 +148,30 @@ mod tests {
         weighed.filter(|(_, weight)| *weight > 0.0).collect()
     }
 
-    type Way = fn(&Weighted, &mut Random, &mut Results<'_>) -> Result<()>;
+    type Method = fn(&Weighted, &mut Random, &mut Draws<'_>) -> Result<()>;
 
     /// The first and the second result of 20,000 draws of two.
-    fn drawn(way: Way) -> (Index, BTreeMap<Vec<Vec<u32>>, u64>) {
+    fn drawn(method: Method) -> (Index, BTreeMap<Vec<Vec<u32>>, u64>) {
         let (atoms, index) = index();
         let mut own = |atom, tuple| Ok(weigh(&index, atom, tuple));
         let weighted = Weighted::new((&atoms, &index), &mut own, &Budget::free()).unwrap();
         let mut counts = BTreeMap::new();
         for seed in 0..20_000 {
             let mut found = Vec::new();
-            let mut of = Results {
+            let mut of = Draws {
                 counts: &mut |_| Ok(true),
                 weight: &mut |r| weigh(&index, 0, r[0]) * weigh(&index, 1, r[1]),
                 take: &mut |result| found.push(result.to_vec()),
             };
-            way(&weighted, &mut Random::new(seed), &mut of).unwrap();
+            method(&weighted, &mut Random::new(seed), &mut of).unwrap();
             *counts.entry(found).or_insert(0) += 1;
         }
         (index, counts)
     }
 
     /// Chi-square of pairs that should come with the chances that `chance` gives; with the degrees.
-    fn against(way: Way, chance: impl Fn(f64, f64, f64, bool) -> f64) -> (f64, usize) {
-        let (index, counts) = drawn(way);
+    fn against(method: Method, chance: impl Fn(f64, f64, f64, bool) -> f64) -> (f64, usize) {
+        let (index, counts) = drawn(method);
         let all = results(&index);
         let total: f64 = all.values().sum();
         let (mut sum, mut cells) = (0.0, 0);
@@ -205,25 +204,22 @@ mod tests {
 
     #[test]
     fn draws_have_the_chances_of_their_weights() {
-        let with: Way =
+        let with: Method =
             |weighted, random, of| weighted.by_draws((2, true), random, of, &Budget::free());
         let (sum, degrees) = against(with, |w, v, total, _| w * v / total / total);
         assert!(sum < bound(degrees), "{sum} of {degrees}");
         let (sum, degrees) = against(with, |_, _, _, _| 1.0 / 36.0);
-        assert!(
-            sum > bound(degrees),
-            "equal chances are not told from weights"
-        );
+        assert!(sum > bound(degrees), "equal chances pass for weights");
     }
 
     #[test]
     fn both_ways_without_replacement_have_one_law() {
-        let ways: [Way; 2] = [
+        let methods: [Method; 2] = [
             |weighted, random, of| weighted.by_draws((2, false), random, of, &Budget::free()),
             |weighted, random, of| weighted.by_keys(2, random, of, &Budget::free()),
         ];
-        for way in ways {
-            let (sum, degrees) = against(way, one_by_one);
+        for method in methods {
+            let (sum, degrees) = against(method, one_by_one);
             assert!(sum < bound(degrees), "{sum} of {degrees}");
         }
     }
@@ -239,17 +235,17 @@ mod tests {
         let mut own = |_, tuple: u32| Ok(weights[tuple as usize]);
         let weighted = Weighted::new((&atoms, &index), &mut own, &Budget::free()).unwrap();
         let mut found = Vec::new();
-        let mut of = Results {
+        let mut of = Draws {
             counts: &mut |_| Ok(true),
             weight: &mut |r| weights[r[0] as usize],
             take: &mut |result| found.push(result[0]),
         };
         let mut random = Random::new(1);
         let refused = weighted.by_draws((2, false), &mut random, &mut of, &Budget::free());
-        let told = refused.unwrap_err().to_string();
+        let message = refused.unwrap_err().to_string();
         assert!(
-            told.contains("drawing 2 weighted rows") && told.contains("draw fewer"),
-            "{told}"
+            message.contains("drawing 2 weighted rows") && message.contains("draw fewer"),
+            "{message}"
         );
         // What the message advises: fewer, or with replacement. A join this small is drawn by keys anyway.
         for advised in [(1, false, 1), (2, true, 1), (2, false, 1)] {

@@ -1,7 +1,7 @@
-//! The join tree of an acyclic join, with what every row weighs together with all that it meets below.
+//! The join tree of an acyclic join, with the weight of every row together with all that joins it below.
 //!
-//! Invariant: rows of one key stand together with their running sums; a row that weighs nothing, or meets nothing that
-//! weighs something, is not there. Cost: O(N) once, O(log N) a draw and relation.
+//! Invariant: rows of one key follow each other, with running sums; rows without weight, or that join none with weight, are left
+//! out. Cost: O(N) once, O(log N) a draw and relation.
 
 use std::collections::HashMap;
 
@@ -21,11 +21,11 @@ pub(crate) struct Weighted {
 
 #[derive(Debug, Default)]
 struct Node {
-    /// The tuples that weigh something, those of a group together.
+    /// The tuples with weight, those of a group together.
     tuples: Vec<u32>,
     /// The running sums within a group.
     sums: Vec<f64>,
-    /// What each group weighs, where it is, and how many results it has.
+    /// The weight of each group, its place, and its number of results.
     groups: Vec<Group>,
     /// The relations below; by tuple in the order of `tuples`, the group of each.
     below: Vec<usize>,
@@ -41,10 +41,10 @@ struct Group {
 }
 
 impl Weighted {
-    /// Weighs all rows: `weight` tells what a tuple of a relation does.
+    /// Weighs all rows: `weight` returns the weight of a tuple of a relation.
     ///
     /// # Errors
-    /// What `weight` and the budget say; `Overflow` where the weights of all results add up to no double.
+    /// Those of `weight` and the budget; `Overflow` where the weights of all results add up to no double.
     pub(crate) fn new(
         (atoms, index): (&[Atom], &Index),
         weight: &mut dyn FnMut(usize, u32) -> Result<f64>,
@@ -54,16 +54,16 @@ impl Weighted {
         let root = edges.first().map_or(0, |edge| edge.0);
         let mut nodes: Vec<Node> = atoms.iter().map(|_| Node::default()).collect();
         let mut keys: Vec<Groups> = vec![Groups::new(); atoms.len()];
-        // Each relation stands behind the one that it hangs at.
+        // Children before their parents.
         let order = edges.iter().rev().map(|edge| edge.1).chain([root]);
         for node in order {
             let below: Vec<Below> = edges
                 .iter()
                 .filter(|edge| edge.0 == node)
-                .map(|(_, child, key)| (*child, columns(&atoms[node], key)))
+                .map(|(_, child, key)| (*child, atoms[node].columns_of(key)))
                 .collect();
             let above = edges.iter().find(|edge| edge.1 == node && node != root);
-            let above = above.map_or_else(Vec::new, |edge| columns(&atoms[node], &edge.2));
+            let above = above.map_or_else(Vec::new, |edge| atoms[node].columns_of(&edge.2));
             let mut rows: Vec<Weighed> = Vec::new();
             for tuple in index.tuples(node) {
                 budget.work(1)?;
@@ -88,7 +88,7 @@ impl Weighted {
         self.nodes.len()
     }
 
-    /// How many results weigh something, at most.
+    /// The number of results with weight, at most.
     pub(super) fn results(&self) -> u128 {
         self.nodes[self.root]
             .groups
@@ -117,7 +117,7 @@ impl Weighted {
         }
     }
 
-    /// Calls `see` with every result that weighs something.
+    /// Calls `see` with every result that has weight.
     pub(super) fn each(&self, see: &mut dyn FnMut(&[u32]) -> Result<()>) -> Result<()> {
         let mut out = vec![0; self.nodes.len()];
         if self.results() == 0 {
@@ -126,7 +126,7 @@ impl Weighted {
         self.all(&mut vec![(self.root, 0)], &mut out, see)
     }
 
-    /// All ways to choose from the groups that are open.
+    /// Enumerates the products of the open groups.
     fn all(
         &self,
         open: &mut Vec<(usize, u32)>,
@@ -159,7 +159,7 @@ type Below = (usize, Vec<usize>);
 /// The groups of a relation by their keys.
 type Groups = HashMap<Vec<u64>, u32>;
 
-/// A tuple with what it weighs.
+/// A tuple with its weight.
 struct Weighed {
     tuple: u32,
     group: u32,
@@ -169,7 +169,7 @@ struct Weighed {
 }
 
 impl Weighed {
-    /// None where it weighs nothing, or meets nothing that does.
+    /// None where it has no weight, or joins none that has.
     fn new(
         (below, nodes, keys): (&[Below], &[Node], &[Groups]),
         row: &[u64],
@@ -228,10 +228,4 @@ impl Node {
         }
         Ok(node)
     }
-}
-
-/// The columns of a relation that hold the variables of a key.
-fn columns(atom: &Atom, key: &[usize]) -> Vec<usize> {
-    let place = |variable: &usize| atom.variables.iter().position(|other| other == variable);
-    key.iter().filter_map(place).collect()
 }

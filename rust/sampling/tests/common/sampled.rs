@@ -74,7 +74,7 @@ pub fn apply_together<P: Predicate>(
 }
 
 pub fn end<P: Predicate>(sample: &mut JoinSample<P>) {
-    sample.settle(&Budget::free()).unwrap();
+    sample.prepare(&Budget::free()).unwrap();
     sample.commit();
 }
 

@@ -1,4 +1,4 @@
-//! An aggregate as rows come and go.
+//! An aggregate under inserts and deletes.
 //!
 //! Invariant: sums of exact numbers are exact, of doubles expansions; MIN and MAX keep their values
 //! as an ordered multiset, so that deletes find the next. Cost: O(1), O(log n) for MIN and MAX.
@@ -8,10 +8,7 @@ use std::collections::BTreeMap;
 use ringview_core::Result;
 use ringview_ring::{CommutativeMonoid, Expansion};
 
-use crate::machine::query::number::Quantity;
-use crate::machine::query::plan::{Aggregate, Block};
-use crate::machine::query::row::Cell;
-use crate::machine::query::scope::{Scope, summand, value_for};
+use crate::machine::query::{Aggregate, Block, Cell, Quantity, Scope, summand, value_for};
 use crate::tree::overflow;
 
 #[derive(Clone, Debug, Default)]
@@ -99,7 +96,7 @@ impl Accumulator {
         Ok(())
     }
 
-    /// What it is now.
+    /// Its value.
     pub(crate) fn value(&self, what: &Aggregate) -> Result<Cell> {
         if matches!(what, Aggregate::Count | Aggregate::Counted(_)) {
             return Ok(Cell(Some(Quantity::int(self.count))));

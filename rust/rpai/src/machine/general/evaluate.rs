@@ -1,4 +1,4 @@
-//! Combinations of rows of a block, and what blocks within are for each.
+//! Combinations of rows of a block, and the values of subqueries for each.
 //!
 //! Invariant: relations are taken in an order in which as many as can be are found by an index:
 //! equal to something that is bound by then. Each condition is looked at once all its relations are
@@ -13,9 +13,9 @@ use ringview_core::{Budget, Result};
 use crate::machine::general::accumulator::{Accumulator, take};
 use crate::machine::general::free::FreeMap;
 use crate::machine::indexed::selector::{Selector, with_scratch};
-use crate::machine::query::plan::{Block, Column, Comparison, Condition, Value};
-use crate::machine::query::row::{Cell, Row};
-use crate::machine::query::scope::{Frame, Scope, holds, simple};
+use crate::machine::query::{
+    Block, Cell, Column, Comparison, Condition, Frame, Row, Scope, Value, holds, simple,
+};
 use crate::machine::store::bag::{Bag, Which};
 use crate::steps::Steps;
 
@@ -72,19 +72,19 @@ pub(crate) fn bound_column<'b>(
     relation: usize,
     before: &[usize],
 ) -> Option<(usize, &'b Value)> {
-    let is_known = |value: &Value| {
-        let mut bound_column = !value.is_nested();
+    let is_bound = |value: &Value| {
+        let mut bound = !value.is_nested();
         value.columns(&mut |column| {
-            bound_column &= column.depth > 0 || before.contains(&column.relation);
+            bound &= column.depth > 0 || before.contains(&column.relation);
         });
-        bound_column
+        bound
     };
     let mut found = block.condition.conjuncts().into_iter();
     found.find_map(|one| match one {
         Condition::Compare(left, Comparison::Eq, right) => {
             let pair = |own: &'b Value, value: &'b Value| match own {
                 Value::Column(own) if own.depth == 0 && own.relation == relation => {
-                    is_known(value).then_some((own.column, value))
+                    is_bound(value).then_some((own.column, value))
                 }
                 _ => None,
             };
@@ -152,7 +152,7 @@ impl Evaluation<'_, '_> {
         })
     }
 
-    /// The value of a block within a scope, from its free map.
+    /// The value of a subquery a scope, from its free map.
     fn block(&self, block: &Block, scope: &dyn Scope) -> Result<Cell> {
         let binding: Row = {
             let free = self.free.borrow();
@@ -322,9 +322,9 @@ pub(crate) fn influences(block: &Block, table: usize) -> Option<Vec<Influence>> 
     let own = block.relations.iter().enumerate();
     let own = own.filter(|(_, of)| **of == table);
     let mut all: Vec<Influence> = own.map(|(at, _)| Influence::Own(at)).collect();
-    let mut within = Vec::new();
-    block.condition.blocks(&mut |block| within.push(block));
-    for inner in within {
+    let mut subqueries = Vec::new();
+    block.condition.blocks(&mut |block| subqueries.push(block));
+    for inner in subqueries {
         let mut tables = Vec::new();
         inner.tables(&mut |table| tables.push(table));
         if !tables.contains(&table) {
@@ -350,7 +350,7 @@ pub(crate) fn influences(block: &Block, table: usize) -> Option<Vec<Influence>> 
     Some(all)
 }
 
-/// An equality of a relation of a block with a column of the block around it.
+/// An equality of a relation of a block with a column of the outer block.
 fn equal(one: &Condition, relation: usize) -> Option<Influence> {
     let Condition::Compare(Value::Column(a), Comparison::Eq, Value::Column(b)) = one else {
         return None;

@@ -1,7 +1,7 @@
 //! Free maps (paper, section 4.2): the aggregates of a block for each binding of its free columns
 //! that was asked for.
 //!
-//! Invariant: one that streams is kept by deltas: a row that comes is added where the binding's
+//! Invariant: one that streams is maintained by deltas: an inserted row is added where the binding's
 //! condition holds for it (figure 6 of the paper). Cost: O(bindings with the row's own values) a
 //! row.
 
@@ -10,29 +10,29 @@ use std::collections::BTreeMap;
 use ringview_core::Result;
 
 use crate::machine::general::accumulator::{Accumulator, take};
-use crate::machine::query::plan::{Block, Column, Comparison, Condition, Value};
-use crate::machine::query::row::{Cell, Row};
-use crate::machine::query::scope::{Binding, Frame, simple_condition};
+use crate::machine::query::{
+    Binding, Block, Cell, Column, Comparison, Condition, Frame, Row, Value, simple_condition,
+};
 
 /// The aggregates of a block by binding.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FreeMap {
-    /// As the block around sees them; those that own columns must equal first.
+    /// As in the outer block; those that own columns must equal first.
     pub(crate) columns: Vec<Column>,
     /// The columns that must equal the first of those.
     pub(crate) equal: Vec<usize>,
     pub(crate) tables: Vec<usize>,
-    /// Whether it is kept by deltas.
+    /// Whether it is maintained by deltas.
     pub(crate) streams: bool,
     pub(crate) entries: BTreeMap<Row, Vec<Accumulator>>,
-    /// What the block's selector said, until one of its tables changes.
+    /// Results of the block's selector, until one of its tables changes.
     pub(crate) memo: BTreeMap<Row, Cell>,
 }
 
 /// The least double that several integers may equal.
 const EXACT: f64 = (1u64 << 53) as f64;
 
-/// Brings the free map of a block up to a row that came or went; how many bindings it reached.
+/// Updates the free map of a block by a row; returns how many bindings it reached.
 pub(crate) fn maintain(
     block: &Block,
     map: &mut FreeMap,
@@ -60,7 +60,7 @@ pub(crate) fn maintain(
             rows: vec![Some(row)],
             outer: Some(&binding),
         };
-        // No block stands in it, so nothing has to be worked out.
+        // It has no block, so nothing has to be evaluated.
         if simple_condition(&block.condition, &frame)? {
             take(block, all, &frame, i128::from(times))?;
         }
@@ -68,7 +68,7 @@ pub(crate) fn maintain(
     Ok(touched)
 }
 
-/// A column of the one relation that must equal one of the block around.
+/// A column of the one relation that must equal one of the outer block.
 pub(crate) fn equality(one: &Condition) -> Option<(usize, Column)> {
     let Condition::Compare(Value::Column(a), Comparison::Eq, Value::Column(b)) = one else {
         return None;

@@ -2,10 +2,10 @@
 //!
 //! Invariant: a *bound map* is the bag of a table on the columns that the query reads. A *free map*
 //! holds, for each binding of a block's free columns that was asked for, the block's aggregates. A
-//! block over one relation whose condition holds no block is kept by deltas: a row that comes is
+//! block over one relation whose condition holds no block is maintained by deltas: an inserted row is
 //! added where the binding's condition holds for it (figure 6 of the paper). The free map of any
-//! other block is forgotten when one of its tables changes. A block that the optimisation knows,
-//! given the row around it, is kept by its indexes instead. The result is summed over combinations
+//! other block is forgotten when one of its tables changes. A block that the optimisation maintains,
+//! given the outer row, has its indexes instead. The result is summed over combinations
 //! of rows. Where all blocks over a table are equal to columns of the relations in columns of their
 //! own, a row of it changes only the combinations with these values, which are taken out before it
 //! comes and put back behind; else all are summed anew. Cost: O(combinations), O(n^k) over k
@@ -28,8 +28,7 @@ use crate::machine::general::evaluate::{
 };
 use crate::machine::general::free::{FreeMap, equality, maintain};
 use crate::machine::indexed::selector::Selector;
-use crate::machine::query::plan::{Block, Plan};
-use crate::machine::query::row::{Cell, Row, RowAt};
+use crate::machine::query::{Block, Cell, Plan, Row, RowAt};
 use crate::machine::recognise::recognise;
 use crate::machine::store::bag::Bag;
 use crate::steps::Steps;
@@ -50,7 +49,7 @@ pub(crate) struct General {
     walked: Vec<bool>,
     /// By the number of the block.
     free: Vec<FreeMap>,
-    /// By the number of the block: what finds its aggregates for any binding.
+    /// By the number of the block: the state that evaluates its aggregates for any binding.
     selectors: Vec<Option<Selector>>,
     /// By table: how its rows reach combinations, if they do not reach all; with the order from
     /// there.
@@ -65,7 +64,7 @@ pub(crate) struct General {
 #[derive(Clone, Debug, Default)]
 struct ResultState {
     groups: Groups,
-    /// Whether rows came since that may have changed all of it.
+    /// Whether rows since may have changed all of it.
     is_stale: bool,
     /// Groups as they were at the last commit.
     old: BTreeMap<Row, Option<Total>>,
@@ -75,12 +74,12 @@ struct ResultState {
     looked: u64,
 }
 
-/// By what a result changed.
+/// The delta of a result.
 #[derive(Debug)]
 pub enum GroupDelta {
     /// All its groups as they are now.
     All(Vec<Group>),
-    /// Some groups, with their aggregates; none for one that went.
+    /// Some groups, with their aggregates; none for a deleted one.
     Some(Vec<(Row, Option<Vec<Cell>>)>),
 }
 
@@ -88,7 +87,7 @@ pub enum GroupDelta {
 pub type Group = (Row, Vec<Cell>);
 
 impl General {
-    /// `plain` is without indexes for the blocks within.
+    /// `plain` is without indexes for the subqueries.
     pub(crate) fn new(plan: &Plan, plain: bool) -> Self {
         let needed = plan.needed();
         let bags = plan.tables.iter().zip(&needed);
@@ -138,7 +137,7 @@ impl General {
         }
     }
 
-    /// The maps and indexes of a block and those within it.
+    /// The maps and indexes of a block and its subqueries.
     fn prepare(&mut self, block: &Block, plan: &Plan, (is_outer, plain): (bool, bool)) {
         let number = block.position();
         let map = &mut self.free[number];
@@ -160,10 +159,10 @@ impl General {
         if !is_outer && !plain {
             self.selectors[number] = recognise(&plan.tables, block).ok();
         }
-        let mut within = Vec::new();
+        let mut subqueries = Vec::new();
         if let Some(selector) = &self.selectors[number] {
-            // Its rows are in indexes; what it is compared with may hold blocks.
-            selector.closed(&mut |value| value.blocks(&mut |block| within.push(block.clone())));
+            // Its rows are in indexes; the other side of a comparison may have blocks.
+            selector.closed(&mut |value| value.blocks(&mut |block| subqueries.push(block.clone())));
         } else {
             let order = order(block, 0);
             for (taken, &at) in order.iter().enumerate() {
@@ -173,14 +172,14 @@ impl General {
                     self.bags[table].index(column);
                 }
             }
-            (block.condition).blocks(&mut |block| within.push(block.clone()));
+            (block.condition).blocks(&mut |block| subqueries.push(block.clone()));
         }
-        for block in &within {
+        for block in &subqueries {
             self.prepare(block, plan, (false, plain));
         }
     }
 
-    /// A row of a table comes or goes. After an error only `rollback` may follow.
+    /// Inserts or deletes a row of a table. After an error only `rollback` may follow.
     pub(crate) fn change(
         &mut self,
         table: usize,
@@ -206,7 +205,7 @@ impl General {
         if self.walked[table] {
             self.bags[table].change(at, times)?;
             let mut touched = 0;
-            for_each_within(&self.block, &mut |block| {
+            for_each_subquery(&self.block, &mut |block| {
                 let map = &mut self.free[block.position()];
                 touched += maintain(block, map, (table, &row, times))?;
                 Ok(())
@@ -352,7 +351,7 @@ impl General {
             .collect()
     }
 
-    /// The groups that moved since the last commit, those that went without aggregates; all where
+    /// The groups changed since the last commit, deleted ones without aggregates; all where
     /// they were worked out anew.
     pub(crate) fn delta(&mut self, budget: &Budget<'_>) -> Result<GroupDelta> {
         self.refresh(budget)?;
@@ -394,12 +393,12 @@ impl General {
     }
 }
 
-/// Calls `visit` with all blocks within one.
-fn for_each_within(block: &Block, visit: &mut dyn FnMut(&Block) -> Result<()>) -> Result<()> {
-    let mut within = Vec::new();
-    block.condition.blocks(&mut |block| within.push(block));
-    within.into_iter().try_for_each(|block| {
+/// Calls `visit` with all the subqueries of one.
+fn for_each_subquery(block: &Block, visit: &mut dyn FnMut(&Block) -> Result<()>) -> Result<()> {
+    let mut subqueries = Vec::new();
+    block.condition.blocks(&mut |block| subqueries.push(block));
+    subqueries.into_iter().try_for_each(|block| {
         visit(block)?;
-        for_each_within(block, visit)
+        for_each_subquery(block, visit)
     })
 }

@@ -1,15 +1,14 @@
 //! A comparison of something closed with an aggregate that grows along an index.
 //!
-//! Invariant: `least` is where the comparison turns, whatever arithmetic stands around the
+//! Invariant: `least` is where the comparison turns, whatever arithmetic surrounds the
 //! aggregate, as long as that grows with it. Cost: O(1) for the aggregate as it is, else a search
 //! between the least and the greatest that it can be.
 
 use ringview_core::Result;
 
-use crate::machine::query::number::{Quantity, floor, power_of_ten, product};
-use crate::machine::query::plan::{Comparison, Value};
-use crate::machine::query::row::Cell;
-use crate::machine::query::scope::value_with;
+use crate::machine::query::{
+    Cell, Comparison, Quantity, Value, floor, power_of_ten, product, value_with,
+};
 use crate::tree::overflow;
 
 /// A comparison.

@@ -1,10 +1,10 @@
-//! How sums are kept as integers: in units of a power of ten, or doubles by their digits.
+//! Sums as integers: in units of a power of ten, or doubles by their digits.
 //!
 //! A double is one or two digits of 80 bits, on a grid that is the same for all: the digit of a
 //! place counts units of `2^(80 place - 20)`. A sum of doubles is one integer for each place that
 //! some double of it has: at first two, which serve money, weights and rates, more once other
-//! doubles come. Invariant: a sum is exact over the whole range of doubles, so what came and left
-//! leaves nothing behind, in any order. Cost: O(places).
+//! doubles come. Invariant: a sum is exact over the whole range of doubles, so inserts and
+//! deletes leave no residue, in any order. Cost: O(places).
 
 use ringview_core::Result;
 use ringview_ring::{CommutativeMonoid, Expansion, Number};
@@ -21,7 +21,7 @@ const FIRST: [i32; 2] = [0, -1];
 const LEAST: i32 = -14;
 const PLACES: usize = 30;
 
-/// In what a sum is kept.
+/// The unit of a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SumKind {
     /// Units of a power of ten.
@@ -54,7 +54,7 @@ pub(crate) fn digits(value: f64) -> [Digit; 2] {
     if digits == 0 {
         return [(0, 0); 2];
     }
-    // No more digits than it has, so that it needs no place in vain.
+    // No more digits than it has, so that it takes no lane in vain.
     let zeros = digits.trailing_zeros();
     let (digits, exponent) = (digits >> zeros, exponent + zeros as i32);
     let (power, shift) = (
@@ -138,7 +138,7 @@ fn carried(digits: &mut [i128; PLACES]) -> Result<i128> {
     }
 }
 
-/// The first digits from above, as many as there is room for.
+/// The first digits from above, as many as fit.
 fn whole(digits: &[i128; PLACES]) -> Expansion {
     let some = digits
         .iter()
@@ -172,7 +172,7 @@ pub(crate) fn doubles(sum: Expansion) -> [f64; Expansion::WORDS] {
     words.map(f64::from_bits)
 }
 
-/// A sum of doubles as the two numbers that tell it.
+/// A sum of doubles as two numbers.
 pub(crate) fn packed(sum: Expansion) -> [i128; 2] {
     let mut words = [0; Expansion::WORDS];
     sum.store(&mut words, 0);
@@ -183,7 +183,7 @@ pub(crate) fn packed(sum: Expansion) -> [i128; 2] {
     ]
 }
 
-/// The sum that two numbers tell.
+/// The sum of two numbers.
 pub(crate) fn unpacked([one, two]: [i128; 2]) -> Expansion {
     Expansion::load(&[one as u64, (one as u128 >> 64) as u64, two as u64], 0)
 }

@@ -1,4 +1,4 @@
-//! One relation filtered by equalities alone: its sums by what must be equal.
+//! One relation filtered by equalities alone: its sums by the columns that must be equal.
 //!
 //! Invariant: the sums of a key are those of the rows with it. Cost: O(1) expected a change and a
 //! result; a word or two a number and key.
@@ -11,9 +11,7 @@ use ringview_ring::CommutativeMonoid;
 use crate::machine::indexed::reader::RowReaders;
 use crate::machine::indexed::relation::{FilteredRelation, with_lanes};
 use crate::machine::indexed::shape::Shape;
-use crate::machine::query::bound::{ranges, sole};
-use crate::machine::query::plan::Value;
-use crate::machine::query::row::{Cell, RowAt};
+use crate::machine::query::{Cell, RowAt, Value, ranges, sole};
 use crate::machine::store::sums::KeyedSums;
 use crate::payload::Sums;
 use crate::steps::Steps;
@@ -108,7 +106,7 @@ impl<const N: usize> FilteredRelation for Equal<N> {
             }
         }
         into.copy_from_slice(&passed.0[..shape.width]);
-        shape.readers.tell(&passed.0, 0, into)
+        shape.readers.write_reals(&passed.0, 0, into)
     }
 
     fn width(&self) -> usize {

@@ -4,7 +4,7 @@
 //! Invariant: rows of a group share the block's aggregate, and an index holds the relation's sums
 //! by it: where aggregates are compared by equality a PAI map, else an RPAI tree. A row of the
 //! block moves its group from one aggregate to another; groups whose aggregate is NULL are in no
-//! index. Nothing grows along anything, so any signs will do. Cost: O(1) a change and a result with
+//! index. Nothing must be monotone, so any signs are right. Cost: O(1) a change and a result with
 //! the map, O(log n) with the tree.
 
 use std::collections::HashMap;
@@ -18,9 +18,7 @@ use crate::cut::Cut;
 use crate::machine::indexed::correlation::Correlation;
 use crate::machine::indexed::reader::RowReaders;
 use crate::machine::indexed::relation::{FilteredRelation, MOST_AT_FIRST, with_lanes};
-use crate::machine::query::number::{Quantity, floor, power_of_ten};
-use crate::machine::query::plan::{Comparison, Value};
-use crate::machine::query::row::{Cell, RowAt};
+use crate::machine::query::{Cell, Comparison, Quantity, RowAt, Value, floor, power_of_ten};
 use crate::pai_map::PaiMap;
 use crate::payload::{Payload, Sums};
 use crate::tree::{RpaiTree, overflow};
@@ -46,7 +44,7 @@ struct Grouped<const N: usize> {
     shape: Arc<Shape>,
     groups: HashMap<Vec<i128>, Sums<N>, SeedableRandomState>,
     index: Index<N>,
-    /// Groups and what was added, since the last commit.
+    /// Group and delta of each change since the last commit.
     undo: Vec<(Vec<i128>, Sums<N>)>,
 }
 
@@ -233,7 +231,7 @@ impl<const N: usize> FilteredRelation for Grouped<N> {
 
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
         let shape = Arc::clone(&self.shape);
-        // A row reaches a group in a hash table or two: what a reference counts is little beside.
+        // Beside a hash table or two a row, counting a reference costs little.
         for reader in shape.readers.of(table) {
             if !reader.takes(row)? {
                 continue;
@@ -281,7 +279,7 @@ impl<const N: usize> FilteredRelation for Grouped<N> {
             return Ok(());
         };
         let total = self.index.total();
-        // The closed side stands left.
+        // The closed side is the left one.
         let passed = match (self.shape.correlation.how, &self.index) {
             (Comparison::Lt, Index::Tree(tree)) => total.without(self.below(tree, closed, true)?),
             (Comparison::Le, Index::Tree(tree)) => total.without(self.below(tree, closed, false)?),
@@ -291,7 +289,7 @@ impl<const N: usize> FilteredRelation for Grouped<N> {
             _ => self.equal(closed)?,
         };
         into.copy_from_slice(&passed.0[2..2 + self.shape.width]);
-        self.shape.readers.tell(&passed.0, 2, into)
+        self.shape.readers.write_reals(&passed.0, 2, into)
     }
 
     fn width(&self) -> usize {

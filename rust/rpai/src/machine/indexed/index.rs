@@ -91,7 +91,7 @@ impl<const N: usize> Index<N> {
     pub(crate) fn add(&mut self, key: i128, delta: Sums<N>) -> Result<(Sums<N>, Sums<N>)> {
         let narrow = i64::try_from(key).ok().zip(narrowed(delta));
         let changed = match (&mut self.layout, narrow) {
-            (Layout::Narrow(tree), Some((key, delta))) => tree.add_telling(key, (), delta).ok(),
+            (Layout::Narrow(tree), Some((key, delta))) => tree.add_returning(key, (), delta).ok(),
             (Layout::Few(few, weight), Some((key, delta))) => {
                 self.steps.count(1);
                 add_to_few(few, weight, key, delta)
@@ -100,7 +100,7 @@ impl<const N: usize> Index<N> {
         };
         let (old, new) = match changed {
             Some((old, new)) => (widened(old), widened(new)),
-            None => self.wide()?.add_telling(key, (), delta)?,
+            None => self.wide()?.add_returning(key, (), delta)?,
         };
         self.total = self.total.with(delta);
         if matches!(&self.layout, Layout::Few(few, _) if few.len() > FEW) {

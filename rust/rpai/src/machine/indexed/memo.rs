@@ -1,8 +1,8 @@
-//! The sums of the relations of a block, memoised where nothing around the block can change them.
+//! The sums of the relations of a block, memoised where no outer block can change them.
 //!
-//! Invariant: the sums of a part that is not stale are those that it would tell now: no row has
-//! come of a table that it, or a block among its closed values, reads. Cost: O(parts) a row; only
-//! parts whose rows moved are asked again.
+//! Invariant: the sums of a relation that is not stale are up to date: no row of a table that it, or
+//! a block among its closed values, reads has changed since. Cost: O(relations) a row; only relations
+//! with changed rows are read again.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use ringview_core::Result;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Memo {
-    /// By part, the tables that it reads.
+    /// By relation, the tables that it reads.
     reads: Arc<[Vec<usize>]>,
     stale: Vec<bool>,
-    /// The sums of all parts, one behind the other.
+    /// The sums of all relations, one behind the other.
     numbers: Vec<i128>,
 }
 
@@ -26,7 +26,7 @@ impl Memo {
         }
     }
 
-    /// A row of a table comes or goes.
+    /// Inserts or deletes a row of a table.
     #[inline]
     pub(crate) fn touch(&mut self, table: usize) {
         for (stale, tables) in self.stale.iter_mut().zip(&*self.reads) {
@@ -39,21 +39,21 @@ impl Memo {
         self.stale.fill(true);
     }
 
-    /// Asks the parts that are stale; those of which one fails stay so.
+    /// Reads the relations that are stale; one that fails stays so.
     pub(crate) fn refresh(
         &mut self,
-        mut ask: impl FnMut(usize, &mut [i128]) -> Result<()>,
+        mut read: impl FnMut(usize, &mut [i128]) -> Result<()>,
     ) -> Result<()> {
         for (relation, stale) in self.stale.iter_mut().enumerate() {
             if *stale {
-                ask(relation, &mut self.numbers)?;
+                read(relation, &mut self.numbers)?;
                 *stale = false;
             }
         }
         Ok(())
     }
 
-    /// The sums of all parts.
+    /// The sums of all relations.
     pub(crate) fn numbers(&self) -> &[i128] {
         &self.numbers
     }

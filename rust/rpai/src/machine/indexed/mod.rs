@@ -4,11 +4,11 @@
 //! | file | holds |
 //! |---|---|
 //! | `selector`, `memo` | a block: sums of products of its relations, each read when it changed |
-//! | `relation` | what a block reads of a relation |
+//! | `relation` | a relation of a block, filtered |
 //! | `sweep`, `rows`, `correlation`, `threshold` | rows filtered by inequalities with blocks |
 //! | `equal` | rows filtered by equalities with closed values |
 //! | `grouped` | rows filtered by blocks that equalities correlate |
-//! | `reader`, `digits` | how rows are read: keys, and what they add to which sums |
+//! | `reader`, `digits` | how rows are read: keys, and summands |
 //! | `index` | sums by key, in an RPAI tree where there are many |
 
 pub(crate) mod correlation;

@@ -1,4 +1,4 @@
-//! How the rows of a table are read: their key, and what they add to which sums.
+//! How the rows of a table are read: their keys, and their summands.
 //!
 //! Invariant: a row adds its multiplicity, or a value times it, to each lane; where something of it
 //! is NULL, that lane gets nothing, and a row without a key gets nowhere. Relations that read the
@@ -8,11 +8,10 @@ use ringview_core::Result;
 use ringview_ring::{CommutativeMonoid, Expansion};
 
 use crate::machine::indexed::digits::{self as sum_kind, Digit, Reals, SumKind, digits, packed};
-use crate::machine::query::exact::{Exact, Ordinal};
-use crate::machine::query::number::{Kind, Quantity, product};
-use crate::machine::query::plan::{ColumnType, Condition, Value};
-use crate::machine::query::row::RowAt;
-use crate::machine::query::scope::{holds_for, summand};
+use crate::machine::query::{
+    ColumnType, Condition, Exact, Kind, Ordinal, Quantity, RowAt, Value, holds_for, product,
+    summand,
+};
 use crate::payload::Sums;
 use crate::tree::overflow;
 
@@ -21,17 +20,17 @@ use crate::tree::overflow;
 pub(crate) struct Role {
     pub(crate) table: usize,
     pub(crate) filter: Vec<Condition>,
-    /// What must equal something closed.
+    /// Columns that must equal a closed value.
     pub(crate) equal: Vec<Value>,
-    /// What its entries are ordered by; `None` where there is nothing to compare.
+    /// The order of its entries; `None` where there is nothing to compare.
     pub(crate) key: Option<Value>,
-    /// What is summed; rows are counted first.
+    /// The summands; rows are counted first.
     pub(crate) sums: Vec<(Value, SumKind)>,
-    /// What of a row must not be NULL to count.
+    /// Columns that must not be NULL for a row to count.
     pub(crate) counted: Option<Value>,
 }
 
-/// What is added to one of the sums.
+/// A summand of one of the sums.
 #[derive(Clone, Debug)]
 struct Lane {
     at: usize,
@@ -61,18 +60,18 @@ pub(crate) struct RowReaders {
     pub(crate) all: Vec<RowReader>,
     /// The sums of doubles.
     reals: Vec<Reals>,
-    /// Lanes of all sums, and of digits that came later.
+    /// Lanes of all sums, and of digits added later.
     pub(crate) lanes: usize,
 }
 
-/// The kinds in which keys are compared: of what must be equal, and of what orders.
+/// The kinds in which keys are compared: of equalities, and of the order.
 #[derive(Clone, Debug)]
 pub(crate) struct Kinds {
     pub(crate) equal: Vec<Kind>,
     pub(crate) key: Kind,
 }
 
-/// Readers of roles, each with its first lane; `None` for what is not exact.
+/// Readers of roles, each with its first lane; `None` where one is not exact.
 pub(crate) fn readers(
     roles: &[(Role, usize)],
     tables: &[Vec<ColumnType>],
@@ -183,7 +182,7 @@ impl RowReaders {
 
     /// Writes sums of doubles to their lanes of the result, of which `first` is the first.
     #[inline]
-    pub(crate) fn tell(&self, sums: &[i128], first: usize, into: &mut [i128]) -> Result<()> {
+    pub(crate) fn write_reals(&self, sums: &[i128], first: usize, into: &mut [i128]) -> Result<()> {
         for reals in &self.reals {
             let two = packed(reals.total(sums)?);
             into[reals.at() - first..][..two.len()].copy_from_slice(&two);
@@ -210,7 +209,7 @@ impl RowReader {
         holds_for(&self.filter, row)
     }
 
-    /// What must be equal; `None` for a row with NULL there.
+    /// The columns that must be equal; `None` for a row with NULL there.
     #[inline]
     pub(crate) fn equal(&self, row: &RowAt<'_>) -> Result<Option<Vec<i128>>> {
         let mut all = Vec::with_capacity(self.equal.1.len());
@@ -232,7 +231,8 @@ impl RowReader {
         }
     }
 
-    /// What a row that comes so many times adds. Always inlined: each relation calls it once a row.
+    /// The delta of a row that is inserted so many times. Always inlined: each relation calls it once
+    /// a row.
     #[inline(always)]
     pub(crate) fn delta<const N: usize>(
         &self,

@@ -1,13 +1,12 @@
-//! One relation of a block, filtered: what the block reads of it.
+//! One relation of a block, filtered.
 //!
-//! Invariant: a relation has the sums of the rows that came and did not leave. Cost: that of each
+//! Invariant: a relation has the sums of the rows inserted and not deleted. Cost: that of each
 //! kind of filter.
 
 use ringview_core::Result;
 
 use crate::machine::indexed::reader::RowReaders;
-use crate::machine::query::plan::Value;
-use crate::machine::query::row::{Cell, RowAt};
+use crate::machine::query::{Cell, RowAt, Value};
 use crate::tree::overflow;
 
 /// Lanes of a relation at most: the whole range of doubles for two sums, and less for more; and at
@@ -38,11 +37,11 @@ pub(crate) trait FilteredRelation: std::fmt::Debug + Send + Sync {
     fn readers(&self) -> &RowReaders;
     /// The same, to give digits of doubles lanes.
     fn readers_mut(&mut self) -> &mut RowReaders;
-    /// Lanes that its payloads have room for.
+    /// The capacity of its payloads, in lanes.
     fn capacity(&self) -> usize;
-    /// The same with room for so many. O(n).
+    /// The same with so many lanes. O(n).
     fn widened(&self, lanes: usize) -> Result<Box<dyn FilteredRelation>>;
-    /// Sees to it that a row's doubles have lanes; the same, wider, where it must be that.
+    /// Gives a row's doubles lanes; returns the same, wider, where it must be.
     #[inline]
     fn widen_for(
         &mut self,
@@ -62,13 +61,13 @@ pub(crate) trait FilteredRelation: std::fmt::Debug + Send + Sync {
             .then(|| self.widened(lanes))
             .transpose()
     }
-    /// A row of a table comes or goes. After an error only `rollback` may follow.
+    /// Inserts or deletes a row of a table. After an error only `rollback` may follow.
     fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()>;
-    /// What came since the last commit stays.
+    /// Keeps the changes since the last commit.
     fn commit(&mut self);
-    /// What came since the last commit goes.
+    /// Undoes the changes since the last commit.
     fn rollback(&mut self);
-    /// All rows go at once, for good.
+    /// Removes all rows, for good.
     fn clear(&mut self);
     /// Calls `visit` with every table whose rows it takes.
     fn tables(&self, visit: &mut dyn FnMut(usize)) {
@@ -87,7 +86,7 @@ pub(crate) trait FilteredRelation: std::fmt::Debug + Send + Sync {
     fn is_empty(&self) -> bool;
     /// Whether it holds nothing.
     fn is_vacant(&self) -> bool;
-    /// How many groups it has whose aggregates go up and down now, so that `passing` walks them.
+    /// How many groups it has whose aggregates are not monotone now, so that `passing` walks them.
     fn walks(&self) -> usize;
     fn memory_usage(&self) -> usize;
     fn steps(&self) -> u64;

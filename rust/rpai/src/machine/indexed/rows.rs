@@ -9,9 +9,7 @@ use ringview_ring::CommutativeMonoid;
 use crate::machine::indexed::index::Index;
 use crate::machine::indexed::shape::Shape;
 use crate::machine::indexed::threshold::Threshold;
-use crate::machine::query::bound::{END, KeyBound, Range, START, key_bound, mirror};
-use crate::machine::query::plan::Comparison;
-use crate::machine::query::row::Cell;
+use crate::machine::query::{Cell, Comparison, END, KeyBound, Range, START, key_bound, mirror};
 use crate::payload::{Payload, Sums};
 use crate::tree::overflow;
 
@@ -179,7 +177,7 @@ impl Shape {
                 return Ok(None);
             };
             let upto = |inclusive| key_bound(closed, self.kinds.key, inclusive);
-            // The closed side stands left.
+            // The closed side is the left one.
             let (mut low, mut high) = match how {
                 Comparison::Lt => (upto(true)?, END),
                 Comparison::Le => (upto(false)?, END),

@@ -1,7 +1,7 @@
 //! A block whose relations are filtered each by itself: sums of products of their sums.
 //!
-//! Invariant: what is closed in the block, given the row around it, is computed by the caller; the
-//! rest is in the relations. Cost: that of the relations: O(log n) a change and a result.
+//! Invariant: an expression is closed if it depends only on the outer row; the caller computes closed
+//! ones, the rest is in the relations. Cost: that of the relations: O(log n) a change and a result.
 
 use std::sync::Arc;
 
@@ -11,10 +11,7 @@ use ringview_ring::{CommutativeMonoid, Expansion};
 use crate::machine::indexed::digits;
 use crate::machine::indexed::memo::Memo;
 use crate::machine::indexed::relation::FilteredRelation;
-use crate::machine::query::number::{self, Quantity};
-use crate::machine::query::plan::{Aggregate, Condition, Value};
-use crate::machine::query::row::{Cell, RowAt};
-use crate::machine::query::scope::holds;
+use crate::machine::query::{Aggregate, Cell, Condition, Quantity, RowAt, Value, holds, number};
 use crate::tree::overflow;
 
 /// One product: of each relation its count (0) or one of its sums (from 1).
@@ -23,11 +20,11 @@ pub(crate) struct Term {
     pub(crate) sign: i128,
     pub(crate) factors: Vec<usize>,
     pub(crate) scale: u8,
-    /// Of which relations the sum is of doubles, in two parts.
+    /// Of which relations the sum is of doubles, in two words.
     pub(crate) reals: Vec<bool>,
 }
 
-/// What an aggregate is made of.
+/// The sums of products of an aggregate.
 #[derive(Clone, Debug)]
 pub(crate) struct Products {
     pub(crate) aggregate: Aggregate,
@@ -36,7 +33,7 @@ pub(crate) struct Products {
     pub(crate) sum: Vec<Term>,
 }
 
-/// What is the same whatever rows there are.
+/// The constant part of a selector.
 #[derive(Debug)]
 struct Shape {
     /// Conditions of the whole.
@@ -53,7 +50,7 @@ pub(crate) struct Selector {
     shape: Arc<Shape>,
 }
 
-/// Tells what a closed value is.
+/// Computes a closed value.
 pub(crate) type Closed<'a> = &'a mut dyn FnMut(&Value) -> Result<Cell>;
 
 impl Clone for Selector {
@@ -91,7 +88,7 @@ impl Selector {
         Self { relations, shape }
     }
 
-    /// Calls `visit` with all that it will ask for.
+    /// Calls `visit` with all closed values.
     pub(crate) fn closed(&self, visit: &mut dyn FnMut(&Value)) {
         for relation in &self.relations {
             relation.closed().iter().for_each(&mut *visit);
@@ -101,7 +98,7 @@ impl Selector {
         }
     }
 
-    /// A row comes or goes. After an error only `rollback` may follow.
+    /// Inserts or deletes a row. After an error only `rollback` may follow.
     #[inline]
     pub(crate) fn change(&mut self, table: usize, row: &RowAt<'_>, times: i64) -> Result<()> {
         for relation in &mut self.relations {
@@ -136,7 +133,7 @@ impl Selector {
         self.shape.aggregates.len()
     }
 
-    /// The aggregates; relations whose sums are memoised are not asked.
+    /// The aggregates; relations whose sums are memoised are not read.
     pub(crate) fn aggregates(
         &self,
         closed: Closed<'_>,
@@ -158,21 +155,21 @@ impl Selector {
         }
         match memo {
             Some(memo) => {
-                memo.refresh(|relation, numbers| self.ask(relation, closed, numbers))?;
+                memo.refresh(|relation, numbers| self.read(relation, closed, numbers))?;
                 self.values(memo.numbers(), into)
             }
             None => with_scratch::<i128, NUMBERS, _>(self.shape.width, |numbers| {
                 for relation in 0..self.relations.len() {
-                    self.ask(relation, closed, numbers)?;
+                    self.read(relation, closed, numbers)?;
                 }
                 self.values(numbers, into)
             }),
         }
     }
 
-    /// Writes the sums of a part among those of all.
+    /// Writes the sums of a relation among those of all.
     #[inline(always)]
-    fn ask(&self, relation: usize, closed: Closed<'_>, numbers: &mut [i128]) -> Result<()> {
+    fn read(&self, relation: usize, closed: Closed<'_>, numbers: &mut [i128]) -> Result<()> {
         let (start, relation) = (self.shape.starts[relation], &self.relations[relation]);
         let (values, own) = (relation.closed(), start..start + relation.width());
         with_scratch::<Cell, SIDES, _>(values.len(), |sides| {
@@ -183,7 +180,7 @@ impl Selector {
         })
     }
 
-    /// The aggregates, from the sums of all parts.
+    /// The aggregates, from the sums of all relations.
     fn values(&self, numbers: &[i128], into: &mut [Cell]) -> Result<()> {
         // Mostly all aggregates are of the same rows.
         let mut counted = None;
@@ -193,8 +190,8 @@ impl Selector {
         Ok(())
     }
 
-    /// Room for what parts tell, where there are several, so that rows of one leave another as it
-    /// is.
+    /// A memo of the sums of the relations, where there are several, so that rows of one leave those
+    /// of another.
     pub(crate) fn memo(&self) -> Option<Memo> {
         let reads = |relation: &dyn FilteredRelation| {
             let mut tables = Vec::new();
@@ -239,24 +236,23 @@ impl Selector {
 const NUMBERS: usize = 16;
 const SIDES: usize = 4;
 
-/// Does something with room for so many, which is taken from memory only where they are more than
-/// `FEW`.
+/// Calls `act` with so many defaults, which are allocated only where they are more than `FEW`.
 pub(crate) fn with_scratch<T: Copy + Default, const FEW: usize, R>(
     count: usize,
     act: impl FnOnce(&mut [T]) -> R,
 ) -> R {
     let mut few = [T::default(); FEW];
     match few.get_mut(..count) {
-        Some(room) => act(room),
+        Some(few) => act(few),
         None => act(&mut vec![T::default(); count]),
     }
 }
 
-/// The places of counts whose product was the last one, and that.
+/// The positions of counts whose product was the last one, and that.
 type Counted<'a> = Option<(&'a [usize], i128)>;
 
 impl Products {
-    /// Of the numbers of all parts, which begin at these places.
+    /// The value, from the numbers of all relations, which begin at these positions.
     fn value<'a>(
         &'a self,
         starts: &[usize],

@@ -4,9 +4,9 @@
 
 use crate::machine::indexed::correlation::Correlation;
 use crate::machine::indexed::reader::{Kinds, RowReaders};
-use crate::machine::query::plan::{Comparison, Value};
+use crate::machine::query::{Comparison, Value};
 
-/// How a relation is filtered: what is the same for all its groups.
+/// The filter of a relation, the same for all its groups.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) readers: RowReaders,
@@ -17,7 +17,7 @@ pub(crate) struct Shape {
     pub(crate) correlations: Vec<Correlation>,
     /// How something closed is compared with the key.
     pub(crate) bounds: Vec<Comparison>,
-    /// The closed values: those of stages, of bounds, and what must be equal.
+    /// The closed values: those of correlations, of bounds, and of equalities.
     pub(crate) closed: Vec<Value>,
     /// Sums of the relation, its count among them.
     pub(crate) width: usize,

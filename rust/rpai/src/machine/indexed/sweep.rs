@@ -4,11 +4,11 @@
 //! Invariant: an index holds, by key, the sums of every block of a chain and of the outer relation
 //! side by side, blocks innermost first, each correlated with the next by an inequality of keys
 //! (`b2.price <= b.price`). So *the running sum through an entry (or before it, where equals are
-//! not admitted) is the aggregate that the next one's rows are compared by*: adding a row moves the
+//! not admitted) is the aggregate that the next one's rows are compared with*: adding a row moves the
 //! aggregates of all rows behind it at once, by the sums of subtrees, as `shift_keys` would move
 //! them as keys. Where no sum of a block is negative, aggregates grow along the index, and the rows
-//! that pass lie between two bounds that `select` finds; of a block within a block they are clamped
-//! to its own two bounds first. Keys compared with something closed cut the range further. Zeros
+//! that pass lie between two bounds that `select` finds; of a subquery a block they are clamped
+//! to its own two bounds first. Keys compared with a closed value cut the range, too. Zeros
 //! and equal aggregates need no care: nothing merges. Where some sum is negative, aggregates go up
 //! and down: that index is then walked, O(n), until it is negative no longer. Where columns must
 //! equal something closed, there is an index for each of their values. Cost: O(log n) a change, and
@@ -26,9 +26,7 @@ use crate::machine::indexed::reader::RowReaders;
 use crate::machine::indexed::relation::{FilteredRelation, MOST_AT_FIRST, with_lanes};
 use crate::machine::indexed::rows::Rows;
 use crate::machine::indexed::shape::Shape;
-use crate::machine::query::bound::{ranges, sole};
-use crate::machine::query::plan::Value;
-use crate::machine::query::row::{Cell, RowAt};
+use crate::machine::query::{Cell, RowAt, Value, ranges, sole};
 use crate::payload::Sums;
 use crate::tree::overflow;
 
@@ -46,7 +44,7 @@ struct Store<const N: usize> {
 struct Sweep<const N: usize> {
     shape: Arc<Shape>,
     store: Store<N>,
-    /// Group, key and what was added, since the last commit.
+    /// Group, key and delta of each change since the last commit.
     undo: Vec<(Vec<i128>, i128, Sums<N>)>,
 }
 
@@ -207,7 +205,7 @@ impl<const N: usize> FilteredRelation for Sweep<N> {
         };
         let first = 2 * shape.correlations.len();
         into.copy_from_slice(&passed.0[first..first + shape.width]);
-        shape.readers.tell(&passed.0, first, into)
+        shape.readers.write_reals(&passed.0, first, into)
     }
 
     fn width(&self) -> usize {

@@ -1,19 +1,19 @@
 //! Where a running sum reaches a threshold.
 //!
 //! Invariant: once it does, it does so further along an index where no sum is negative. Sums are
-//! clamped to what passed the comparison within. The same is asked of narrow sums in narrow words.
+//! clamped to the rows that passed the inner comparison. Narrow sums are compared in narrow words.
 //! Cost: O(1).
 
 use std::ops::Sub;
 
 use crate::payload::Sums;
 
-/// Of which comparison, within which sums, and how much.
+/// The comparison, its sums, and the threshold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Threshold<W> {
     /// The lane of its count; the sum is next.
     pub(crate) at: usize,
-    /// Its count and sum where what passed begins, and where that ends.
+    /// Its count and sum where the passing rows begin, and where they end.
     pub(crate) low: (W, W),
     pub(crate) high: (W, W),
     /// Whether the aggregate is the count.
@@ -51,7 +51,7 @@ impl Threshold<i128> {
             low: (word(self.low.0)?, word(self.low.1)?),
             high: (word(self.high.0)?, word(self.high.1)?),
             counts: self.counts,
-            // What is less than all of them is enough at once.
+            // A value less than all of them passes at once.
             bound: word(self.bound.max(i128::from(i64::MIN)))?,
         })
     }

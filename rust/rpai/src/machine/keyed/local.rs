@@ -1,15 +1,14 @@
 //! Where a query falls into parts of its own: rows whose keys are equal meet each other, and no
 //! others.
 //!
-//! Invariant: relations of the outermost block are joined by equal columns, and every block within
-//! is correlated with them by the same: so what a row of one key changes is the result of that key.
+//! Invariant: relations of the outermost block are joined by equal columns, and every subquery
+//! is correlated with them by the same: so a row of one key changes the result of that key alone.
 //! Every relation has a column of its own that is the key. The query of one key is the query
 //! without the equalities between such columns (the local plan), over tables that are a table and
 //! which of its columns are the key. Cost: linear in the query.
 
-use crate::machine::query::number::Kind;
-use crate::machine::query::plan::{
-    Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Value,
+use crate::machine::query::{
+    Aggregate, Block, Column, ColumnType, Comparison, Condition, Kind, Plan, Value,
 };
 
 /// A table as the local plan has it.
@@ -18,7 +17,7 @@ pub(crate) struct LocalTable {
     pub(crate) table: usize,
     /// The columns that are the key, in its order.
     pub(crate) columns: Vec<usize>,
-    /// Of which of them NULL is a key, too: a row with it meets nothing of queries within, but is
+    /// Of which of them NULL is a key, too: a row with it joins nothing of subqueries, but is
     /// there.
     pub(crate) nulls: Vec<bool>,
 }
@@ -42,7 +41,7 @@ pub(crate) enum GroupColumn {
 }
 
 /// Columns that equal the key wherever their rows count, as seen from a block: of its own relations
-/// and of those around it. All of them are exact: `=` between an exact number and a double is not
+/// and of outer blocks. All of them are exact: `=` between an exact number and a double is not
 /// transitive.
 type Class = Vec<Column>;
 
@@ -60,10 +59,11 @@ pub(crate) fn local(plan: &Plan) -> Option<Local> {
     let mut classes = joined(block, candidates(block, types));
     let mut nested = false;
     block.condition.blocks(&mut |_| nested = true);
-    // What nothing is equal to would part rows that need no part of their own.
+    // A class without equalities would split rows that need no part of their own.
     let is_used = |class: &Class| nested || class.len() > 1;
-    classes
-        .retain(|class| is_used(class) && covers(class, block) && all_within(block, class, types));
+    classes.retain(|class| {
+        is_used(class) && covers(class, block) && covers_subqueries(block, class, types)
+    });
     if classes.is_empty() {
         return None;
     }
@@ -95,7 +95,7 @@ pub(crate) fn local(plan: &Plan) -> Option<Local> {
     })
 }
 
-/// The exact columns of the outermost block that blocks within may be correlated by, each alone.
+/// The exact columns of the outermost block that subqueries may be correlated by, each alone.
 fn candidates(block: &Block, types: Types<'_>) -> Vec<Class> {
     let mut all: Vec<Class> = Vec::new();
     let mut note = |column: Column| {
@@ -149,7 +149,7 @@ fn covers(class: &Class, block: &Block) -> bool {
     (0..block.relations.len()).all(|relation| own(class, relation).is_some())
 }
 
-/// The column of a relation that stands for a class.
+/// The column of a relation in a class.
 fn own(class: &Class, relation: usize) -> Option<usize> {
     let is_own = |column: &&Column| column.depth == 0 && column.relation == relation;
     let own = class.iter().filter(is_own).map(|column| column.column);
@@ -157,9 +157,9 @@ fn own(class: &Class, relation: usize) -> Option<usize> {
 }
 
 /// A class as it is seen one block further in, with the block's own columns that are equal to it. A
-/// column of the blocks around does not join the class here: its row is there whatever this block
+/// column of the outer blocks does not join the class here: its row is there whatever this block
 /// equates it with.
-fn within(class: &Class, block: &Block, types: Types<'_>) -> Class {
+fn in_subquery(class: &Class, block: &Block, types: Types<'_>) -> Class {
     let deeper = |column: &Column| Column {
         depth: column.depth + 1,
         ..*column
@@ -180,17 +180,17 @@ fn within(class: &Class, block: &Block, types: Types<'_>) -> Class {
     }
 }
 
-/// Whether all blocks within one see nothing but what is equal to a class.
-fn all_within(block: &Block, class: &Class, types: Types<'_>) -> bool {
+/// Whether all subqueries of one read only rows that are equal to a class.
+fn covers_subqueries(block: &Block, class: &Class, types: Types<'_>) -> bool {
     let mut all = true;
     block.condition.blocks(&mut |inner| {
-        let class = within(class, inner, types);
-        all = all && covers(&class, inner) && all_within(inner, &class, types);
+        let class = in_subquery(class, inner, types);
+        all = all && covers(&class, inner) && covers_subqueries(inner, &class, types);
     });
     all
 }
 
-/// Gives a block and those within it their local tables, and leaves out the equalities that the key
+/// Gives a block and its subqueries their local tables, and leaves out the equalities that the key
 /// stands for. `alone` says of which classes nothing of the block itself must be equal to a column.
 fn rewrite(
     block: &mut Block,
@@ -198,8 +198,8 @@ fn rewrite(
     alone: &[bool],
     (types, tables): (Types<'_>, &mut Vec<LocalTable>),
 ) {
-    // Columns around are equal to the key where their row counts; an own one, where its rows are
-    // told apart by it.
+    // Outer columns are equal to the key where their row counts; an own one, where its rows are
+    // distinguished by it.
     let is_key = |class: &Class, column: Column| {
         class.contains(&column)
             && (column.depth > 0 || own(class, column.relation) == Some(column.column))
@@ -228,7 +228,7 @@ fn rewrite(
         });
     }
     block.condition.blocks_mut(&mut |inner| {
-        let classes = classes.iter().map(|class| within(class, inner, types));
+        let classes = classes.iter().map(|class| in_subquery(class, inner, types));
         let classes: Vec<Class> = classes.collect();
         rewrite(
             inner,

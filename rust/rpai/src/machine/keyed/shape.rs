@@ -10,10 +10,9 @@ use ringview_relation::{KeyField, KeyLayout, Part as Table};
 
 use crate::machine::general::accumulator::Accumulator;
 use crate::machine::keyed::local::{GroupColumn, Local, local};
-use crate::machine::query::exact::Exact;
-use crate::machine::query::number::{Kind, Quantity, rescaled};
-use crate::machine::query::plan::{Aggregate, Column, ColumnType, Plan, Value};
-use crate::machine::query::row::{Cell, Row, RowAt};
+use crate::machine::query::{
+    Aggregate, Cell, Column, ColumnType, Exact, Kind, Plan, Quantity, Row, RowAt, Value, rescaled,
+};
 use crate::machine::store::packed::RowFormat;
 
 /// How rows of a table reach parts.
@@ -188,7 +187,7 @@ impl Shape {
         self.group.is_empty()
     }
 
-    /// Whether each group is of one part alone: all of the key tells groups.
+    /// Whether each group is of one part alone: groups have all of the key.
     pub(crate) fn groups_are_keys(&self) -> bool {
         let is_shown = |at: usize| {
             let mut group = self.group.iter();

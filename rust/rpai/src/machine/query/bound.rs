@@ -1,7 +1,7 @@
-//! Bounds between the keys of an index, and the numbers that they stand for.
+//! Bounds between the keys of an index, and their numbers.
 //!
 //! Invariant: a number of any kind has its bound among keys of one kind, between two of them where
-//! it is none. Cost: O(1); O(log) of the range of keys where a double stands among exact ones.
+//! it is none. Cost: O(1); O(log) of the range of keys where a double is among exact ones.
 
 use std::ops::Range as Keys;
 

@@ -1,7 +1,7 @@
-//! Values over one row of a table, compiled: integers in units of a scale that is known before any
-//! row comes.
+//! Values over one row of a table, compiled: integers in units of a scale that is fixed before any
+//! row is inserted.
 //!
-//! Invariant: what is computed is the value, or NULL where a column of it is, or an overflow;
+//! Invariant: the result is the value, or NULL where a column of it is, or an overflow;
 //! nothing wraps. Cost: a few steps a node, nothing is allocated.
 
 use ringview_core::{Result, Type};
@@ -42,7 +42,7 @@ pub(crate) struct Exact {
 }
 
 impl Exact {
-    /// An exact value; `None` for doubles, quotients, and what is no value of one row.
+    /// An exact value; `None` for doubles, quotients, and values of more than one row.
     pub(crate) fn new(value: &Value, types: &[ColumnType]) -> Option<Self> {
         match value {
             Value::Constant(Quantity::Exact { units, scale }) => Some(Self {

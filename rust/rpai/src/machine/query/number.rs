@@ -1,6 +1,6 @@
 //! Numbers of queries: exact in units of a power of ten, or doubles.
 //!
-//! Invariant: sums and products of exact numbers are exact or an error; what divides is a double,
+//! Invariant: sums and products of exact numbers are exact or an error; a quotient is a double,
 //! as SQL's AVG and `/` are here; beside a double everything is one. NULL is `None`, and whatever
 //! meets it is NULL. Cost: O(1).
 
@@ -23,12 +23,12 @@ pub enum Quantity {
     },
     /// A double, finite.
     Real(f64),
-    /// A sum of doubles with more digits than one has; what is compared and computed with is the
+    /// A sum of doubles with more digits than one has; comparisons and arithmetic use the
     /// nearest double.
     Sum(Expansion),
 }
 
-/// What kind of number a value is, known before any row comes.
+/// What kind of number a value is, fixed before any row is inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Exact, with so many digits behind the point.

@@ -1,4 +1,4 @@
-//! What is maintained: blocks of aggregates, whose conditions hold values that may be blocks
+//! The maintained query: blocks of aggregates, whose conditions hold values that may be blocks
 //! (paper, 4.1).
 //!
 //! Invariant: a column is named by how many blocks further out its relation stands, the relation's
@@ -15,7 +15,7 @@ use crate::machine::query::number::{Kind, Quantity};
 pub struct Plan {
     pub(crate) tables: Vec<Vec<ColumnType>>,
     pub(crate) block: Block,
-    /// Blocks within, which are numbered from 1.
+    /// Subqueries, which are numbered from 1.
     pub(crate) blocks: usize,
 }
 
@@ -48,7 +48,7 @@ impl Plan {
     }
 }
 
-/// What is known of a column.
+/// The type of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnType {
     /// The type, by which words are read.
@@ -75,11 +75,11 @@ pub struct Block {
     pub relations: Vec<usize>,
     /// Which rows take part.
     pub condition: Condition,
-    /// The columns that tell groups, of this block. Only outermost.
+    /// The columns of GROUP BY, of this block. Only outermost.
     pub group: Vec<Column>,
-    /// What is aggregated.
+    /// The aggregates.
     pub aggregates: Vec<Aggregate>,
-    /// What is shown: values over the aggregates. A block within another has one.
+    /// The outputs: values over the aggregates. A subquery has one.
     pub outputs: Vec<Value>,
     /// Its place among the blocks of a plan.
     pub(crate) number: usize,
@@ -96,7 +96,7 @@ pub struct Column {
     pub column: usize,
 }
 
-/// What is aggregated over the rows of a block.
+/// An aggregate over the rows of a block.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Aggregate {
     /// Rows.
@@ -145,7 +145,7 @@ pub enum Value {
     Times(Box<Value>, Box<Value>),
     /// The quotient; NULL by 0.
     Over(Box<Value>, Box<Value>),
-    /// The one output of a block within.
+    /// The one output of a subquery.
     Block(Box<Block>),
 }
 
@@ -189,7 +189,7 @@ pub(crate) fn kind(value: &Value, column: &impl Fn(Column) -> Kind) -> Kind {
         Value::Constant(Quantity::Real(_) | Quantity::Sum(_)) | Value::Over(..) => Kind::Real,
         Value::Column(of) => column(*of),
         Value::Present(_) => Kind::Exact(0),
-        // What aggregates and blocks give is known when it is there.
+        // Aggregates and blocks have no type of their own.
         Value::Aggregate(_) | Value::Block(_) => Kind::Real,
         Value::Plus(a, b) | Value::Minus(a, b) => kind(a, column).common(kind(b, column)),
         Value::Times(a, b) => match (kind(a, column), kind(b, column)) {

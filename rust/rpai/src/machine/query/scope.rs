@@ -1,4 +1,4 @@
-//! Values and conditions, worked out over what columns are.
+//! Values and conditions, evaluated over columns.
 //!
 //! Invariant: NULL meets NULL; a comparison with NULL is not TRUE. Cost: that of the expression.
 
@@ -9,14 +9,14 @@ use crate::machine::query::plan::{Column, Condition, Value};
 use crate::machine::query::row::{Cell, Row, RowAt};
 use crate::tree::overflow;
 
-/// Where columns come from.
+/// The source of columns.
 pub(crate) trait Scope {
     fn cell(&self, column: Column) -> Cell;
 }
 
-/// Rows of the relations of a block, within another scope.
+/// Rows of the relations of a block, with an outer scope.
 pub(crate) struct Frame<'a> {
-    /// By relation, as far as they are known.
+    /// By relation, as far as they are bound.
     pub(crate) rows: Vec<Option<&'a Row>>,
     pub(crate) outer: Option<&'a dyn Scope>,
 }
@@ -43,7 +43,7 @@ impl Scope for RowAt<'_> {
     }
 }
 
-/// A binding of free columns, as the scope around a block.
+/// A binding of free columns, as the outer scope of a block.
 pub(crate) struct Binding<'a> {
     pub(crate) columns: &'a [Column],
     pub(crate) cells: &'a [Cell],
@@ -98,7 +98,7 @@ pub(crate) fn summand(value: &Value, scope: &dyn Scope) -> Result<Cell> {
     }
 }
 
-/// A value over constants and one block, which is known.
+/// A value over constants and one block, whose value is given.
 pub(crate) fn value_with(value: &Value, block: Cell) -> Result<Cell> {
     simple(value, &Nowhere, &mut |_| Ok(block))
 }
@@ -114,7 +114,7 @@ pub(crate) fn holds_for(filter: &[Condition], row: &dyn Scope) -> Result<bool> {
     Ok(true)
 }
 
-/// A value, where `other` tells what aggregates and blocks are.
+/// A value; `other` computes aggregates and blocks.
 pub(crate) fn simple(
     value: &Value,
     scope: &dyn Scope,

@@ -9,18 +9,7 @@ use crate::machine::query::row::Cell;
 use crate::machine::query::scope::{Nowhere, simple};
 
 impl Value {
-    pub(crate) fn number(&mut self, next: &mut usize) {
-        match self {
-            Value::Block(block) => block.number(next),
-            Value::Plus(a, b) | Value::Minus(a, b) | Value::Times(a, b) | Value::Over(a, b) => {
-                a.number(next);
-                b.number(next);
-            }
-            _ => {}
-        }
-    }
-
-    /// Calls `visit` with every column, as seen from the block that the value stands in.
+    /// Calls `visit` with every column, as seen from the block of the value.
     pub(crate) fn columns(&self, visit: &mut dyn FnMut(Column)) {
         match self {
             Value::Constant(_) | Value::Aggregate(_) => {}
@@ -34,7 +23,7 @@ impl Value {
         }
     }
 
-    /// Calls `visit` with the blocks in it, but not with those within them.
+    /// Calls `visit` with the blocks in it, but not with those in them.
     pub(crate) fn blocks<'a>(&'a self, visit: &mut dyn FnMut(&'a Block)) {
         match self {
             Value::Block(block) => visit(block),
@@ -58,18 +47,14 @@ impl Value {
         }
     }
 
-    /// Whether a block stands in it.
+    /// Whether it has a block.
     pub(crate) fn is_nested(&self) -> bool {
-        match self {
-            Value::Block(_) => true,
-            Value::Plus(a, b) | Value::Minus(a, b) | Value::Times(a, b) | Value::Over(a, b) => {
-                a.is_nested() || b.is_nested()
-            }
-            _ => false,
-        }
+        let mut nested = false;
+        self.blocks(&mut |_| nested = true);
+        nested
     }
 
-    /// Whether a quotient stands in it.
+    /// Whether it has a quotient.
     pub(crate) fn divides(&self) -> bool {
         match self {
             Value::Over(..) => true,
@@ -80,14 +65,14 @@ impl Value {
         }
     }
 
-    /// Whether it is the same for all rows of the block it stands in, given the row around that.
+    /// Whether it is closed: it depends only on the outer row.
     pub(crate) fn is_closed(&self) -> bool {
         let mut closed = true;
         self.columns(&mut |column| closed &= column.depth > 0);
         closed
     }
 
-    /// Whether it is the same whatever rows there are around it.
+    /// Whether it depends on no row.
     pub(crate) fn is_constant(&self) -> bool {
         let mut constant = true;
         self.columns(&mut |_| constant = false);
@@ -96,74 +81,11 @@ impl Value {
 }
 
 impl Condition {
-    pub(crate) fn number(&mut self, next: &mut usize) {
+    /// Calls `visit` with the values that it compares.
+    pub(crate) fn values<'a>(&'a self, visit: &mut dyn FnMut(&'a Value)) {
         match self {
             Condition::And(all) | Condition::Or(all) => {
-                all.iter_mut().for_each(|one| one.number(next));
-            }
-            Condition::Compare(left, _, right) => {
-                left.number(next);
-                right.number(next);
-            }
-            Condition::IsNull(value, _) => value.number(next),
-        }
-    }
-
-    /// Calls `visit` with every column, as seen from the block that the condition stands in.
-    pub(crate) fn columns(&self, visit: &mut dyn FnMut(Column)) {
-        match self {
-            Condition::And(all) | Condition::Or(all) => {
-                for one in all {
-                    one.columns(visit);
-                }
-            }
-            Condition::Compare(left, _, right) => {
-                left.columns(visit);
-                right.columns(visit);
-            }
-            Condition::IsNull(value, _) => value.columns(visit),
-        }
-    }
-
-    /// Calls `visit` with the blocks in it, but not with those within them.
-    pub(crate) fn blocks<'a>(&'a self, visit: &mut dyn FnMut(&'a Block)) {
-        match self {
-            Condition::And(all) | Condition::Or(all) => {
-                for one in all {
-                    one.blocks(visit);
-                }
-            }
-            Condition::Compare(left, _, right) => {
-                left.blocks(visit);
-                right.blocks(visit);
-            }
-            Condition::IsNull(value, _) => value.blocks(visit),
-        }
-    }
-
-    /// The same, to change them.
-    pub(crate) fn blocks_mut(&mut self, visit: &mut dyn FnMut(&mut Block)) {
-        match self {
-            Condition::And(all) | Condition::Or(all) => {
-                for one in all {
-                    one.blocks_mut(visit);
-                }
-            }
-            Condition::Compare(left, _, right) => {
-                left.blocks_mut(visit);
-                right.blocks_mut(visit);
-            }
-            Condition::IsNull(value, _) => value.blocks_mut(visit),
-        }
-    }
-
-    /// Calls `visit` with what it compares.
-    pub(crate) fn values(&self, visit: &mut dyn FnMut(&Value)) {
-        match self {
-            Condition::And(all) | Condition::Or(all) => {
-                for one in all {
-                    one.values(visit);
-                }
+                all.iter().for_each(|one| one.values(visit));
             }
             Condition::Compare(left, _, right) => {
                 visit(left);
@@ -173,15 +95,37 @@ impl Condition {
         }
     }
 
-    pub(crate) fn is_nested(&self) -> bool {
+    /// Calls `visit` with the blocks in it, but not with those in them, to change them.
+    pub(crate) fn blocks_mut(&mut self, visit: &mut dyn FnMut(&mut Block)) {
         match self {
-            Condition::And(all) | Condition::Or(all) => all.iter().any(Condition::is_nested),
-            Condition::Compare(left, _, right) => left.is_nested() || right.is_nested(),
-            Condition::IsNull(value, _) => value.is_nested(),
+            Condition::And(all) | Condition::Or(all) => {
+                all.iter_mut().for_each(|one| one.blocks_mut(visit));
+            }
+            Condition::Compare(left, _, right) => {
+                left.blocks_mut(visit);
+                right.blocks_mut(visit);
+            }
+            Condition::IsNull(value, _) => value.blocks_mut(visit),
         }
     }
 
-    /// What must all hold.
+    /// The same, to read them.
+    pub(crate) fn blocks<'a>(&'a self, visit: &mut dyn FnMut(&'a Block)) {
+        self.values(&mut |value| value.blocks(visit));
+    }
+
+    /// Calls `visit` with every column, as seen from the block of the condition.
+    pub(crate) fn columns(&self, visit: &mut dyn FnMut(Column)) {
+        self.values(&mut |value| value.columns(visit));
+    }
+
+    pub(crate) fn is_nested(&self) -> bool {
+        let mut nested = false;
+        self.values(&mut |value| nested |= value.is_nested());
+        nested
+    }
+
+    /// The conjuncts.
     pub(crate) fn conjuncts(&self) -> Vec<&Condition> {
         match self {
             Condition::And(all) => all.iter().flat_map(Condition::conjuncts).collect(),
@@ -191,54 +135,51 @@ impl Condition {
 }
 
 impl Block {
-    /// Gives this block and those within their numbers.
+    /// Numbers this block and its subqueries.
     pub(crate) fn number(&mut self, next: &mut usize) {
         self.number = *next;
         *next += 1;
-        self.condition.number(next);
+        self.condition.blocks_mut(&mut |block| block.number(next));
     }
 
-    /// Calls `visit` with every column of a block further out, as seen from the next block out.
+    /// Calls `visit` with every column of its condition and its aggregates.
+    fn columns(&self, visit: &mut dyn FnMut(Column)) {
+        self.condition.columns(visit);
+        let arguments = self.aggregates.iter().filter_map(Aggregate::argument);
+        arguments.for_each(|value| value.columns(visit));
+    }
+
+    /// Calls `visit` with every column of an outer block, as seen from the next block out.
     pub(crate) fn free(&self, visit: &mut dyn FnMut(Column)) {
-        let mut auxiliary = |column: Column| {
+        self.columns(&mut |column| {
             if let Some(depth) = column.depth.checked_sub(1) {
                 visit(Column { depth, ..column });
             }
-        };
-        self.condition.columns(&mut auxiliary);
-        for value in self.aggregates.iter().filter_map(Aggregate::argument) {
-            value.columns(&mut auxiliary);
-        }
+        });
     }
 
-    /// Calls `visit` with every table of this block and of all within it.
+    /// Calls `visit` with every table of this block and of all in it.
     pub(crate) fn tables(&self, visit: &mut dyn FnMut(usize)) {
         self.relations.iter().copied().for_each(&mut *visit);
         self.condition
             .blocks(&mut |block| block.tables(&mut *visit));
     }
 
-    /// Marks the columns that it reads, by table; `around` has the relations of the blocks around
-    /// it.
-    pub(crate) fn needs<'a>(&'a self, around: &mut Vec<&'a [usize]>, needed: &mut [Vec<bool>]) {
-        around.push(&self.relations);
+    /// Marks the columns that it reads, by table; `outer` has the relations of the outer
+    /// blocks.
+    pub(crate) fn needs<'a>(&'a self, outer: &mut Vec<&'a [usize]>, needed: &mut [Vec<bool>]) {
+        outer.push(&self.relations);
         let mut mark = |column: Column| {
-            // What a block within reads of its own is marked there.
-            if let Some(at) = (around.len() - 1).checked_sub(column.depth) {
-                needed[around[at][column.relation]][column.column] = true;
+            // The own columns of a subquery are marked there.
+            if let Some(at) = (outer.len() - 1).checked_sub(column.depth) {
+                needed[outer[at][column.relation]][column.column] = true;
             }
         };
         self.group.iter().copied().for_each(&mut mark);
-        self.condition.columns(&mut mark);
-        for value in self.aggregates.iter().filter_map(Aggregate::argument) {
-            value.columns(&mut mark);
-        }
-        let mut within = Vec::new();
-        self.condition.blocks(&mut |block| within.push(block));
-        for block in within {
-            block.needs(around, needed);
-        }
-        around.pop();
+        self.columns(&mut mark);
+        self.condition
+            .blocks(&mut |block| block.needs(outer, needed));
+        outer.pop();
     }
 
     /// Its first output, from its aggregates.

@@ -7,9 +7,9 @@
 use crate::machine::indexed::correlation::Correlation;
 use crate::machine::indexed::digits::SumKind;
 use crate::machine::indexed::reader::Role;
-use crate::machine::query::flat::{flat, flat_value};
-use crate::machine::query::number::Quantity;
-use crate::machine::query::plan::{Aggregate, Block, Comparison, Condition, Value};
+use crate::machine::query::{
+    Aggregate, Block, Comparison, Condition, Quantity, Value, flat, flat_value,
+};
 use crate::machine::recognise::kinds::{Tables, Why, exact, sum_kind};
 
 /// A comparison with a block or a column in it: what is closed left.
@@ -141,16 +141,16 @@ pub(crate) fn chain(
     };
     let summed = aggregated(tables, block, table)?;
     let mut role = summed.role(table);
-    let (mut correlated, mut within) = (None, None);
+    let (mut correlated, mut nested) = (None, None);
     for one in block.condition.conjuncts() {
         let mut depths = Vec::new();
         one.columns(&mut |column| depths.push(column.depth));
         let twice = if one.is_nested() {
             let sides = closed_left(one)?;
             if !sides.0.is_constant() {
-                return Err("a block within a block is compared by what varies");
+                return Err("a block nested a block is compared by what varies");
             }
-            within.replace(chain(tables, sides)?).is_some()
+            nested.replace(chain(tables, sides)?).is_some()
         } else if depths.iter().all(|&depth| depth == 0) {
             role.filter.push(flat(one));
             false
@@ -175,9 +175,9 @@ pub(crate) fn chain(
         correlations: Vec::new(),
         mirrored,
     };
-    let (mut chain, key) = within.unwrap_or((none, own.clone()));
+    let (mut chain, key) = nested.unwrap_or((none, own.clone()));
     if key != own || chain.mirrored != mirrored {
-        return Err("blocks within blocks are correlated by other keys");
+        return Err("blocks nested blocks are correlated by other keys");
     }
     role.key = Some(own);
     chain.roles.push(role);
@@ -189,8 +189,8 @@ pub(crate) fn chain(
     Ok((chain, theirs))
 }
 
-/// A comparison between a value of the block's own and one of the block around: both, its own left.
-/// A block within, which may see the row around alone, is neither.
+/// A comparison between a value of the block's own and one of the outer block: both, its own left.
+/// A subquery, which may read the outer row alone, is neither.
 pub(crate) fn correlated_sides(one: &Condition) -> Result<(Value, Comparison, Value), Why> {
     const OTHER: Why = "a block is correlated by something else than a comparison of two values";
     if one.is_nested() {

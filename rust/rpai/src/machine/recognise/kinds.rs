@@ -4,8 +4,7 @@
 //! linear in the value.
 
 use crate::machine::indexed::digits::SumKind;
-use crate::machine::query::number::Kind;
-use crate::machine::query::plan::{Column, ColumnType, Value, kind};
+use crate::machine::query::{Column, ColumnType, Kind, Value, kind};
 
 /// Why a query is kept by the general algorithm.
 pub(crate) type Why = &'static str;

@@ -1,11 +1,11 @@
-//! Which queries the aggregate-index optimisation keeps (paper, section 4.3), and why others are
-//! not.
+//! The queries that the aggregate-index optimisation maintains (paper, section 4.3), and why others
+//! are not.
 //!
-//! Invariant: what is recognised is exact for every stream: sums are exact, and NULL is told. A
+//! Invariant: a recognised query is exact for every stream: sums are exact, and NULL is NULL. A
 //! block is a product of relations, each filtered by conditions of its own: filters, equalities and
-//! comparisons of something closed with one value of the row, its key, and at most one with a chain
+//! comparisons of a closed value with one value of the row, its key, and at most one with a chain
 //! of blocks, each correlated with the next by one inequality of keys that the whole chain shares.
-//! Closed is what is the same for all rows of the block, given the row around it. Cost: linear in
+//! An expression is closed if it depends only on the outer row. Cost: linear in
 //! the query.
 
 mod chain;
@@ -19,21 +19,19 @@ use crate::machine::indexed::relation::FilteredRelation;
 use crate::machine::indexed::selector::Selector;
 use crate::machine::indexed::shape::Shape;
 use crate::machine::indexed::sweep;
-use crate::machine::query::flat::{flat, flat_value};
-use crate::machine::query::number::Kind;
-use crate::machine::query::plan::{Block, Comparison, Condition, Value};
+use crate::machine::query::{Block, Comparison, Condition, Kind, Value, flat, flat_value};
 use crate::machine::recognise::chain::{
     Chain, Sides, aggregated, chain, closed_left, correlated_sides, growing,
 };
 use crate::machine::recognise::kinds::{Tables, Why, is_nullable, kind_in};
 use crate::machine::recognise::products::products;
 
-/// A row with NULL there is in no index, but what it is compared with is 0, and may pass.
+/// NULL keys are not indexed, yet COUNT over no matches is 0, so such a row may satisfy the predicate.
 const NULL_COUNTS: Why = "a column that may be NULL correlates a count";
 
 const WIDE: Why = "too many sums stand side by side";
 
-/// The optimised form of a block, given the rows around it.
+/// The optimised form of a block, given the outer rows.
 pub(crate) fn recognise(tables: &Tables, block: &Block) -> Result<Selector, Why> {
     if !block.group.is_empty() {
         return Err("it has groups");
@@ -111,7 +109,7 @@ impl<'a> Filters<'a> {
             let mut is_own = true;
             other.columns(&mut |column| is_own &= column.depth == 0);
             if !is_own {
-                return Err("a value is of the row and of the row around it");
+                return Err("a value reads both its own row and the outer row");
             }
             let own = flat_value(other);
             if how == Comparison::Eq && !closed.is_constant() {

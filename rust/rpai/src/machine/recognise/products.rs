@@ -7,8 +7,7 @@
 
 use crate::machine::indexed::digits::SumKind;
 use crate::machine::indexed::selector::{Products, Term};
-use crate::machine::query::flat::flat_value;
-use crate::machine::query::plan::{Aggregate, Block, Column, ColumnType, Value};
+use crate::machine::query::{Aggregate, Block, Column, ColumnType, Value, flat_value};
 use crate::machine::recognise::kinds::{Why, sum_kind};
 
 /// A product of values of the relations, by relation.

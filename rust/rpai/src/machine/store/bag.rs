@@ -1,6 +1,6 @@
 //! The rows of a table, by the values of some of its columns.
 //!
-//! Invariant: each index holds all rows, as lists beside the slots of a relation whose keys are the
+//! Invariant: each index holds all rows, as lists by the slots of a relation whose keys are the
 //! values of its column, which the rows of a list do not repeat; a bag without an index has one
 //! list. A list of few rows is packed, one of many is ordered. Cost: O(1) expected a change and
 //! index, O(`FEW`) in a list of few rows, O(log n) in one of many; some bytes a row and index.
@@ -10,9 +10,7 @@ use std::collections::BTreeMap;
 use ringview_core::{Result, empty};
 use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Part as Table};
 
-use crate::machine::query::number::Quantity;
-use crate::machine::query::plan::ColumnType;
-use crate::machine::query::row::{Cell, Row, RowAt};
+use crate::machine::query::{Cell, ColumnType, Quantity, Row, RowAt};
 use crate::machine::store::packed::{Coding, PackedRows, RowFormat};
 use crate::machine::store::slotted::Slotted;
 use crate::tree::overflow;
@@ -156,7 +154,7 @@ struct Index {
     lists: Slotted<List>,
 }
 
-/// A row that came or went, since the last commit.
+/// A row inserted or deleted since the last commit.
 #[derive(Clone, Debug)]
 struct Change {
     index: u32,
@@ -200,7 +198,7 @@ impl Bag {
         }
     }
 
-    /// Rows will be looked for by a column. Before any comes.
+    /// Adds an index by a column. Before any row.
     pub(crate) fn index(&mut self, column: usize) {
         if self.index_of(column).is_none() {
             self.push_index(Some(KeyColumn::new(column, &self.types[column])));
@@ -358,7 +356,7 @@ impl Index {
     }
 
     /// The lists of the values that equal one, at least: one at most, but for a double beyond 2^53
-    /// among exact numbers. Whoever reads them compares.
+    /// among exact numbers. Readers compare them.
     fn find(&self, key: KeyColumn, value: Cell) -> Result<Vec<u32>> {
         let (first, end) = match value.0 {
             Some(number) => key.coding.equal_to(number)?,

@@ -7,13 +7,10 @@
 use ringview_core::{Batch, Result, Type};
 use ringview_ring::{Expansion, Number};
 
-use crate::machine::query::bound::equal_keys;
-use crate::machine::query::number::{Kind, Quantity};
-use crate::machine::query::plan::ColumnType;
-use crate::machine::query::row::{Cell, Row, RowAt};
+use crate::machine::query::{Cell, ColumnType, Kind, Quantity, Row, RowAt, equal_keys};
 use crate::tree::overflow;
 
-/// How the values of a column are read, as integers that tell them apart.
+/// How the values of a column are read, as distinct integers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Coding {
     Signed,
@@ -53,7 +50,7 @@ impl Coding {
         }
     }
 
-    /// The number that an integer stands for.
+    /// The number of an integer.
     pub(crate) fn quantity(self, value: i128) -> Quantity {
         match self {
             Coding::Real => Quantity::Real(f64::from_bits(value as u64)),
@@ -92,7 +89,7 @@ impl Coding {
 
     fn put(self, value: i128, out: &mut Vec<u8>) {
         match self {
-            // The digits of round doubles stand in the upper bytes.
+            // The digits of round doubles are in the upper bytes.
             Coding::Real => put(out, u128::from((value as u64).swap_bytes())),
             Coding::Unsigned | Coding::Bit => put(out, value as u128),
             Coding::Signed | Coding::Decimal(_) => put(out, zigzag(value)),
@@ -189,7 +186,7 @@ impl PackedRows {
         self.0.is_empty()
     }
 
-    /// The rows with their multiplicities, in the order in which they came.
+    /// The rows with their multiplicities, in the order of inserts.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], i64)> {
         let mut rest = &self.0[..];
         std::iter::from_fn(move || (!rest.is_empty()).then(|| row(&mut rest)))
@@ -259,7 +256,7 @@ const NULL: u8 = 0xff;
 const REAL: u8 = 0xfe;
 const SUM: u8 = 0xfd;
 
-/// Appends cells, whose kinds are not known beforehand.
+/// Appends cells of any kinds.
 pub(crate) fn pack_cells(cells: &[Cell], out: &mut Vec<u8>) {
     for cell in cells {
         match cell.0 {

@@ -18,13 +18,13 @@ pub(crate) struct KeyedSums<const N: usize> {
     sums: Slotted<Narrow<N>>,
     /// By slot, those that do not fit.
     wide: BTreeMap<u32, Sums<N>>,
-    /// What was added to slots since the last commit.
+    /// The deltas of slots since the last commit.
     undo: Vec<(u32, Sums<N>)>,
     fields: Vec<u64>,
     scratch: KeyScratch,
 }
 
-/// Sums of 64 bits; the first is the least one where they do not fit, and stand by themselves.
+/// Sums of 64 bits; the first is the least one where they do not fit, and are stored apart.
 #[derive(Clone, Copy, Debug)]
 struct Narrow<const N: usize>([i64; N]);
 
@@ -88,13 +88,13 @@ impl<const N: usize> KeyedSums<N> {
         self.sums[slot] = Narrow(narrow);
     }
 
-    /// Adds to the sums of a slot, which are known to fit.
+    /// Adds to the sums of a slot, which must fit.
     pub(crate) fn add(&mut self, slot: u32, delta: Sums<N>) {
         self.put(slot, self.get(slot).with(delta));
         self.undo.push((slot, delta));
     }
 
-    /// Takes back what was added last: the sums with it, and what it was.
+    /// Undoes the last delta: the sums with it, and that.
     pub(crate) fn undo(&mut self) -> Option<(Sums<N>, Sums<N>)> {
         let (slot, delta) = self.undo.pop()?;
         let was = self.get(slot);
@@ -130,7 +130,7 @@ impl<const N: usize> KeyedSums<N> {
         empty(&mut self.undo);
     }
 
-    /// The keys that came since the last commit leave, once all is undone.
+    /// Removes the keys inserted since the last commit, once all is undone.
     pub(crate) fn rollback(&mut self) {
         while self.undo().is_some() {}
         self.sums.rollback();

@@ -1,31 +1,31 @@
-//! A bag in the place of a cycle: rows of ids, each once, met a variable after the other.
+//! A bag in the place of a cycle: rows of ids, each once, joined a variable after the other.
 //!
-//! Invariant: a row of the bag is told for each set of ids that all parts have; how often a row of a part is there says
-//! nothing. Rows of one part that come together do not meet each other, so all are entered first, then followed one
-//! after the other, with what the next ones meet asked for. Cost: that of the steps (see `steps`), and of `partners`.
+//! Invariant: the bag emits a row for each set of ids that all inputs have, whatever the multiplicities of their rows. Rows of
+//! one input that are inserted together do not join each other, so all are inserted first, then followed one after the other,
+//! with prefetches ahead. Cost: that of the steps (see `steps`), and of `matches`.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `steps` | in which order a change meets the other relations |
-//! | `state` | the parts, and a change on its way |
-//! | `part` | the rows of a relation, and paths through them |
-//! | `partners` | the ids that stand with others |
+//! | `steps` | the order in which a change joins the other relations |
+//! | `state` | the inputs, and a change on its way |
+//! | `input` | the rows of a relation, and paths through them |
+//! | `matches` | the ids that join with others |
 
-mod part;
-mod partners;
+mod input;
+mod matches;
 mod state;
 mod steps;
 
 use ringview_core::{Budget, Error, Result};
 
-use super::ground::{BagPlan, Ground, PartPlan, Tell};
-use part::Part;
+use super::context::{BagPlan, Context, Emit, InputPlan};
+use input::Input;
 use state::{Scratch, State};
 use steps::Compiler;
 
-/// So many rows are entered before they are followed.
-const TOGETHER: usize = 4096;
-/// How many rows ahead what they touch is asked for.
+/// So many rows are inserted before they are followed.
+const BATCH: usize = 4096;
+/// The distance of prefetches, in rows.
 const AHEAD: usize = 8;
 
 /// See the module.
@@ -41,33 +41,33 @@ pub(super) struct Cycle {
 
 #[derive(Clone, Copy, Debug)]
 struct Event {
-    part: usize,
-    came: bool,
-    /// Whether it was the first, or the last.
-    flipped: bool,
+    input: usize,
+    inserted: bool,
+    /// Whether the first was inserted, or the last deleted.
+    toggled: bool,
 }
 
 impl Cycle {
     pub(super) fn new(plan: &BagPlan) -> Cycle {
-        let of = |part: &PartPlan| part.variables.iter().map(|v| v.0).collect();
-        let variables: Vec<Vec<usize>> = plan.parts.iter().map(of).collect();
+        let of = |input: &InputPlan| input.variables.iter().map(|v| v.0).collect();
+        let variables: Vec<Vec<usize>> = plan.inputs.iter().map(of).collect();
         let mut compiler = Compiler {
-            parts: variables.iter().map(|of| Part::new(of.len())).collect(),
+            inputs: variables.iter().map(|of| Input::new(of.len())).collect(),
             projections: Vec::new(),
             own: variables.len(),
             variables,
         };
-        let ways = (0..compiler.own).map(|part| compiler.way(part, plan.variables));
-        let ways = ways.collect();
-        for part in &mut compiler.parts {
-            part.close();
+        let orders = (0..compiler.own).map(|input| compiler.order(input, plan.variables));
+        let orders = orders.collect();
+        for input in &mut compiler.inputs {
+            input.close();
         }
         Cycle {
             state: State {
-                parts: compiler.parts,
+                inputs: compiler.inputs,
                 projections: compiler.projections,
                 variables: compiler.variables,
-                ways,
+                orders,
             },
             scratch: Scratch {
                 bound: vec![0; plan.variables],
@@ -79,74 +79,74 @@ impl Cycle {
         }
     }
 
-    /// Rows of a part come: tells the rows of the bag that do.
-    pub(super) fn come(
+    /// Inserts rows of an input; emits the rows of the bag that they bring.
+    pub(super) fn insert(
         &mut self,
-        ground: &mut Ground,
-        (part, rows, count): (usize, &[u64], usize),
+        context: &mut Context,
+        (input, rows, count): (usize, &[u64], usize),
         budget: &Budget<'_>,
-        told: &mut Tell<'_>,
+        emit: &mut Emit<'_>,
     ) -> Result<()> {
         let columns = rows.len() / count.max(1);
-        for first in (0..count).step_by(TOGETHER) {
-            let together = TOGETHER.min(count - first);
+        for first in (0..count).step_by(BATCH) {
+            let together = BATCH.min(count - first);
             let rows = &rows[first * columns..][..together * columns];
-            self.enter(ground, (part, rows, together))?;
-            self.follow_new(ground, part, budget, told)?;
+            self.store(context, (input, rows, together))?;
+            self.follow_new(context, input, budget, emit)?;
         }
         Ok(())
     }
 
-    /// Enters rows, and notes which are new.
-    fn enter(
+    /// Stores rows, and notes which are new.
+    fn store(
         &mut self,
-        ground: &mut Ground,
-        (part, rows, count): (usize, &[u64], usize),
+        context: &mut Context,
+        (input, rows, count): (usize, &[u64], usize),
     ) -> Result<()> {
         let Scratch { ids, new, .. } = &mut self.scratch;
         ids.clear();
         new.clear();
-        if !self.state.parts[part].has_room() {
+        if !self.state.inputs[input].has_capacity() {
             return Err(Error::Memory {
                 what: "a relation of a sampled cycle".to_owned(),
                 needed: self.state.memory_usage() as u64,
                 limit: u64::MAX,
-                instead: "sample a join of fewer rows",
+                instead: "sample a join of decrement rows",
             });
         }
         let columns = rows.len() / count.max(1);
         for nth in 0..count {
             if let Some(ahead) = rows.get((nth + AHEAD) * columns..) {
-                ground.prefetch(part, ahead);
+                context.prefetch(input, ahead);
             }
-            ground.enter(part, &rows[nth * columns..][..columns], ids);
+            context.acquire(input, &rows[nth * columns..][..columns], ids);
         }
-        let width = self.state.parts[part].ids;
+        let width = self.state.inputs[input].ids;
         for nth in 0..count {
             for (distance, near) in [(AHEAD, false), (AHEAD / 2, true)] {
                 if let Some(ahead) = ids
                     .get((nth + distance) * width..)
                     .filter(|a| !a.is_empty())
                 {
-                    self.state.parts[part].prefetch(ahead, near);
+                    self.state.inputs[input].prefetch(ahead, near);
                 }
             }
             let row = &ids[nth * width..][..width];
-            let Some(flipped) = self.state.parts[part].more(row) else {
+            let Some(toggled) = self.state.inputs[input].increment(row) else {
                 let rest = (nth..count).map(|nth| &ids[nth * width..][..width]);
-                rest.for_each(|row| ground.leave(part, row));
+                rest.for_each(|row| context.release(input, row));
                 return Err(Error::Overflow {
                     place: "how often a row of a sampled join is there".to_owned(),
                 });
             };
             self.events.push(Event {
-                part,
-                came: true,
-                flipped,
+                input,
+                inserted: true,
+                toggled,
             });
             self.event_ids.extend(row);
-            if flipped {
-                self.state.project(part, row, true);
+            if toggled {
+                self.state.project(input, row, true);
                 new.push(nth as u32);
             }
         }
@@ -155,28 +155,28 @@ impl Cycle {
 
     fn follow_new(
         &mut self,
-        ground: &Ground,
-        part: usize,
+        context: &Context,
+        input: usize,
         budget: &Budget<'_>,
-        told: &mut Tell<'_>,
+        emit: &mut Emit<'_>,
     ) -> Result<()> {
         let mut work = std::mem::take(&mut self.scratch);
         let (ids, new) = (std::mem::take(&mut work.ids), std::mem::take(&mut work.new));
-        let width = self.state.parts[part].ids;
+        let width = self.state.inputs[input].ids;
         let row = |nth: u32| &ids[nth as usize * width..][..width];
         let mut met = Vec::new();
         let mut done = Ok(());
         for (at, &nth) in new.iter().enumerate() {
             for (distance, near) in [(AHEAD, false), (AHEAD / 2, true)] {
                 if let Some(&ahead) = new.get(at + distance) {
-                    self.state.prefetch(part, row(ahead), near);
+                    self.state.prefetch(input, row(ahead), near);
                 }
             }
-            self.state.bind(part, row(nth), &mut work);
-            let way = &self.state.ways[part];
+            self.state.bind(input, row(nth), &mut work);
+            let order = &self.state.orders[input];
             done = self
                 .state
-                .extend(ground, way, (&mut work, &mut met), budget, told);
+                .extend(context, order, (&mut work, &mut met), budget, emit);
             if done.is_err() {
                 break;
             }
@@ -187,41 +187,41 @@ impl Cycle {
         done
     }
 
-    /// A row of a part leaves: tells the rows of the bag that do. False if it is not there.
-    pub(super) fn leave(
+    /// Deletes a row of an input; emits the rows of the bag that it takes. False if it is not there.
+    pub(super) fn delete(
         &mut self,
-        ground: &Ground,
-        (part, row): (usize, &[u64]),
+        context: &Context,
+        (input, row): (usize, &[u64]),
         budget: &Budget<'_>,
-        told: &mut Tell<'_>,
+        emit: &mut Emit<'_>,
     ) -> Result<bool> {
         let Scratch { ids, new, .. } = &mut self.scratch;
         ids.clear();
         new.clear();
-        if !ground.find(part, row, ids) || !self.state.parts[part].has(ids) {
+        if !context.find(input, row, ids) || !self.state.inputs[input].has(ids) {
             return Ok(false);
         }
-        let flipped = self.state.parts[part].fewer(ids);
+        let toggled = self.state.inputs[input].decrement(ids);
         self.events.push(Event {
-            part,
-            came: false,
-            flipped,
+            input,
+            inserted: false,
+            toggled,
         });
         self.event_ids.extend(&*ids);
-        if flipped {
+        if toggled {
             new.push(0);
-            self.state.project(part, ids, false);
+            self.state.project(input, ids, false);
         }
-        self.follow_new(ground, part, budget, told).map(|()| true)
+        self.follow_new(context, input, budget, emit).map(|()| true)
     }
 
     /// Ends a transaction.
-    pub(super) fn commit(&mut self, ground: &mut Ground) {
+    pub(super) fn commit(&mut self, context: &mut Context) {
         let mut rest = &self.event_ids[..];
         for event in self.events.drain(..) {
-            let (row, behind) = rest.split_at(self.state.parts[event.part].ids);
-            if !event.came {
-                ground.leave(event.part, row);
+            let (row, behind) = rest.split_at(self.state.inputs[event.input].ids);
+            if !event.inserted {
+                context.release(event.input, row);
             }
             rest = behind;
         }
@@ -229,38 +229,38 @@ impl Cycle {
         ringview_core::empty(&mut self.scratch.ids);
     }
 
-    /// Undoes a transaction; nothing is told.
-    pub(super) fn rollback(&mut self, ground: &mut Ground) {
+    /// Undoes a transaction; emits nothing.
+    pub(super) fn rollback(&mut self, context: &mut Context) {
         let mut rest = &self.event_ids[..];
         for event in self.events.drain(..).rev() {
-            let part = &mut self.state.parts[event.part];
-            let (before, row) = rest.split_at(rest.len() - part.ids);
-            match event.came {
-                true => part.fewer(row),
+            let input = &mut self.state.inputs[event.input];
+            let (before, row) = rest.split_at(rest.len() - input.ids);
+            match event.inserted {
+                true => input.decrement(row),
                 // It was there as often before.
-                false => part.more(row).unwrap_or_default(),
+                false => input.increment(row).unwrap_or_default(),
             };
-            if event.flipped {
-                self.state.project(event.part, row, !event.came);
+            if event.toggled {
+                self.state.project(event.input, row, !event.inserted);
             }
-            if event.came {
-                ground.leave(event.part, row);
+            if event.inserted {
+                context.release(event.input, row);
             }
             rest = before;
         }
         self.event_ids.clear();
     }
 
-    /// Calls `see` with the ids of each row of a part.
-    pub(super) fn each(&self, part: usize, see: &mut dyn FnMut(&[u32])) {
-        self.state.parts[part].each(see);
+    /// Calls `see` with the ids of each row of an input.
+    pub(super) fn each(&self, input: usize, see: &mut dyn FnMut(&[u32])) {
+        self.state.inputs[input].each(see);
     }
 
-    pub(super) fn rows(&self, part: usize) -> usize {
-        self.state.parts[part].rows()
+    pub(super) fn rows(&self, input: usize) -> usize {
+        self.state.inputs[input].rows()
     }
 
-    /// Ids met so far, and lists begun.
+    /// Ids walked so far, and lists begun.
     pub(super) fn steps(&self) -> u64 {
         self.steps
     }
@@ -271,8 +271,8 @@ impl Cycle {
             + (self.event_ids.capacity() + self.scratch.ids.capacity()) * 4
     }
 
-    /// Checks the parts. For tests.
+    /// Checks the inputs. For tests.
     pub(super) fn check(&self) {
-        self.state.parts.iter().for_each(Part::check);
+        self.state.inputs.iter().for_each(Input::check);
     }
 }

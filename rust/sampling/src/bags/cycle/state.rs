@@ -1,29 +1,29 @@
-//! The parts of a bag of a cycle, and how a change of one is followed through the others.
+//! The inputs of a bag of a cycle, and a change of one that is followed through the others.
 //!
-//! Invariant: whatever is bound agrees with every part that was asked. Cost: that of the steps.
+//! Invariant: the bound variables agree with every input looked up. Cost: that of the steps.
 
 use ringview_core::{Budget, Result};
 
-use super::super::ground::{Ground, Tell};
-use super::part::Part;
-use super::partners::Ids;
-use super::steps::{Meet, Projection, Step};
+use super::input::Input;
+use super::matches::Ids;
+use super::steps::{Lookup, Projection, Step};
+use crate::bags::context::{Context, Emit};
 
-/// What is read while a change is followed.
+/// The inputs and orders of a bag.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     /// Those of the plan, then projections.
-    pub(super) parts: Vec<Part>,
+    pub(super) inputs: Vec<Input>,
     pub(super) projections: Vec<Projection>,
-    /// By part, the bag's variables of its columns.
+    /// By input, the bag's variables of its columns.
     pub(super) variables: Vec<Vec<usize>>,
-    /// By part: how a change of it goes on.
-    pub(super) ways: Vec<Vec<Step>>,
+    /// By input: the steps of a change.
+    pub(super) orders: Vec<Vec<Step>>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scratch {
-    /// Rows that come.
+    /// Rows that are inserted.
     pub(super) ids: Vec<u32>,
     /// Which of these are new.
     pub(super) new: Vec<u32>,
@@ -35,87 +35,87 @@ pub(super) struct Scratch {
 }
 
 impl State {
-    pub(super) fn bind(&self, part: usize, row: &[u32], work: &mut Scratch) {
-        for (&variable, &id) in self.variables[part].iter().zip(row) {
+    pub(super) fn bind(&self, input: usize, row: &[u32], work: &mut Scratch) {
+        for (&variable, &id) in self.variables[input].iter().zip(row) {
             work.bound[variable] = id;
         }
     }
 
-    /// What a row that is there now, or no more, means for the projections of its part.
-    pub(super) fn project(&mut self, part: usize, row: &[u32], comes: bool) {
-        let own = self.ways.len();
+    /// Updates the projections of an input by a row that was inserted or deleted.
+    pub(super) fn project(&mut self, input: usize, row: &[u32], comes: bool) {
+        let own = self.orders.len();
         for (at, projection) in self.projections.iter().enumerate() {
-            if projection.of != part {
+            if projection.of != input {
                 continue;
             }
-            let of = &self.variables[part];
+            let of = &self.variables[input];
             let column = |v: &usize| of.iter().position(|other| other == v);
             let columns = projection.variables.iter().filter_map(column);
             let ids: Vec<u32> = columns.map(|column| row[column]).collect();
-            let projected = &mut self.parts[own + at];
+            let projected = &mut self.inputs[own + at];
             match comes {
                 // There are fewer rows than 2^32 of each.
-                true => drop(projected.more(&ids)),
-                false => drop(projected.fewer(&ids)),
+                true => drop(projected.increment(&ids)),
+                false => drop(projected.decrement(&ids)),
             }
         }
     }
 
-    /// Asks for what a change of a part meets first.
+    /// Prefetches the first look-ups of a change of an input.
     #[inline]
-    pub(super) fn prefetch(&self, part: usize, row: &[u32], near: bool) {
-        let Some(Step::Bind(_, meets)) = self.ways[part].first() else {
+    pub(super) fn prefetch(&self, input: usize, row: &[u32], near: bool) {
+        let Some(Step::Bind(_, lookups)) = self.orders[input].first() else {
             return;
         };
-        for meet in meets {
-            if let [variable] = meet.by[..]
-                && let Some(column) = self.variables[part].iter().position(|&v| v == variable)
+        for lookup in lookups {
+            if let [variable] = lookup.by[..]
+                && let Some(column) = self.variables[input].iter().position(|&v| v == variable)
             {
-                self.parts[meet.part].prefetch_partners(meet.path, row[column], near);
+                self.inputs[lookup.input].prefetch_matches(lookup.path, row[column], near);
             }
         }
     }
 
-    /// The ids that a part has for what is bound.
+    /// The ids of an input for the bound variables.
     #[inline]
-    fn partners(&self, meet: &Meet, work: &mut Scratch) -> Option<Ids<'_>> {
+    fn matches(&self, lookup: &Lookup, work: &mut Scratch) -> Option<Ids<'_>> {
         work.key.clear();
         let bound = &work.bound;
         work.key
-            .extend(meet.by.iter().map(|&variable| bound[variable]));
-        self.parts[meet.part].partners(meet.path, &work.key)
+            .extend(lookup.by.iter().map(|&variable| bound[variable]));
+        self.inputs[lookup.input].matches(lookup.path, &work.key)
     }
 
-    /// Goes on with what is bound.
+    /// Extends the bound variables by the rest of the steps.
     pub(super) fn extend<'s>(
         &'s self,
-        ground: &Ground,
-        way: &[Step],
+        context: &Context,
+        order: &[Step],
         (work, met): (&mut Scratch, &mut Vec<Ids<'s>>),
         budget: &Budget<'_>,
-        told: &mut Tell<'_>,
+        emit: &mut Emit<'_>,
     ) -> Result<()> {
-        let Some((step, way)) = way.split_first() else {
-            ground.write(&work.bound, (&[], &[]), &mut work.out);
-            return told(&work.out, 1);
+        let Some((step, order)) = order.split_first() else {
+            context.write(&work.bound, (&[], &[]), &mut work.out);
+            return emit(&work.out, 1);
         };
-        let (next, meets) = match step {
-            Step::Bind(next, meets) => (*next, meets),
-            Step::Check(meet) => {
-                let id = meet.open.map_or(0, |variable| work.bound[variable]);
-                let ids = self.partners(meet, work);
+        let (next, lookups) = match step {
+            Step::Bind(next, lookups) => (*next, lookups),
+            Step::Check(lookup) => {
+                let id = lookup.open.map_or(0, |variable| work.bound[variable]);
+                let ids = self.matches(lookup, work);
                 budget.work(1)?;
                 work.steps += 1;
                 return match ids.is_some_and(|ids| ids.contains(id)) {
-                    true => self.extend(ground, way, (work, met), budget, told),
+                    true => self.extend(context, order, (work, met), budget, emit),
                     false => Ok(()),
                 };
             }
         };
         let first = met.len();
         let mut least = (usize::MAX, 0);
-        for (at, meet) in meets.iter().enumerate() {
-            let Some(ids) = self.partners(meet, work) else {
+        for (at, lookup) in lookups.iter().enumerate() {
+            let Some(ids) = self.matches(lookup, work) else {
                 met.truncate(first);
                 return Ok(());
             };
@@ -129,7 +129,7 @@ impl State {
         for &id in walked.values {
             if met[first + 1..].iter().all(|ids| ids.contains(id)) {
                 work.bound[next] = id;
-                self.extend(ground, way, (work, met), budget, told)?;
+                self.extend(context, order, (work, met), budget, emit)?;
             }
         }
         met.truncate(first);
@@ -137,6 +137,6 @@ impl State {
     }
 
     pub(super) fn memory_usage(&self) -> usize {
-        self.parts.iter().map(Part::memory_usage).sum()
+        self.inputs.iter().map(Input::memory_usage).sum()
     }
 }

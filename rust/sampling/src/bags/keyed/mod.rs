@@ -1,22 +1,22 @@
-//! A bag of relations that keys combine: rows with all that they have, as often as they are there.
+//! A bag of relations that are merged along keys: rows with all their words, as often as they are there.
 //!
-//! Invariant: a row of the bag is told for each set of rows, one of each part, that agree on their variables; a row
-//! that is there twice counts twice. Rows have numbers, which codes are, while they are there. Cost: O(1) a row that comes and a row
-//! of the bag that it brings; 4 bytes an id, 12 or so more a row for finding it, 6 or so a path.
+//! Invariant: the bag emits a row for each set of rows, one of each input, that agree on their variables, as often as the product
+//! of their multiplicities. Rows have numbers while they are there, and codes are these numbers. Cost: O(1) a row inserted and
+//! a row of the bag that it brings; 4 bytes an id, 12 or so more a row for finding it, 6 or so a path.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `steps` | in which order a change meets the other relations |
-//! | `part` | the rows of a relation, and paths to them |
+//! | `steps` | the order in which a change joins the other relations |
+//! | `input` | the rows of a relation, and paths to them |
 
-mod part;
+mod input;
 mod steps;
 
 use ringview_core::{Budget, Error, Result};
 
-use super::ground::{BagPlan, Ground, Tell};
-use part::Part;
-use steps::{Compiler, Meet};
+use super::context::{BagPlan, Context, Emit};
+use input::Input;
+use steps::{Compiler, Lookup};
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -24,16 +24,16 @@ pub(super) struct Keyed {
     state: State,
     scratch: Scratch,
     events: Vec<Event>,
-    /// Rows met on the way.
+    /// Rows joined so far.
     steps: u64,
 }
 
-/// What is read while a change is followed.
+/// The inputs and orders of a bag.
 #[derive(Clone, Debug)]
 struct State {
-    parts: Vec<Part>,
-    /// By part: how a change of it goes on.
-    ways: Vec<Vec<Meet>>,
+    inputs: Vec<Input>,
+    /// By input: the look-ups of a change.
+    orders: Vec<Vec<Lookup>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -41,8 +41,8 @@ struct Scratch {
     row: Vec<u32>,
     /// By variable, the id that it is bound to.
     bound: Vec<u32>,
-    /// By part, the row that was chosen.
-    chosen: Vec<u32>,
+    /// By input, the row that joins.
+    rows: Vec<u32>,
     key: Vec<u32>,
     carried: Vec<u64>,
     out: Vec<u64>,
@@ -51,66 +51,66 @@ struct Scratch {
 
 #[derive(Clone, Copy, Debug)]
 struct Event {
-    part: usize,
+    input: usize,
     row: u32,
-    came: bool,
-    /// Whether it was the first, or the last.
-    flipped: bool,
+    inserted: bool,
+    /// Whether the first was inserted, or the last deleted.
+    toggled: bool,
 }
 
 impl Keyed {
     pub(super) fn new(plan: &BagPlan) -> Keyed {
-        let parts = plan.parts.iter();
-        let variables = parts
+        let inputs = plan.inputs.iter();
+        let variables = inputs
             .clone()
-            .map(|part| part.variables.iter().map(|v| v.0).collect());
+            .map(|input| input.variables.iter().map(|v| v.0).collect());
         let mut compiler = Compiler {
             variables: variables.collect(),
-            parts: parts
-                .map(|part| Part::new(part.variables.len(), part.words.len()))
+            inputs: inputs
+                .map(|input| Input::new(input.variables.len(), input.words.len()))
                 .collect(),
         };
-        let ways = (0..plan.parts.len()).map(|part| compiler.way(part));
-        let ways = ways.collect();
+        let orders = (0..plan.inputs.len()).map(|input| compiler.order(input));
+        let orders = orders.collect();
         Keyed {
             scratch: Scratch {
                 bound: vec![0; plan.variables],
-                chosen: vec![0; compiler.parts.len()],
+                rows: vec![0; compiler.inputs.len()],
                 ..Scratch::default()
             },
             state: State {
-                parts: compiler.parts,
-                ways,
+                inputs: compiler.inputs,
+                orders,
             },
             events: Vec::new(),
             steps: 0,
         }
     }
 
-    /// Rows of a part come: tells the rows of the bag that do.
-    pub(super) fn come(
+    /// Inserts rows of an input; emits the rows of the bag that they bring.
+    pub(super) fn insert(
         &mut self,
-        ground: &mut Ground,
-        (part, rows, count): (usize, &[u64], usize),
+        context: &mut Context,
+        (input, rows, count): (usize, &[u64], usize),
         budget: &Budget<'_>,
-        told: &mut Tell<'_>,
+        emit: &mut Emit<'_>,
     ) -> Result<()> {
         let columns = rows.len() / count.max(1);
         for nth in 0..count {
             let words = &rows[nth * columns..][..columns];
             let mut row = std::mem::take(&mut self.scratch.row);
             row.clear();
-            ground.enter(part, words, &mut row);
-            let further = ground.plan.parts[part].words.iter();
-            further.for_each(|&column| row.extend(halves(words[column])));
-            let number = self.state.parts[part].number(&row);
-            let count = self.state.parts[part].count[number as usize];
+            context.acquire(input, words, &mut row);
+            let columns = context.plan.inputs[input].words.iter();
+            columns.for_each(|&column| row.extend(halves(words[column])));
+            let number = self.state.inputs[input].number(&row);
+            let count = self.state.inputs[input].count[number as usize];
             let full = count == u32::MAX || number >= u32::MAX - 1;
             if full {
-                ground.leave(part, &row);
+                context.release(input, &row);
             }
             if full && count == 0 {
-                self.state.parts[part].rows.forget(number);
+                self.state.inputs[input].rows.forget(number);
             }
             self.scratch.row = row;
             if full {
@@ -118,113 +118,113 @@ impl Keyed {
                     place: "how often a row of a sampled join is there".to_owned(),
                 });
             }
-            let flipped = self.state.parts[part].more(number);
+            let toggled = self.state.inputs[input].increment(number);
             self.events.push(Event {
-                part,
+                input,
                 row: number,
-                came: true,
-                flipped,
+                inserted: true,
+                toggled,
             });
-            self.follow(ground, (part, number), budget, told)?;
+            self.follow(context, (input, number), budget, emit)?;
         }
         Ok(())
     }
 
-    /// A row of a part leaves: tells the rows of the bag that do. False if it is not there.
-    pub(super) fn leave(
+    /// Deletes a row of an input; emits the rows of the bag that it takes. False if it is not there.
+    pub(super) fn delete(
         &mut self,
-        ground: &Ground,
-        (part, row): (usize, &[u64]),
+        context: &Context,
+        (input, row): (usize, &[u64]),
         budget: &Budget<'_>,
-        told: &mut Tell<'_>,
+        emit: &mut Emit<'_>,
     ) -> Result<bool> {
-        let of = &ground.plan.parts[part];
+        let of = &context.plan.inputs[input];
         let columns = of.variables.iter().map(|&(_, column)| column);
         let words: Vec<u64> = columns
             .chain(of.words.iter().copied())
             .map(|c| row[c])
             .collect();
-        let Some(number) = self.find(ground, part, &words) else {
+        let Some(number) = self.find(context, input, &words) else {
             return Ok(false);
         };
-        let flipped = self.state.parts[part].fewer(number);
+        let toggled = self.state.inputs[input].decrement(number);
         self.events.push(Event {
-            part,
+            input,
             row: number,
-            came: false,
-            flipped,
+            inserted: false,
+            toggled,
         });
-        self.follow(ground, (part, number), budget, told)?;
+        self.follow(context, (input, number), budget, emit)?;
         Ok(true)
     }
 
-    /// The number of a part's row by its words.
-    pub(super) fn find(&self, ground: &Ground, part: usize, words: &[u64]) -> Option<u32> {
-        let variables = &ground.plan.parts[part].variables;
-        let (values, further) = words.split_at(variables.len());
+    /// The number of an input's row by its words.
+    pub(super) fn find(&self, context: &Context, input: usize, words: &[u64]) -> Option<u32> {
+        let variables = &context.plan.inputs[input].variables;
+        let (values, words) = words.split_at(variables.len());
         let ids = variables.iter().zip(values);
-        let ids = ids.map(|(&(variable, _), &word)| ground.values[variable].find(word));
+        let ids = ids.map(|(&(variable, _), &word)| context.values[variable].find(word));
         let mut row: Vec<u32> = ids.collect::<Option<_>>()?;
-        further.iter().for_each(|&word| row.extend(halves(word)));
-        self.state.parts[part].rows.find(&row)
+        words.iter().for_each(|&word| row.extend(halves(word)));
+        self.state.inputs[input].rows.find(&row)
     }
 
     fn follow(
         &mut self,
-        ground: &Ground,
-        (part, number): (usize, u32),
+        context: &Context,
+        (input, number): (usize, u32),
         budget: &Budget<'_>,
-        told: &mut Tell<'_>,
+        emit: &mut Emit<'_>,
     ) -> Result<()> {
         let mut work = std::mem::take(&mut self.scratch);
-        let ids = self.state.parts[part].rows.row(number);
-        for (&(variable, _), &id) in ground.plan.parts[part].variables.iter().zip(ids) {
+        let ids = self.state.inputs[input].rows.row(number);
+        for (&(variable, _), &id) in context.plan.inputs[input].variables.iter().zip(ids) {
             work.bound[variable] = id;
         }
-        work.chosen[part] = number;
+        work.rows[input] = number;
         let done = self
             .state
-            .extend(ground, (part, 0), &mut work, budget, told);
+            .extend(context, (input, 0), &mut work, budget, emit);
         self.steps += std::mem::take(&mut work.steps);
         self.scratch = work;
         done
     }
 
     /// Ends a transaction.
-    pub(super) fn commit(&mut self, ground: &mut Ground) {
+    pub(super) fn commit(&mut self, context: &mut Context) {
         for event in self.events.drain(..) {
-            if !event.came {
-                self.state.forget(ground, event);
+            if !event.inserted {
+                self.state.forget(context, event);
             }
         }
     }
 
-    /// Undoes a transaction; nothing is told.
-    pub(super) fn rollback(&mut self, ground: &mut Ground) {
+    /// Undoes a transaction; emits nothing.
+    pub(super) fn rollback(&mut self, context: &mut Context) {
         for event in self.events.drain(..).rev() {
-            let part = &mut self.state.parts[event.part];
-            match event.came {
-                true => part.fewer(event.row),
-                false => part.more(event.row),
+            let input = &mut self.state.inputs[event.input];
+            match event.inserted {
+                true => input.decrement(event.row),
+                false => input.increment(event.row),
             };
-            if event.came {
-                self.state.forget(ground, event);
+            if event.inserted {
+                self.state.forget(context, event);
             }
         }
     }
 
-    /// A word of a part's row: its variables first.
-    pub(super) fn word(&self, ground: &Ground, part: usize, row: u32, at: usize) -> u64 {
-        let of = &self.state.parts[part];
-        match ground.plan.parts[part].variables.get(at) {
-            Some(&(variable, _)) => ground.values[variable].word(of.rows.row(row)[at]),
+    /// A word of an input's row: its variables first.
+    pub(super) fn word(&self, context: &Context, input: usize, row: u32, at: usize) -> u64 {
+        let of = &self.state.inputs[input];
+        match context.plan.inputs[input].variables.get(at) {
+            Some(&(variable, _)) => context.values[variable].word(of.rows.row(row)[at]),
             None => of.word(row, at - of.ids),
         }
     }
 
-    /// The rows of a part that are there.
-    pub(super) fn rows(&self, part: usize) -> impl Iterator<Item = u32> {
-        self.state.parts[part].rows.linked()
+    /// The rows of an input that are there.
+    pub(super) fn rows(&self, input: usize) -> impl Iterator<Item = u32> {
+        self.state.inputs[input].rows.linked()
     }
 
     pub(super) fn steps(&self) -> u64 {
@@ -232,81 +232,80 @@ impl Keyed {
     }
 
     pub(super) fn memory_usage(&self) -> usize {
-        let parts = self.state.parts.iter().map(Part::memory_usage);
-        parts.sum::<usize>() + self.events.capacity() * size_of::<Event>()
+        let inputs = self.state.inputs.iter().map(Input::memory_usage);
+        inputs.sum::<usize>() + self.events.capacity() * size_of::<Event>()
     }
 
-    /// Checks the parts. For tests.
+    /// Checks the inputs. For tests.
     pub(super) fn check(&self) {
-        self.state.parts.iter().for_each(Part::check);
+        self.state.inputs.iter().for_each(Input::check);
     }
 }
 
-/// A word as rows of ids have it.
+/// The halves of a word, as in rows of ids.
 fn halves(word: u64) -> [u32; 2] {
     [(word >> 32) as u32, word as u32]
 }
 
 impl State {
-    /// A row that came and was undone, or one that left and stays away: its values are one row's fewer,
-    /// and its number is free if nobody else has it.
-    fn forget(&mut self, ground: &mut Ground, event: Event) {
-        let part = &mut self.parts[event.part];
-        ground.leave(event.part, part.rows.row(event.row));
-        if event.flipped {
-            part.rows.forget(event.row);
+    /// Releases the ids of a row whose insert was undone, or whose delete was committed, and its number if it is no more.
+    fn forget(&mut self, context: &mut Context, event: Event) {
+        let input = &mut self.inputs[event.input];
+        context.release(event.input, input.rows.row(event.row));
+        if event.toggled {
+            input.rows.forget(event.row);
         }
     }
 
-    /// Goes on from a step of a part's way with what is bound.
+    /// Extends the bound variables by the rest of an input's look-ups.
     fn extend(
         &self,
-        ground: &Ground,
+        context: &Context,
         (from, at): (usize, usize),
         work: &mut Scratch,
         budget: &Budget<'_>,
-        told: &mut Tell<'_>,
+        emit: &mut Emit<'_>,
     ) -> Result<()> {
-        let Some(meet) = self.ways[from].get(at) else {
-            return self.tell(ground, from, work, told);
+        let Some(lookup) = self.orders[from].get(at) else {
+            return self.emit(context, from, work, emit);
         };
         work.key.clear();
         let bound = &work.bound;
         work.key
-            .extend(meet.by.iter().map(|&variable| bound[variable]));
-        let part = &self.parts[meet.part];
-        let rows = part.group(meet.path, &work.key);
+            .extend(lookup.by.iter().map(|&variable| bound[variable]));
+        let input = &self.inputs[lookup.input];
+        let rows = input.group(lookup.path, &work.key);
         budget.work(1 + rows.len() as u64)?;
         work.steps += 1 + rows.len() as u64;
         for &row in rows {
-            work.chosen[meet.part] = row;
-            let ids = part.rows.row(row);
-            for &(variable, column) in &meet.fetch {
+            work.rows[lookup.input] = row;
+            let ids = input.rows.row(row);
+            for &(variable, column) in &lookup.fetch {
                 work.bound[variable] = ids[column];
             }
-            self.extend(ground, (from, at + 1), work, budget, told)?;
+            self.extend(context, (from, at + 1), work, budget, emit)?;
         }
         Ok(())
     }
 
-    fn tell(
+    fn emit(
         &self,
-        ground: &Ground,
+        context: &Context,
         from: usize,
         work: &mut Scratch,
-        told: &mut Tell<'_>,
+        emit: &mut Emit<'_>,
     ) -> Result<()> {
-        let others = self.parts.iter().zip(&work.chosen).enumerate();
+        let others = self.inputs.iter().zip(&work.rows).enumerate();
         let counts = others
             .filter(|(at, _)| *at != from)
-            .map(|(_, (part, &row))| u64::from(part.count[row as usize]));
+            .map(|(_, (input, &row))| u64::from(input.count[row as usize]));
         let copies = counts.fold(1, u64::saturating_mul);
-        let carried = ground.plan.carried.iter();
+        let carried = context.plan.carried.iter();
         work.carried.clear();
-        let chosen = &work.chosen;
+        let rows = &work.rows;
         work.carried
-            .extend(carried.map(|&(part, word)| self.parts[part].word(chosen[part], word)));
-        ground.write(&work.bound, (&work.carried, &work.chosen), &mut work.out);
-        told(&work.out, copies)
+            .extend(carried.map(|&(input, word)| self.inputs[input].word(rows[input], word)));
+        context.write(&work.bound, (&work.carried, &work.rows), &mut work.out);
+        emit(&work.out, copies)
     }
 }

@@ -1,13 +1,14 @@
-//! In which order a change meets the other relations that keys combine.
+//! The order in which a change joins the other relations of a bag that is merged along keys.
 //!
-//! Invariant: a way meets each other relation once, as a whole, by what is bound by then. Cost: O(parts^2 variables), once.
+//! Invariant: an order joins each other relation once, as a whole, by the variables bound before. Cost: O(inputs^2 variables),
+//! once.
 
-use super::part::Part;
+use super::input::Input;
 
-/// How a part is met.
+/// A look-up of an input.
 #[derive(Clone, Debug)]
-pub(super) struct Meet {
-    pub(super) part: usize,
+pub(super) struct Lookup {
+    pub(super) input: usize,
     pub(super) path: usize,
     /// The bound variables of the path.
     pub(super) by: Vec<usize>,
@@ -15,41 +16,43 @@ pub(super) struct Meet {
     pub(super) fetch: Vec<(usize, usize)>,
 }
 
-/// The parts of a bag while its steps are made.
+/// The inputs of a bag while its steps are made.
 pub(super) struct Compiler {
-    /// The variables of each part.
+    /// The variables of each input.
     pub(super) variables: Vec<Vec<usize>>,
-    pub(super) parts: Vec<Part>,
+    pub(super) inputs: Vec<Input>,
 }
 
 impl Compiler {
-    /// The steps of a change of a part.
-    pub(super) fn way(&mut self, from: usize) -> Vec<Meet> {
+    /// The steps of a change of an input.
+    pub(super) fn order(&mut self, from: usize) -> Vec<Lookup> {
         let mut bound = self.variables[from].clone();
-        let mut open: Vec<usize> = (0..self.parts.len()).filter(|&part| part != from).collect();
-        let mut meets = Vec::new();
+        let mut open: Vec<usize> = (0..self.inputs.len())
+            .filter(|&input| input != from)
+            .collect();
+        let mut lookups = Vec::new();
         while !open.is_empty() {
-            let known = |part: usize| {
-                let variables = self.variables[part].iter();
+            let count_bound = |input: usize| {
+                let variables = self.variables[input].iter();
                 variables.filter(|v| bound.contains(v)).count()
             };
-            let lacks = |part: usize| self.variables[part].len() - known(part);
-            let rank = |at: &usize| (known(open[*at]) == 0, lacks(open[*at]));
+            let lacks = |input: usize| self.variables[input].len() - count_bound(input);
+            let rank = |at: &usize| (count_bound(open[*at]) == 0, lacks(open[*at]));
             let next = open.remove((0..open.len()).min_by_key(rank).unwrap_or(0));
-            meets.push(self.meet(next, &bound));
+            lookups.push(self.lookup(next, &bound));
             bound.extend(self.variables[next].iter());
         }
-        meets
+        lookups
     }
 
-    fn meet(&mut self, part: usize, bound: &[usize]) -> Meet {
-        let key = &self.variables[part];
-        let (known, open): (Vec<usize>, Vec<usize>) =
+    fn lookup(&mut self, input: usize, bound: &[usize]) -> Lookup {
+        let key = &self.variables[input];
+        let (keys, open): (Vec<usize>, Vec<usize>) =
             (0..key.len()).partition(|&column| bound.contains(&key[column]));
-        Meet {
-            part,
-            path: self.parts[part].path(&known),
-            by: known.iter().map(|&column| key[column]).collect(),
+        Lookup {
+            input,
+            path: self.inputs[input].path(&keys),
+            by: keys.iter().map(|&column| key[column]).collect(),
             fetch: open.iter().map(|&column| (key[column], column)).collect(),
         }
     }

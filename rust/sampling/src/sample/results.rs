@@ -1,24 +1,24 @@
-//! What a sample holds, by place, and how to undo what a transaction wrote.
+//! The results of a sample, by place, and an undo log of a transaction.
 //!
-//! Invariant: what a place held is noted before it is written, so that `restore` brings back every place as it was,
-//! and `moved` can tell what the running transaction moves. Cost: O(relations) a place written.
+//! Invariant: the result at a place is logged before it is overwritten, so that `restore` brings back every place, and
+//! `delta` returns the changes of the running transaction. Cost: O(relations) a place written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringview_core::prefetch;
 
-use crate::held::Held;
+use super::occurrences::Occurrences;
 
 /// The results of a sample.
 #[derive(Clone, Debug)]
-pub(super) struct Places {
+pub(super) struct Results {
     /// Relations.
     width: usize,
     /// A tuple of each relation, by place.
     results: Vec<u32>,
-    held: Option<Held>,
+    occurrences: Option<Occurrences>,
     written: Vec<Written>,
-    /// What places held that were written, one after the other.
+    /// The results that were overwritten, one after the other.
     old: Vec<u32>,
 }
 
@@ -29,12 +29,12 @@ enum Written {
     Popped,
 }
 
-impl Places {
-    pub(super) fn new(width: usize) -> Places {
-        Places {
+impl Results {
+    pub(super) fn new(width: usize) -> Results {
+        Results {
             width,
             results: Vec::new(),
-            held: None,
+            occurrences: None,
             written: Vec::new(),
             old: Vec::new(),
         }
@@ -52,7 +52,7 @@ impl Places {
         self.results.chunks_exact(self.width)
     }
 
-    /// Asks for a place that will be written.
+    /// Prefetches a place that will be written.
     #[inline]
     pub(super) fn prefetch(&self, place: usize) {
         prefetch(&self.results, place * self.width);
@@ -74,15 +74,15 @@ impl Places {
         self.results.extend_from_slice(result);
         self.written.push(Written::Pushed);
         let place = self.len() as u32 - 1;
-        if let Some(held) = &mut self.held {
-            held.add(place, &self.results);
+        if let Some(occurrences) = &mut self.occurrences {
+            occurrences.add(place, &self.results);
         }
     }
 
     fn pop(&mut self) {
         let place = self.len() as u32 - 1;
-        if let Some(held) = &mut self.held {
-            held.remove(place, &self.results);
+        if let Some(occurrences) = &mut self.occurrences {
+            occurrences.remove(place, &self.results);
         }
         let start = place as usize * self.width;
         self.old.extend_from_slice(&self.results[start..]);
@@ -92,30 +92,30 @@ impl Places {
 
     #[inline]
     fn set(&mut self, place: u32, result: &[u32]) {
-        if let Some(held) = &mut self.held {
-            held.remove(place, &self.results);
+        if let Some(occurrences) = &mut self.occurrences {
+            occurrences.remove(place, &self.results);
         }
         let held = &mut self.results[place as usize * result.len()..][..result.len()];
         self.old.extend_from_slice(held);
         held.copy_from_slice(result);
         self.written.push(Written::Set(place));
-        if let Some(held) = &mut self.held {
-            held.add(place, &self.results);
+        if let Some(occurrences) = &mut self.occurrences {
+            occurrences.add(place, &self.results);
         }
     }
 
-    /// Whether a result is held; which only those know that have taken one out.
+    /// Whether a result is held; false where none was ever deleted.
     pub(super) fn holds(&self, result: &[u32]) -> bool {
-        let held = self.held.as_ref();
-        held.is_some_and(|held| held.find(result, &self.results).is_some())
+        let occurrences = self.occurrences.as_ref();
+        occurrences.is_some_and(|all| all.find(result, &self.results).is_some())
     }
 
     /// Takes a result out that has a tuple. False if there is none.
-    pub(super) fn take_with(&mut self, atom: usize, tuple: u32) -> bool {
-        let held = self
-            .held
-            .get_or_insert_with(|| Held::new(&self.results, self.width));
-        let Some(place) = held.with(atom, tuple) else {
+    pub(super) fn remove_with(&mut self, atom: usize, tuple: u32) -> bool {
+        let occurrences = self
+            .occurrences
+            .get_or_insert_with(|| Occurrences::new(&self.results, self.width));
+        let Some(place) = occurrences.with(atom, tuple) else {
             return false;
         };
         let last = self.len() as u32 - 1;
@@ -132,16 +132,16 @@ impl Places {
 
     /// Holds these results instead, one after the other. Between transactions.
     pub(super) fn replace(&mut self, results: Vec<u32>) {
-        (self.results, self.held) = (results, None);
+        (self.results, self.occurrences) = (results, None);
     }
 
-    /// What is written stays.
+    /// Keeps all writes.
     pub(super) fn commit(&mut self) {
         self.written.clear();
         ringview_core::empty(&mut self.old);
     }
 
-    /// Brings back what was there at the last commit.
+    /// Brings back the results of the last commit.
     pub(super) fn restore(&mut self) {
         let mut old = std::mem::take(&mut self.old);
         for written in std::mem::take(&mut self.written).into_iter().rev() {
@@ -161,28 +161,28 @@ impl Places {
 
     /// Results that were held at the last commit and are not now, with those that are now and were not;
     /// one that changed its place may be in both.
-    pub(super) fn moved(&self) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
+    pub(super) fn delta(&self) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
         let width = self.width;
         // What each place held at first, walking back; and how many places there were.
         let mut first: BTreeMap<usize, &[u32]> = BTreeMap::new();
-        let mut places = self.len();
+        let mut results = self.len();
         let mut touched = BTreeSet::new();
         let mut old = self.old.chunks_exact(width).rev();
         for written in self.written.iter().rev() {
             let place = match *written {
                 Written::Set(place) => place as usize,
-                Written::Pushed => places - 1,
-                Written::Popped => places,
+                Written::Pushed => results - 1,
+                Written::Popped => results,
             };
             touched.insert(place);
             match written {
                 Written::Pushed => {
-                    places -= 1;
+                    results -= 1;
                     first.remove(&place);
                 }
                 Written::Set(_) => first.extend(old.next().map(|held| (place, held))),
                 Written::Popped => {
-                    places += 1;
+                    results += 1;
                     first.extend(old.next().map(|held| (place, held)));
                 }
             }
@@ -199,18 +199,21 @@ impl Places {
         let fours = self.results.capacity() + self.old.capacity();
         fours * 4
             + self.written.capacity() * size_of::<Written>()
-            + self.held.as_ref().map_or(0, Held::memory_usage)
+            + self
+                .occurrences
+                .as_ref()
+                .map_or(0, Occurrences::memory_usage)
     }
 
-    /// Checks that no result is held twice, and that what deletes need is right.
+    /// Checks that no result is held twice, and that the occurrences are right.
     pub(super) fn check(&self) {
         let mut seen: Vec<&[u32]> = self.results().collect();
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), self.len(), "a result is held twice");
-        if let Some(held) = &self.held {
+        if let Some(occurrences) = &self.occurrences {
             for (place, result) in self.results().enumerate() {
-                assert_eq!(held.find(result, &self.results), Some(place as u32));
+                assert_eq!(occurrences.find(result, &self.results), Some(place as u32));
             }
         }
     }

@@ -1,25 +1,25 @@
-//! The rows of a relation as a bag of a cycle sees them: ids of variables, each row once.
+//! The rows of a relation in a bag of a cycle: ids of variables, each row once.
 //!
-//! Invariant: every path has the rows that are there, and how often a row is there beyond once stands beside. Cost:
-//! O(paths) expected a row.
+//! Invariant: every path has the rows that are there; copies of a row beyond the first are counted apart. Cost: O(paths)
+//! expected a row.
 
-use super::super::numbers::Numbers;
-use super::partners::{Ids, Partners};
+use super::matches::{Ids, Matches};
+use crate::bags::numbers::Numbers;
 
 /// Rows by their ids.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct Input {
     /// Ids a row.
     pub(super) ids: usize,
-    paths: Vec<Partners>,
+    paths: Vec<Matches>,
     /// Rows that are there more than once, and how much more often.
     copied: Numbers,
     copies: Vec<u32>,
 }
 
-impl Part {
-    pub(super) fn new(ids: usize) -> Part {
-        Part {
+impl Input {
+    pub(super) fn new(ids: usize) -> Input {
+        Input {
             ids,
             paths: Vec::new(),
             copied: Numbers::new(ids),
@@ -27,18 +27,18 @@ impl Part {
         }
     }
 
-    /// A way from the ids of some columns to those of the one that is left; the same for the same ones. Before any
-    /// row; there must be one at least.
+    /// Adds a path from the ids of some columns to those of another, or returns an equal one. Before any row; there must be
+    /// one at least.
     pub(super) fn path(&mut self, columns: Vec<usize>, open: Option<usize>) -> usize {
-        let same = |path: &Partners| path.columns == columns && path.open == open;
-        let known = self.paths.iter().position(same);
-        known.unwrap_or_else(|| {
-            self.paths.push(Partners::new(columns, open));
+        let same = |path: &Matches| path.groups.columns == columns && path.open == open;
+        let existing = self.paths.iter().position(same);
+        existing.unwrap_or_else(|| {
+            self.paths.push(Matches::new(columns, open));
             self.paths.len() - 1
         })
     }
 
-    /// No path is to come: a part that needed none has one, so that its rows are somewhere.
+    /// Ends the paths: an input without any gets one, which stores its rows.
     pub(super) fn close(&mut self) {
         if self.paths.is_empty() {
             let open = self.ids.checked_sub(1);
@@ -48,16 +48,16 @@ impl Part {
 
     /// The ids that a path leads to.
     #[inline]
-    pub(super) fn partners(&self, path: usize, key: &[u32]) -> Option<Ids<'_>> {
+    pub(super) fn matches(&self, path: usize, key: &[u32]) -> Option<Ids<'_>> {
         self.paths[path].of(key)
     }
 
     #[inline]
-    pub(super) fn prefetch_partners(&self, path: usize, group: u32, near: bool) {
+    pub(super) fn prefetch_matches(&self, path: usize, group: u32, near: bool) {
         self.paths[path].prefetch_group(group, near);
     }
 
-    /// Asks for what a row that comes will touch.
+    /// Prefetches the entries of a row that will be inserted.
     #[inline]
     pub(super) fn prefetch(&self, row: &[u32], near: bool) {
         let paths = self.paths.iter();
@@ -68,11 +68,11 @@ impl Part {
         self.paths[0].has(row)
     }
 
-    /// One more of a row; whether it is the first. None if it is there 2^32 times, and has not come.
-    pub(super) fn more(&mut self, row: &[u32]) -> Option<bool> {
-        if self.paths[0].enter(row) {
+    /// Inserts a row; whether it is the first. None if it is there 2^32 times, and was not inserted.
+    pub(super) fn increment(&mut self, row: &[u32]) -> Option<bool> {
+        if self.paths[0].insert(row) {
             self.paths[1..].iter_mut().for_each(|path| {
-                path.enter(row);
+                path.insert(row);
             });
             return Some(true);
         }
@@ -87,11 +87,11 @@ impl Part {
         Some(false)
     }
 
-    /// One fewer of a row that is there; whether it was the last.
-    pub(super) fn fewer(&mut self, row: &[u32]) -> bool {
+    /// Deletes a row that is there; whether it was the last.
+    pub(super) fn decrement(&mut self, row: &[u32]) -> bool {
         let Some(number) = self.copied.find(row) else {
             self.paths.iter_mut().for_each(|path| {
-                path.leave(row);
+                path.remove(row);
             });
             return true;
         };
@@ -114,19 +114,19 @@ impl Part {
         self.paths[0].rows()
     }
 
-    /// Whether there is room for as many again.
-    pub(super) fn has_room(&self) -> bool {
-        self.paths.iter().all(Partners::has_room)
+    /// Whether there is capacity for as many again.
+    pub(super) fn has_capacity(&self) -> bool {
+        self.paths.iter().all(Matches::has_capacity)
     }
 
     pub(super) fn memory_usage(&self) -> usize {
-        let paths = self.paths.iter().map(Partners::memory_usage);
+        let paths = self.paths.iter().map(Matches::memory_usage);
         paths.sum::<usize>() + self.copied.memory_usage() + self.copies.capacity() * 4
     }
 
     /// Checks the paths: each has the same rows. For tests.
     pub(super) fn check(&self) {
-        let rows = |path: &Partners| {
+        let rows = |path: &Matches| {
             let mut all = Vec::new();
             path.each(&mut |row| all.push(row.to_vec()));
             all.sort_unstable();

@@ -1,19 +1,19 @@
-//! Which places of a sample hold a tuple, and whether a result is held.
+//! The places of a sample that hold a tuple, or a result.
 //!
-//! Invariant: the places whose result has a tuple are a chain, by relation; the table holds every place
-//! by its result. Cost: O(relations) a change; nothing at all until the first delete.
+//! Invariant: the places whose result has a tuple are a chain, by relation; the table holds every place by its result. Cost:
+//! O(relations) a change; nothing at all until the first delete.
 
 use foldhash::quality::SeedableRandomState;
 use hashbrown::HashTable;
 use ringview_core::random_hasher;
 
-use std::hash::{BuildHasher, Hasher};
+use crate::index::keys;
 
 const NONE: u32 = u32::MAX;
 
-/// The places of a sample, by what they hold.
+/// See the module.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct Occurrences {
     /// By relation and tuple, the first place.
     first: Vec<Vec<u32>>,
     /// By place and relation, the neighbours in the chain.
@@ -24,15 +24,13 @@ pub(crate) struct Held {
 }
 
 fn hash(hasher: &SeedableRandomState, result: &[u32]) -> u64 {
-    let mut state = hasher.build_hasher();
-    result.iter().for_each(|&tuple| state.write_u32(tuple));
-    state.finish()
+    keys::hash(hasher, result.iter().map(|&tuple| u64::from(tuple)))
 }
 
-impl Held {
+impl Occurrences {
     /// The places of the results of a sample, one after the other.
-    pub(crate) fn new(results: &[u32], atoms: usize) -> Held {
-        let mut held = Held {
+    pub(crate) fn new(results: &[u32], atoms: usize) -> Occurrences {
+        let mut all = Occurrences {
             first: vec![Vec::new(); atoms],
             next: Vec::new(),
             before: Vec::new(),
@@ -40,9 +38,9 @@ impl Held {
             hasher: random_hasher(),
         };
         for place in 0..results.len() / atoms {
-            held.add(place as u32, results);
+            all.add(place as u32, results);
         }
-        held
+        all
     }
 
     /// A place that holds the result.
@@ -58,7 +56,7 @@ impl Held {
         first.filter(|&place| place != NONE)
     }
 
-    /// Notes what a place holds now.
+    /// Adds the result at a place.
     pub(crate) fn add(&mut self, place: u32, results: &[u32]) {
         let atoms = self.first.len();
         let start = place as usize * atoms;
@@ -85,7 +83,7 @@ impl Held {
         self.table.insert_unique(found, place, rehash);
     }
 
-    /// Notes that a place will not hold what it does.
+    /// Removes the result at a place.
     pub(crate) fn remove(&mut self, place: u32, results: &[u32]) {
         let atoms = self.first.len();
         let start = place as usize * atoms;

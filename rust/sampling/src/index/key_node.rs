@@ -1,10 +1,9 @@
-//! A join key: the relations that meet in it, and what each has for every value of the key.
+//! A join key: the relations that meet in it, and the count of each for every value of the key.
 //!
-//! Invariant: a relation that meets the join here alone is a leaf, and has a list of tuples for each value; one that
-//! goes on to other hubs is a branch, and has a record of groups. What a branch is told of a value is the
-//! product of what all others have for it, as a power of two (`cnt~`, paper 4.2); nothing else is rounded, so a star,
-//! whose relations are leaves, has no dummies. All that a value has lies together, in three arrays.
-//! Cost: O(relations) a value.
+//! Invariant: a relation that meets the join here alone is a leaf, and has a list of tuples for each value; one that has
+//! other key nodes is a branch, and has a record of groups. For each value a branch has an exponent: that of the power of two
+//! that covers the product of the counts of all others (`cnt~`, paper 4.2). Nothing else is rounded, so a star, whose
+//! relations are leaves, has no dummies. The entries of a value lie together, in three arrays. Cost: O(relations) a value.
 
 use ringview_core::prefetch;
 
@@ -12,25 +11,25 @@ use super::keys::Keys;
 use super::lists::{List, Lists};
 use super::record::{MOST, Record, ZERO, rounded};
 
-/// What a relation keeps at a hub, and as the how manieth of its kind.
+/// The kind of a relation at a key node, and its number among those of that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum Role {
     Leaf(usize),
     Branch(usize),
 }
 
-/// A relation at a hub.
+/// A relation at a key node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
     pub(super) node: usize,
-    /// Which of the relation's hubs this is.
+    /// Which of the relation's key nodes this is.
     pub(super) at: usize,
-    pub(super) part: Part,
+    pub(super) role: Role,
 }
 
-/// What one branch is told anew.
+/// The exponent of a branch for a key has changed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct WeightChange {
     pub(super) key: u32,
     pub(super) before: u8,
     pub(super) now: u8,
@@ -38,7 +37,7 @@ pub(super) struct Told {
 
 /// The relations that meet in a join key.
 #[derive(Clone, Debug)]
-pub(super) struct Hub {
+pub(super) struct KeyNode {
     pub(super) keys: Keys,
     pub(super) members: Vec<Member>,
     leaves: usize,
@@ -47,16 +46,16 @@ pub(super) struct Hub {
     lists: Vec<List>,
     /// By key and branch.
     records: Vec<Record>,
-    /// By key and branch, what it is told.
+    /// By key and branch, the exponent of `cnt~`.
     exponents: Vec<u8>,
-    /// Keys of which something changed that is not passed on yet, each once.
+    /// Keys whose counts changed and are not propagated yet, each once.
     pub(super) dirty: Vec<u32>,
     marks: Vec<bool>,
 }
 
-impl Hub {
-    pub(super) fn new(width: usize) -> Hub {
-        Hub {
+impl KeyNode {
+    pub(super) fn new(width: usize) -> KeyNode {
+        KeyNode {
             keys: Keys::new(width),
             members: Vec::new(),
             leaves: 0,
@@ -69,7 +68,7 @@ impl Hub {
         }
     }
 
-    /// Adds a relation; tells its place among the members.
+    /// Adds a relation; returns its number among the members.
     pub(super) fn join(&mut self, node: usize, at: usize, leaf: bool) -> usize {
         let next = if leaf {
             &mut self.leaves
@@ -78,16 +77,16 @@ impl Hub {
         };
         let nth = *next;
         *next += 1;
-        let part = if leaf {
-            Part::Leaf(nth)
+        let role = if leaf {
+            Role::Leaf(nth)
         } else {
-            Part::Branch(nth)
+            Role::Branch(nth)
         };
-        self.members.push(Member { node, at, part });
+        self.members.push(Member { node, at, role });
         self.members.len() - 1
     }
 
-    /// Makes room for all keys that have numbers.
+    /// Reserves capacity for all keys that have numbers.
     pub(super) fn fit(&mut self) {
         let keys = self.keys.len();
         if self.marks.len() < keys {
@@ -127,13 +126,13 @@ impl Hub {
         &mut self.records[key as usize * self.branches + branch]
     }
 
-    /// What a branch is told of a key.
+    /// The exponent of a branch for a key.
     #[inline]
     pub(super) fn exponent(&self, key: u32, branch: usize) -> u8 {
         self.exponents[key as usize * self.branches + branch]
     }
 
-    /// Notes that something of a key changed.
+    /// Notes that a count of a key changed.
     #[inline]
     pub(super) fn mark(&mut self, key: u32) {
         let mark = &mut self.marks[key as usize];
@@ -143,7 +142,7 @@ impl Hub {
         }
     }
 
-    /// The keys that were marked; none is any more.
+    /// Takes the keys that were marked.
     pub(super) fn take_dirty(&mut self) -> Vec<u32> {
         let dirty = std::mem::take(&mut self.dirty);
         for &key in &dirty {
@@ -152,16 +151,16 @@ impl Hub {
         dirty
     }
 
-    /// What a relation has for a key.
+    /// The count of a relation for a key.
     #[inline]
-    pub(super) fn count(&self, key: u32, part: Part) -> u128 {
-        match part {
-            Part::Leaf(nth) => self.list(key, nth).len.into(),
-            Part::Branch(nth) => self.record(key, nth).count,
+    pub(super) fn count(&self, key: u32, role: Role) -> u128 {
+        match role {
+            Role::Leaf(nth) => self.list(key, nth).len.into(),
+            Role::Branch(nth) => self.record(key, nth).count,
         }
     }
 
-    /// The product of what all have for a key but one; None above 2^MOST.
+    /// The product of the counts of all members but one for a key; None above 2^MOST.
     #[inline]
     pub(super) fn product(&self, key: u32, except: Option<usize>) -> Option<u128> {
         let mut product = 1u128;
@@ -170,7 +169,7 @@ impl Hub {
             if Some(at) == except {
                 continue;
             }
-            let count = self.count(key, member.part);
+            let count = self.count(key, member.role);
             if count == 0 {
                 return Some(0);
             }
@@ -185,9 +184,14 @@ impl Hub {
         (fits && product <= 1 << MOST).then_some(product)
     }
 
-    /// Tells a branch of some keys; notes where that is something new. False if it is too much.
-    pub(super) fn tell(&mut self, member: usize, keys: &[u32], told: &mut Vec<Told>) -> bool {
-        let Part::Branch(nth) = self.members[member].part else {
+    /// Computes the exponents of a branch for some keys anew; appends those that changed. False if one is too large.
+    pub(super) fn update_weights(
+        &mut self,
+        member: usize,
+        keys: &[u32],
+        changes: &mut Vec<WeightChange>,
+    ) -> bool {
+        let Role::Branch(nth) = self.members[member].role else {
             return true;
         };
         let mut fits = true;
@@ -198,13 +202,13 @@ impl Hub {
             let now = rounded(*place, product.unwrap_or(1 << MOST));
             let before = std::mem::replace(place, now);
             if before != now {
-                told.push(Told { key, before, now });
+                changes.push(WeightChange { key, before, now });
             }
         }
         fits
     }
 
-    /// Asks for what a key has.
+    /// Prefetches the entries of a key.
     #[inline]
     pub(super) fn prefetch(&self, key: u32) {
         let key = key as usize;
@@ -217,12 +221,12 @@ impl Hub {
         }
     }
 
-    /// Asks for the values of a member's list, of which it is time to have the head at hand.
+    /// Prefetches the values of a member's list, whose head was prefetched before.
     #[inline]
-    pub(super) fn prefetch_values(&self, lists: &Lists, key: u32, part: Part) {
-        match part {
-            Part::Leaf(nth) => lists.prefetch(self.list(key, nth)),
-            Part::Branch(nth) => lists.prefetch(self.record(key, nth).list),
+    pub(super) fn prefetch_values(&self, lists: &Lists, key: u32, role: Role) {
+        match role {
+            Role::Leaf(nth) => lists.prefetch(self.list(key, nth)),
+            Role::Branch(nth) => lists.prefetch(self.record(key, nth).list),
         }
     }
 

@@ -1,17 +1,17 @@
-//! The rows of a relation as a bag sees them: ids of its variables, and what else it has.
+//! The rows of a relation in a bag that is merged along keys: ids of its variables, and further words.
 //!
-//! Invariant: a row is linked while it is there once or more, and then lies, for each path, in the list of
-//! its group; a row that has left keeps its number and words until `forget`, so that it can be put back as it
-//! was. Cost: O(1) expected a row and path; the places that only removals need are
-//! made, linear in the part, by the first of these.
+//! Invariant: a row is linked while it is there once or more, and is then, for each path, in the list of its group; a deleted
+//! row has its number and words until `forget`, so that a rollback restores them. Cost: O(1) expected a row and path; the
+//! places that only deletes need are made, linear in the input, by the first of these.
 
-use super::super::numbers::Numbers;
+use crate::bags::groups::Groups;
+use crate::bags::numbers::Numbers;
 
 const NONE: u32 = u32::MAX;
 
 /// Distinct rows with how often each is there.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct Input {
     /// Ids first, then the halves of further words.
     pub(super) rows: Numbers,
     /// How many ids a row begins with.
@@ -23,18 +23,15 @@ pub(super) struct Part {
 /// Rows by the ids of some of their columns.
 #[derive(Clone, Debug)]
 struct Path {
-    columns: Vec<usize>,
-    /// The numbers of the groups, where these are not the ids of one column.
-    groups: Option<Numbers>,
+    groups: Groups,
     lists: Vec<Vec<u32>>,
-    /// By row, its place in its list, once rows have left.
+    /// By row, its place in its list, after the first delete.
     place: Option<Vec<u32>>,
-    scratch: Vec<u32>,
 }
 
-impl Part {
-    pub(super) fn new(ids: usize, words: usize) -> Part {
-        Part {
+impl Input {
+    pub(super) fn new(ids: usize, words: usize) -> Input {
+        Input {
             rows: Numbers::new(ids + 2 * words),
             ids,
             count: Vec::new(),
@@ -42,16 +39,17 @@ impl Part {
         }
     }
 
-    /// A way to the rows by some columns; the same for the same ones. Before any row.
+    /// Adds a path to the rows by some columns, or returns an equal one. Before any row.
     pub(super) fn path(&mut self, columns: &[usize]) -> usize {
-        let known = self.paths.iter().position(|path| path.columns == columns);
-        known.unwrap_or_else(|| {
+        let existing = self
+            .paths
+            .iter()
+            .position(|path| path.groups.columns == columns);
+        existing.unwrap_or_else(|| {
             self.paths.push(Path {
-                columns: columns.to_vec(),
-                groups: (columns.len() != 1).then(|| Numbers::new(columns.len())),
+                groups: Groups::new(columns.to_vec()),
                 lists: Vec::new(),
                 place: None,
-                scratch: Vec::new(),
             });
             self.paths.len() - 1
         })
@@ -61,10 +59,7 @@ impl Part {
     #[inline]
     pub(super) fn group(&self, path: usize, ids: &[u32]) -> &[u32] {
         let path = &self.paths[path];
-        let group = match &path.groups {
-            None => Some(ids[0]),
-            Some(groups) => groups.find(ids),
-        };
+        let group = path.groups.find(ids);
         let list = group.and_then(|group| path.lists.get(group as usize));
         list.map_or(&[], Vec::as_slice)
     }
@@ -87,29 +82,29 @@ impl Part {
         })
     }
 
-    /// One more of a row; whether it is the first.
-    pub(super) fn more(&mut self, number: u32) -> bool {
+    /// Inserts a row; whether it is the first.
+    pub(super) fn increment(&mut self, number: u32) -> bool {
         let count = &mut self.count[number as usize];
         *count += 1;
         let first = *count == 1;
         if first {
             self.rows.link(number);
             for path in &mut self.paths {
-                path.enter(number, self.rows.row(number));
+                path.insert(number, self.rows.row(number));
             }
         }
         first
     }
 
-    /// One fewer of a row; whether it was the last.
-    pub(super) fn fewer(&mut self, number: u32) -> bool {
+    /// Deletes a row; whether it was the last.
+    pub(super) fn decrement(&mut self, number: u32) -> bool {
         let count = &mut self.count[number as usize];
         *count -= 1;
         let last = *count == 0;
         if last {
             self.rows.unlink(number);
             for path in &mut self.paths {
-                path.leave(number, &self.rows);
+                path.remove(number, &self.rows);
             }
         }
         last
@@ -120,7 +115,7 @@ impl Part {
         self.rows.memory_usage() + self.count.capacity() * size_of::<u32>() + paths
     }
 
-    /// Checks that each linked row lies where its paths say. For tests.
+    /// Checks that each linked row is in the lists of its paths. For tests.
     pub(super) fn check(&self) {
         for path in &self.paths {
             let held: usize = path.lists.iter().map(Vec::len).sum();
@@ -129,37 +124,22 @@ impl Part {
         for row in self.rows.linked() {
             assert!(self.count[row as usize] > 0, "a linked row is not there");
             for (at, path) in self.paths.iter().enumerate() {
-                let ids: Vec<u32> = path
-                    .columns
-                    .iter()
-                    .map(|&c| self.rows.row(row)[c])
-                    .collect();
+                let columns = path.groups.columns.iter();
+                let ids: Vec<u32> = columns.map(|&c| self.rows.row(row)[c]).collect();
                 let place = self.group(at, &ids).iter().position(|&other| other == row);
-                let known = path
+                let noted = path
                     .place
                     .as_ref()
                     .map(|places| places[row as usize] as usize);
-                assert!(place.is_some() && known.is_none_or(|known| Some(known) == place));
+                assert!(place.is_some() && noted.is_none_or(|noted| Some(noted) == place));
             }
         }
     }
 }
 
 impl Path {
-    fn enter(&mut self, number: u32, row: &[u32]) {
-        let group = match &mut self.groups {
-            None => row[self.columns[0]],
-            Some(groups) => {
-                self.scratch.clear();
-                self.scratch
-                    .extend(self.columns.iter().map(|&column| row[column]));
-                groups.find(&self.scratch).unwrap_or_else(|| {
-                    let group = groups.add(&self.scratch);
-                    groups.link(group);
-                    group
-                })
-            }
-        } as usize;
+    fn insert(&mut self, number: u32, row: &[u32]) {
+        let group = self.groups.insert(row) as usize;
         if self.lists.len() <= group {
             self.lists.resize_with(group + 1, Vec::new);
         }
@@ -173,19 +153,9 @@ impl Path {
         list.push(number);
     }
 
-    fn leave(&mut self, number: u32, rows: &Numbers) {
-        let row = rows.row(number);
-        let group = match &self.groups {
-            None => row[self.columns[0]],
-            Some(groups) => {
-                self.scratch.clear();
-                self.scratch
-                    .extend(self.columns.iter().map(|&column| row[column]));
-                match groups.find(&self.scratch) {
-                    Some(group) => group,
-                    None => unreachable!("a linked row has a group"),
-                }
-            }
+    fn remove(&mut self, number: u32, rows: &Numbers) {
+        let Some(group) = self.groups.of(rows.row(number)) else {
+            unreachable!("a linked row has a group")
         };
         let lists = &self.lists;
         let places = self.place.get_or_insert_with(|| places(lists, rows.len()));
@@ -198,9 +168,8 @@ impl Path {
         if list.len() < list.capacity() / 4 {
             list.shrink_to(list.len() * 2);
         }
-        if let (true, Some(groups)) = (list.is_empty(), &mut self.groups) {
-            groups.unlink(group);
-            groups.forget(group);
+        if list.is_empty() {
+            self.groups.release(group);
         }
     }
 
@@ -209,7 +178,7 @@ impl Path {
         let places = self.place.as_ref().map_or(0, Vec::capacity);
         (lists + places) * size_of::<u32>()
             + self.lists.capacity() * size_of::<Vec<u32>>()
-            + self.groups.as_ref().map_or(0, Numbers::memory_usage)
+            + self.groups.memory_usage()
     }
 }
 

@@ -1,39 +1,34 @@
-//! Which ids of one column stand in a row with given ids of the others: what a change in a cycle intersects.
+//! The ids of one column in rows with given ids of the others: the lists that a change in a cycle intersects.
 //!
-//! Invariant: the ids that stand with a group are a list in which none comes twice, in an order that nothing but the changes
-//! decides; a long list has a table of its places as well. Cost: O(1) expected to enter, to leave and to ask for
-//! an id; 4 to 8 bytes an id in a short list, 7 or so more in a long one. Who asks for many ids of one group reads a
-//! table of that group alone, which is small beside the relation, and at hand.
-
-use std::hash::{BuildHasher, Hasher};
+//! Invariant: the ids of a group are a list without duplicates, in an order that only the changes decide; a long list has
+//! a table of its places as well. Cost: O(1) expected to insert, to remove and to look up an id; 4 to 8 bytes an id in a
+//! short list, 7 or so more in a long one. Many look-ups of one group read a table of that group alone, which is small beside
+//! the relation, and cached.
 
 use foldhash::quality::SeedableRandomState;
 use hashbrown::HashTable;
 use ringview_core::{prefetch, random_hasher};
 
-use super::super::numbers::Numbers;
+use crate::bags::groups::Groups;
+use crate::index::keys;
 use crate::index::lists::{List, Lists};
 
 const NONE: u32 = u32::MAX;
-/// Lists up to this length are searched as they are; a table goes when half as many are left.
+/// Lists up to this length are searched as they are; a table is dropped when half as many are left.
 const SHORT: u32 = 32;
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub(super) struct Partners {
-    /// The columns that make a group.
-    pub(super) columns: Vec<usize>,
-    /// The column of the ids; none where a row has no columns, which is then as one with the id 0.
+pub(super) struct Matches {
+    pub(super) groups: Groups,
+    /// The column of the ids; none where a row has no columns: it has the id 0.
     pub(super) open: Option<usize>,
-    /// The numbers of the groups, where these are not the ids of one column.
-    groups: Option<Numbers>,
     heads: Vec<Head>,
     lists: Lists,
-    /// By long list, its places by what stands there.
+    /// By long list, the places of its ids.
     tables: Vec<HashTable<u32>>,
     free: Vec<u32>,
     hasher: SeedableRandomState,
-    key: Vec<u32>,
 }
 
 /// A group's list, and the number of its table.
@@ -43,7 +38,7 @@ struct Head {
     table: u32,
 }
 
-/// The ids that stand with a group.
+/// The ids of a group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ids<'a> {
     pub(super) values: &'a [u32],
@@ -53,9 +48,7 @@ pub(super) struct Ids<'a> {
 
 #[inline]
 fn hash(hasher: &SeedableRandomState, id: u32) -> u64 {
-    let mut state = hasher.build_hasher();
-    state.write_u32(id);
-    state.finish()
+    keys::hash(hasher, [u64::from(id)])
 }
 
 impl Ids<'_> {
@@ -79,29 +72,23 @@ impl Ids<'_> {
     }
 }
 
-impl Partners {
-    pub(super) fn new(columns: Vec<usize>, open: Option<usize>) -> Partners {
-        Partners {
-            groups: (columns.len() > 1).then(|| Numbers::new(columns.len())),
-            columns,
+impl Matches {
+    pub(super) fn new(columns: Vec<usize>, open: Option<usize>) -> Matches {
+        Matches {
+            groups: Groups::new(columns),
             open,
             heads: Vec::new(),
             lists: Lists::default(),
             tables: Vec::new(),
             free: Vec::new(),
             hasher: random_hasher(),
-            key: Vec::new(),
         }
     }
 
-    /// The ids that stand with a group, where there are any.
+    /// The ids of a group, where there are any.
     #[inline]
     pub(super) fn of(&self, key: &[u32]) -> Option<Ids<'_>> {
-        let group = match (&self.groups, key) {
-            (Some(groups), key) => groups.find(key)?,
-            (None, [id]) => *id,
-            (None, _) => 0,
-        };
+        let group = self.groups.find(key)?;
         let ids = self.ids(*self.heads.get(group as usize)?);
         (!ids.values.is_empty()).then_some(ids)
     }
@@ -115,12 +102,6 @@ impl Partners {
         }
     }
 
-    fn read_key(&mut self, row: &[u32]) {
-        self.key.clear();
-        self.key
-            .extend(self.columns.iter().map(|&column| row[column]));
-    }
-
     #[inline]
     fn id(&self, row: &[u32]) -> u32 {
         self.open.map_or(0, |column| row[column])
@@ -128,15 +109,17 @@ impl Partners {
 
     /// Whether a row is there.
     pub(super) fn has(&mut self, row: &[u32]) -> bool {
-        self.read_key(row);
-        let ids = self.of(&self.key);
-        ids.is_some_and(|ids| ids.contains(self.id(row)))
+        let group = self.groups.of(row);
+        let head = group.and_then(|group| self.heads.get(group as usize));
+        head.is_some_and(|&head| self.ids(head).contains(self.id(row)))
     }
 
-    /// Asks for what stands at the group of a row, or for where its ids begin and end.
+    /// Prefetches the head of a row's group, or, `near` by, its ids.
     #[inline]
     pub(super) fn prefetch(&self, row: &[u32], near: bool) {
-        let &[column] = &self.columns[..] else { return };
+        let &[column] = &self.groups.columns[..] else {
+            return;
+        };
         self.prefetch_group(row[column], near);
     }
 
@@ -152,18 +135,9 @@ impl Partners {
         }
     }
 
-    /// A row comes. False if it is there.
-    pub(super) fn enter(&mut self, row: &[u32]) -> bool {
-        self.read_key(row);
-        let group = match (&mut self.groups, &self.key[..]) {
-            (None, [id]) => *id,
-            (None, _) => 0,
-            (Some(groups), key) => groups.find(key).unwrap_or_else(|| {
-                let group = groups.add(key);
-                groups.link(group);
-                group
-            }),
-        } as usize;
+    /// Inserts a row. False if it is there.
+    pub(super) fn insert(&mut self, row: &[u32]) -> bool {
+        let group = self.groups.insert(row) as usize;
         if self.heads.len() <= group {
             let (list, table) = (List::default(), NONE);
             self.heads.resize(group + 1, Head { list, table });
@@ -197,14 +171,9 @@ impl Partners {
         true
     }
 
-    /// A row leaves. False if it is not there.
-    pub(super) fn leave(&mut self, row: &[u32]) -> bool {
-        self.read_key(row);
-        let group = match (&self.groups, &self.key[..]) {
-            (Some(groups), key) => groups.find(key),
-            (None, [id]) => Some(*id),
-            (None, _) => Some(0),
-        };
+    /// Removes a row. False if it is not there.
+    pub(super) fn remove(&mut self, row: &[u32]) -> bool {
+        let group = self.groups.of(row);
         let id = self.id(row);
         let head = group.and_then(|group| self.heads.get(group as usize));
         let place = head.and_then(|&head| self.ids(head).place(id));
@@ -230,27 +199,20 @@ impl Partners {
                 self.free.push(std::mem::replace(&mut head.table, NONE));
             }
         }
-        if let (0, Some(groups)) = (head.list.len, &mut self.groups) {
-            groups.unlink(group);
-            groups.forget(group);
+        if head.list.len == 0 {
+            self.groups.release(group);
         }
         true
     }
 
     /// Calls `see` with every row.
     pub(super) fn each(&self, see: &mut dyn FnMut(&[u32])) {
-        let mut row = vec![0; self.columns.len() + usize::from(self.open.is_some())];
+        let mut row = vec![0; self.groups.columns.len() + usize::from(self.open.is_some())];
         for (group, head) in (0..).zip(&self.heads) {
             if head.list.len == 0 {
                 continue;
             }
-            match &self.groups {
-                None => self.columns.iter().for_each(|&column| row[column] = group),
-                Some(groups) => {
-                    let columns = self.columns.iter().zip(groups.row(group));
-                    columns.for_each(|(&column, &id)| row[column] = id);
-                }
-            }
+            self.groups.write(group, &mut row);
             for &id in self.lists.values(head.list) {
                 if let Some(column) = self.open {
                     row[column] = id;
@@ -267,8 +229,8 @@ impl Partners {
     }
 
     /// Whether every list could double.
-    pub(super) fn has_room(&self) -> bool {
-        self.lists.has_room()
+    pub(super) fn has_capacity(&self) -> bool {
+        self.lists.has_capacity()
     }
 
     pub(super) fn memory_usage(&self) -> usize {
@@ -277,7 +239,7 @@ impl Partners {
             + self.lists.memory_usage()
             + self.tables.capacity() * size_of::<HashTable<u32>>()
             + tables.sum::<usize>()
-            + self.groups.as_ref().map_or(0, Numbers::memory_usage)
+            + self.groups.memory_usage()
     }
 
     /// Checks that a long list has a table of all its places, and a short one none. For tests.
@@ -289,7 +251,7 @@ impl Partners {
                 Some(table) => assert_eq!(table.len(), ids.values.len()),
             }
             for (place, &id) in (0..).zip(ids.values) {
-                assert_eq!(ids.place(id), Some(place), "an id is not where it is told");
+                assert_eq!(ids.place(id), Some(place), "an id is not where it is emit");
             }
         }
     }
@@ -308,7 +270,7 @@ mod tests {
         let kinds = [(vec![], Some(0)), (vec![1], Some(0)), (vec![2, 0], Some(1))];
         for (columns, open) in kinds {
             let width = columns.len() + 1;
-            let mut partners = Partners::new(columns, open);
+            let mut matches = Matches::new(columns, open);
             let mut model = BTreeSet::new();
             for step in 0..30_000u64 {
                 // The last column has few values, so that lists are long.
@@ -317,14 +279,14 @@ mod tests {
                     .map(|column| random.below(range(column)) as u32)
                     .collect();
                 match random.below(10) < if step / 6000 % 2 == 0 { 7 } else { 3 } {
-                    true => assert_eq!(partners.enter(&row), model.insert(row)),
-                    false => assert_eq!(partners.leave(&row), model.remove(&row)),
+                    true => assert_eq!(matches.insert(&row), model.insert(row)),
+                    false => assert_eq!(matches.remove(&row), model.remove(&row)),
                 }
                 if step % 500 == 0 {
-                    partners.check();
+                    matches.check();
                     let mut all = BTreeSet::new();
-                    partners.each(&mut |row| assert!(all.insert(row.to_vec())));
-                    assert_eq!((all, partners.rows()), (model.clone(), model.len()));
+                    matches.each(&mut |row| assert!(all.insert(row.to_vec())));
+                    assert_eq!((all, matches.rows()), (model.clone(), model.len()));
                 }
             }
         }
@@ -332,8 +294,8 @@ mod tests {
 
     #[test]
     fn a_row_without_columns_is_there_once() {
-        let mut partners = Partners::new(Vec::new(), None);
-        assert!(partners.enter(&[]) && !partners.enter(&[]));
-        assert!(partners.has(&[]) && partners.leave(&[]) && !partners.has(&[]));
+        let mut matches = Matches::new(Vec::new(), None);
+        assert!(matches.insert(&[]) && !matches.insert(&[]));
+        assert!(matches.has(&[]) && matches.remove(&[]) && !matches.has(&[]));
     }
 }
