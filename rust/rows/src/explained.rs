@@ -19,6 +19,26 @@ pub(crate) fn described(query: &Bound) -> Explanation {
                 ("ordered rows", "a search tree of rows in each partition"),
             )
         }
+        Some(Rows::Parted(parted)) => {
+            let what = match parted.partition.is_empty() {
+                true => "all rows".to_owned(),
+                false => "the rows of the keys that change".to_owned(),
+            };
+            let shown = if parted.grouped {
+                "a row each"
+            } else {
+                "each row"
+            };
+            (
+                format!(
+                    "its functions need the rows of a partition together; a change recomputes {what}, {shown}"
+                ),
+                (
+                    "rows by partition",
+                    "a search tree of rows in each partition, and what is shown of them",
+                ),
+            )
+        }
         _ => (
             "each row is computed from one row, so nothing is kept: a change is handed on"
                 .to_owned(),

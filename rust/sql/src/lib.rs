@@ -9,6 +9,7 @@
 //! | `error` | problems of the library as ours |
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `text` | a bound expression as the text that a block keeps |
+//! | `within` | WITHIN GROUP as ORDER BY among the arguments |
 //! | `lower/` | relational operators to blocks |
 
 mod context;
@@ -16,6 +17,7 @@ mod error;
 mod lower;
 mod names;
 mod text;
+mod within;
 
 use datafusion_sql::parser::{DFParserBuilder, Statement};
 use datafusion_sql::planner::SqlToRel;

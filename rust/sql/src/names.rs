@@ -13,6 +13,7 @@ use datafusion_sql::sqlparser::ast::{
 use ringview_expr::Doubles;
 
 use crate::context::Context;
+use crate::within::WithinGroup;
 
 /// Spells names alike, and names the outputs.
 pub(crate) fn settle(statement: &mut Statement, context: &Context) {
@@ -20,6 +21,7 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) {
         name_outputs(query);
     }
     let _ = VisitMut::visit(statement, &mut Doubles);
+    let _ = VisitMut::visit(statement, &mut WithinGroup);
     let mut names = Names {
         spelt: BTreeMap::new(),
     };

@@ -8,6 +8,7 @@ use datafusion_common::{DFSchema, JoinType};
 use datafusion_expr::expr::{Exists, InSubquery};
 use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
+use ringview_query::Rows;
 
 use super::pending::{Pending, any, of_atom, place, renamed};
 use super::state::Lowering;
@@ -137,6 +138,11 @@ impl Lowering<'_> {
             })
             .map_err(|problem| refusal(&problem))?;
         }
+        if !subqueries.is_empty() && !rows.windows.is_empty() {
+            return Err(unsupported(
+                "a subquery beside a window function is not kept; select from a subquery that has the window",
+            ));
+        }
         for subquery in &subqueries {
             let mut inner = self.relation(&subquery.subquery)?;
             let keys = correlated(&mut inner, &rows, schema)?;
@@ -198,7 +204,13 @@ impl Lowering<'_> {
         keys: Vec<(Expr, Expr)>,
     ) -> Result<(Pending, Expr)> {
         let groups = match &inner.atoms[..] {
-            [name] if inner.filters.is_empty() && self.is_grouped(name) => name.clone(),
+            [name]
+                if inner.filters.is_empty()
+                    && inner.windows.is_empty()
+                    && self.is_grouped(name) =>
+            {
+                name.clone()
+            }
             _ => {
                 return Err(unsupported(
                     "a correlated subquery is one row: aggregate it",
@@ -228,14 +240,20 @@ impl Lowering<'_> {
             return false;
         };
         let block = self.blocks.iter().find(|block| block.name == *name);
-        let is_ungrouped = block.is_some_and(|block| block.query.group_by.is_empty());
+        let is_ungrouped = block.is_some_and(|block| match &block.query.rows {
+            Some(Rows::Parted(parted)) => parted.partition.is_empty(),
+            _ => block.query.group_by.is_empty(),
+        });
         is_ungrouped && rows.filters.is_empty() && self.is_grouped(name)
     }
 
     /// Whether a block has groups, so that its keys tell its rows apart.
     fn is_grouped(&self, name: &str) -> bool {
         let block = self.blocks.iter().find(|block| block.name == name);
-        block.is_some_and(|block| block.query.rows.is_none() && block.query.bag.is_none())
+        block.is_some_and(|block| match &block.query.rows {
+            Some(Rows::Parted(parted)) => parted.grouped,
+            rows => rows.is_none() && block.query.bag.is_none(),
+        })
     }
 
     fn may_be_null(&self, expr: &Expr, rows: &Pending) -> Result<bool> {
