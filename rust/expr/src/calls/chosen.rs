@@ -42,21 +42,27 @@ pub(super) fn continuous(values: &ArrayRef, Share(share): Share) -> Result<Scala
         (
             ScalarValue::Decimal128(Some(low), precision, scale),
             ScalarValue::Decimal128(Some(high), ..),
-        ) => ScalarValue::Decimal128(Some(low + between(high - low, rest)), precision, scale),
+        ) => ScalarValue::Decimal128(Some(between(low, high, rest)), precision, scale),
         (
             ScalarValue::TimestampMicrosecond(Some(low), zone),
             ScalarValue::TimestampMicrosecond(Some(high), _),
         ) => {
-            let by = between(i128::from(high) - i128::from(low), rest);
-            ScalarValue::TimestampMicrosecond(Some((i128::from(low) + by) as i64), zone)
+            let found = between(i128::from(low), i128::from(high), rest);
+            ScalarValue::TimestampMicrosecond(Some(found as i64), zone)
         }
         (low, _) => low,
     })
 }
 
-/// A share of a distance, in whole steps.
-fn between(distance: i128, rest: f64) -> i128 {
-    (distance as f64 * rest) as i128
+/// A share of the way from one to the other, in whole steps towards 0.
+fn between(low: i128, high: i128, rest: f64) -> i128 {
+    let way = (high - low) as f64 * rest;
+    let (whole, part) = (low + way.trunc() as i128, way.fract());
+    match part {
+        part if part < 0.0 && whole > 0 => whole - 1,
+        part if part > 0.0 && whole < 0 => whole + 1,
+        _ => whole,
+    }
 }
 
 /// In which type values lie between two others; none where they do not.
