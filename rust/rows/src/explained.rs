@@ -3,7 +3,15 @@
 //! Invariant: it says what is kept. Cost: none.
 
 use ringview_explain::{Choice, Explanation};
-use ringview_query::{Bound, Rows};
+use ringview_query::{Bound, Parted, Rows};
+
+/// Which rows a change recomputes.
+pub(crate) fn recomputed(parted: &Parted) -> &'static str {
+    match parted.partition.is_empty() {
+        true => "all rows",
+        false => "the rows of the keys that change",
+    }
+}
 
 /// How such a query is kept.
 pub(crate) fn described(query: &Bound) -> Explanation {
@@ -20,10 +28,7 @@ pub(crate) fn described(query: &Bound) -> Explanation {
             )
         }
         Some(Rows::Parted(parted)) => {
-            let what = match parted.partition.is_empty() {
-                true => "all rows".to_owned(),
-                false => "the rows of the keys that change".to_owned(),
-            };
+            let what = recomputed(parted);
             let shown = if parted.grouped {
                 "a row each"
             } else {

@@ -18,6 +18,9 @@ use datafusion_expr::{
 use ringview_expr::{AGGREGATES, Functions, WINDOWS, aggregate_type, known_functions, window_type};
 use ringview_query::Catalog;
 
+/// Aggregates whose values no column of a view holds: known, to be refused with that reason.
+const LISTS: &[&str] = &["array_agg", "histogram", "list", "approx_top_k"];
+
 /// See the module.
 pub(crate) struct Context {
     pub(crate) tables: BTreeMap<String, SchemaRef>,
@@ -75,7 +78,8 @@ impl ContextProvider for Context {
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
         let name = name.to_lowercase();
-        let known = AGGREGATES.iter().find(|known| **known == name)?;
+        let all = AGGREGATES.iter().chain(LISTS);
+        let known = all.into_iter().find(|known| **known == name)?;
         Some(Arc::new(AggregateUDF::new_from_impl(Aggregate::new(known))))
     }
 
@@ -134,6 +138,12 @@ impl AggregateUDFImpl for Aggregate {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        if LISTS.contains(&self.name) {
+            return plan_err!(
+                "{} makes lists, and no column of a view holds them; STRING_AGG makes a text of the same values",
+                self.name
+            );
+        }
         aggregate_type(self.name, types)
     }
 

@@ -158,7 +158,7 @@ impl Aggregated {
         };
         let grows = next.start == last.start && next.end >= last.end;
         let slides = next.start >= last.start && next.start <= last.end && next.end >= last.end;
-        if !grows && !(slides && self.aggregate.is_invertible) {
+        if !(grows || slides && self.aggregate.is_invertible) {
             return Ok(None);
         }
         if next.end > last.end {

@@ -72,10 +72,16 @@ pub const AGGREGATES: &[&str] = &[
 /// How an aggregate computes its value.
 pub(super) enum Way {
     /// One batch of rows behind the other.
-    Streamed(Arc<dyn Fn() -> Result<Box<dyn Accumulator>> + Send + Sync>),
+    Streamed(Arc<Make>),
     /// From all rows at once.
-    Whole(Arc<dyn Fn(&[ArrayRef]) -> Result<ScalarValue> + Send + Sync>),
+    Whole(Arc<OfAll>),
 }
+
+/// Makes what takes rows.
+type Make = dyn Fn() -> Result<Box<dyn Accumulator>> + Send + Sync;
+
+/// A value of some rows.
+type OfAll = dyn Fn(&[ArrayRef]) -> Result<ScalarValue> + Send + Sync;
 
 /// An aggregate over arguments of some types.
 #[derive(Debug)]

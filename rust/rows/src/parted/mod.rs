@@ -20,7 +20,7 @@ use ringview_view::answer::Cells;
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
 use crate::codec::{Codec, Layout, PartitionKey};
-use crate::explained::described;
+use crate::explained::{described, recomputed};
 use crate::kept::Kept;
 use output::{Output, Shown};
 
@@ -198,7 +198,11 @@ impl View for Parted {
 
     fn explanation(&self) -> Explanation {
         Explanation {
-            size: Some(format!("{} rows kept", self.kept.len())),
+            size: Some(format!(
+                "{} rows kept, a change recomputes {}",
+                self.kept.len(),
+                recomputed(&self.definition)
+            )),
             bytes: Some(self.memory_usage() as u64),
             ..self.explanation.clone()
         }

@@ -9,8 +9,8 @@ use datafusion_functions::core;
 use ringview_core::Result;
 use ringview_query::{Bag, Function, Measure, Output, Query, Rows};
 
-use super::part::aggregated;
-use super::pending::{self as part, Pending, integer, of_atom};
+use super::call::aggregated;
+use super::pending::{self, Pending, integer, of_atom};
 use super::settle::{Settled, Wanted, branch, scalar};
 use super::state::{Lowering, computing, free};
 use crate::error::{refusal, unsupported};
@@ -26,7 +26,7 @@ struct Call {
 /// The aggregates of a GROUP BY: all of them by an engine, or all of them of the rows of each group.
 enum Calls {
     Kept(Vec<Call>),
-    OfParts(Vec<part::Function>),
+    OfParts(Vec<pending::Function>),
 }
 
 impl Calls {

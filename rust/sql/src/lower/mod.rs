@@ -12,9 +12,11 @@
 //! | `aggregate` | GROUP BY, DISTINCT |
 //! | `join` | inner and outer joins, those of EXISTS and IN |
 //! | `order` | ORDER BY, LIMIT, the first rows of each partition |
-//! | `part` | window functions, and aggregates that need all rows of a group |
+//! | `call` | functions over the rows of a partition, as a plan has them |
+//! | `part` | the blocks that compute those: windows, and aggregates that need all rows of a group |
 
 mod aggregate;
+mod call;
 mod join;
 mod order;
 mod part;
@@ -138,7 +140,7 @@ impl Lowering<'_> {
             rows = self.flat(rows)?;
         }
         for expr in &plan.window_expr {
-            let made = part::windowed(&rows, expr, schema)?;
+            let made = call::windowed(&rows, expr, schema)?;
             rows.columns.push(of_window(rows.windows.len()));
             rows.windows.push(made);
         }

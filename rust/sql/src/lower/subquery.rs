@@ -110,10 +110,14 @@ impl Lowering<'_> {
     /// Rows with other columns, some of which may have values of subqueries.
     pub(crate) fn projected(
         &mut self,
-        rows: Pending,
+        mut rows: Pending,
         exprs: &[Expr],
         schema: &DFSchema,
     ) -> Result<Pending> {
+        let is_value = |node: &Expr| matches!(node, Expr::ScalarSubquery(_));
+        if exprs.iter().any(|expr| any(expr, is_value)) {
+            rows = self.flat(rows)?;
+        }
         let columns = exprs.iter().map(|expr| rows.meant(expr, schema));
         let columns = columns.collect::<Result<Vec<Expr>>>()?;
         let (mut rows, columns) = self.with_values(rows, columns, schema)?;
@@ -137,11 +141,6 @@ impl Lowering<'_> {
                 Ok(TreeNodeRecursion::Continue)
             })
             .map_err(|problem| refusal(&problem))?;
-        }
-        if !subqueries.is_empty() && !rows.windows.is_empty() {
-            return Err(unsupported(
-                "a subquery beside a window function is not kept; select from a subquery that has the window",
-            ));
         }
         for subquery in &subqueries {
             let mut inner = self.relation(&subquery.subquery)?;
