@@ -153,11 +153,7 @@ def _translated(
         if given is not None or not in_blocks:
             raise
         found = sorted_above(text, partial(_translate, catalog=catalog, given=None, own=own))
-        if found is None:
-            found = lowered(text.text, catalog, own)
-        if found is None:
-            raise refusal from None
-        return found
+        return lowered(text, catalog, own, refusal) if found is None else found
 
 
 def _translate(

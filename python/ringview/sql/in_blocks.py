@@ -66,18 +66,36 @@ def sorted_above(text: Text, translate: Callable[..., Json]) -> Json | None:
     }
 
 
-def lowered(sql: str, catalog: Mapping[str, pa.Schema], own: str | None) -> Json | None:
-    """The query of a text in blocks, or None if it has no such form either."""
+def lowered(
+    text: Text, catalog: Mapping[str, pa.Schema], own: str | None, refusal: RingviewError
+) -> Json:
+    """The query of a text in blocks, that has no other form.
+
+    Raises:
+        RingviewError: Why it has no such form either: `refusal`, unless the text is one that only
+            blocks can have.
+    """
     import json
 
     from .. import _native
 
     tables = [(name, schema) for name, schema in catalog.items() if name != own]
     try:
-        found: Json = json.loads(_native.lower_sql(sql, tables))
-    except RingviewError:
-        return None
+        found: Json = json.loads(_native.lower_sql(text.text, tables))
+    except RingviewError as problem:
+        raise (problem if _needs_parts(text) else refusal) from None
     return found
+
+
+def _needs_parts(text: Text) -> bool:
+    """Whether a text has functions that need the rows of a partition together."""
+    kept = (exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max)
+    nodes = text.tree().walk()
+    return any(
+        isinstance(node, (exp.Window, exp.WithinGroup))
+        or (isinstance(node, exp.AggFunc) and not isinstance(node, kept))
+        for node in nodes
+    )
 
 
 def _free(blocks: list[Json]) -> str:

@@ -13,10 +13,14 @@
 //! | `parser` | text to a bound expression; errors |
 //! | `functions` | the functions that a text may call |
 //! | `meaning` | what DuckDB means where DataFusion means something else |
+//! | `calls/` | aggregates and window functions over the rows of a partition |
+//! | `error` | problems of the library as ours |
 //! | `renamed` | names of DuckDB's that stand for something else |
 //! | `types` | types that meet |
 //! | `kernels/` | functions that DataFusion lacks |
 
+mod calls;
+mod error;
 mod functions;
 mod kernels;
 mod meaning;
@@ -25,6 +29,9 @@ mod projection;
 mod renamed;
 mod types;
 
+pub use calls::{
+    AGGREGATES, Call, Calls, Edge, Frame, SortKey, Unit, WINDOWS, aggregate_type, window_type,
+};
 pub use functions::{Functions, known as known_functions};
 pub use parser::{Doubles, options, settings};
 pub use projection::{Projected, Projection, common_type};

@@ -19,6 +19,7 @@ use datafusion_physical_expr::expressions::BinaryExpr;
 use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
 use ringview_core::{Error, Result, Schema, Type};
 
+use crate::error::{broken, of_a_row};
 use crate::parser::bound;
 
 /// Columns computed from a row, for the rows that a filter passes.
@@ -186,21 +187,8 @@ fn value(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch, text: &str) -> Resul
     let found = expr
         .evaluate(batch)
         .and_then(|value| value.into_array(batch.num_rows()));
-    found.map_err(|problem| {
-        let message = problem.find_root().strip_backtrace();
-        if message.contains("verflow") {
-            return Error::Overflow {
-                place: format!("the expression {text}"),
-            };
-        }
-        Error::Value {
-            place: format!("the expression {text}"),
-            problem: format!("{message} in a row; {NOTHING}"),
-        }
-    })
+    found.map_err(|problem| of_a_row(&problem, text))
 }
-
-const NOTHING: &str = "nothing of this transaction was applied";
 
 /// An expression with the type of a column.
 fn typed(text: &str, schema: &DFSchema) -> Result<(Expr, Type)> {
@@ -261,12 +249,4 @@ fn physical(expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
 
 fn frame(schema: &ArrowSchema) -> Result<DFSchema> {
     DFSchema::try_from(schema.clone()).map_err(|problem| broken(&problem.to_string()))
-}
-
-/// Something that the library refuses and no text should bring about.
-fn broken(problem: &str) -> Error {
-    Error::Value {
-        place: "a row expression".to_owned(),
-        problem: problem.to_owned(),
-    }
 }

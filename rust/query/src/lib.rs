@@ -24,6 +24,7 @@ pub use bind::{
 };
 pub use graph::order::OrderNode;
 pub use logical::{
-    Atom, Bag, Block, Branch, ColumnRef, Condition, Exponents, Function, Literal, Measure, Nulls,
-    OrderRef, Ordering, Output, Query, Rank, Representation, Rows, Scalar, SortKey, SubqueryExpr,
+    Atom, Bag, Block, Branch, Call, ColumnRef, Condition, Edge, Exponents, Frame, Function,
+    Literal, Measure, Nulls, OrderRef, Ordering, Output, Parted, Query, Rank, Representation, Rows,
+    Scalar, SortKey, SubqueryExpr, Unit,
 };

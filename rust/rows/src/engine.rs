@@ -10,6 +10,7 @@ use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 use crate::explained::described;
 use crate::map::RowMap;
 use crate::ordered::Ordered;
+use crate::parted::Parted;
 
 /// The engine `rows`.
 #[derive(Debug, Default)]
@@ -39,13 +40,14 @@ impl Candidate for Plan {
     fn change(&self) -> Cost {
         match self.0.rows {
             Some(Rows::Ordered(_)) => Cost::Logarithmic,
+            Some(Rows::Parted(_)) => Cost::Power(1.0),
             _ => Cost::Constant,
         }
     }
 
     fn space(&self) -> f64 {
         match self.0.rows {
-            Some(Rows::Ordered(_)) => 1.0,
+            Some(Rows::Ordered(_) | Rows::Parted(_)) => 1.0,
             _ => 0.0,
         }
     }
@@ -58,6 +60,7 @@ impl Candidate for Plan {
         let Plan(query) = *self;
         Ok(match &query.rows {
             Some(Rows::Ordered(ordering)) => Box::new(Ordered::new(&query, ordering.clone())?),
+            Some(Rows::Parted(parted)) => Box::new(Parted::new(&query, parted.clone())?),
             _ => Box::new(RowMap::new(&query)?),
         })
     }

@@ -3,7 +3,15 @@
 //! Invariant: it says what is kept. Cost: none.
 
 use ringview_explain::{Choice, Explanation};
-use ringview_query::{Bound, Rows};
+use ringview_query::{Bound, Parted, Rows};
+
+/// Which rows a change recomputes.
+pub(crate) fn recomputed(parted: &Parted) -> &'static str {
+    match parted.partition.is_empty() {
+        true => "all rows",
+        false => "the rows of the keys that change",
+    }
+}
 
 /// How such a query is kept.
 pub(crate) fn described(query: &Bound) -> Explanation {
@@ -17,6 +25,23 @@ pub(crate) fn described(query: &Bound) -> Explanation {
             (
                 format!("rows are kept in their order, O(log n) a row that changes; {kept}"),
                 ("ordered rows", "a search tree of rows in each partition"),
+            )
+        }
+        Some(Rows::Parted(parted)) => {
+            let what = recomputed(parted);
+            let shown = if parted.grouped {
+                "a row each"
+            } else {
+                "each row"
+            };
+            (
+                format!(
+                    "its functions need the rows of a partition together; a change recomputes {what}, {shown}"
+                ),
+                (
+                    "rows by partition",
+                    "a search tree of rows in each partition, and what is shown of them",
+                ),
             )
         }
         _ => (

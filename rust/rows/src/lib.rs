@@ -1,22 +1,30 @@
-//! Blocks that work row by row: projections, filters, unions, and rows in an order.
+//! Blocks that work row by row, or by the rows of a partition: projections, filters, unions, orders, window functions.
 //!
 //! They are the glue between the engines: what is linear over Z-sets (`map`) needs no state, so a block of that kind
-//! keeps nothing and hands each delta on; the first rows in an order (`ordered`) need the rows, ordered. Invariant: the
-//! delta of a block is the difference of its result, rows with multiplicities. Cost: O(1) a changed row for `map`,
-//! O(log n) and the rows that are shown for `ordered`.
+//! keeps nothing and hands each delta on; the first rows in an order (`ordered`) need the rows, ordered; functions
+//! over the rows of a partition (`parted`) are computed anew for the partitions that change. Invariant: the delta of a
+//! block is the difference of its result, rows with multiplicities. Cost: O(1) a changed row for `map`, O(log n) and the
+//! rows that are shown for `ordered`, the rows of the keys that change for `parted`.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `engine` | the planner: a bound query to one of the two |
+//! | `engine` | the planner: a bound query to one of the three |
 //! | `explained` | what is told of a block |
 //! | `map` | [`RowMap`]: projections and filters of each atom's rows, their union |
+//! | `codec` | rows as bytes that compare as the rows do |
+//! | `kept` | rows by partition, in order, and the changes of a transaction |
 //! | `ordered/` | [`Ordered`]: rows in an order, the first of each partition |
+//! | `parted/` | [`Parted`]: functions over the rows of each partition |
 
+mod codec;
 mod engine;
 mod explained;
+mod kept;
 mod map;
 mod ordered;
+mod parted;
 
 pub use engine::RowBlocks;
 pub use map::RowMap;
 pub use ordered::Ordered;
+pub use parted::Parted;

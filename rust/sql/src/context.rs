@@ -8,47 +8,23 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, SchemaRef};
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::{DataFusionError, Result, TableReference, not_impl_err};
+use datafusion_common::{DataFusionError, Result, TableReference, not_impl_err, plan_err};
 use datafusion_expr::function::{AccumulatorArgs, PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion_expr::planner::{ContextProvider, ExprPlanner};
 use datafusion_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, HigherOrderUDF, PartitionEvaluator, ScalarUDF,
-    Signature, TableSource, Volatility, WindowUDF, WindowUDFImpl,
+    Signature, TableSource, TypeSignature, Volatility, WindowUDF, WindowUDFImpl,
 };
-use ringview_expr::{Functions, known_functions, settings};
+use ringview_expr::{
+    AGGREGATES, Functions, WINDOWS, aggregate_type, known_functions, settings, window_type,
+};
 use ringview_query::Catalog;
 
-/// The aggregates, as the binder knows them.
-pub(crate) const AGGREGATES: [&str; 25] = [
-    "any_value",
-    "avg",
-    "bool_and",
-    "bool_or",
-    "corr",
-    "count",
-    "count_if",
-    "covar_pop",
-    "covar_samp",
-    "grouping",
-    "max",
-    "mean",
-    "min",
-    "regr_count",
-    "regr_intercept",
-    "regr_r2",
-    "regr_slope",
-    "stddev",
-    "stddev_pop",
-    "stddev_samp",
-    "sum",
-    "var_pop",
-    "var_samp",
-    "variance",
-    "countif",
-];
+/// Which of its columns a set of groups lacks: each set knows it.
+const GROUPING: &str = "grouping";
 
-/// The window functions.
-pub(crate) const RANKS: [&str; 3] = ["row_number", "rank", "dense_rank"];
+/// Aggregates whose values no column of a view holds: known, to be refused with that reason.
+const LISTS: &[&str] = &["array_agg", "histogram", "list", "approx_top_k"];
 
 /// See the module.
 pub(crate) struct Context {
@@ -107,14 +83,15 @@ impl ContextProvider for Context {
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
         let name = name.to_lowercase();
-        let known = AGGREGATES.iter().find(|known| **known == name)?;
+        let all = AGGREGATES.iter().chain(LISTS).chain([&GROUPING]);
+        let known = all.into_iter().find(|known| **known == name)?;
         Some(Arc::new(AggregateUDF::new_from_impl(Aggregate::new(known))))
     }
 
     fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
         let name = name.to_lowercase();
-        let known = RANKS.iter().find(|known| **known == name)?;
-        Some(Arc::new(WindowUDF::new_from_impl(Ranking::new(known))))
+        let known = WINDOWS.iter().find(|known| **known == name)?;
+        Some(Arc::new(WindowUDF::new_from_impl(Window::new(known))))
     }
 
     fn get_variable_type(&self, _names: &[String]) -> Option<DataType> {
@@ -134,11 +111,11 @@ impl ContextProvider for Context {
     }
 
     fn udaf_names(&self) -> Vec<String> {
-        AGGREGATES.map(str::to_owned).to_vec()
+        AGGREGATES.iter().map(|&name| name.to_owned()).collect()
     }
 
     fn udwf_names(&self) -> Vec<String> {
-        RANKS.map(str::to_owned).to_vec()
+        WINDOWS.iter().map(|&name| name.to_owned()).collect()
     }
 }
 
@@ -151,13 +128,7 @@ struct Aggregate {
 
 impl Aggregate {
     fn new(name: &'static str) -> Self {
-        let signature = Signature::one_of(
-            vec![
-                datafusion_expr::TypeSignature::VariadicAny,
-                datafusion_expr::TypeSignature::Nullary,
-            ],
-            Volatility::Immutable,
-        );
+        let signature = any_arguments();
         Self { name, signature }
     }
 }
@@ -172,14 +143,20 @@ impl AggregateUDFImpl for Aggregate {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        Ok(match (self.name, types.first()) {
-            ("min" | "max" | "any_value", Some(ty)) => ty.clone(),
-            ("count" | "count_if" | "countif" | "grouping" | "regr_count", _) => DataType::Int64,
-            ("bool_and" | "bool_or", _) => DataType::Boolean,
-            ("sum", Some(ty)) if ty.is_integer() => DataType::Decimal128(38, 0),
-            ("sum", Some(DataType::Decimal128(_, scale))) => DataType::Decimal128(38, *scale),
-            _ => DataType::Float64,
-        })
+        if self.name == GROUPING {
+            return Ok(DataType::Int64);
+        }
+        if LISTS.contains(&self.name) {
+            return plan_err!(
+                "{} makes lists, and no column of a view holds them; STRING_AGG makes a text of the same values",
+                self.name
+            );
+        }
+        aggregate_type(self.name, types)
+    }
+
+    fn supports_null_handling_clause(&self) -> bool {
+        true
     }
 
     fn accumulator(&self, _args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
@@ -187,23 +164,23 @@ impl AggregateUDFImpl for Aggregate {
     }
 }
 
-/// A numbering of rows: an ordered block knows it.
+/// A window function by its name: a block computes it.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Ranking {
+struct Window {
     name: &'static str,
     signature: Signature,
 }
 
-impl Ranking {
+impl Window {
     fn new(name: &'static str) -> Self {
         Self {
             name,
-            signature: Signature::nullary(Volatility::Immutable),
+            signature: any_arguments(),
         }
     }
 }
 
-impl WindowUDFImpl for Ranking {
+impl WindowUDFImpl for Window {
     fn name(&self) -> &str {
         self.name
     }
@@ -220,6 +197,17 @@ impl WindowUDFImpl for Ranking {
     }
 
     fn field(&self, args: WindowUDFFieldArgs) -> Result<FieldRef> {
-        Ok(Arc::new(Field::new(args.name(), DataType::Int64, false)))
+        let of = args.get_input_field(0);
+        let ty = window_type(self.name, of.as_ref().map(|field| field.data_type()));
+        match ty {
+            Some(ty) => Ok(Arc::new(Field::new(args.name(), ty, true))),
+            None => plan_err!("{} is of a column", self.name),
+        }
     }
+}
+
+/// Which arguments a function takes is told when its block is bound.
+fn any_arguments() -> Signature {
+    let arguments = vec![TypeSignature::VariadicAny, TypeSignature::Nullary];
+    Signature::one_of(arguments, Volatility::Immutable)
 }

@@ -6,29 +6,33 @@
 //! | file | holds |
 //! |---|---|
 //! | `context` | what the binder may look up: tables, functions, aggregates, window functions |
+//! | `dialect` | what the parser takes |
 //! | `error` | problems of the library as ours |
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
 //! | `aliases` | names of outputs that are used beside them |
 //! | `text` | a bound expression as the text that a block keeps |
+//! | `within` | WITHIN GROUP as ORDER BY among the arguments |
 //! | `lower/` | relational operators to blocks |
 
 mod aliases;
 mod context;
+mod dialect;
 mod error;
 mod lower;
 mod names;
 mod syntax;
 mod text;
+mod within;
 
 use datafusion_sql::parser::{DFParserBuilder, Statement};
 use datafusion_sql::planner::SqlToRel;
 use datafusion_sql::sqlparser::ast;
-use datafusion_sql::sqlparser::dialect::DuckDbDialect;
 use ringview_core::{Error, Result};
 use ringview_query::{Catalog, Query};
 
 use context::Context;
+use dialect::DuckDb;
 use error::refusal;
 use lower::Lowering;
 
@@ -65,7 +69,7 @@ pub fn translate(text: &str, known: &[String], catalog: &dyn Catalog) -> Result<
 
 fn parsed(text: &str) -> Result<ast::Statement> {
     let statements = DFParserBuilder::new(text)
-        .with_dialect(&DuckDbDialect {})
+        .with_dialect(&DuckDb)
         .build()
         .and_then(|mut parser| parser.parse_statements())
         .map_err(|problem| refusal(&problem))?;

@@ -14,6 +14,7 @@ use ringview_expr::Doubles;
 
 use crate::context::Context;
 use crate::syntax::Syntax;
+use crate::within::WithinGroup;
 
 /// Spells names alike, and names the outputs.
 pub(crate) fn settle(statement: &mut Statement, context: &Context) {
@@ -21,6 +22,7 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) {
         name_outputs(query);
     }
     let _ = VisitMut::visit(statement, &mut Doubles);
+    let _ = VisitMut::visit(statement, &mut WithinGroup);
     let _ = VisitMut::visit(statement, &mut Syntax);
     let mut names = Names {
         spelt: BTreeMap::new(),

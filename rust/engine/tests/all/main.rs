@@ -10,6 +10,7 @@ mod joins;
 mod keyed;
 mod limits;
 mod months;
+mod parted;
 mod refusals;
 mod rows;
 mod sample_state;

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use ringview_core::{Error, Result, Schema, Type};
-use ringview_expr::{Projection, common_type};
+use ringview_core::{Error, Field, Result, Schema, Type};
+use ringview_expr::{Calls, Projection, common_type};
 
 use crate::bind::bound::{Bound, Catalog, OutputKind, PlanAtom, PlanOutput, TableInfo};
-use crate::logical::{Branch, Ordering, Query, Representation, Rows};
+use crate::logical::{Branch, Ordering, Parted, Query, Representation, Rows};
 
 /// Binds a query that computes rows.
 ///
@@ -21,6 +21,7 @@ pub(crate) fn bind_rows(query: &Query, rows: &Rows, catalog: &dyn Catalog) -> Re
     let (read, outputs) = match rows {
         Rows::Map { names, branches } => map(names, branches, &tables)?,
         Rows::Ordered(ordering) => ordered(ordering, &tables)?,
+        Rows::Parted(parted) => by_part(parted, &tables)?,
     };
     let atom =
         |((atom, table), columns): ((&crate::logical::Atom, TableInfo), Vec<usize>)| PlanAtom {
@@ -113,6 +114,55 @@ fn ordered(ordering: &Ordering, tables: &[TableInfo]) -> Result<Shown> {
     let outputs = ordering.names.iter().zip(&read).map(output).collect();
     read.sort_unstable();
     read.dedup();
+    Ok((vec![read], outputs))
+}
+
+impl Parted {
+    /// The columns that are read, as a schema of their own.
+    ///
+    /// # Errors
+    /// `UnknownColumn`.
+    pub fn schema(&self, of: &Schema) -> Result<Schema> {
+        let field = |name: &String| Ok(of.fields()[of.index_of(name)?].clone());
+        let fields = self.columns().into_iter().map(field);
+        Schema::new(fields.collect::<Result<Vec<Field>>>()?)
+    }
+}
+
+fn by_part(parted: &Parted, tables: &[TableInfo]) -> Result<Shown> {
+    let [table] = tables else {
+        return Err(shape("partitions are of the rows of one atom"));
+    };
+    if parted.grouped
+        && !parted
+            .names
+            .iter()
+            .all(|name| parted.partition.contains(name))
+    {
+        return Err(shape("a partition that is one row shows what it is by"));
+    }
+    if !parted.grouped && parted.calls.iter().any(|call| call.frame.is_none()) {
+        return Err(shape("a function of each row is over a frame"));
+    }
+    let schema = parted.schema(&table.schema)?;
+    let mut read = parted
+        .columns()
+        .iter()
+        .map(|name| table.schema.index_of(name))
+        .collect::<Result<Vec<usize>>>()?;
+    let shown = parted.names.iter().zip(schema.fields());
+    let output = |name: &String, ty: &Type, nullable: bool| PlanOutput {
+        name: name.clone(),
+        ty: ty.clone(),
+        kind: OutputKind::Row { nullable },
+    };
+    let mut outputs: Vec<PlanOutput> = shown
+        .map(|(name, field)| output(name, &field.ty, field.nullable))
+        .collect();
+    let calls = Calls::bind(&parted.calls, &parted.order, &schema)?;
+    let made = parted.calls.iter().zip(calls.columns());
+    outputs.extend(made.map(|(call, (ty, nullable))| output(&call.name, ty, nullable)));
+    read.sort_unstable();
     Ok((vec![read], outputs))
 }
 

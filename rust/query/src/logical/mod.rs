@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use exponents::Exponents;
 pub use expression::{ColumnRef, Comparison, Condition, Function, Literal, Measure, Scalar};
-pub use rows::{Branch, Ordering, Rank, Rows, SortKey};
+pub use rows::{Branch, Call, Edge, Frame, Ordering, Parted, Rank, Rows, SortKey, Unit};
 
 /// A join with group-by aggregates.
 ///

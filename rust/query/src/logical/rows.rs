@@ -1,10 +1,12 @@
-//! What a query computes row by row, in the place of a join: projections, filters, unions, and the first rows in an
-//! order.
+//! What a query computes of rows, in the place of a join: projections, filters, unions, the first rows in an order, and
+//! functions over the rows of a partition.
 //!
 //! Invariant: none beyond its shape. Expressions are SQL over the columns of one atom's table, names quoted and spelt as
 //! the table spells them: the form in which a definition is kept. `bind` gives them types.
 
 use serde::{Deserialize, Serialize};
+
+pub use ringview_expr::{Call, Edge, Frame, SortKey, Unit};
 
 /// How rows are computed from rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +21,8 @@ pub enum Rows {
     },
     /// The rows of the one atom in an order: all, or the first of each partition.
     Ordered(Ordering),
+    /// Functions over the rows of each partition of the one atom.
+    Parted(Parted),
 }
 
 /// A projection and a filter of the rows of one atom.
@@ -65,20 +69,6 @@ pub struct Ordering {
     pub keep: Option<u64>,
 }
 
-/// A column that rows are ordered by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SortKey {
-    /// Which.
-    pub column: String,
-    /// From the greatest to the least.
-    #[serde(default)]
-    pub descending: bool,
-    /// Whether NULL comes before all values.
-    #[serde(default)]
-    pub nulls_first: bool,
-}
-
 /// How rows that are equal in an order are numbered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -90,4 +80,43 @@ pub enum Rank {
     Rank,
     /// They share a number, and none is skipped.
     DenseRank,
+}
+
+/// Functions over the rows of each partition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parted {
+    /// The columns that are shown before the functions; where a partition is one row, some of `partition`.
+    pub names: Vec<String>,
+    /// Columns whose values tell the partitions apart; none for one partition of all rows.
+    #[serde(default)]
+    pub partition: Vec<String>,
+    /// The order within a partition; rows that are equal in it are ordered by all columns that are read.
+    #[serde(default)]
+    pub order: Vec<SortKey>,
+    /// Whether a partition is one row of the result; else each of its rows is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub grouped: bool,
+    /// The functions.
+    pub calls: Vec<Call>,
+}
+
+impl Parted {
+    /// The columns that are read, each once: those that are shown stand before the others.
+    #[must_use]
+    pub fn columns(&self) -> Vec<&String> {
+        let mut columns: Vec<&String> = Vec::new();
+        let keys = self.order.iter().map(|key| &key.column);
+        let own = self.names.iter().chain(&self.partition).chain(keys);
+        let read = self.calls.iter().flat_map(|call| {
+            let keys = call.order.iter().map(|key| &key.column);
+            call.arguments.iter().chain(&call.filter).chain(keys)
+        });
+        for name in own.chain(read) {
+            if !columns.contains(&name) {
+                columns.push(name);
+            }
+        }
+        columns
+    }
 }

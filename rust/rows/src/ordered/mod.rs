@@ -7,14 +7,13 @@
 //! O(log n) a row that changes, and the rows up to the window's end for each touched partition; where all rows are
 //! shown, the rows that change alone.
 
-mod codec;
-mod partition;
+mod window;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
-use arrow_schema::{ArrowError, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use arrow_select::take::take_arrays;
 use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
@@ -22,9 +21,10 @@ use ringview_query::{Bound, Ordering};
 use ringview_view::answer::Cells;
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
+use crate::codec::{Codec, Layout, PartitionKey, Row, refused};
 use crate::explained::described;
-use codec::{Codec, PartitionKey, Row};
-use partition::{Partition, Shown};
+use crate::kept::Kept;
+use window::{Shown, window};
 
 /// A view whose rows are in an order.
 #[derive(Debug)]
@@ -32,13 +32,10 @@ pub struct Ordered {
     ordering: Ordering,
     codec: Codec,
     schema: SchemaRef,
-    partitions: BTreeMap<PartitionKey, Partition>,
+    kept: Kept,
     /// What was shown of each partition that the transaction touched, before it.
     before: BTreeMap<PartitionKey, Vec<Shown>>,
-    /// The changes of the transaction, to undo them.
-    journal: Vec<(PartitionKey, Row, i64)>,
     explanation: Explanation,
-    bytes: usize,
     steps: u64,
 }
 
@@ -51,15 +48,19 @@ impl Ordered {
         let fields = query.outputs.iter();
         let fields = fields.map(|output| ArrowField::new(&output.name, output.ty.to_arrow(), true));
         let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
+        let shown: Vec<&String> = ordering.names.iter().collect();
+        let layout = Layout {
+            partition: &ordering.partition,
+            order: &ordering.order,
+            shown: &shown,
+        };
         Ok(Self {
-            codec: Codec::new(&ordering, &query.atoms[0], Arc::clone(&schema))?,
+            codec: Codec::new(&layout, &query.atoms[0], Arc::clone(&schema))?,
             schema,
             ordering,
-            partitions: BTreeMap::new(),
+            kept: Kept::default(),
             before: BTreeMap::new(),
-            journal: Vec::new(),
             explanation: described(query),
-            bytes: 0,
             steps: 0,
         })
     }
@@ -69,28 +70,16 @@ impl Ordered {
         self.ordering.keep.is_none() && self.ordering.skip == 0
     }
 
-    fn add(&mut self, key: &PartitionKey, row: &Row, change: i64) {
-        let partition = match self.partitions.get_mut(key) {
-            Some(partition) => partition,
-            None => self.partitions.entry(key.clone()).or_default(),
-        };
-        let grown = partition.add(row, change);
-        self.bytes = self.bytes.saturating_add_signed(grown);
-        if partition.is_empty() {
-            self.partitions.remove(key);
-        }
-    }
-
     fn window<'a>(&'a self, key: &PartitionKey) -> impl Iterator<Item = (&'a Row, i64)> + 'a {
-        let partition = self.partitions.get(key).into_iter();
-        partition.flat_map(|partition| partition.window(&self.ordering))
+        let partition = self.kept.partition(key).into_iter();
+        partition.flat_map(|partition| window(partition, &self.ordering))
     }
 
     /// By how much each row of what is shown has changed.
     fn difference(&self) -> BTreeMap<(&PartitionKey, Row), i64> {
         let mut changes: BTreeMap<(&PartitionKey, Row), i64> = BTreeMap::new();
         if self.shows_all() {
-            for (key, row, change) in &self.journal {
+            for (key, row, change) in self.kept.changes() {
                 *changes.entry((key, row.clone())).or_default() += change;
             }
         }
@@ -119,8 +108,7 @@ impl View for Ordered {
                 self.before.insert(key.clone(), window);
             }
             let change = rows.sign * rows.batch.multiplicity(at);
-            self.add(&key, &row, change);
-            self.journal.push((key, row, change));
+            self.kept.change(key, row, change);
         }
         Ok(())
     }
@@ -144,14 +132,12 @@ impl View for Ordered {
     }
 
     fn commit(&mut self, _dictionary: &Dictionary) {
-        self.journal.clear();
+        self.kept.commit();
         self.before.clear();
     }
 
     fn rollback(&mut self) {
-        for (key, row, change) in std::mem::take(&mut self.journal).into_iter().rev() {
-            self.add(&key, &row, -change);
-        }
+        self.kept.rollback();
         self.before.clear();
     }
 
@@ -160,7 +146,7 @@ impl View for Ordered {
     }
 
     fn explanation(&self) -> Explanation {
-        let rows: usize = self.partitions.values().map(Partition::len).sum();
+        let rows = self.kept.len();
         Explanation {
             size: Some(format!("{rows} rows kept")),
             bytes: Some(self.memory_usage() as u64),
@@ -169,8 +155,7 @@ impl View for Ordered {
     }
 
     fn memory_usage(&self) -> usize {
-        // A node of the search tree is two thirds full.
-        size_of::<Self>() + self.bytes + self.bytes / 2
+        size_of::<Self>() + self.kept.memory_usage()
     }
 
     fn steps(&self) -> u64 {
@@ -178,14 +163,8 @@ impl View for Ordered {
     }
 
     fn check(&self) {
-        assert!(
-            self.journal.is_empty() && self.before.is_empty(),
-            "a transaction left changes behind"
-        );
-        assert!(
-            self.partitions.values().all(|one| !one.is_empty()),
-            "an empty partition stays"
-        );
+        assert!(self.before.is_empty(), "a transaction left rows behind");
+        self.kept.check();
     }
 }
 
@@ -207,9 +186,9 @@ impl Answer for Ordered {
 
     fn len(&self, _dictionary: &Dictionary) -> Result<u64> {
         let windows = self
-            .partitions
-            .values()
-            .flat_map(|one| one.window(&self.ordering));
+            .kept
+            .partitions()
+            .flat_map(|one| window(one, &self.ordering));
         Ok(windows.map(|(_, copies)| copies.max(0) as u64).sum())
     }
 
@@ -217,9 +196,9 @@ impl Answer for Ordered {
         budget.ask()?;
         // A row that is there many times is decoded once.
         let windows = self
-            .partitions
-            .values()
-            .flat_map(|one| one.window(&self.ordering));
+            .kept
+            .partitions()
+            .flat_map(|one| window(one, &self.ordering));
         let (mut distinct, mut places) = (Vec::new(), Vec::<u32>::new());
         for (row, copies) in windows {
             places.extend(std::iter::repeat_n(
@@ -243,12 +222,5 @@ impl Answer for Ordered {
             why: "they are found by their order alone".to_owned(),
             instead: "filter what you read, or leave ORDER BY and LIMIT out of the view".to_owned(),
         })
-    }
-}
-
-fn refused(problem: ArrowError) -> Error {
-    Error::Value {
-        place: "the rows of a view".to_owned(),
-        problem: problem.to_string(),
     }
 }

@@ -9,7 +9,8 @@ use datafusion_functions::core;
 use ringview_core::Result;
 use ringview_query::{Bag, Function, Measure, Output, Query, Rows};
 
-use super::pending::{Pending, integer, of_atom};
+use super::call::aggregated;
+use super::pending::{self, Pending, integer, of_atom};
 use super::settle::{Settled, Wanted, branch, scalar};
 use super::state::{Lowering, computing, free};
 use crate::error::{refusal, unsupported};
@@ -22,17 +23,101 @@ struct Call {
     is_truth: bool,
 }
 
+/// The aggregates of a GROUP BY: all of them by an engine, or all of them of the rows of each group.
+enum Calls {
+    Kept(Vec<Call>),
+    OfParts(Vec<pending::Function>),
+}
+
+impl Calls {
+    /// Aggregates over expressions that are meant already.
+    fn new(exprs: &[Expr]) -> Result<Self> {
+        let functions = exprs.iter().map(|expr| match expr {
+            Expr::AggregateFunction(function) => Ok(function),
+            _ => Err(unsupported("this aggregate is not kept")),
+        });
+        let functions = functions.collect::<Result<Vec<_>>>()?;
+        Ok(match functions.iter().all(|one| is_kept(one)) {
+            true => Self::Kept(functions.into_iter().map(call).collect::<Result<_>>()?),
+            false => Self::OfParts(
+                functions
+                    .into_iter()
+                    .map(aggregated)
+                    .collect::<Result<_>>()?,
+            ),
+        })
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Kept(calls) => calls.len(),
+            Self::OfParts(functions) => functions.len(),
+        }
+    }
+
+    /// Whether what an engine computes is 1 for TRUE.
+    fn is_truth(&self, at: usize) -> bool {
+        matches!(self, Self::Kept(calls) if calls[at].is_truth)
+    }
+
+    fn counts(&self, at: usize) -> bool {
+        match self {
+            Self::Kept(calls) => matches!(
+                calls[at].function,
+                Function::Count | Function::CountDistinct | Function::RegrCount
+            ),
+            Self::OfParts(functions) => matches!(
+                functions[at].name.as_str(),
+                "count" | "approx_count_distinct" | "regr_count"
+            ),
+        }
+    }
+}
+
+/// Whether an engine keeps an aggregate, whatever the order of its rows.
+fn is_kept(AggregateFunction { func, params }: &AggregateFunction) -> bool {
+    let is_idempotent = matches!(
+        function(func.name()),
+        Some(Function::Min | Function::Max | Function::Count)
+    );
+    let takes_order = func.name() == "any_value" && !params.order_by.is_empty();
+    function(func.name()).is_some() && (is_idempotent || !params.distinct) && !takes_order
+}
+
+/// The function of an engine.
+fn function(name: &str) -> Option<Function> {
+    Some(match name {
+        "sum" => Function::Sum,
+        "count" | "count_if" | "countif" => Function::Count,
+        "avg" | "mean" => Function::Avg,
+        "min" | "bool_and" | "any_value" => Function::Min,
+        "max" | "bool_or" => Function::Max,
+        "var_pop" => Function::VarPop,
+        "var_samp" | "variance" => Function::VarSamp,
+        "stddev_pop" => Function::StddevPop,
+        "stddev" | "stddev_samp" => Function::StddevSamp,
+        "covar_pop" => Function::CovarPop,
+        "covar_samp" => Function::CovarSamp,
+        "corr" => Function::Corr,
+        "regr_slope" => Function::RegrSlope,
+        "regr_intercept" => Function::RegrIntercept,
+        "regr_r2" => Function::RegrR2,
+        "regr_count" => Function::RegrCount,
+        _ => return None,
+    })
+}
+
 impl Lowering<'_> {
     /// The groups of an aggregation.
     pub(crate) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Pending> {
         let rows = self.relation(&aggregate.input)?;
         let schema = aggregate.input.schema();
         let groupings: Vec<Option<&[Expr]>> = aggregate.aggr_expr.iter().map(grouping).collect();
-        let calls = aggregate.aggr_expr.iter().zip(&groupings);
-        let calls = calls
+        let exprs = aggregate.aggr_expr.iter().zip(&groupings);
+        let exprs = exprs
             .filter(|(_, grouping)| grouping.is_none())
-            .map(|(expr, _)| call(&rows.meant(expr, schema)?));
-        let calls = calls.collect::<Result<Vec<Call>>>()?;
+            .map(|(expr, _)| rows.meant(expr, schema));
+        let calls = Calls::new(&exprs.collect::<Result<Vec<Expr>>>()?)?;
         if let [Expr::GroupingSet(sets)] = &aggregate.group_expr[..] {
             return self.grouping_sets(&rows, sets, (&calls, &groupings), aggregate);
         }
@@ -71,42 +156,35 @@ impl Lowering<'_> {
                 .iter()
                 .map(|(of, value)| call(*of, vec![value.clone()])),
         );
-        self.groups(rows, keys, &calls)
+        self.groups(rows, keys, &Calls::Kept(calls))
     }
 
     fn groups(
         &mut self,
         mut rows: Pending,
         mut groups: Vec<Expr>,
-        calls: &[Call],
+        calls: &Calls,
     ) -> Result<Pending> {
         let shown = groups.len();
         let outer = std::mem::take(&mut rows.outer);
         groups.extend(outer.iter().map(|(_, inner)| inner.clone()));
-        let mut wanted = Wanted::columns(&groups);
-        for call in calls {
-            let is_sum = matches!(call.function, Function::Sum | Function::Avg);
-            let arguments = call.arguments.iter();
-            wanted.extend(arguments.map(|expr| Wanted {
-                expr: expr.clone(),
-                is_column: !is_sum,
-            }));
-        }
         rows.columns = Vec::new();
-        let settled = self.settle(rows, wanted)?;
-        let (query, names) = grouped(&settled, groups.len(), calls)?;
-        let name = self.emit("groups", query)?;
+        let (name, names) = match calls {
+            Calls::Kept(calls) => self.grouped_by_engine(rows, &groups, calls)?,
+            Calls::OfParts(functions) => self.grouped_by_parts(rows, &groups, functions)?,
+        };
         let column = |at: usize| of_atom(0, &names[at]);
         let mut columns: Vec<Expr> = (0..shown).map(column).collect();
-        for (at, call) in calls.iter().enumerate() {
+        for at in 0..calls.len() {
             let value = column(groups.len() + at);
-            let is_count = matches!(call.function, Function::Count | Function::CountDistinct);
-            columns.push(match (call.is_truth, is_count && !outer.is_empty()) {
-                (true, _) => binary_expr(value, Operator::Eq, lit(1i64)),
-                // Where no row is correlated there is no group, and the count is 0.
-                (_, true) => core::coalesce().call(vec![value, lit(0i64)]),
-                _ => value,
-            });
+            columns.push(
+                match (calls.is_truth(at), calls.counts(at) && !outer.is_empty()) {
+                    (true, _) => binary_expr(value, Operator::Eq, lit(1i64)),
+                    // Where no row is correlated there is no group, and the count is 0.
+                    (_, true) => core::coalesce().call(vec![value, lit(0i64)]),
+                    _ => value,
+                },
+            );
         }
         let keys = (shown..).map(column);
         let outer = outer
@@ -121,12 +199,33 @@ impl Lowering<'_> {
         })
     }
 
+    /// Groups that an engine keeps: a block, and its columns by group and aggregate.
+    fn grouped_by_engine(
+        &mut self,
+        rows: Pending,
+        groups: &[Expr],
+        calls: &[Call],
+    ) -> Result<(String, Vec<String>)> {
+        let mut wanted = Wanted::columns(groups);
+        for call in calls {
+            let is_sum = matches!(call.function, Function::Sum | Function::Avg);
+            let arguments = call.arguments.iter();
+            wanted.extend(arguments.map(|expr| Wanted {
+                expr: expr.clone(),
+                is_column: !is_sum,
+            }));
+        }
+        let settled = self.settle(rows, wanted)?;
+        let (query, names) = grouped(&settled, groups.len(), calls)?;
+        Ok((self.emit("groups", query)?, names))
+    }
+
     /// One block for each set of groups, and their union.
     fn grouping_sets(
         &mut self,
         rows: &Pending,
         sets: &datafusion_expr::expr::GroupingSet,
-        (calls, groupings): (&[Call], &[Option<&[Expr]>]),
+        (calls, groupings): (&Calls, &[Option<&[Expr]>]),
         aggregate: &Aggregate,
     ) -> Result<Pending> {
         use datafusion_expr::expr::GroupingSet;
@@ -276,13 +375,7 @@ fn grouped(settled: &Settled, groups: usize, calls: &[Call]) -> Result<(Query, V
 }
 
 /// What an aggregate is to an engine.
-fn call(expr: &Expr) -> Result<Call> {
-    let Expr::AggregateFunction(AggregateFunction { func, params }) = expr else {
-        return Err(unsupported("this aggregate is not kept"));
-    };
-    if !params.order_by.is_empty() || params.null_treatment.is_some() {
-        return Err(unsupported("ORDER BY within an aggregate is not kept"));
-    }
+fn call(AggregateFunction { func, params }: &AggregateFunction) -> Result<Call> {
     let name = func.name();
     let mut arguments = params.args.clone();
     let truth = |condition: &Expr, otherwise: Option<Expr>| {
@@ -314,33 +407,11 @@ fn call(expr: &Expr) -> Result<Call> {
             *argument = chosen.map_err(|problem| refusal(&problem))?;
         }
     }
-    let function = match name {
-        "sum" => Function::Sum,
-        "count" if params.distinct => Function::CountDistinct,
-        "count" | "count_if" | "countif" => Function::Count,
-        "avg" | "mean" => Function::Avg,
-        "min" | "bool_and" | "any_value" => Function::Min,
-        "max" | "bool_or" => Function::Max,
-        "var_pop" => Function::VarPop,
-        "var_samp" | "variance" => Function::VarSamp,
-        "stddev_pop" => Function::StddevPop,
-        "stddev" | "stddev_samp" => Function::StddevSamp,
-        "covar_pop" => Function::CovarPop,
-        "covar_samp" => Function::CovarSamp,
-        "corr" => Function::Corr,
-        "regr_slope" => Function::RegrSlope,
-        "regr_intercept" => Function::RegrIntercept,
-        "regr_r2" => Function::RegrR2,
-        "regr_count" => Function::RegrCount,
-        other => return Err(unsupported(&format!("the aggregate {other} is not kept"))),
+    let function = match function(name) {
+        Some(Function::Count) if params.distinct => Function::CountDistinct,
+        Some(function) => function,
+        None => return Err(unsupported(&format!("the aggregate {name} is not kept"))),
     };
-    let is_idempotent = matches!(
-        function,
-        Function::Min | Function::Max | Function::CountDistinct
-    );
-    if params.distinct && !is_idempotent {
-        return Err(unsupported(&format!("{name}(DISTINCT ..) is not kept")));
-    }
     Ok(Call {
         function,
         arguments,

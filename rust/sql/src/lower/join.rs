@@ -18,8 +18,10 @@ use crate::error::{refusal, unsupported};
 impl Lowering<'_> {
     /// The rows of a join.
     pub(crate) fn join(&mut self, join: &Join) -> Result<Pending> {
-        let mut left = self.relation(&join.left)?;
-        let mut right = self.relation(&join.right)?;
+        let left = self.relation(&join.left)?;
+        let mut left = self.flat(left)?;
+        let right = self.relation(&join.right)?;
+        let mut right = self.flat(right)?;
         if !left.outer.is_empty() || !right.outer.is_empty() {
             return Err(unsupported("LATERAL is not kept"));
         }
@@ -97,9 +99,6 @@ impl Lowering<'_> {
         keys: Vec<(Expr, Expr)>,
         (conditions, schema): (&[Expr], &DFSchema),
     ) -> Result<Pending> {
-        if !left.ranks.is_empty() || !right.ranks.is_empty() {
-            return Err(unsupported("a window function below a join is not kept"));
-        }
         let by = left.atoms.len();
         let width = left.columns.len();
         let columns = left.join(right)?;
@@ -293,7 +292,7 @@ impl Lowering<'_> {
             ));
         }
         let outer = left.outer.clone();
-        if !outer.is_empty() || !left.ranks.is_empty() {
+        if !outer.is_empty() {
             return Err(unsupported(
                 "NOT EXISTS within a correlated subquery is not kept here",
             ));

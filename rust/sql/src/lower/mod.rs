@@ -16,12 +16,16 @@
 //! | `subquery` | subqueries in conditions, and as values |
 //! | `join` | inner and outer joins, those of EXISTS and IN |
 //! | `order` | ORDER BY, LIMIT, the first rows of each partition |
+//! | `call` | functions over the rows of a partition, as a plan has them |
+//! | `part` | the blocks that compute those: windows, and aggregates that need all rows of a group |
 
 mod aggregate;
+mod call;
 mod constant;
 mod join;
 mod order;
 mod pairs;
+mod part;
 mod pending;
 mod settle;
 mod state;
@@ -33,7 +37,7 @@ use ringview_core::Result;
 use ringview_query::Query;
 
 use crate::error::unsupported;
-use pending::{Pending, any, is_nested, of_rank, ranking, split};
+use pending::{Pending, any, is_nested, of_window, split, window};
 pub(crate) use state::Lowering;
 use state::free;
 
@@ -87,22 +91,20 @@ impl Lowering<'_> {
                     datafusion_expr::Operator::And,
                     &mut conjuncts,
                 );
-                // Conditions on the numbers of rows hold among the rows that meet the others.
                 let schema = filter.input.schema();
                 for conjunct in conjuncts {
-                    let meant = rows.meant(&conjunct, schema)?;
+                    let mut meant = rows.meant(&conjunct, schema)?;
+                    if !rows.windows.is_empty() && any(&meant, looks_elsewhere) {
+                        rows = self.flat(rows)?;
+                        meant = rows.meant(&conjunct, schema)?;
+                    }
                     rows = self.restricted(rows, meant, schema)?;
                 }
                 Ok(rows)
             }
             LogicalPlan::Window(window) => {
-                let mut rows = self.relation(&window.input)?;
-                for expr in &window.window_expr {
-                    let made = order::numbered(&rows, expr, window.input.schema())?;
-                    rows.columns.push(of_rank(rows.ranks.len()));
-                    rows.ranks.push(made);
-                }
-                Ok(rows)
+                let rows = self.relation(&window.input)?;
+                self.windows(rows, window)
             }
             LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
             LogicalPlan::Distinct(Distinct::All(input)) => {
@@ -132,6 +134,30 @@ impl Lowering<'_> {
         }
     }
 
+    /// Rows with window functions.
+    fn windows(&mut self, mut rows: Pending, plan: &datafusion_expr::Window) -> Result<Pending> {
+        if !rows.outer.is_empty() {
+            return Err(unsupported(
+                "a window function in a correlated subquery is not kept",
+            ));
+        }
+        let schema = plan.input.schema();
+        let mut reads_window = !rows.above.is_empty();
+        for expr in &plan.window_expr {
+            let meant = rows.meant(expr, schema)?;
+            reads_window |= any(&meant, |node| window(node).is_some());
+        }
+        if reads_window {
+            rows = self.flat(rows)?;
+        }
+        for expr in &plan.window_expr {
+            let made = call::windowed(&rows, expr, schema)?;
+            rows.columns.push(of_window(rows.windows.len()));
+            rows.windows.push(made);
+        }
+        Ok(rows)
+    }
+
     /// Rows that meet one more condition.
     fn restricted(
         &mut self,
@@ -139,9 +165,6 @@ impl Lowering<'_> {
         condition: Expr,
         schema: &datafusion_common::DFSchema,
     ) -> Result<Pending> {
-        if any(&condition, |node| ranking(node).is_some()) {
-            return self.first_of_each(rows, &condition);
-        }
         if any(&condition, is_nested) {
             return self.nested(rows, condition, schema);
         }
@@ -157,4 +180,9 @@ impl Lowering<'_> {
         rows.restrict(condition);
         Ok(rows)
     }
+}
+
+/// Whether a node reads a subquery, or the query around.
+fn looks_elsewhere(node: &Expr) -> bool {
+    is_nested(node) || matches!(node, Expr::OuterReferenceColumn(..))
 }

@@ -5,13 +5,11 @@
 
 use datafusion_common::DFSchema;
 use datafusion_expr::expr::BinaryExpr;
-use datafusion_expr::{
-    Distinct, DistinctOn, Expr, LogicalPlan, Operator, SortExpr, WindowFunctionDefinition, lit,
-};
+use datafusion_expr::{Distinct, DistinctOn, Expr, LogicalPlan, Operator, SortExpr};
 use ringview_core::Result;
 use ringview_query::{Ordering, Query, Rank, Rows, SortKey};
 
-use super::pending::{Pending, Ranking, integer, of_atom, of_rank, ranking};
+use super::pending::{Pending, Ranking, SortedBy, integer, of_atom, window};
 use super::settle::branch;
 use super::state::{Lowering, computing, free};
 use crate::error::unsupported;
@@ -19,7 +17,7 @@ use crate::error::unsupported;
 /// Rows, what they are ordered by, and which of them are shown.
 pub(crate) struct Sorted {
     rows: Pending,
-    by: Vec<(Expr, bool, bool)>,
+    by: Vec<SortedBy>,
     skip: u64,
     keep: Option<u64>,
 }
@@ -184,25 +182,13 @@ impl Lowering<'_> {
         Ok((found, order))
     }
 
-    /// The first rows of each partition, by a condition on their numbers.
-    pub(crate) fn first_of_each(&mut self, mut rows: Pending, condition: &Expr) -> Result<Pending> {
-        let (number, keep) = upper(condition).ok_or_else(|| {
-            unsupported(
-                "the number of a row chooses the first ones: write ROW_NUMBER() OVER (..) <= 3",
-            )
-        })?;
-        let chosen = rows.ranks[number].clone();
-        rows.ranks = Vec::new();
-        self.first(rows, chosen, keep)
-    }
-
-    fn first(&mut self, mut rows: Pending, chosen: Ranking, keep: u64) -> Result<Pending> {
-        let shown: Vec<Option<Expr>> = rows
-            .columns
-            .iter()
-            .map(|column| ranking(column).is_none().then(|| column.clone()))
-            .collect();
-        rows.columns = shown.iter().flatten().cloned().collect();
+    /// The first rows of each partition.
+    pub(crate) fn first(
+        &mut self,
+        mut rows: Pending,
+        chosen: Ranking,
+        keep: u64,
+    ) -> Result<Pending> {
         let width = rows.columns.len();
         rows.columns.extend(chosen.partition.iter().cloned());
         rows.columns
@@ -228,66 +214,22 @@ impl Lowering<'_> {
             keep: Some(keep),
         };
         let name = self.emit("first", computing(&[table], Rows::Ordered(ordering)))?;
-        let mut found = Pending::over(&name, &names);
-        let mut columns = std::mem::take(&mut found.columns).into_iter();
-        for column in shown {
-            // Which number a row has is known where there is one alone.
-            let only = if keep == 1 { lit(1i64) } else { of_rank(0) };
-            found
-                .columns
-                .push(column.and_then(|_| columns.next()).unwrap_or(only));
-        }
-        Ok(found)
+        Ok(Pending::over(&name, &names))
     }
 }
 
-/// A window function that numbers rows.
-pub(crate) fn numbered(rows: &Pending, expr: &Expr, schema: &DFSchema) -> Result<Ranking> {
-    let expr = match expr {
-        Expr::Alias(alias) => &*alias.expr,
-        other => other,
-    };
-    let refused = || {
-        unsupported(
-            "of window functions ROW_NUMBER, RANK and DENSE_RANK choose rows; others are not kept",
-        )
-    };
-    let Expr::WindowFunction(window) = expr else {
-        return Err(refused());
-    };
-    let WindowFunctionDefinition::WindowUDF(function) = &window.fun else {
-        return Err(refused());
-    };
-    let rank = match function.name() {
-        "row_number" => Rank::RowNumber,
-        "rank" => Rank::Rank,
-        "dense_rank" => Rank::DenseRank,
-        _ => return Err(refused()),
-    };
-    let partition = window
-        .params
-        .partition_by
-        .iter()
-        .map(|expr| rows.meant(expr, schema));
-    Ok(Ranking {
-        rank,
-        partition: partition.collect::<Result<_>>()?,
-        order: keys(rows, &window.params.order_by, schema)?,
-    })
-}
-
 /// What rows are sorted by.
-fn keys(rows: &Pending, by: &[SortExpr], schema: &DFSchema) -> Result<Vec<(Expr, bool, bool)>> {
+pub(crate) fn keys(rows: &Pending, by: &[SortExpr], schema: &DFSchema) -> Result<Vec<SortedBy>> {
     let key = |sort: &SortExpr| Ok((rows.meant(&sort.expr, schema)?, !sort.asc, sort.nulls_first));
     by.iter().map(key).collect()
 }
 
 /// Up to which number a condition chooses rows, and of which window function.
-fn upper(condition: &Expr) -> Option<(usize, u64)> {
+pub(crate) fn upper(condition: &Expr) -> Option<(usize, u64)> {
     let Expr::BinaryExpr(BinaryExpr { left, op, right }) = condition else {
         return None;
     };
-    let (number, op, bound) = match (ranking(left), ranking(right)) {
+    let (number, op, bound) = match (window(left), window(right)) {
         (Some(number), None) => (number, *op, integer(right)?),
         (None, Some(number)) => (number, op.swap()?, integer(left)?),
         _ => return None,

@@ -9,12 +9,12 @@ use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{Column, DFSchema, ScalarValue, TableReference};
 use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
-use ringview_query::Rank;
+use ringview_query::{Frame, Rank};
 
 use crate::error::refusal;
 
-/// The qualifier of the number that a window function gives a row.
-const RANK: &str = "rank";
+/// The qualifier of the value that a window function gives a row.
+const WINDOW: &str = "window";
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -27,21 +27,47 @@ pub(crate) struct Pending {
     pub(crate) filters: Vec<Expr>,
     /// What each row has.
     pub(crate) columns: Vec<Expr>,
-    /// How rows are numbered: columns may name a number.
-    pub(crate) ranks: Vec<Ranking>,
+    /// Window functions over the rows that meet the filters: columns may name one by its number.
+    pub(crate) windows: Vec<Window>,
+    /// Conditions on what the windows have computed.
+    pub(crate) above: Vec<Expr>,
     /// Of a correlated subquery: an expression of the query around, and that of this one which equals it.
     pub(crate) outer: Vec<(Expr, Expr)>,
     /// Of a correlated subquery: its other conditions on the query around, whose columns are outer references.
     pub(crate) around: Vec<Expr>,
 }
 
+/// What rows are ordered by, whether it descends, and whether NULL comes first.
+pub(crate) type SortedBy = (Expr, bool, bool);
+
 /// A window function that numbers rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Ranking {
     pub(crate) rank: Rank,
     pub(crate) partition: Vec<Expr>,
-    /// With whether it descends, and whether NULL comes first.
-    pub(crate) order: Vec<(Expr, bool, bool)>,
+    pub(crate) order: Vec<SortedBy>,
+}
+
+/// A window function.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    pub(crate) function: Function,
+    pub(crate) partition: Vec<Expr>,
+    pub(crate) order: Vec<SortedBy>,
+}
+
+/// A function of the rows of a partition.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) arguments: Vec<Expr>,
+    /// As text.
+    pub(crate) constants: Vec<String>,
+    pub(crate) filter: Option<Expr>,
+    pub(crate) order: Vec<SortedBy>,
+    pub(crate) distinct: bool,
+    pub(crate) ignore_nulls: bool,
+    pub(crate) frame: Option<Frame>,
 }
 
 impl Pending {
@@ -60,7 +86,7 @@ impl Pending {
     /// Whether they are computed row by row from one table or block.
     pub(crate) fn is_plain(&self) -> bool {
         let is_free = self.outer.is_empty() && self.around.is_empty();
-        self.atoms.len() == 1 && is_free && self.ranks.is_empty()
+        self.atoms.len() == 1 && is_free && self.windows.is_empty()
     }
 
     /// An expression over the rows of a plan, over the atoms.
@@ -82,8 +108,12 @@ impl Pending {
         other.columns.into_iter().map(moved).collect()
     }
 
-    /// Adds a condition: an equality of two atoms, or a filter.
+    /// Adds a condition: an equality of two atoms, or a filter; one that holds behind the windows where there are any.
     pub(crate) fn restrict(&mut self, condition: Expr) {
+        if !self.windows.is_empty() {
+            self.above.push(condition);
+            return;
+        }
         for shared in shared_by_arms(&condition) {
             self.restrict(shared);
         }
@@ -139,10 +169,10 @@ pub(crate) fn of_atom(atom: usize, name: &str) -> Expr {
     ))
 }
 
-/// The number that a window function gives a row.
-pub(crate) fn of_rank(number: usize) -> Expr {
+/// The value that a window function gives a row.
+pub(crate) fn of_window(number: usize) -> Expr {
     Expr::Column(Column::new(
-        Some(TableReference::bare(RANK)),
+        Some(TableReference::bare(WINDOW)),
         number.to_string(),
     ))
 }
@@ -157,12 +187,12 @@ pub(crate) fn place(expr: &Expr) -> Option<(usize, &str)> {
 }
 
 /// The number of the window function that an expression is.
-pub(crate) fn ranking(expr: &Expr) -> Option<usize> {
+pub(crate) fn window(expr: &Expr) -> Option<usize> {
     let Expr::Column(column) = expr else {
         return None;
     };
-    let is_rank = column.relation.as_ref()?.table() == RANK;
-    is_rank.then(|| column.name.parse().ok()).flatten()
+    let is_window = column.relation.as_ref()?.table() == WINDOW;
+    is_window.then(|| column.name.parse().ok()).flatten()
 }
 
 /// The atoms that an expression reads.
@@ -203,6 +233,14 @@ pub(crate) fn substituted(expr: &Expr, schema: &DFSchema, columns: &[Expr]) -> R
 pub(crate) fn renamed(expr: Expr, names: &dyn Fn(usize, &str) -> Option<Expr>) -> Result<Expr> {
     mapped(expr, &mut |node| {
         let found = place(&node).and_then(|(atom, name)| names(atom, name));
+        Ok(found.map_or(Transformed::no(node), Transformed::yes))
+    })
+}
+
+/// An expression with something else in the place of its columns.
+pub(crate) fn replaced(expr: Expr, by: &dyn Fn(&Expr) -> Option<Expr>) -> Result<Expr> {
+    mapped(expr, &mut |node| {
+        let found = matches!(node, Expr::Column(_)).then(|| by(&node)).flatten();
         Ok(found.map_or(Transformed::no(node), Transformed::yes))
     })
 }

@@ -14,7 +14,7 @@ use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
 use ringview_query::{Branch, ColumnRef, Literal, Output, Query, Rows, Scalar};
 
-use super::pending::{Pending, any, atoms_of, of_atom, place, ranking, renamed};
+use super::pending::{Pending, atoms_of, of_atom, place, renamed};
 use super::state::{BAG, Lowering, computing, over};
 use crate::error::unsupported;
 use crate::text::text;
@@ -81,15 +81,10 @@ impl Lowering<'_> {
                 "a subquery that is correlated in this place is not kept",
             ));
         }
-        let all = wanted.iter().map(|one| &one.expr).chain(&rows.filters);
-        if all
-            .into_iter()
-            .any(|expr| any(expr, |node| ranking(node).is_some()))
-        {
-            return Err(unsupported(
-                "a window function is kept where its number chooses the first rows: QUALIFY ROW_NUMBER() OVER (..) <= 3",
-            ));
-        }
+        let (rows, wanted) = match rows.windows.is_empty() {
+            true => (rows, wanted),
+            false => self.without_windows(rows, wanted)?,
+        };
         let mut computed: Vec<Computed> = rows.atoms.iter().map(|_| Computed::default()).collect();
         let mut above = Vec::new();
         for filter in &rows.filters {

@@ -8,6 +8,7 @@ use datafusion_common::{Column, DFSchema, JoinType, TableReference};
 use datafusion_expr::expr::{Exists, InSubquery};
 use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
+use ringview_query::Rows;
 
 use super::pairs::Conditions;
 use super::pending::{Pending, any, is_nested, of_atom, place, renamed};
@@ -112,10 +113,14 @@ impl Lowering<'_> {
     /// Rows with other columns, some of which may have values of subqueries.
     pub(crate) fn projected(
         &mut self,
-        rows: Pending,
+        mut rows: Pending,
         exprs: &[Expr],
         schema: &DFSchema,
     ) -> Result<Pending> {
+        let is_value = |node: &Expr| is_nested(node);
+        if exprs.iter().any(|expr| any(expr, is_value)) {
+            rows = self.flat(rows)?;
+        }
         let columns = exprs.iter().map(|expr| rows.meant(expr, schema));
         let columns = columns.collect::<Result<Vec<Expr>>>()?;
         let (mut rows, columns) = self.with_values(rows, columns, schema)?;
@@ -157,7 +162,8 @@ impl Lowering<'_> {
         let is_known = if keys.is_empty() {
             self.is_one_row(&inner)
         } else {
-            matches!(&inner.atoms[..], [name] if inner.filters.is_empty() && self.is_grouped(name))
+            let is_plain = inner.filters.is_empty() && inner.windows.is_empty();
+            matches!(&inner.atoms[..], [name] if is_plain && self.is_grouped(name))
         };
         if !is_known {
             return Err(unsupported(
@@ -228,14 +234,20 @@ impl Lowering<'_> {
             return false;
         };
         let block = self.blocks.iter().find(|block| block.name == *name);
-        let is_ungrouped = block.is_some_and(|block| block.query.group_by.is_empty());
+        let is_ungrouped = block.is_some_and(|block| match &block.query.rows {
+            Some(Rows::Parted(parted)) => parted.partition.is_empty(),
+            _ => block.query.group_by.is_empty(),
+        });
         is_ungrouped && rows.filters.is_empty() && self.is_grouped(name)
     }
 
     /// Whether a block has groups, so that its keys tell its rows apart.
     fn is_grouped(&self, name: &str) -> bool {
         let block = self.blocks.iter().find(|block| block.name == name);
-        block.is_some_and(|block| block.query.rows.is_none() && block.query.bag.is_none())
+        block.is_some_and(|block| match &block.query.rows {
+            Some(Rows::Parted(parted)) => parted.grouped,
+            rows => rows.is_none() && block.query.bag.is_none(),
+        })
     }
 
     pub(crate) fn may_be_null(&self, expr: &Expr, rows: &Pending) -> Result<bool> {

@@ -9,7 +9,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{ArrowError, DataType, SchemaRef, SortOptions};
 use ringview_core::{Error, Result, decode};
-use ringview_query::{Ordering, PlanAtom};
+use ringview_query::{PlanAtom, SortKey};
 use ringview_view::RowDelta;
 
 /// A row of a partition: where it stands in the order, then what is shown of it.
@@ -36,6 +36,16 @@ struct Fields {
     converter: RowConverter,
 }
 
+/// Which columns of an atom's rows are encoded, and as what.
+pub(crate) struct Layout<'l> {
+    /// Those whose values tell partitions apart.
+    pub(crate) partition: &'l [String],
+    /// Those that rows are ordered by.
+    pub(crate) order: &'l [SortKey],
+    /// Those that are kept.
+    pub(crate) shown: &'l [&'l String],
+}
+
 /// How the rows of one atom are encoded.
 #[derive(Debug)]
 pub(crate) struct Codec {
@@ -48,9 +58,9 @@ pub(crate) struct Codec {
 
 impl Codec {
     /// The encoding of the rows of an atom; `schema` has what is shown.
-    pub(crate) fn new(ordering: &Ordering, atom: &PlanAtom, schema: SchemaRef) -> Result<Self> {
+    pub(crate) fn new(layout: &Layout<'_>, atom: &PlanAtom, schema: SchemaRef) -> Result<Self> {
         let plain = |name: &String| (name.clone(), SortOptions::default());
-        let keys = ordering.order.iter().map(|key| {
+        let keys = layout.order.iter().map(|key| {
             let options = SortOptions {
                 descending: key.descending,
                 nulls_first: key.nulls_first,
@@ -73,9 +83,9 @@ impl Codec {
             Ok(found)
         };
         Ok(Self {
-            partition: fields(ordering.partition.iter().map(plain).collect())?,
+            partition: fields(layout.partition.iter().map(plain).collect())?,
             order: fields(keys.collect())?,
-            shown: fields(ordering.names.iter().map(plain).collect())?,
+            shown: fields(layout.shown.iter().copied().map(plain).collect())?,
             atom: atom.clone(),
             schema,
         })
@@ -122,13 +132,15 @@ impl Codec {
     }
 }
 
-fn converter(fields: Vec<SortField>) -> Result<RowConverter> {
+/// The encoding of columns.
+pub(crate) fn converter(fields: Vec<SortField>) -> Result<RowConverter> {
     RowConverter::new(fields).map_err(refused)
 }
 
-fn refused(problem: ArrowError) -> Error {
+/// What Arrow refuses, and no row should bring about.
+pub(crate) fn refused(problem: ArrowError) -> Error {
     Error::Value {
-        place: "the order of a view's rows".to_owned(),
+        place: "the rows of a view".to_owned(),
         problem: problem.to_string(),
     }
 }

@@ -1,0 +1,398 @@
+//! The aggregates: what each takes, the type of its result, and how it is computed.
+//!
+//! Invariant: the type that is told of a function is that of its values. Cost: none but what each computes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_schema::{DataType, Field, Schema as ArrowSchema};
+use datafusion_common::{Result, ScalarValue, plan_err};
+use datafusion_expr::function::AccumulatorArgs;
+use datafusion_expr::{Accumulator, AggregateUDF};
+use datafusion_functions_aggregate::{
+    bit_and_or_xor, bool_and_or, correlation, count, covariance, min_max, regr, stddev, variance,
+};
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::expressions::Column;
+
+use super::chosen::{self, Share, WHOLE};
+use super::exact::{Doubles, Exact};
+
+/// The names of all aggregates.
+pub const AGGREGATES: &[&str] = &[
+    "any_value",
+    "approx_count_distinct",
+    "arbitrary",
+    "arg_max",
+    "arg_min",
+    "argmax",
+    "argmin",
+    "avg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "bool_and",
+    "bool_or",
+    "corr",
+    "count",
+    "count_if",
+    "countif",
+    "covar_pop",
+    "covar_samp",
+    "first",
+    "group_concat",
+    "last",
+    "listagg",
+    "max",
+    "max_by",
+    "mean",
+    "median",
+    "min",
+    "min_by",
+    "mode",
+    "product",
+    "quantile",
+    "quantile_cont",
+    "quantile_disc",
+    "regr_count",
+    "regr_intercept",
+    "regr_r2",
+    "regr_slope",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
+    "string_agg",
+    "sum",
+    "var_pop",
+    "var_samp",
+    "variance",
+];
+
+/// How an aggregate computes its value.
+pub(super) enum Way {
+    /// One batch of rows behind the other.
+    Streamed(Arc<Make>),
+    /// From all rows at once.
+    Whole(Arc<OfAll>),
+}
+
+/// Makes what takes rows.
+type Make = dyn Fn() -> Result<Box<dyn Accumulator>> + Send + Sync;
+
+/// A value of some rows.
+type OfAll = dyn Fn(&[ArrayRef]) -> Result<ScalarValue> + Send + Sync;
+
+/// An aggregate over arguments of some types.
+#[derive(Debug)]
+pub(super) struct Aggregate {
+    /// The type of its value.
+    pub(super) ty: DataType,
+    /// In which types it takes its arguments.
+    pub(super) takes: Vec<DataType>,
+    pub(super) way: Way,
+    /// Whether rows with NULL among the arguments take no part.
+    pub(super) skips_nulls: bool,
+    /// The argument that it orders its rows by, and whether that descends.
+    pub(super) ordered_by: Option<(usize, bool)>,
+    /// Whether equal arguments take part once, whatever is asked.
+    pub(super) distinct: bool,
+    /// Whether it has a value where there is no row.
+    pub(super) counts: bool,
+    /// Whether rows can be taken back without a residue.
+    pub(super) is_invertible: bool,
+}
+
+impl fmt::Debug for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Way::Streamed(_) => "Streamed",
+            Way::Whole(_) => "Whole",
+        })
+    }
+}
+
+impl Aggregate {
+    fn new(ty: DataType, takes: Vec<DataType>, way: Way) -> Self {
+        Self {
+            ty,
+            takes,
+            way,
+            skips_nulls: true,
+            ordered_by: None,
+            distinct: false,
+            counts: false,
+            is_invertible: false,
+        }
+    }
+
+    /// What an aggregate of the library computes, of arguments of these types.
+    fn of_library(function: Arc<AggregateUDF>, takes: Vec<DataType>) -> Result<Self> {
+        let ty = function.return_type(&takes)?;
+        let result = Arc::new(Field::new("result", ty.clone(), true));
+        let fields: Vec<_> = takes
+            .iter()
+            .map(|ty| Arc::new(Field::new("argument", ty.clone(), true)))
+            .collect();
+        let schema = ArrowSchema::new(fields.clone());
+        let column = |at| Arc::new(Column::new("argument", at)) as Arc<dyn PhysicalExpr>;
+        let columns: Vec<_> = (0..takes.len()).map(column).collect();
+        let is_extreme = matches!(function.name(), "min" | "max");
+        let make = move || {
+            let args = AccumulatorArgs {
+                return_field: Arc::clone(&result),
+                schema: &schema,
+                ignore_nulls: false,
+                order_bys: &[],
+                is_reversed: false,
+                name: "result",
+                is_distinct: false,
+                exprs: &columns,
+                expr_fields: &fields,
+            };
+            if is_extreme {
+                return function.create_sliding_accumulator(args);
+            }
+            function.accumulator(args)
+        };
+        Ok(Self::new(ty, takes, Way::Streamed(Arc::new(make))))
+    }
+
+    fn whole(
+        ty: DataType,
+        takes: Vec<DataType>,
+        of: impl Fn(&[ArrayRef]) -> Result<ScalarValue> + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(ty, takes, Way::Whole(Arc::new(of)))
+    }
+}
+
+/// The aggregate of a name over arguments of some types, and with some constants behind them.
+pub(super) fn aggregate(
+    name: &str,
+    types: &[DataType],
+    constants: &[ScalarValue],
+) -> Result<Aggregate> {
+    let misfit = || plan_err!("{name} does not take these arguments");
+    if let Some(found) = statistic(name, types)? {
+        return Ok(found);
+    }
+    let Some(first) = types.first() else {
+        return match name {
+            "count" => counted(DataType::Boolean),
+            _ => misfit(),
+        };
+    };
+    let own = || vec![first.clone()];
+    let at = |at: usize| move |values: &[ArrayRef]| ScalarValue::try_from_array(&values[0], at);
+    Ok(match (name, types.len(), constants) {
+        ("count", 1, []) => counted(first.clone())?,
+        ("approx_count_distinct", 1, []) => Aggregate {
+            distinct: true,
+            ..counted(first.clone())?
+        },
+        ("sum", 1, []) => sum(first, false)?,
+        ("avg" | "mean", 1, []) => sum(first, true)?,
+        ("min" | "max", 1, []) => {
+            let function = if name == "min" {
+                min_max::min_udaf()
+            } else {
+                min_max::max_udaf()
+            };
+            Aggregate {
+                is_invertible: true,
+                ..Aggregate::of_library(function, own())?
+            }
+        }
+        ("bit_and" | "bit_or" | "bit_xor", 1, []) if first.is_integer() => {
+            let function = match name {
+                "bit_and" => bit_and_or_xor::bit_and_udaf(),
+                "bit_or" => bit_and_or_xor::bit_or_udaf(),
+                _ => bit_and_or_xor::bit_xor_udaf(),
+            };
+            Aggregate::of_library(function, own())?
+        }
+        ("bool_and" | "bool_or", 1, []) if *first == DataType::Boolean => {
+            let function = match name {
+                "bool_and" => bool_and_or::bool_and_udaf(),
+                _ => bool_and_or::bool_or_udaf(),
+            };
+            Aggregate::of_library(function, own())?
+        }
+        ("any_value", 1, []) => Aggregate::whole(first.clone(), own(), at(0)),
+        ("first" | "arbitrary", 1, []) => Aggregate {
+            skips_nulls: false,
+            ..Aggregate::whole(first.clone(), own(), at(0))
+        },
+        ("last", 1, []) => Aggregate {
+            skips_nulls: false,
+            ..Aggregate::whole(first.clone(), own(), |values| {
+                ScalarValue::try_from_array(&values[0], values[0].len() - 1)
+            })
+        },
+        ("arg_min" | "argmin" | "min_by" | "arg_max" | "argmax" | "max_by", 2, []) => Aggregate {
+            ordered_by: Some((1, name.contains("max"))),
+            ..Aggregate::whole(first.clone(), types.to_vec(), at(0))
+        },
+        ("median", 1, []) if chosen::dense(first).is_some() => {
+            quantile(first, Share(WHOLE / 2), true)
+        }
+        ("median", 1, []) => quantile(first, Share(WHOLE / 2), false),
+        ("quantile_cont", 1, [of]) if chosen::dense(first).is_some() => {
+            quantile(first, share(of)?, true)
+        }
+        ("quantile" | "quantile_disc", 1, [of]) => quantile(first, share(of)?, false),
+        ("mode", 1, []) => Aggregate {
+            ordered_by: Some((0, false)),
+            ..Aggregate::whole(first.clone(), own(), |values| chosen::mode(&values[0]))
+        },
+        ("product", 1, []) if first.is_numeric() => {
+            let takes = vec![DataType::Float64];
+            Aggregate::whole(DataType::Float64, takes, |values| {
+                Ok(chosen::product(&values[0]))
+            })
+        }
+        ("string_agg" | "listagg" | "group_concat", 1, between) => {
+            let between = match between {
+                [] => ",".to_owned(),
+                [ScalarValue::Utf8(Some(text))] => text.clone(),
+                _ => return misfit(),
+            };
+            Aggregate::whole(DataType::Utf8, vec![DataType::Utf8], move |values| {
+                Ok(chosen::joined(&values[0], &between))
+            })
+        }
+        _ => return misfit(),
+    })
+}
+
+/// A variance, covariance, correlation or regression.
+fn statistic(name: &str, types: &[DataType]) -> Result<Option<Aggregate>> {
+    let function = match name {
+        "stddev" | "stddev_samp" => stddev::stddev_udaf(),
+        "stddev_pop" => stddev::stddev_pop_udaf(),
+        "variance" | "var_samp" => variance::var_samp_udaf(),
+        "var_pop" => variance::var_pop_udaf(),
+        "covar_pop" => covariance::covar_pop_udaf(),
+        "covar_samp" => covariance::covar_samp_udaf(),
+        "corr" => correlation::corr_udaf(),
+        "regr_count" => regr::regr_count_udaf(),
+        "regr_intercept" => regr::regr_intercept_udaf(),
+        "regr_r2" => regr::regr_r2_udaf(),
+        "regr_slope" => regr::regr_slope_udaf(),
+        _ => return Ok(None),
+    };
+    let takes = if name.starts_with("std") || name.starts_with("var") {
+        1
+    } else {
+        2
+    };
+    if types.len() != takes || !types.iter().all(DataType::is_numeric) {
+        return plan_err!("{name} takes {takes} numbers");
+    }
+    let found = Aggregate::of_library(function, vec![DataType::Float64; takes])?;
+    let counts = name == "regr_count";
+    let ty = if counts {
+        DataType::Int64
+    } else {
+        DataType::Float64
+    };
+    Ok(Some(Aggregate {
+        ty,
+        counts,
+        ..found
+    }))
+}
+
+fn counted(of: DataType) -> Result<Aggregate> {
+    Ok(Aggregate {
+        counts: true,
+        is_invertible: true,
+        ..Aggregate::of_library(count::count_udaf(), vec![of])?
+    })
+}
+
+/// A sum or an average.
+fn sum(of: &DataType, is_average: bool) -> Result<Aggregate> {
+    let scale = match of {
+        DataType::Boolean => 0,
+        other if other.is_integer() => 0,
+        DataType::Decimal128(_, scale) => *scale,
+        DataType::Float32 | DataType::Float64 => {
+            let way = Way::Streamed(Arc::new(move || Ok(Box::new(Doubles::new(is_average)))));
+            return Ok(Aggregate::new(
+                DataType::Float64,
+                vec![DataType::Float64],
+                way,
+            ));
+        }
+        other => return plan_err!("a sum of {other} is none"),
+    };
+    let decimal = DataType::Decimal128(38, scale);
+    let ty = if is_average {
+        DataType::Float64
+    } else {
+        decimal.clone()
+    };
+    let make = move || {
+        Ok(Box::new(Exact {
+            scale,
+            is_average,
+            sum: 0,
+            rows: 0,
+        }) as Box<dyn Accumulator>)
+    };
+    Ok(Aggregate {
+        is_invertible: true,
+        ..Aggregate::new(ty, vec![decimal], Way::Streamed(Arc::new(make)))
+    })
+}
+
+fn quantile(of: &DataType, share: Share, is_dense: bool) -> Aggregate {
+    let dense = chosen::dense(of).filter(|_| is_dense);
+    let ty = dense.unwrap_or_else(|| of.clone());
+    let takes = vec![ty.clone()];
+    let found = if is_dense {
+        Aggregate::whole(ty, takes, move |values| {
+            chosen::continuous(&values[0], share)
+        })
+    } else {
+        Aggregate::whole(ty, takes, move |values| chosen::discrete(&values[0], share))
+    };
+    Aggregate {
+        ordered_by: Some((0, false)),
+        ..found
+    }
+}
+
+/// A share of the rows.
+fn share(of: &ScalarValue) -> Result<Share> {
+    match of.cast_to(&DataType::Decimal128(38, 18))? {
+        ScalarValue::Decimal128(Some(share), ..) if (0..=WHOLE).contains(&share) => {
+            Ok(Share(share))
+        }
+        _ => plan_err!("a quantile is a number from 0 to 1"),
+    }
+}
+
+/// The type of an aggregate over arguments of these types, as far as types tell it.
+///
+/// # Errors
+/// For arguments that it does not take.
+pub fn aggregate_type(name: &str, types: &[DataType]) -> Result<DataType> {
+    // Constants stand behind the columns, and have no part in the type.
+    let constants: &[ScalarValue] = match name {
+        "quantile" | "quantile_cont" | "quantile_disc" => &[ScalarValue::Int64(Some(1))],
+        _ => &[],
+    };
+    let columns =
+        if name.contains("quantile") || matches!(name, "string_agg" | "listagg" | "group_concat") {
+            &types[..types.len().min(1)]
+        } else {
+            types
+        };
+    match name {
+        "count" | "count_if" | "countif" => Ok(DataType::Int64),
+        _ => Ok(aggregate(name, columns, constants)?.ty),
+    }
+}

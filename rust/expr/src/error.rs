@@ -1,0 +1,27 @@
+//! Problems of the library as ours.
+//!
+//! Invariant: integers that do not fit are an `Overflow`. Cost: none.
+
+use datafusion_common::DataFusionError;
+use ringview_core::Error;
+
+/// Something that the library refuses and no text should bring about.
+pub(crate) fn broken(problem: &str) -> Error {
+    Error::Value {
+        place: "a row expression".to_owned(),
+        problem: problem.to_owned(),
+    }
+}
+
+/// A row that cannot be computed.
+pub(crate) fn of_a_row(problem: &DataFusionError, text: &str) -> Error {
+    let message = problem.find_root().strip_backtrace();
+    let place = format!("the expression {text}");
+    if message.contains("verflow") {
+        return Error::Overflow { place };
+    }
+    Error::Value {
+        place,
+        problem: format!("{message} in a row; nothing of this transaction was applied"),
+    }
+}

@@ -1,0 +1,112 @@
+"""Window functions, and aggregates that need all rows of a group, against DuckDB.
+
+Random queries are views over random transactions, some of which fail; each is compared with DuckDB
+after every batch.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+
+import everyday
+import pyarrow as pa
+import pytest
+import ringview as rv
+import windows
+from everyday import SCHEMAS
+from oracle import Oracle
+from test_everyday_sql import database, expects, play, same
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_windows(seed: int) -> None:
+    compare(seed, 60)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 130))
+def test_many_random_windows(seed: int) -> None:
+    compare(seed, 300)
+
+
+def compare(seed: int, number: int) -> None:
+    """Every query that DuckDB takes is a view, and equal to DuckDB's result after every batch."""
+    rng = random.Random(seed)
+    oracle = Oracle(SCHEMAS)
+    asked = 0
+    while asked < number:
+        held = {table: everyday.rows(rng, table, 8) for table in SCHEMAS}
+        db = database(held)
+        views = {}
+        for at in range(15):
+            sql = windows.Windows(rng).one()
+            if expects(sql, oracle, held):
+                views[sql] = db.create_view(f"v{at}", sql)
+                asked += 1
+        assert len(views) >= 10
+        for _ in range(4):
+            for sql, view in views.items():
+                same(view, sql, oracle, held)
+            play(db, held, rng)
+
+
+def table(rows: list[dict[str, int | None]], kind: pa.DataType | None = None) -> rv.Database:
+    db = rv.Database()
+    db.create_table("t", pa.schema({"g": pa.int64(), "x": kind or pa.int64()}))
+    db.insert("t", rows)
+    return db
+
+
+def test_what_duckdb_leaves_open_is_the_first_in_the_order_of_values() -> None:
+    db = table([{"g": 1, "x": 3}, {"g": 1, "x": 2}, {"g": 2, "x": 2}, {"g": 2, "x": 3}])
+    view = db.create_view("v", "SELECT MODE(x) AS m, ARG_MAX(g, x) AS a FROM t")
+    assert view.to_arrow().to_pylist() == [{"m": 2, "a": 1}]
+    db.delete("t", [{"g": 1, "x": 2}])
+    assert view.to_arrow().to_pylist() == [{"m": 3, "a": 1}]
+    db.delete("t", [{"g": 1, "x": 3}])
+    assert view.to_arrow().to_pylist() == [{"m": 2, "a": 2}]
+
+
+def test_a_sum_that_overflows_undoes_the_transaction() -> None:
+    kind = pa.decimal128(38, 0)
+    db = table([{"g": 1, "x": 9 * 10**37}], kind)
+    view = db.create_view("v", "SELECT g, SUM(x) OVER (PARTITION BY g) AS s FROM t")
+    with pytest.raises(OverflowError):
+        db.insert("t", [{"g": 2, "x": 1}, {"g": 1, "x": 9 * 10**37}])
+    assert [(row["g"], int(row["s"])) for row in view.to_arrow().to_pylist()] == [(1, 9 * 10**37)]
+    db.insert("t", [{"g": 2, "x": 1}])
+    assert len(view) == 2
+
+
+def test_only_the_partitions_that_change_are_told() -> None:
+    db = table([{"g": g, "x": x} for g in range(3) for x in range(3)])
+    view = db.create_view("v", "SELECT g, x, SUM(x) OVER (PARTITION BY g ORDER BY x) AS s FROM t")
+    view.changes()
+    db.insert("t", [{"g": 1, "x": 1}])
+    moved = view.changes().to_pylist()
+    assert {row["g"] for row in moved} == {1}
+    assert "the rows of the keys that change" in str(view.explain())
+    whole = db.create_view("w", "SELECT x, CUME_DIST() OVER (ORDER BY x) AS c FROM t")
+    assert "all rows" in str(whole.explain())
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("SELECT g, ARRAY_AGG(x) AS a FROM t GROUP BY g", "array_agg makes lists"),
+        ("SELECT HISTOGRAM(x) AS h FROM t", "no function"),
+        ("SELECT LAG(x, g) OVER (ORDER BY x) AS l FROM t", "constant"),
+        ("SELECT QUANTILE_CONT(x, 1.5) AS q FROM t", "from 0 to 1"),
+        ("SELECT NTILE(0) OVER (ORDER BY x) AS q FROM t", "a number from 1"),
+        ("SELECT SUM(x) OVER (ORDER BY x RANGE -1 PRECEDING) AS q FROM t", "window frame"),
+    ],
+)
+def test_refusals_say_why(sql: str, words: str) -> None:
+    db = table([])
+    with pytest.raises(rv.errors.RingviewError) as refused:
+        db.create_view("v", sql)
+    assert re.search(words, str(refused.value), re.IGNORECASE), str(refused.value)
+    assert not db.views
+
+
