@@ -108,5 +108,3 @@ def test_refusals_say_why(sql: str, words: str) -> None:
         db.create_view("v", sql)
     assert re.search(words, str(refused.value), re.IGNORECASE), str(refused.value)
     assert not db.views
-
-

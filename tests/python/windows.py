@@ -24,7 +24,14 @@ class Windows:
 
     def one(self) -> str:
         """A query."""
-        shapes = [self._rows, self._rows, self._named, self._chosen, self._over_groups, self._groups]
+        shapes = [
+            self._rows,
+            self._rows,
+            self._named,
+            self._chosen,
+            self._over_groups,
+            self._groups,
+        ]
         shapes += [self._groups, self._sets, self._within, self._joined]
         return self.rng.choice(shapes)()
 
@@ -130,7 +137,7 @@ class Windows:
         ranked = f"ROW_NUMBER() OVER ({self._partition()}{self._order()})"
         kind = self.rng.randrange(4)
         if kind == 0:
-            return f"SELECT r.a, r.b FROM r QUALIFY SUM(r.b) OVER (PARTITION BY r.a) > 2"
+            return "SELECT r.a, r.b FROM r QUALIFY SUM(r.b) OVER (PARTITION BY r.a) > 2"
         if kind == 1:
             return f"SELECT r.a, r.s, {ranked} AS n FROM r QUALIFY n <= 2"
         if kind == 2:
@@ -143,7 +150,8 @@ class Windows:
         return (
             "SELECT r.a AS k, COUNT(*) AS n, SUM(SUM(r.b)) OVER () AS t, "
             f"RANK() OVER (ORDER BY COUNT(*) DESC) AS p, SUM(COUNT(*)) OVER (ORDER BY r.a) AS c, "
-            f"ROW_NUMBER() OVER (ORDER BY COUNT(*), r.a) AS m FROM r{self._where()} GROUP BY r.a ORDER BY {by}"
+            f"ROW_NUMBER() OVER (ORDER BY COUNT(*), r.a) AS m FROM r{self._where()} "
+            f"GROUP BY r.a ORDER BY {by}"
         )
 
     def _aggregate(self) -> str:

@@ -303,12 +303,12 @@ proptest! {
         }
         for (come, gone, fails) in batches {
             let mut next = held.clone();
-            let gone: Vec<Row> = gone
-                .iter()
-                .filter_map(|at| (!next.is_empty()).then(|| next.swap_remove(at.index(next.len()))))
-                .collect();
+            let mut left: Vec<Row> = Vec::new();
+            for at in gone.iter().take(held.len()) {
+                left.push(next.swap_remove(at.index(next.len())));
+            }
             next.extend(&come);
-            let mut changes = vec![(Direction::Delete, gone), (Direction::Insert, come)];
+            let mut changes = vec![(Direction::Delete, left), (Direction::Insert, come)];
             if fails {
                 changes.push((Direction::Delete, vec![(Some(99), Some(99))]));
                 let is_refused = matches!(apply(&mut db, &changes), Err(Error::OverDelete { .. }));
