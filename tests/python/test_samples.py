@@ -251,7 +251,7 @@ def test_it_tells_how_it_is_kept(db: rv.Database) -> None:
     told = sample.explain()
     assert "20 of 3000 results held, k = 20" in told
     assert "a sample of 20 rows was asked for, seed 9" in told
-    assert "died" in told
+    assert "deleted" in told
     for form in ("json", "html", "mermaid", "graphviz"):
         assert sample.explain(form)
     assert sample.sql == JOIN

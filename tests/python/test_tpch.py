@@ -57,7 +57,7 @@ def test_random_rows(seed: int) -> None:
     held: Rows = {}
     db = rv.Database()
     for table, schema in SCHEMAS.items():
-        size = {"region": 8, "nation": 12, "lineitem": 90, "orders": 20}.get(table, 12)
+        size = {"region": 8, "nation": 12, "lineitem": 50, "orders": 20}.get(table, 12)
         held[table] = [row(rng, table) for _ in range(size)]
         db.create_table(table, schema)
         db.insert(table, pa.Table.from_pylist(held[table], schema=schema))

@@ -159,10 +159,10 @@ def row(rng: random.Random, table: str) -> dict[str, Any]:
     if table == "customer":
         found["custkey"] = rng.randrange(1, 9)
     if table == "lineitem":
-        # Most are committed to after they are shipped, and come some days later or sooner than that.
+        # They are committed to after they are shipped; one in four comes later than that.
         day = dt.timedelta(days=1)
-        found["commitdate"] = found["shipdate"] + rng.choice([-3, 3, 9]) * day
-        found["receiptdate"] = found["shipdate"] + rng.choice([1, 5, 12]) * day
+        found["commitdate"] = found["shipdate"] + rng.choice([3, 9, 15]) * day
+        found["receiptdate"] = found["shipdate"] + rng.choice([1, 1, 5, 12]) * day
     return {f"{PREFIX[table]}_{name}": value for name, value in found.items()}
 
 

@@ -54,7 +54,7 @@ def translate(
 
     Args:
         sql: One SELECT of aggregates, groups or plain columns over inner joins of tables, views,
-            subqueries and names of WITH.
+            subqueries and names of WITH; with `in_blocks` of anything that has a lowering.
         catalog: The schema of every table and view that the text may name.
         order: A variable order to use: names of columns, nested; chosen by cost if None.
         representation: How the rows of a join are kept: "factorised" or "listing"; chosen if None.

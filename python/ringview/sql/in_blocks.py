@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from ..errors import RingviewError
+from ..errors import RingviewError, UnsupportedError
 from .place import Text
 from .scalars import Json
 
@@ -83,7 +83,8 @@ def lowered(
     try:
         found: Json = json.loads(_native.lower_sql(text.text, tables))
     except RingviewError as problem:
-        raise (problem if _needs_parts(text) else refusal) from None
+        is_vague = isinstance(refusal, UnsupportedError) and _needs_parts(text)
+        raise (problem if is_vague else refusal) from None
     return found
 
 

@@ -41,14 +41,14 @@ impl VisitorMut for Syntax {
 }
 
 /// The operands of AND or OR.
-fn logical(expr: Expr) -> std::result::Result<(Box<Expr>, BinaryOperator, Box<Expr>), Expr> {
-    match expr {
+fn logical(expr: Box<Expr>) -> Result<(Box<Expr>, BinaryOperator, Box<Expr>), Box<Expr>> {
+    match *expr {
         Expr::BinaryOp {
             left,
             op: op @ (BinaryOperator::And | BinaryOperator::Or),
             right,
         } => Ok((left, op, right)),
-        other => Err(other),
+        other => Err(Box::new(other)),
     }
 }
 
@@ -60,13 +60,13 @@ fn bound(expr: Expr) -> Expr {
         right,
     };
     match expr {
-        Expr::IsDistinctFrom(of, from) => match logical(*from) {
+        Expr::IsDistinctFrom(of, from) => match logical(from) {
             Ok((left, op, right)) => with(bound(Expr::IsDistinctFrom(of, left)), op, right),
-            Err(from) => Expr::IsDistinctFrom(of, Box::new(from)),
+            Err(from) => Expr::IsDistinctFrom(of, from),
         },
-        Expr::IsNotDistinctFrom(of, from) => match logical(*from) {
+        Expr::IsNotDistinctFrom(of, from) => match logical(from) {
             Ok((left, op, right)) => with(bound(Expr::IsNotDistinctFrom(of, left)), op, right),
-            Err(from) => Expr::IsNotDistinctFrom(of, Box::new(from)),
+            Err(from) => Expr::IsNotDistinctFrom(of, from),
         },
         Expr::UnaryOp {
             op: UnaryOperator::Not,
@@ -76,16 +76,16 @@ fn bound(expr: Expr) -> Expr {
                 op: UnaryOperator::Not,
                 expr,
             };
-            match logical(*expr) {
+            match logical(expr) {
                 Ok((left, op, right)) => with(bound(not(left)), op, right),
-                Err(other) => not(Box::new(other)),
+                Err(other) => not(other),
             }
         }
         Expr::BinaryOp {
             left,
             op: BinaryOperator::And,
             right,
-        } => match logical(*right) {
+        } => match logical(right) {
             Ok((middle, BinaryOperator::Or, right)) => {
                 let both = with(*left, BinaryOperator::And, middle);
                 with(bound(both), BinaryOperator::Or, right)
@@ -95,7 +95,7 @@ fn bound(expr: Expr) -> Expr {
                 BinaryOperator::And,
                 Box::new(with(*middle, op, right)),
             ),
-            Err(right) => with(*left, BinaryOperator::And, Box::new(right)),
+            Err(right) => with(*left, BinaryOperator::And, right),
         },
         other => other,
     }

@@ -10,7 +10,9 @@ use ringview_core::Result;
 use ringview_query::{Branch, Rows};
 
 use super::pairs::{Conditions, Side, null_safe, pairs};
-use super::pending::{Pending, any, atoms_of, is_nested, of_atom, place, renamed, split};
+use super::pending::{
+    Function, Pending, Window, any, atoms_of, is_nested, of_atom, of_window, place, renamed, split,
+};
 use super::settle::branch;
 use super::state::{Lowering, computing};
 use crate::error::{refusal, unsupported};
@@ -38,11 +40,18 @@ impl Lowering<'_> {
             return self.inner(left, right, keys, (&conditions, &join.schema));
         }
         if join.null_equality == datafusion_common::NullEquality::NullEqualsNull {
-            // INTERSECT and EXCEPT are joins to the binder; with ALL they would count rows.
+            // INTERSECT and EXCEPT are joins to the binder. With ALL, the first of equal rows meets the first of the other
+            // side, the second the second.
+            let mut numbers = None;
             if !matches!(*join.left, LogicalPlan::Distinct(_)) {
-                return Err(unsupported("INTERSECT ALL and EXCEPT ALL are not kept"));
+                let (one, other): (Vec<Expr>, Vec<Expr>) = keys.into_iter().unzip();
+                let (one, first) = self.numbered(&mut left, one)?;
+                let (other, second) = self.numbered(&mut right, other)?;
+                keys = one.into_iter().zip(other).collect();
+                numbers = Some((first, second));
             }
             null_safe(&mut keys);
+            keys.extend(numbers);
         }
         // Conditions on a side that may be missing choose its rows; what is no equality of both sides is asked of pairs.
         let (mut own, mut pairs) = (Vec::new(), Vec::new());
@@ -90,6 +99,25 @@ impl Lowering<'_> {
             }
             other => Err(unsupported(&format!("a {other} join is not kept"))),
         }
+    }
+
+    /// Numbers rows that are equal in some expressions; those expressions, and the number.
+    fn numbered(&mut self, rows: &mut Pending, of: Vec<Expr>) -> Result<(Vec<Expr>, Expr)> {
+        let width = rows.columns.len();
+        rows.columns.extend(of.iter().cloned());
+        rows.columns.push(of_window(rows.windows.len()));
+        rows.windows.push(Window {
+            function: Function {
+                name: "row_number".to_owned(),
+                ..Function::default()
+            },
+            partition: of,
+            order: Vec::new(),
+        });
+        *rows = self.flat(std::mem::take(rows))?;
+        let mut made = rows.columns.split_off(width);
+        let number = made.pop().unwrap_or_default();
+        Ok((made, number))
     }
 
     fn inner(

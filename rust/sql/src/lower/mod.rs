@@ -44,11 +44,13 @@ use state::free;
 impl Lowering<'_> {
     /// The query of a whole plan.
     pub(crate) fn query(mut self, plan: &LogicalPlan) -> Result<Query> {
-        let mut names: Vec<String> = Vec::new();
-        for field in plan.schema().fields() {
-            names.push(free(field.name(), &|name| {
-                names.iter().any(|other| other == name)
-            }));
+        let fields = plan.schema().fields().iter();
+        let names: Vec<String> = fields.map(|field| field.name().clone()).collect();
+        let twice = |(at, name): (usize, &String)| names[..at].contains(name).then(|| name.clone());
+        if let Some(name) = names.iter().enumerate().find_map(twice) {
+            return Err(unsupported(&format!(
+                "two columns are called {name:?}; name one of them with AS"
+            )));
         }
         let query = match self.ordered_plan(plan)? {
             Some(ordered) => self.ordered(ordered, &names)?,

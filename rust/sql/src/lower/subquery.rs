@@ -117,8 +117,7 @@ impl Lowering<'_> {
         exprs: &[Expr],
         schema: &DFSchema,
     ) -> Result<Pending> {
-        let is_value = |node: &Expr| is_nested(node);
-        if exprs.iter().any(|expr| any(expr, is_value)) {
+        if exprs.iter().any(|expr| any(expr, is_nested)) {
             rows = self.flat(rows)?;
         }
         let columns = exprs.iter().map(|expr| rows.meant(expr, schema));

@@ -93,10 +93,11 @@ impl Lowering<'_> {
             exprs.truncate(base);
             return Ok(found[0].clone().is_not_null());
         }
-        let around = exprs[base + 1..].to_vec().into_iter();
+        let around = exprs[base + 1..].iter().cloned();
         let keys = around.zip(keys).map(|(around, (_, key))| (around, key));
+        let keys = keys.collect();
         exprs.extend(found);
-        let all = self.summary(rows, exprs, inner, keys.collect())?;
+        let all = self.summary(rows, exprs, inner, keys)?;
         let matched = exprs.pop().unwrap_or_default();
         let unknown_if = is_unknown(&all, &exprs[base]);
         exprs.truncate(base);
