@@ -23,8 +23,8 @@ __all__ = [
     "RpaiTree",
     "__version__",
     "count_triangles",
-    "merge_samples",
     "lower_sql",
+    "merge_samples",
     "output_schema",
 ]
 
@@ -345,7 +345,7 @@ def merge_samples(parts: Sequence[tuple[int, int]], k: int, seed: int) -> list[l
     """Which of the rows drawn from each part of a join are k of the whole, by their places."""
 
 def lower_sql(sql: str, tables: Sequence[tuple[str, _Schema]]) -> str:
-    """The query in JSON of a SELECT, lowered to blocks: expressions over rows, outer joins, order."""
+    """The query in JSON of a SELECT, lowered to blocks."""
 
 def output_schema(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> Columns:
     """The columns that a view of a query in JSON would have, over what its atoms read.

@@ -1,4 +1,4 @@
-"""Everyday SQL: tables with NULLs and duplicates, random expressions over their columns, and queries.
+"""Everyday SQL: tables with NULLs and duplicates, random expressions over them, and queries.
 
 An expression of a type is drawn from columns, constants and functions of that type; queries have
 several shapes, so that each meets what the maker of another did not think of.
@@ -240,8 +240,9 @@ class Queries:
         if self.rng.random() < 0.4:
             shown.append("ROUND(SUM(r.p) / COUNT(*), 2) AS ratio")
         group = f" GROUP BY {', '.join(str(at + 1) for at in range(len(keys)))}" if keys else ""
-        having = self.rng.choice(["", " HAVING COUNT(*) > 1", " HAVING MAX(r.b) > 0 OR MIN(r.s) = 'x'"])
-        return f"SELECT {', '.join(shown)} FROM r{self._where()}{group}{having if keys else ''}"
+        chosen = ["", " HAVING COUNT(*) > 1", " HAVING MAX(r.b) > 0 OR MIN(r.s) = 'x'"]
+        having = self.rng.choice(chosen) if keys else ""
+        return f"SELECT {', '.join(shown)} FROM r{self._where()}{group}{having}"
 
     def _outer_join(self) -> str:
         kind = self.rng.choice(["LEFT", "RIGHT", "FULL"])

@@ -16,6 +16,7 @@ from advice import (
     named,
     null_or,
     read,
+    refuse,
     rows_of,
     take,
     with_column,

@@ -37,11 +37,13 @@ def database(held: Rows) -> rv.Database:
 
 def taken(db: rv.Database, name: str, sql: str) -> rv.View | None:
     """The view of a query, or None if it is refused with a reason."""
+    why = ""
     try:
         return db.create_view(name, sql)
     except rv.errors.RingviewError as refusal:
-        assert str(refusal)
-        return None
+        why = str(refusal)
+    assert why
+    return None
 
 
 def play(db: rv.Database, held: Rows, rng: random.Random) -> None:
@@ -141,6 +143,6 @@ def share_taken(seed: int, number: int) -> float:
             try:
                 play(db, held, rng)
             except (rv.errors.RingviewError, OverflowError):
-                # A row that a query cannot compute undoes the batch; DuckDB fails over such rows, too.
+                # A row that a query cannot compute undoes the batch; DuckDB fails over it, too.
                 break
     return 1 - refused / asked

@@ -1,4 +1,4 @@
-"""The 22 queries of TPC-H, unchanged, against DuckDB after every transaction, ORDER BY and LIMIT too.
+"""The 22 queries of TPC-H, unchanged, against DuckDB after every transaction, in their order.
 
 On random rows of small domains, with deletes, replaced rows and transactions that fail, and on the
 stream of the examples at some points of it.
@@ -24,7 +24,7 @@ Rows = dict[str, list[dict[str, Any]]]
 
 
 def same(name: str, found: pa.Table, oracle: Oracle, rows: Rows) -> None:
-    """Whether a result is DuckDB's: its order too, and any rows of those that are as good for LIMIT."""
+    """Whether a result is DuckDB's, in order; LIMIT may take any rows that are as good."""
     sql = QUERIES[name]
     expected = oracle.query(sql, rows)
     assert found.column_names == expected.column_names

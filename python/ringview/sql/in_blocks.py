@@ -21,7 +21,10 @@ _RESULT = "result"
 
 
 def sorted_above(text: Text, translate: Callable[..., Json]) -> Json | None:
-    """A query with ORDER BY, LIMIT or OFFSET at its end: the order above the rest, if that has a form."""
+    """A query with ORDER BY, LIMIT or OFFSET at its end: the order above the rest.
+
+    None where it has no such form.
+    """
     tree = text.tree()
     if not isinstance(tree, exp.Select):
         return None
@@ -30,7 +33,10 @@ def sorted_above(text: Text, translate: Callable[..., Json]) -> Json | None:
     if not any(clauses.values()):
         return None
     numbers = [_number(clauses[key]) for key in ("limit", "offset")]
-    if any(number is None and clauses[key] for number, key in zip(numbers, ("limit", "offset"))):
+    if any(
+        number is None and clauses[key]
+        for number, key in zip(numbers, ("limit", "offset"), strict=True)
+    ):
         return None
     try:
         query = translate(text, tree=rest)
@@ -41,7 +47,8 @@ def sorted_above(text: Text, translate: Callable[..., Json]) -> Json | None:
         return None
     names = [output["name"] for output in outputs]
     keys = []
-    for ordered in clauses["order"].expressions if clauses["order"] else []:
+    order = clauses["order"]
+    for ordered in order.expressions if order is not None else []:
         at = _output(ordered.this, tree.expressions, names)
         if at is None:
             return None

@@ -196,7 +196,10 @@ proptest! {
             let mut next = held.clone();
             let gone: Vec<Row> = gone
                 .iter()
-                .filter_map(|at| (!next.is_empty()).then(|| next.swap_remove(at.index(next.len()))))
+                .map_while(|at| {
+                    let number = next.len().checked_sub(1)?;
+                    Some(next.swap_remove(at.index(number + 1)))
+                })
                 .collect();
             next.extend(&come);
             let mut changes = vec![(Direction::Delete, gone), (Direction::Insert, come)];

@@ -39,7 +39,6 @@ use ringview_query::Query;
 use crate::error::unsupported;
 use pending::{Pending, any, is_nested, of_window, split, window};
 pub(crate) use state::Lowering;
-use state::free;
 
 impl Lowering<'_> {
     /// The query of a whole plan.

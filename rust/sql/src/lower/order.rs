@@ -156,10 +156,7 @@ impl Lowering<'_> {
     }
 
     /// The first row of each partition, and what they are ordered by.
-    pub(crate) fn distinct_on(
-        &mut self,
-        on: &DistinctOn,
-    ) -> Result<(Pending, Vec<(Expr, bool, bool)>)> {
+    pub(crate) fn distinct_on(&mut self, on: &DistinctOn) -> Result<(Pending, Vec<SortedBy>)> {
         let mut rows = self.relation(&on.input)?;
         let schema = on.input.schema();
         let partition = on.on_expr.iter().map(|expr| rows.meant(expr, schema));

@@ -183,10 +183,10 @@ pub(crate) fn pairs(
     let mut seen = [left.keys.clone(), right.keys.clone()];
     for condition in &meant {
         for column in condition.column_refs() {
-            if let Some((atom, name)) = place(&Expr::Column(column.clone())) {
-                if !seen[atom].iter().any(|known| known == name) {
-                    seen[atom].push(name.to_owned());
-                }
+            if let Some((atom, name)) = place(&Expr::Column(column.clone()))
+                && !seen[atom].iter().any(|known| known == name)
+            {
+                seen[atom].push(name.to_owned());
             }
         }
     }

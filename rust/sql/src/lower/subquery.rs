@@ -154,7 +154,7 @@ impl Lowering<'_> {
     fn scalar_value(
         &mut self,
         rows: &mut Pending,
-        exprs: &mut Vec<Expr>,
+        exprs: &mut [Expr],
         inner: Pending,
         keys: Vec<(Expr, Expr)>,
     ) -> Result<Expr> {
@@ -180,7 +180,7 @@ impl Lowering<'_> {
     pub(crate) fn looked_up(
         &mut self,
         rows: &mut Pending,
-        exprs: &mut Vec<Expr>,
+        exprs: &mut [Expr],
         block: Pending,
         keys: Vec<(Expr, Expr)>,
         values: Vec<Expr>,

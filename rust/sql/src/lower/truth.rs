@@ -155,7 +155,7 @@ impl Lowering<'_> {
     fn summary(
         &mut self,
         rows: &mut Pending,
-        exprs: &mut Vec<Expr>,
+        exprs: &mut [Expr],
         inner: Pending,
         keys: Vec<(Expr, Expr)>,
     ) -> Result<Summary> {
