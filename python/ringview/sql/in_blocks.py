@@ -117,8 +117,9 @@ def _free(blocks: list[Json]) -> str:
 def _number(clause: Any) -> int | None:
     """The number of LIMIT or OFFSET, if it is one."""
     value = clause.args.get("expression") if clause is not None else None
-    known = isinstance(value, exp.Literal) and not value.is_string and str(value.this).isdigit()
-    return int(value.this) if known else None
+    if isinstance(value, exp.Literal) and not value.is_string and str(value.this).isdigit():
+        return int(value.this)
+    return None
 
 
 def _says_nulls(ordered: exp.Expr, text: Text) -> bool:
