@@ -23,9 +23,9 @@ __all__ = [
     "RpaiTree",
     "__version__",
     "count_triangles",
-    "lower_sql",
     "merge_samples",
     "output_schema",
+    "translate",
 ]
 
 __version__: str
@@ -344,9 +344,6 @@ def count_triangles(edges: _Stream, directed: bool, multigraph: bool) -> int:
 def merge_samples(parts: Sequence[tuple[int, int]], k: int, seed: int) -> list[list[int]]:
     """Which of the rows drawn from each part of a join are k of the whole, by their places."""
 
-def lower_sql(sql: str, tables: Sequence[tuple[str, _Schema]]) -> str:
-    """The query in JSON of a SELECT, lowered to blocks."""
-
 def output_schema(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> Columns:
     """The columns that a view of a query in JSON would have, over what its atoms read.
 
@@ -511,3 +508,11 @@ class PaiMap:
         """Bytes held."""
 
     def __len__(self) -> int: ...
+
+def translate(
+    sql: str,
+    tables: Sequence[tuple[str, _Schema]],
+    order: list[tuple[str, Any]] | None = None,
+    in_blocks: bool = False,
+) -> str:
+    """The query in JSON of a SELECT over tables, views and their columns."""

@@ -6,11 +6,12 @@ Cost: of a call, microseconds above what the engine takes.
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from . import _native, arrow, notebook, sizes
 from .changeable import Changeable
@@ -19,8 +20,10 @@ from .errors import (
     CostWarning,
     ExistsError,
     InvalidValueError,
+    RingviewError,
     TypeMismatchError,
     UnknownViewError,
+    UnsupportedError,
     after,
 )
 from .named import Named, Schemas
@@ -28,10 +31,10 @@ from .table import Table
 from .view import Format, View
 
 if TYPE_CHECKING:
+    from .queries import Epsilon, Json, Order
     from .sample import Sample
-    from .sql.order import Order
-    from .sql.thresholds import Epsilon
 
+T = TypeVar("T")
 Representation = Literal["factorised", "listing"]
 
 
@@ -192,10 +195,16 @@ class Database(Durable, Changeable):
                 raise ExistsError(f"the view {name!r} exists already with other SQL: {old.sql}")
             return old
         own = name if name in self.views else None
-        query = self._query(sql, order, representation, nulls, own, epsilon, in_blocks=True)
         before = self.views.get(name)
+
+        def query(in_blocks: bool) -> Json:
+            return self._query(sql, order, representation, nulls, own, epsilon, in_blocks)
+
+        def keep(kept: str) -> None:
+            self._native.create_view(name, kept, sql, create_or_replace, engine)
+
         try:
-            self._native.create_view(name, query, sql, create_or_replace, engine)
+            self._kept(query, keep)
             view = self.views[name]
             if engine is None:
                 for why in self._native.view_warnings(name):
@@ -233,8 +242,11 @@ class Database(Durable, Changeable):
             n0["r[a]<br/>count, 2 sums"]
         <BLANKLINE>
         """
-        query = self._query(sql, order, representation, epsilon=epsilon, in_blocks=True)
-        return self._native.plan(query, format, engine)
+
+        def query(in_blocks: bool) -> Json:
+            return self._query(sql, order, representation, None, None, epsilon, in_blocks)
+
+        return self._kept(query, lambda kept: self._native.plan(kept, format, engine))
 
     def drop_table(self, name: str) -> None:
         """Forget a table; raises InUseError while a view reads it."""
@@ -304,6 +316,7 @@ class Database(Durable, Changeable):
         >>> sorted(row["a"] for row in sample.to_arrow().to_pylist())
         [1, 2]
         """
+        from .queries import only_joins
         from .sample import Sample
 
         if not isinstance(sql, str):
@@ -315,9 +328,9 @@ class Database(Durable, Changeable):
                 raise InvalidValueError(
                     f"{what}={number} is out of range; k is 1 or more, a seed 0 to 2^64 - 1"
                 )
-        query = self._query(sql, None, None, None)
+        query = only_joins(self._query(sql, None, None), "a sample")
         try:
-            self._native.create_sample(name, query, sql, k, seed)
+            self._native.create_sample(name, json.dumps(query), sql, k, seed)
         except KeyboardInterrupt as interrupt:
             after(interrupt, name in self.views, f"there is a sample {name!r}")
             raise
@@ -374,19 +387,37 @@ class Database(Durable, Changeable):
         own: str | None = None,
         epsilon: Epsilon | None = None,
         in_blocks: bool = False,
-    ) -> str:
-        """The logical query of `sql`, as the engine takes it."""
-        import json
-
-        from .sql import translate
-        from .sql.cofactor import treat_nulls
-        from .sql.thresholds import with_thresholds
+    ) -> Json:
+        """The logical query of `sql`."""
+        from .queries import translate, treat_nulls, with_thresholds
 
         catalog = Schemas({**dict(self.tables.items()), **dict(self.views.items())})
         query = translate(sql, catalog, order, representation, own, in_blocks=in_blocks)
         if nulls is not None:
             query = treat_nulls(query, nulls)
-        return json.dumps(query if epsilon is None else with_thresholds(query, epsilon))
+        return query if epsilon is None else with_thresholds(query, epsilon)
+
+    def _kept(self, query: Callable[[bool], Json], keep: Callable[[str], T]) -> T:
+        """What an engine makes of a query as it stands; of its form in blocks if none takes that.
+
+        Raises:
+            UnsupportedError: Neither is kept: what is said of the query as it stands.
+        """
+        standing = query(False)
+        try:
+            return keep(json.dumps(standing))
+        except UnsupportedError:
+            try:
+                blocks = query(True)
+            except RingviewError:
+                blocks = standing
+            if blocks == standing:
+                raise
+            try:
+                return keep(json.dumps(blocks))
+            except UnsupportedError:
+                pass
+            raise
 
 
 def _either(create_or_replace: bool, if_not_exists: bool) -> None:

@@ -19,7 +19,7 @@ from .edges import Column, Vertices
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..sql.thresholds import Epsilon
+    from ..queries import Epsilon
     from ..view import View
 
 

@@ -18,7 +18,7 @@ from .told import Moment, Vertex
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..sql.thresholds import Epsilon
+    from ..queries import Epsilon
     from ..view import Format
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ringview.errors import RingviewError
 from ringview.sql import named_in
-from ringview.sql.thresholds import Epsilon
+from ringview.queries import Epsilon
 
 Engine = Literal["embedded", "spark"]
 Format = Literal["parquet", "csv"]

@@ -18,7 +18,7 @@ import pyarrow as pa
 from ringview.arrow import data_type
 from ringview.errors import RingviewError, TypeMismatchError, did_you_mean
 from ringview.job.model import Engine, Format, Job, OutputSpec, TableSpec, ViewSpec
-from ringview.sql.thresholds import Epsilon
+from ringview.queries import Epsilon
 
 _JOB_KEYS = ("engine", "batch_size", "trust_deletes", "table", "view", "output")
 _TABLE_KEYS = (

@@ -17,8 +17,8 @@ from ringview.errors import ExistsError, QueryError, RingviewError, UnknownColum
 from ringview.spark.place import Catalog
 from ringview.spark.types import shown
 from ringview.spark.variables import Query, queries
-from ringview.sql import named_in, translate
-from ringview.sql.blocks import tables_of
+from ringview.queries import only_joins, tables_of, translate
+from ringview.sql import named_in
 
 
 class Planner:
@@ -62,7 +62,7 @@ class Planner:
 
     def _translated(self, sql: str, catalog: Mapping[str, pa.Schema]) -> Query:
         try:
-            return translate(sql, catalog)
+            return only_joins(translate(sql, catalog), "Spark")
         except UnknownColumnError as error:
             if self._refused:
                 error.add_note(

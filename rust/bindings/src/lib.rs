@@ -55,7 +55,7 @@ mod _native {
     #[pymodule_export]
     use super::outgoing::{Columns, Rows};
     #[pymodule_export]
-    use super::output::{lower_sql, output_schema};
+    use super::output::{output_schema, translate};
     #[pymodule_export]
     use super::reservoir::{ReservoirLaw, merge_samples};
 

@@ -10,6 +10,7 @@ use arrow_schema::{DataType, Field, Fields};
 use pyo3::prelude::*;
 use ringview_core::{Error, Result, Schema};
 use ringview_query::{Catalog, OutputKind, Query, TableInfo, bind};
+use ringview_sql::{Named, Options};
 
 use crate::errors::OrRaise;
 use crate::incoming::schema;
@@ -40,26 +41,43 @@ pub(crate) fn output_schema(
     Ok(Columns::new(arrow_schema::Schema::new(columns)))
 }
 
-/// The query in JSON of a SELECT over tables, views and their columns, lowered to blocks: what needs expressions
-/// over rows, outer joins, unions, or an order.
+/// A variable order: names of columns, each with what is below it.
+#[derive(FromPyObject)]
+pub(crate) struct Order(String, Vec<Order>);
+
+impl Order {
+    fn named(self) -> Named {
+        let Self(name, below) = self;
+        let below = below.into_iter().map(Order::named).collect();
+        Named { name, below }
+    }
+}
+
+/// The query in JSON of a SELECT over tables, views and their columns; `order` is a variable order, `in_blocks` leaves no
+/// condition to an engine that compares across tables or with subqueries.
 ///
 /// >>> import json, pyarrow as pa
-/// >>> from ringview._native import lower_sql
-/// >>> query = lower_sql("SELECT year(d) AS y FROM r", [("r", pa.schema({"d": pa.date32()}))])
+/// >>> from ringview._native import translate
+/// >>> query = translate("SELECT year(d) AS y FROM r", [("r", pa.schema({"d": pa.date32()}))])
 /// >>> [output["name"] for output in json.loads(query)["outputs"]]
 /// ['y']
 #[pyfunction]
-pub(crate) fn lower_sql(
+#[pyo3(signature = (sql, tables, order=None, in_blocks=false))]
+pub(crate) fn translate(
     py: Python<'_>,
     sql: &str,
     tables: Vec<(String, Bound<'_, PyAny>)>,
+    order: Option<Vec<Order>>,
+    in_blocks: bool,
 ) -> PyResult<String> {
     let mut known = BTreeMap::new();
     for (name, source) in tables {
         known.insert(name, table(&schema(&source)?).or_raise(py)?);
     }
     let names: Vec<String> = known.keys().cloned().collect();
-    let query = ringview_sql::translate(sql, &names, &Tables(known)).or_raise(py)?;
+    let order = order.map(|order| order.into_iter().map(Order::named).collect());
+    let options = Options { order, in_blocks };
+    let query = ringview_sql::translate(sql, &names, &Tables(known), &options).or_raise(py)?;
     query.to_json().or_raise(py)
 }
 

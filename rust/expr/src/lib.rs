@@ -33,5 +33,5 @@ pub use calls::{
     AGGREGATES, Call, Calls, Edge, Frame, SortKey, Unit, WINDOWS, aggregate_type, window_type,
 };
 pub use functions::{Functions, known as known_functions};
-pub use parser::{Doubles, options, settings};
+pub use parser::{Doubles, constant, options, settings};
 pub use projection::{Projected, Projection, common_type};

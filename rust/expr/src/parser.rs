@@ -9,7 +9,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Schema};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion_common::{DFSchema, DataFusionError, TableReference};
+use datafusion_common::{DFSchema, DataFusionError, ScalarValue, TableReference};
 use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::planner::{ContextProvider, ExprPlanner};
@@ -62,6 +62,24 @@ pub(crate) fn bound(text: &str, schema: &DFSchema) -> Result<Expr> {
         DataType::Null => coerced.cast_to(&DataType::Int32, schema).map_err(failed),
         _ => Ok(coerced),
     }
+}
+
+/// The value of a text that reads no columns, if it has one.
+///
+/// # Errors
+/// `Value` for a text that is no expression; `UnknownColumn` where it reads a column; `Unsupported` for an unknown
+/// function; `Type`.
+///
+/// ```
+/// let sum = ringview_expr::constant("1 - 0.05")?;
+/// assert_eq!(sum.map(|of| of.data_type().to_string()).as_deref(), Some("Decimal128(3, 2)"));
+/// # Ok::<(), ringview_core::Error>(())
+/// ```
+pub fn constant(text: &str) -> Result<Option<ScalarValue>> {
+    Ok(match bound(text, &DFSchema::empty())? {
+        Expr::Literal(value, _) => Some(value),
+        _ => None,
+    })
 }
 
 /// Refuses constants that have no value, as a cast that fails: the simplifier leaves them to the first row.

@@ -6,14 +6,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{DataFusionError, Result, TableReference, not_impl_err, plan_err};
 use datafusion_expr::function::{AccumulatorArgs, PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion_expr::planner::{ContextProvider, ExprPlanner};
 use datafusion_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, HigherOrderUDF, PartitionEvaluator, ScalarUDF,
-    Signature, TableSource, TypeSignature, Volatility, WindowUDF, WindowUDFImpl,
+    Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, HigherOrderUDF, PartitionEvaluator,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TableSource, TypeSignature, Volatility,
+    WindowUDF, WindowUDFImpl,
 };
 use ringview_expr::{
     AGGREGATES, Functions, WINDOWS, aggregate_type, known_functions, settings, window_type,
@@ -22,6 +23,10 @@ use ringview_query::Catalog;
 
 /// Which of its columns a set of groups lacks: each set knows it.
 const GROUPING: &str = "grouping";
+
+/// The aggregate of features; which of them are categories.
+pub(crate) const COFACTOR: &str = "cofactor";
+pub(crate) const CATEGORICAL: &str = "categorical";
 
 /// Aggregates whose values no column of a view holds: known, to be refused with that reason.
 const LISTS: &[&str] = &["array_agg", "histogram", "list", "approx_top_k"];
@@ -74,6 +79,11 @@ impl ContextProvider for Context {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        if name.eq_ignore_ascii_case(CATEGORICAL) {
+            return Some(Arc::new(ScalarUDF::new_from_impl(Categorical {
+                signature: any_arguments(),
+            })));
+        }
         self.functions.get(name)
     }
 
@@ -83,7 +93,7 @@ impl ContextProvider for Context {
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
         let name = name.to_lowercase();
-        let all = AGGREGATES.iter().chain(LISTS).chain([&GROUPING]);
+        let all = AGGREGATES.iter().chain(LISTS).chain([&GROUPING, &COFACTOR]);
         let known = all.into_iter().find(|known| **known == name)?;
         Some(Arc::new(AggregateUDF::new_from_impl(Aggregate::new(known))))
     }
@@ -146,6 +156,9 @@ impl AggregateUDFImpl for Aggregate {
         if self.name == GROUPING {
             return Ok(DataType::Int64);
         }
+        if self.name == COFACTOR {
+            return Ok(DataType::Struct(Fields::empty()));
+        }
         if LISTS.contains(&self.name) {
             return plan_err!(
                 "{} makes lists, and no column of a view holds them; STRING_AGG makes a text of the same values",
@@ -161,6 +174,30 @@ impl AggregateUDFImpl for Aggregate {
 
     fn accumulator(&self, _args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         not_impl_err!("{} is computed by an engine", self.name)
+    }
+}
+
+/// Marks an argument of COFACTOR.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Categorical {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Categorical {
+    fn name(&self) -> &str {
+        CATEGORICAL
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Null)
+    }
+
+    fn invoke_with_args(&self, _args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        not_impl_err!("CATEGORICAL stands in COFACTOR alone")
     }
 }
 

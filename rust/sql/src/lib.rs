@@ -8,6 +8,7 @@
 //! | `context` | what the binder may look up: tables, functions, aggregates, window functions |
 //! | `dialect` | what the parser takes |
 //! | `error` | problems of the library as ours |
+//! | `order` | a variable order that the user gives |
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
 //! | `aliases` | names of outputs that are used beside them |
@@ -21,6 +22,7 @@ mod dialect;
 mod error;
 mod lower;
 mod names;
+mod order;
 mod syntax;
 mod text;
 mod within;
@@ -36,14 +38,31 @@ use dialect::DuckDb;
 use error::refusal;
 use lower::Lowering;
 
+pub use order::Named;
+
 /// How many names of outputs a text may use beside them.
 const MOST_ALIASES: usize = 100;
+
+/// What a user may say of a text beside it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// A variable order; chosen by cost if absent.
+    pub order: Option<Vec<Named>>,
+    /// Whether conditions that compare across tables, or with subqueries, become joins with blocks alone, where an engine
+    /// might keep them as they stand.
+    pub in_blocks: bool,
+}
 
 /// The query of a SELECT over the tables of a catalog, of which `known` are the names.
 ///
 /// # Errors
 /// `Value` for a text that is no SELECT; `UnknownTable`, `UnknownColumn`; `Unsupported` for what cannot be kept.
-pub fn translate(text: &str, known: &[String], catalog: &dyn Catalog) -> Result<Query> {
+pub fn translate(
+    text: &str,
+    known: &[String],
+    catalog: &dyn Catalog,
+    options: &Options,
+) -> Result<Query> {
     let mut statement = parsed(text)?;
     let context = Context::new(known, catalog)?;
     names::settle(&mut statement, &context);
@@ -64,7 +83,7 @@ pub fn translate(text: &str, known: &[String], catalog: &dyn Catalog) -> Result<
             }
         }
     };
-    Lowering::new(catalog, known).query(&plan)
+    Lowering::new(catalog, known, !options.in_blocks).query(&plan, options.order.as_deref())
 }
 
 fn parsed(text: &str) -> Result<ast::Statement> {

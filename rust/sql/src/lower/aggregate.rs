@@ -10,6 +10,7 @@ use ringview_core::Result;
 use ringview_query::{Bag, Function, Measure, Output, Query, Rows};
 
 use super::call::aggregated;
+use super::cofactor;
 use super::pending::{self, Pending, integer, of_atom};
 use super::settle::{Settled, Wanted, branch, scalar};
 use super::state::{Lowering, computing, free};
@@ -21,6 +22,17 @@ struct Call {
     arguments: Vec<Expr>,
     /// Whether what it computes is 1 for TRUE.
     is_truth: bool,
+}
+
+impl Call {
+    /// Its arguments: of sums, sums of products; else columns.
+    fn wanted(&self) -> impl Iterator<Item = Wanted> + '_ {
+        let is_sum = matches!(self.function, Function::Sum | Function::Avg);
+        self.arguments.iter().map(move |expr| Wanted {
+            expr: expr.clone(),
+            is_column: !is_sum,
+        })
+    }
 }
 
 /// The aggregates of a GROUP BY: all of them by an engine, or all of them of the rows of each group.
@@ -112,6 +124,9 @@ impl Lowering<'_> {
     pub(crate) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Pending> {
         let rows = self.relation(&aggregate.input)?;
         let schema = aggregate.input.schema();
+        if aggregate.aggr_expr.iter().any(|expr| cofactor::arguments(expr).is_some()) {
+            return self.with_cofactor(rows, aggregate);
+        }
         let groupings: Vec<Option<&[Expr]>> = aggregate.aggr_expr.iter().map(grouping).collect();
         let exprs = aggregate.aggr_expr.iter().zip(&groupings);
         let exprs = exprs
@@ -136,6 +151,42 @@ impl Lowering<'_> {
             .columns
             .extend(with_groupings(values, &groupings, &sets));
         Ok(found)
+    }
+
+    /// Groups with a COFACTOR, which a view shows beside other aggregates.
+    fn with_cofactor(&mut self, rows: Pending, aggregate: &Aggregate) -> Result<Pending> {
+        let schema = aggregate.input.schema();
+        let meant = |expr: &Expr| rows.meant(expr, schema);
+        let groups = aggregate.group_expr.iter().map(meant);
+        let groups = groups.collect::<Result<Vec<Expr>>>()?;
+        let mut features = Vec::new();
+        let mut others = Vec::new();
+        for (at, expr) in aggregate.aggr_expr.iter().enumerate() {
+            match cofactor::arguments(expr) {
+                Some(arguments) => {
+                    features.push((at, self.features(&rows, arguments, &groups, aggregate)?));
+                }
+                None => others.push(meant(expr)?),
+            }
+        }
+        let Calls::Kept(calls) = Calls::new(&others)? else {
+            return Err(unsupported(
+                "COFACTOR beside aggregates that need all rows of a group is not kept; make a view of each",
+            ));
+        };
+        let mut wanted = Wanted::columns(&groups);
+        wanted.extend(calls.iter().flat_map(Call::wanted));
+        let read = features.iter().flat_map(|(_, features)| features.read());
+        wanted.extend(Wanted::columns(&read.collect::<Vec<Expr>>()));
+        let settled = self.settle(rows, wanted)?;
+        let (mut query, mut names) = grouped(&settled, groups.len(), &calls)?;
+        for (at, features) in features {
+            let name = free("cofactor", &|name| names.iter().any(|other| other == name));
+            names.insert(groups.len() + at, name.clone());
+            query.outputs.insert(groups.len() + at, features.output(name));
+        }
+        let name = self.emit("groups", query)?;
+        Ok(Pending::over(&name, &names))
     }
 
     /// The groups of rows by keys: the keys, how many rows there are, and other aggregates.
@@ -207,14 +258,7 @@ impl Lowering<'_> {
         calls: &[Call],
     ) -> Result<(String, Vec<String>)> {
         let mut wanted = Wanted::columns(groups);
-        for call in calls {
-            let is_sum = matches!(call.function, Function::Sum | Function::Avg);
-            let arguments = call.arguments.iter();
-            wanted.extend(arguments.map(|expr| Wanted {
-                expr: expr.clone(),
-                is_column: !is_sum,
-            }));
-        }
+        wanted.extend(calls.iter().flat_map(Call::wanted));
         let settled = self.settle(rows, wanted)?;
         let (query, names) = grouped(&settled, groups.len(), calls)?;
         Ok((self.emit("groups", query)?, names))
@@ -372,6 +416,19 @@ fn grouped(settled: &Settled, groups: usize, calls: &[Call]) -> Result<(Query, V
         },
         names,
     ))
+}
+
+/// An aggregate that the value of a subquery may be, and what it is of.
+pub(super) fn recognised_call(expr: &Expr) -> Option<(Function, Vec<Expr>)> {
+    let Expr::AggregateFunction(of) = expr else {
+        return None;
+    };
+    let call = call(of).ok().filter(|call| is_kept(of) && !call.is_truth)?;
+    let is_known = matches!(
+        call.function,
+        Function::Sum | Function::Count | Function::Avg | Function::Min | Function::Max
+    );
+    is_known.then_some((call.function, call.arguments))
 }
 
 /// What an aggregate is to an engine.

@@ -372,7 +372,7 @@ fn equality(
 }
 
 /// An equality whose left side is of one atom.
-fn single_atom(one: Expr, other: Expr) -> Result<(Expr, Expr)> {
+pub(super) fn single_atom(one: Expr, other: Expr) -> Result<(Expr, Expr)> {
     if place(&one).is_none() && atoms_of(&one).len() != 1 {
         return Err(unsupported(
             "a subquery compared with an expression over several tables is not kept here",

@@ -10,9 +10,13 @@
 //! | `state` | the blocks so far |
 //! | `settle` | pending rows to atoms with plain columns |
 //! | `aggregate` | GROUP BY, DISTINCT |
+//! | `cofactor` | the features of COFACTOR |
 //! | `pairs` | joins whose pairs must meet conditions |
 //! | `constant` | VALUES |
 //! | `truth` | EXISTS, IN, ANY and ALL as values |
+//! | `recognise` | what engines recognise in an expression |
+//! | `correlated` | conditions with subqueries as an engine keeps them |
+//! | `fused` | HAVING and expressions over aggregates, by the engine of the groups |
 //! | `subquery` | subqueries in conditions, and as values |
 //! | `join` | inner and outer joins, those of EXISTS and IN |
 //! | `order` | ORDER BY, LIMIT, the first rows of each partition |
@@ -21,12 +25,16 @@
 
 mod aggregate;
 mod call;
+mod cofactor;
 mod constant;
+mod correlated;
+mod fused;
 mod join;
 mod order;
 mod pairs;
 mod part;
 mod pending;
+mod recognise;
 mod settle;
 mod state;
 mod subquery;
@@ -37,12 +45,13 @@ use ringview_core::Result;
 use ringview_query::Query;
 
 use crate::error::unsupported;
+use crate::order::{self as variable_order, Named};
 use pending::{Pending, any, is_nested, of_window, split, window};
 pub(crate) use state::Lowering;
 
 impl Lowering<'_> {
     /// The query of a whole plan.
-    pub(crate) fn query(mut self, plan: &LogicalPlan) -> Result<Query> {
+    pub(crate) fn query(mut self, plan: &LogicalPlan, order: Option<&[Named]>) -> Result<Query> {
         let fields = plan.schema().fields().iter();
         let names: Vec<String> = fields.map(|field| field.name().clone()).collect();
         let twice = |(at, name): (usize, &String)| names[..at].contains(name).then(|| name.clone());
@@ -51,15 +60,18 @@ impl Lowering<'_> {
                 "two columns are called {name:?}; name one of them with AS"
             )));
         }
-        let query = match self.ordered_plan(plan)? {
+        let mut query = match self.ordered_plan(plan)? {
             Some(ordered) => self.ordered(ordered, &names)?,
             None => {
                 let rows = self.relation(plan)?;
                 self.shown(rows, &names)?
             }
         };
+        if let Some(order) = order {
+            query.order = Some(variable_order::resolve(order, &query, &self)?);
+        }
         Ok(Query {
-            blocks: self.blocks,
+            blocks: self.read_by(&query),
             ..query
         })
     }
@@ -76,7 +88,10 @@ impl Lowering<'_> {
                     .map(|field| field.name());
                 Ok(Pending::over(name, columns))
             }
-            LogicalPlan::SubqueryAlias(alias) => self.relation(&alias.input),
+            LogicalPlan::SubqueryAlias(alias) => {
+                let rows = self.relation(&alias.input)?;
+                Ok(rows.called(alias.alias.table()))
+            }
             LogicalPlan::Subquery(subquery) => self.relation(&subquery.subquery),
             // Rows of a subquery come in any order.
             LogicalPlan::Sort(sort) if sort.fetch.is_none() => self.relation(&sort.input),
@@ -167,7 +182,7 @@ impl Lowering<'_> {
         schema: &datafusion_common::DFSchema,
     ) -> Result<Pending> {
         if any(&condition, is_nested) {
-            return self.nested(rows, condition, schema);
+            return self.with_subqueries(rows, condition, schema);
         }
         if any(&condition, |node| {
             matches!(node, Expr::OuterReferenceColumn(..))

@@ -3,13 +3,13 @@
 //! Invariant: a column of an expression is qualified by the number of the atom that has it. Operators are folded into
 //! this form as long as they fit; it becomes a block where they no longer do. Cost: O(size of the expressions).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{Column, DFSchema, ScalarValue, TableReference};
 use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
-use ringview_query::{Frame, Rank};
+use ringview_query::{Condition, Frame, Rank, SubqueryExpr};
 
 use crate::error::refusal;
 
@@ -21,10 +21,14 @@ const WINDOW: &str = "window";
 pub(crate) struct Pending {
     /// Names of tables and blocks.
     pub(crate) atoms: Vec<String>,
+    /// What the text calls atoms, where that is another name.
+    pub(crate) aliases: BTreeMap<usize, String>,
     /// Expressions over one atom each that must be equal.
     pub(crate) equal: Vec<(Expr, Expr)>,
     /// Conditions, all of which must hold.
     pub(crate) filters: Vec<Expr>,
+    /// Conditions with subqueries, in the form in which an engine keeps them.
+    pub(crate) conditions: Vec<Condition<SubqueryExpr>>,
     /// What each row has.
     pub(crate) columns: Vec<Expr>,
     /// Window functions over the rows that meet the filters: columns may name one by its number.
@@ -86,7 +90,21 @@ impl Pending {
     /// Whether they are computed row by row from one table or block.
     pub(crate) fn is_plain(&self) -> bool {
         let is_free = self.outer.is_empty() && self.around.is_empty();
-        self.atoms.len() == 1 && is_free && self.windows.is_empty()
+        let is_chosen = !self.conditions.is_empty();
+        self.atoms.len() == 1 && is_free && self.windows.is_empty() && !is_chosen
+    }
+
+    /// Whether they are all rows of their atoms.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.filters.is_empty() && self.conditions.is_empty() && self.windows.is_empty()
+    }
+
+    /// The same under a name of the text.
+    pub(crate) fn called(mut self, alias: &str) -> Self {
+        if self.atoms.len() == 1 && self.atoms[0] != alias {
+            self.aliases.insert(0, alias.to_owned());
+        }
+        self
     }
 
     /// An expression over the rows of a plan, over the atoms.
@@ -99,6 +117,11 @@ impl Pending {
         let by = self.atoms.len();
         let moved = |expr: Expr| moved(expr, by);
         self.atoms.extend(other.atoms);
+        let aliases = other.aliases.into_iter();
+        self.aliases.extend(aliases.map(|(atom, alias)| (atom + by, alias)));
+        let conditions = other.conditions.into_iter();
+        self.conditions
+            .extend(conditions.map(|one| super::correlated::shifted(one, by)));
         for (left, right) in other.equal {
             self.equal.push((moved(left)?, moved(right)?));
         }

@@ -4,25 +4,33 @@
 //! engine's; anything else over several atoms is computed above the join's rows. Invariant: what comes out joins the
 //! same rows. Cost: O(expressions * columns).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_schema::DataType;
-use datafusion_common::ScalarValue;
+use datafusion_common::DFSchema;
 use datafusion_expr::expr::BinaryExpr;
 use datafusion_expr::utils::conjunction;
 use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
-use ringview_query::{Branch, ColumnRef, Literal, Output, Query, Rows, Scalar};
+use ringview_query::{
+    Branch, ColumnRef, Condition, Literal, Output, Query, Rows, Scalar, SubqueryExpr,
+};
 
+use super::correlated::read_by;
 use super::pending::{Pending, atoms_of, of_atom, place, renamed};
-use super::state::{BAG, Lowering, computing, over};
+use super::recognise::{condition, constant, tree};
+use super::state::{BAG, Lowering, all_of, computing, over};
 use crate::error::unsupported;
 use crate::text::text;
 
 /// Atoms that join, and expressions over their columns.
 pub(crate) struct Settled {
     pub(crate) atoms: Vec<String>,
+    aliases: BTreeMap<usize, String>,
+    /// By atom: which of its rows take part.
+    filters: Vec<Option<Condition>>,
     joins: Vec<Vec<ColumnRef>>,
+    condition: Option<Condition<SubqueryExpr>>,
     pub(crate) wanted: Vec<Expr>,
 }
 
@@ -57,9 +65,30 @@ struct Computed {
 impl Settled {
     /// The query of the join, without outputs.
     pub(crate) fn query(&self) -> Query {
+        let mut query = over(&self.atoms);
+        for (at, alias) in &self.aliases {
+            let others = query.atoms.iter().enumerate();
+            let mut others = others.filter(|(other, _)| other != at);
+            let is_free = others.all(|(_, atom)| !atom.alias.eq_ignore_ascii_case(alias));
+            if is_free {
+                query.atoms[*at].alias.clone_from(alias);
+            }
+        }
+        for (atom, filter) in query.atoms.iter_mut().zip(&self.filters) {
+            atom.filter.clone_from(filter);
+        }
         Query {
             joins: self.joins.clone(),
-            ..over(&self.atoms)
+            condition: self.condition.clone(),
+            ..query
+        }
+    }
+
+    /// The one atom whose rows these are, all of them.
+    pub(super) fn whole(&self) -> Option<&String> {
+        match (&self.atoms[..], &self.filters[..], &self.condition) {
+            ([only], [None], None) => Some(only),
+            _ => None,
         }
     }
 
@@ -76,6 +105,16 @@ impl Settled {
 impl Lowering<'_> {
     /// The atoms of rows, and what is wanted of them.
     pub(crate) fn settle(&mut self, rows: Pending, wanted: Vec<Wanted>) -> Result<Settled> {
+        self.settled(rows, wanted, false)
+    }
+
+    /// The same; a single atom is filtered by a block, which keeps no rows, if `is_block`.
+    fn settled(
+        &mut self,
+        rows: Pending,
+        wanted: Vec<Wanted>,
+        is_block: bool,
+    ) -> Result<Settled> {
         if !rows.outer.is_empty() || !rows.around.is_empty() {
             return Err(unsupported(
                 "a subquery that is correlated in this place is not kept",
@@ -85,19 +124,27 @@ impl Lowering<'_> {
             true => (rows, wanted),
             false => self.without_windows(rows, wanted)?,
         };
+        let (mut rows, wanted) = self.fused(rows, wanted)?;
         let mut computed: Vec<Computed> = rows.atoms.iter().map(|_| Computed::default()).collect();
         let mut above = Vec::new();
-        for filter in &rows.filters {
-            let atoms = atoms_of(filter);
-            match atoms.len() {
-                0 | 1 => computed[atoms.first().copied().unwrap_or(0)]
-                    .filters
-                    .push(filter.clone()),
-                _ => above.push(filter.clone()),
+        for filter in std::mem::take(&mut rows.filters) {
+            let atoms = atoms_of(&filter);
+            if atoms.len() < 2 {
+                let atom = atoms.first().copied().unwrap_or(0);
+                computed[atom].filters.push(filter.clone());
+                rows.filters.push(filter);
+                continue;
+            }
+            match self.kept_condition(&rows, &filter, &DFSchema::empty()) {
+                Some(kept) => rows.conditions.push(kept),
+                None => {
+                    above.push(filter.clone());
+                    rows.filters.push(filter);
+                }
             }
         }
         if !above.is_empty() || !wanted.iter().all(Wanted::is_below) {
-            return self.settle_above(rows, above, wanted);
+            return self.settle_above(rows, above, wanted, is_block);
         }
         let mut exprs = Vec::with_capacity(wanted.len());
         for one in wanted {
@@ -119,10 +166,21 @@ impl Lowering<'_> {
                 }
             }
         }
+        for (atom, name) in rows.conditions.iter().flat_map(read_by) {
+            read[atom].insert(name);
+        }
         let mut atoms = rows.atoms;
-        for ((atom, computed), read) in atoms.iter_mut().zip(&computed).zip(&read) {
-            if !computed.filters.is_empty() || !computed.exprs.is_empty() {
-                *atom = self.mapped(atom, computed, read)?;
+        let is_single = is_block && atoms.len() == 1 && rows.conditions.is_empty();
+        let mut filters = vec![None; atoms.len()];
+        for (at, (computed, read)) in computed.iter().zip(&read).enumerate() {
+            if computed.filters.is_empty() && computed.exprs.is_empty() {
+                continue;
+            }
+            if computed.exprs.is_empty() && !is_single {
+                filters[at] = self.filter(&atoms, &computed.filters);
+            }
+            if filters[at].is_none() {
+                atoms[at] = self.mapped(&atoms[at], computed, read)?;
             }
         }
         let reference = |expr: &Expr| {
@@ -138,8 +196,24 @@ impl Lowering<'_> {
         Ok(Settled {
             joins: joins.collect(),
             atoms,
+            aliases: rows.aliases,
+            filters,
+            condition: all_of(rows.conditions),
             wanted: exprs,
         })
+    }
+
+    /// Conditions on the rows of an atom as an engine takes them, if it does.
+    fn filter(&self, atoms: &[String], conditions: &[Expr]) -> Option<Condition> {
+        let mut operand = |expr: &Expr| match place(expr) {
+            Some(_) => scalar(expr).ok(),
+            None if self.is_polynomial(expr, atoms).ok()? => tree(expr, &mut |node| {
+                place(node).and_then(|_| scalar(node).ok())
+            }),
+            None => constant(expr).map(|value| Scalar::Literal { value }),
+        };
+        let found = conditions.iter().map(|one| condition(one, &mut operand));
+        all_of(found.collect::<Option<Vec<_>>>()?)
     }
 
     /// The same over the rows of the join, where something is computed of several atoms.
@@ -148,6 +222,7 @@ impl Lowering<'_> {
         rows: Pending,
         above: Vec<Expr>,
         wanted: Vec<Wanted>,
+        is_block: bool,
     ) -> Result<Settled> {
         let all = wanted.iter().map(|one| &one.expr).chain(&above);
         let columns: BTreeSet<(usize, String)> = all
@@ -189,7 +264,7 @@ impl Lowering<'_> {
             })
         });
         let wanted = wanted.collect::<Result<_>>()?;
-        self.settle(rows, wanted)
+        self.settled(rows, wanted, is_block)
     }
 
     /// An expression over plain columns: what is no sum of products is computed below.
@@ -243,7 +318,10 @@ impl Lowering<'_> {
                 Some((atom, name)) => self.column(&atoms[atom], name)?.0.to_arrow().is_numeric(),
                 None => false,
             },
-            Expr::Literal(..) => literal(expr).is_some(),
+            Expr::Literal(..) => matches!(
+                constant(expr),
+                Some(Literal::Int(_) | Literal::Float(_) | Literal::Decimal(_))
+            ),
             Expr::Negative(of) => self.is_polynomial(of, atoms)?,
             Expr::BinaryExpr(binary) if is_arithmetic(binary.op) => {
                 self.is_polynomial(&binary.left, atoms)?
@@ -294,19 +372,19 @@ impl Lowering<'_> {
     /// One table or block that has the columns of rows, and what it calls them.
     pub(crate) fn single(&mut self, mut rows: Pending) -> Result<(String, Vec<String>)> {
         let wanted = Wanted::columns(&std::mem::take(&mut rows.columns));
-        let settled = self.settle(rows, wanted)?;
+        let settled = self.settled(rows, wanted, true)?;
         let names = |settled: &Settled| {
             (0..settled.wanted.len())
                 .map(|at| settled.column(at).column)
                 .collect()
         };
-        if let [only] = &settled.atoms[..] {
+        if let Some(only) = settled.whole() {
             return Ok((only.clone(), names(&settled)));
         }
         let stored: Vec<String> = (0..settled.wanted.len())
             .map(|at| format!("column {at}"))
             .collect();
-        let query = listed(&settled, &stored);
+        let query = self.listed(&settled, &stored);
         Ok((self.emit("rows", query)?, stored))
     }
 
@@ -316,35 +394,49 @@ impl Lowering<'_> {
         let settled = self.settle(rows, wanted)?;
         Ok(self
             .inlined(&settled, names)
-            .unwrap_or_else(|| listed(&settled, names)))
+            .unwrap_or_else(|| self.listed(&settled, names)))
     }
 
-    /// The groups that the last block has, under other names, where that is all that is shown.
-    fn inlined(&mut self, settled: &Settled, names: &[String]) -> Option<Query> {
-        let block = self.blocks.last()?;
-        let is_it = settled.atoms[..] == [block.name.clone()];
-        if !is_it || block.query.rows.is_some() || block.query.bag.is_some() {
-            return None;
+    /// The rows of a join as a query.
+    fn listed(&self, settled: &Settled, names: &[String]) -> Query {
+        let columns = (0..names.len()).map(|at| settled.column(at));
+        let columns: Vec<ColumnRef> = columns.collect();
+        let outputs = names.iter().zip(&columns).map(|(name, column)| Output::Group {
+            name: name.clone(),
+            column: column.clone(),
+        });
+        let outputs = outputs.collect();
+        let mut group_by: Vec<ColumnRef> = Vec::new();
+        for column in columns {
+            if !group_by.contains(&column) {
+                group_by.push(column);
+            }
         }
-        let output = |(at, name): (usize, &String)| {
-            let column = settled.column(at).column;
-            let found = block
-                .query
-                .outputs
-                .iter()
-                .find(|output| output.name() == column);
-            found.map(|output| named(output.clone(), name))
-        };
-        let outputs = names
-            .iter()
-            .enumerate()
-            .map(output)
-            .collect::<Option<Vec<Output>>>()?;
-        let block = self.blocks.pop()?;
-        Some(Query {
+        let mut query = Query {
+            group_by,
             outputs,
-            ..block.query
-        })
+            bag: Some(BAG),
+            ..settled.query()
+        };
+        if let [of] = &settled.atoms[..]
+            && let Some(groups) = self.groups_of(of).filter(|_| query.condition.is_some())
+            && !groups.query.outputs.iter().any(is_cofactor)
+        {
+            // A row is a group that the condition chooses: the columns of GROUP BY find it, shown or not.
+            for output in &groups.query.outputs {
+                let column = ColumnRef {
+                    atom: 0,
+                    column: output.name().to_owned(),
+                };
+                let is_key = matches!(output, Output::Group { .. });
+                if is_key && !query.group_by.contains(&column) {
+                    query.group_by.push(column);
+                }
+            }
+            query.bag = None;
+            query.is_chosen = true;
+        }
+        query
     }
 
     /// The union of several plans.
@@ -433,39 +525,6 @@ fn bare(expr: Expr) -> Result<Expr> {
     })
 }
 
-/// The rows of a join as a query.
-fn listed(settled: &Settled, names: &[String]) -> Query {
-    let mut group_by: Vec<ColumnRef> = Vec::new();
-    let mut outputs = Vec::with_capacity(names.len());
-    for (at, name) in names.iter().enumerate() {
-        let column = settled.column(at);
-        if !group_by.contains(&column) {
-            group_by.push(column.clone());
-        }
-        outputs.push(Output::Group {
-            name: name.clone(),
-            column,
-        });
-    }
-    Query {
-        group_by,
-        outputs,
-        bag: Some(BAG),
-        ..settled.query()
-    }
-}
-
-/// An output under another name.
-fn named(mut output: Output, called: &str) -> Output {
-    match &mut output {
-        Output::Group { name, .. }
-        | Output::Aggregate { name, .. }
-        | Output::Expression { name, .. }
-        | Output::Cofactor { name, .. } => called.clone_into(name),
-    }
-    output
-}
-
 /// A sum of products as the engines take it.
 pub(crate) fn scalar(expr: &Expr) -> Result<Scalar> {
     let both = |left: &Expr, right: &Expr| -> Result<(Box<Scalar>, Box<Scalar>)> {
@@ -491,22 +550,11 @@ pub(crate) fn scalar(expr: &Expr) -> Result<Scalar> {
             }
         }
         other => Scalar::Literal {
-            value: literal(other).ok_or_else(|| unsupported("this constant is not kept"))?,
+            value: constant(other).ok_or_else(|| unsupported("this constant is not kept"))?,
         },
     })
 }
 
-/// A number.
-fn literal(expr: &Expr) -> Option<Literal> {
-    let Expr::Literal(value, _) = expr else {
-        return None;
-    };
-    Some(match value {
-        ScalarValue::Int64(Some(value)) => Literal::Int(*value),
-        ScalarValue::Float64(Some(value)) => Literal::Float(*value),
-        ScalarValue::Decimal128(Some(_), _, scale) if *scale >= 0 => {
-            Literal::Decimal(value.to_string())
-        }
-        _ => return None,
-    })
+fn is_cofactor(output: &Output) -> bool {
+    matches!(output, Output::Cofactor { .. })
 }

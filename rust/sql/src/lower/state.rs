@@ -2,10 +2,12 @@
 //!
 //! Invariant: a block has been bound before another reads it. Cost: that of binding each block once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringview_core::{Result, Type};
-use ringview_query::{Atom, Bag, Block, Catalog, Output, Query, Rows, TableInfo, bind};
+use ringview_query::{
+    Atom, Bag, Block, Catalog, Condition, Output, Query, Rows, TableInfo, bind,
+};
 
 /// The blocks of one text.
 pub(crate) struct Lowering<'c> {
@@ -15,6 +17,8 @@ pub(crate) struct Lowering<'c> {
     pub(super) infos: BTreeMap<String, TableInfo>,
     /// How many columns were computed so far.
     pub(super) computed: usize,
+    /// Whether conditions may be kept by an engine that compares across tables and with subqueries.
+    pub(super) keeps_conditions: bool,
 }
 
 /// Tables, views, and the blocks so far.
@@ -28,18 +32,27 @@ impl Catalog for Lowering<'_> {
 }
 
 impl<'c> Lowering<'c> {
-    pub(crate) fn new(catalog: &'c dyn Catalog, known: &'c [String]) -> Self {
+    pub(crate) fn new(
+        catalog: &'c dyn Catalog,
+        known: &'c [String],
+        keeps_conditions: bool,
+    ) -> Self {
         Self {
             catalog,
             known,
             blocks: Vec::new(),
             infos: BTreeMap::new(),
             computed: 0,
+            keeps_conditions,
         }
     }
 
     /// Adds a block, called so or alike.
     pub(crate) fn emit(&mut self, name: &str, query: Query) -> Result<String> {
+        let same = self.blocks.iter().find(|block| block.query == query);
+        if let Some(same) = same {
+            return Ok(same.name.clone());
+        }
         let is_taken = |name: &str| {
             self.infos.contains_key(name)
                 || self
@@ -57,11 +70,41 @@ impl<'c> Lowering<'c> {
         Ok(name)
     }
 
+    /// The blocks that a query reads, and those that they read before them.
+    pub(crate) fn read_by(&mut self, query: &Query) -> Vec<Block> {
+        let mut wanted: BTreeSet<String> = tables(query);
+        let mut read = Vec::new();
+        for block in std::mem::take(&mut self.blocks).into_iter().rev() {
+            if wanted.contains(&block.name) {
+                wanted.extend(tables(&block.query));
+                read.push(block);
+            }
+        }
+        read.reverse();
+        read
+    }
+
     /// The type of a column of a table or block.
     pub(crate) fn column(&self, table: &str, name: &str) -> Result<(Type, bool)> {
         let schema = self.table(table)?.schema;
         let field = &schema.fields()[schema.index_of(name)?];
         Ok((field.ty.clone(), field.nullable))
+    }
+}
+
+/// What a query reads, its subqueries too.
+fn tables(query: &Query) -> BTreeSet<String> {
+    let atoms = query.all_atoms().into_iter();
+    atoms.map(|atom| atom.table.clone()).collect()
+}
+
+/// What must all hold.
+pub(crate) fn all_of<S>(mut conditions: Vec<Condition<S>>) -> Option<Condition<S>> {
+    match conditions.len() {
+        0 | 1 => conditions.pop(),
+        _ => Some(Condition::And {
+            operands: conditions,
+        }),
     }
 }
 

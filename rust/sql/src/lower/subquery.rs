@@ -10,6 +10,7 @@ use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
 use ringview_query::Rows;
 
+use super::join::single_atom;
 use super::pairs::Conditions;
 use super::pending::{Pending, any, is_nested, of_atom, place, renamed};
 use super::state::Lowering;
@@ -30,8 +31,76 @@ pub(crate) fn correlation(condition: &Expr) -> Option<(Expr, Expr)> {
 }
 
 impl Lowering<'_> {
-    /// Rows that meet a condition with subqueries.
-    pub(crate) fn nested(
+    /// Rows that meet a condition with subqueries: by joins with blocks, or as an engine keeps it.
+    ///
+    /// Which rows a subquery has is counted by key; what its value is, an engine that compares aggregates knows best.
+    pub(crate) fn with_subqueries(
+        &mut self,
+        mut rows: Pending,
+        condition: Expr,
+        schema: &DFSchema,
+    ) -> Result<Pending> {
+        let has_value = any(&condition, |node| matches!(node, Expr::ScalarSubquery(_)));
+        let joined = match has_value {
+            true => self.joined_value(&rows, &condition, schema).map(Ok),
+            false => Some(self.nested(rows.clone(), condition.clone(), schema)),
+        };
+        if let Some(Ok(joined)) = joined {
+            return Ok(joined);
+        }
+        if let Some(kept) = self.kept_condition(&rows, &condition, schema) {
+            rows.conditions.push(kept);
+            return Ok(rows);
+        }
+        joined.unwrap_or_else(|| self.nested(rows, condition, schema))
+    }
+
+    /// Rows of which a column equals the one value of a subquery: the join with its groups.
+    ///
+    /// A group is there once for its keys, and its value is NULL, which equals nothing, over no rows.
+    fn joined_value(
+        &mut self,
+        rows: &Pending,
+        condition: &Expr,
+        schema: &DFSchema,
+    ) -> Option<Pending> {
+        let Expr::BinaryExpr(binary) = condition else {
+            return None;
+        };
+        let (looked, subquery) = match (&*binary.left, &*binary.right) {
+            (Expr::ScalarSubquery(subquery), looked) | (looked, Expr::ScalarSubquery(subquery)) => {
+                (looked, subquery)
+            }
+            _ => return None,
+        };
+        let (atom, column) = place(looked).filter(|_| binary.op == Operator::Eq)?;
+        let mut inner = self.relation(&subquery.subquery).ok()?;
+        let keys = correlated(&mut inner, rows, schema).ok()?;
+        let value = inner.columns.first()?.clone();
+        let (_, name) = place(&value)?;
+        let is_one = inner.around.is_empty()
+            && match keys.is_empty() {
+                true => self.is_one_row(&inner),
+                false => inner.is_whole() && self.is_grouped(inner.atoms.first()?),
+            };
+        let sought = self.column(&rows.atoms[atom], column).ok()?.0;
+        let there = self.column(inner.atoms.first()?, name).ok()?.0;
+        if !is_one || sought != there || sought.to_arrow().is_floating() {
+            return None;
+        }
+        let mut joined = rows.clone();
+        let by = joined.atoms.len();
+        joined.join(inner).ok()?;
+        let pairs = keys.into_iter().chain([(looked.clone(), value)]);
+        for (around, key) in pairs {
+            let key = renamed(key, &|atom, name| Some(of_atom(atom + by, name))).ok()?;
+            joined.equal.push(single_atom(around, key).ok()?);
+        }
+        Some(joined)
+    }
+
+    /// Rows that meet a condition with subqueries, by joins with blocks.
+    fn nested(
         &mut self,
         rows: Pending,
         condition: Expr,
@@ -161,7 +230,7 @@ impl Lowering<'_> {
         let is_known = if keys.is_empty() {
             self.is_one_row(&inner)
         } else {
-            let is_plain = inner.filters.is_empty() && inner.windows.is_empty();
+            let is_plain = inner.is_whole();
             matches!(&inner.atoms[..], [name] if is_plain && self.is_grouped(name))
         };
         if !is_known {
@@ -237,7 +306,7 @@ impl Lowering<'_> {
             Some(Rows::Parted(parted)) => parted.partition.is_empty(),
             _ => block.query.group_by.is_empty(),
         });
-        is_ungrouped && rows.filters.is_empty() && self.is_grouped(name)
+        is_ungrouped && rows.is_whole() && self.is_grouped(name)
     }
 
     /// Whether a block has groups, so that its keys tell its rows apart.

@@ -1,0 +1,175 @@
+"""SQL text to the logical query: the extension translates, and what stands beside the text is added.
+
+Invariant: what comes out means what the text says, with the order, the thresholds and the
+representation that were given. Cost: that of binding the text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from numbers import Real
+from typing import Any
+
+import pyarrow as pa
+
+from . import _native
+from .errors import InvalidValueError, QueryError, TypeMismatchError, UnsupportedError
+
+Json = dict[str, Any]
+Order = Mapping[str, Any]
+Epsilon = float | Mapping[str, float]
+_Order = list[tuple[str, Any]]
+
+
+def translate(
+    sql: str,
+    catalog: Mapping[str, pa.Schema],
+    order: Order | None = None,
+    representation: str | None = None,
+    own: str | None = None,
+    *,
+    in_blocks: bool = False,
+) -> Json:
+    """The logical query of a SELECT, as JSON data.
+
+    Args:
+        sql: One SELECT.
+        catalog: The schema of every table and view that the text may name.
+        order: A variable order to use: names of columns, nested; chosen by cost if None.
+        representation: How the rows of a join are kept: "factorised" or "listing"; chosen if None.
+        own: A view of the catalog that the text defines anew, so that FROM cannot name it.
+        in_blocks: Whether conditions across tables and with subqueries become joins with blocks
+            alone, where an engine might keep them as they stand.
+
+    Returns:
+        `atoms`, `joins`, `group_by`, `outputs`, `order`, `bag` for the rows of a join, `rows` for
+        rows that are computed, `condition` for what compares across tables or with subqueries,
+        `having`, and `blocks`, the queries that its atoms read; ready for `json.dumps`.
+
+    Raises:
+        QueryError: The text is no SQL, a name is ambiguous, a value is out of place.
+        UnknownTableError: No such table.
+        UnknownColumnError: No such column.
+        TypeMismatchError: Types do not fit, such as SUM of a text.
+        UnsupportedError: SQL that a view cannot keep; says what to write instead.
+
+    Complexity: O(length of the text + columns of its tables), and binding each block.
+
+    >>> query = translate("SELECT SUM(x) AS total FROM r", {"r": pa.schema({"x": pa.int64()})})
+    >>> query["outputs"][0]["function"], query["atoms"][0]["table"]
+    ('sum', 'r')
+    """
+    tables = [(name, schema) for name, schema in catalog.items() if name != own]
+    named = None if order is None else _named(order)
+    query: Json = json.loads(_native.translate(sql, tables, named, in_blocks))
+    if representation is not None:
+        _represent(query, representation)
+    return query
+
+
+def _named(order: Order) -> _Order:
+    """`{"postcode": {"h.house": {}, "s.shop": {}}}` as the extension takes it."""
+
+    def one(name: str, below: Any) -> tuple[str, _Order]:
+        if not isinstance(below, Mapping):
+            raise InvalidValueError(
+                f"order: below {name!r} stands {below!r}; write a dict of the variables below it, "
+                "{} where there are none"
+            )
+        return name, _named(below)
+
+    return [one(name, below) for name, below in order.items()]
+
+
+def _represent(query: Json, representation: str) -> None:
+    """Ask for a representation of the rows of a join."""
+    if representation not in ("factorised", "listing"):
+        raise InvalidValueError(
+            f"representation is 'factorised', 'listing' or None, not {representation!r}"
+        )
+    if query.get("bag") is None:
+        raise UnsupportedError(
+            "representation says how the rows of a join are kept; this view has groups, or rows "
+            "that are computed: leave it out, or select plain columns"
+        )
+    query["bag"]["representation"] = representation
+
+
+def treat_nulls(query: Json, nulls: str) -> Json:
+    """The query with what its COFACTOR does with rows that have NULL in a feature.
+
+    Raises:
+        InvalidValueError: Neither "refuse" nor "skip".
+        QueryError: The query has no COFACTOR.
+    """
+    if nulls not in ("refuse", "skip"):
+        raise InvalidValueError(f"nulls={nulls!r}: write 'refuse' or 'skip'")
+    outputs = query["outputs"]
+    if not any(output["kind"] == "cofactor" for output in outputs):
+        raise QueryError(f"nulls={nulls!r} is about the features of COFACTOR, and there is none")
+    treated = [
+        {**output, "nulls": nulls} if output["kind"] == "cofactor" else output
+        for output in outputs
+    ]
+    return {**query, "outputs": treated}
+
+
+def with_thresholds(query: Json, epsilon: Epsilon) -> Json:
+    """The logical query with the thresholds: one for all relations, or by alias."""
+    if isinstance(epsilon, Mapping):
+        named = {alias: _number(one, f"epsilon of {alias!r}") for alias, one in epsilon.items()}
+        for alias in named:
+            if not isinstance(alias, str):
+                raise TypeMismatchError(
+                    f"epsilon: a relation is named by a text, its alias in FROM, not {alias!r}"
+                )
+        return {**query, "epsilon": named}
+    return {**query, "epsilon": _number(epsilon, "epsilon")}
+
+
+def _number(value: object, place: str) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeMismatchError(
+            f"{place}: a number from 0 to 1, or a dict of them by alias, not {value!r}"
+        )
+    if not math.isfinite(value):
+        raise InvalidValueError(f"{place}: is {value}, and must be a number from 0 to 1")
+    return float(value)
+
+
+def tables_of(query: Json) -> Iterator[str]:
+    """What the atoms of a query read, and those of the queries in its condition, O(its size)."""
+    yield from (atom["table"] for atom in query["atoms"])
+    left: list[Any] = [query.get("condition")]
+    while left:
+        part = left.pop()
+        if isinstance(part, list):
+            left += part
+        elif isinstance(part, dict) and part.get("op") == "query":
+            yield from tables_of(part["query"])
+        elif isinstance(part, dict):
+            left += part.values()
+
+
+def only_joins(query: Json, what: str) -> Json:
+    """The query, whose rows are those of joins and groups.
+
+    Raises:
+        UnsupportedError: A part of it is computed row by row, or in an order.
+    """
+    blocks = [block["query"] for block in query.get("blocks", ())]
+    rows = next((one["rows"] for one in (*blocks, query) if one.get("rows")), None)
+    if rows is None:
+        return query
+    kinds = {
+        "map": "expressions over rows, outer joins and unions",
+        "ordered": "ORDER BY and LIMIT",
+        "parted": "window functions and ordered aggregates",
+    }
+    part = kinds.get(rows["kind"], "computed rows")
+    raise UnsupportedError(
+        f"{what} takes joins of tables, with filters and groups, and no {part}; compute that part "
+        "into a column before the rows are inserted, or from what you read"
+    )
