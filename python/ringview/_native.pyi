@@ -286,6 +286,13 @@ class Database:
     def merge_partials(self, view: _Handle, partials: _Data) -> None:
         """Adds partials of a view to it, all or none."""
 
+    def translate(
+        self,
+        sql: str,
+        order: list[tuple[str, Any]] | None = None,
+        in_blocks: bool = False,
+        own: str | None = None,
+    ) -> str: ...
     def view_query(self, view: _Handle) -> str:
         """The query of a view, in JSON."""
 

@@ -26,7 +26,7 @@ from .errors import (
     UnsupportedError,
     after,
 )
-from .named import Named, Schemas
+from .named import Named
 from .table import Table
 from .view import Format, View
 
@@ -389,10 +389,10 @@ class Database(Durable, Changeable):
         in_blocks: bool = False,
     ) -> Json:
         """The logical query of `sql`."""
-        from .queries import translate, treat_nulls, with_thresholds
+        from .queries import named, represented, treat_nulls, with_thresholds
 
-        catalog = Schemas({**dict(self.tables.items()), **dict(self.views.items())})
-        query = translate(sql, catalog, order, representation, own, in_blocks=in_blocks)
+        found = self._native.translate(sql, named(order), in_blocks, own)
+        query = represented(json.loads(found), representation)
         if nulls is not None:
             query = treat_nulls(query, nulls)
         return query if epsilon is None else with_thresholds(query, epsilon)

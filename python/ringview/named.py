@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from .errors import UnknownTableError, UnknownViewError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
 
-    from .table import Table
-    from .view import View
+    pass
 
 Item = TypeVar("Item")
 
@@ -73,22 +71,3 @@ class Named(Mapping[str, Item], Generic[Item]):
             with suppress(KeyError):
                 shown.append(f"{name!r}: {item!r}")
         return f"{{{', '.join(shown)}}}"
-
-
-class Schemas(Mapping[str, "pa.Schema"]):
-    """The schemas of tables and views by name, each made when it is asked for."""
-
-    def __init__(self, of: Mapping[str, Table | View]) -> None:
-        self._of = of
-
-    def __getitem__(self, name: str) -> pa.Schema:
-        return self._of[name].schema
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._of)
-
-    def __len__(self) -> int:
-        return len(self._of)
-
-    def __repr__(self) -> str:
-        return f"Schemas({', '.join(self._of)})"

@@ -1,4 +1,4 @@
-"""SQL text to the logical query: the extension translates, and what stands beside the text is added.
+"""SQL text to the logical query: the extension translates, what stands beside it is added.
 
 Invariant: what comes out means what the text says, with the order, the thresholds and the
 representation that were given. Cost: that of binding the text.
@@ -28,18 +28,16 @@ def translate(
     catalog: Mapping[str, pa.Schema],
     order: Order | None = None,
     representation: str | None = None,
-    own: str | None = None,
     *,
     in_blocks: bool = False,
 ) -> Json:
-    """The logical query of a SELECT, as JSON data.
+    """The logical query of a SELECT over tables of these schemas, as JSON data.
 
     Args:
         sql: One SELECT.
         catalog: The schema of every table and view that the text may name.
         order: A variable order to use: names of columns, nested; chosen by cost if None.
         representation: How the rows of a join are kept: "factorised" or "listing"; chosen if None.
-        own: A view of the catalog that the text defines anew, so that FROM cannot name it.
         in_blocks: Whether conditions across tables and with subqueries become joins with blocks
             alone, where an engine might keep them as they stand.
 
@@ -61,17 +59,16 @@ def translate(
     >>> query["outputs"][0]["function"], query["atoms"][0]["table"]
     ('sum', 'r')
     """
-    tables = [(name, schema) for name, schema in catalog.items() if name != own]
-    named = None if order is None else _named(order)
-    query: Json = json.loads(_native.translate(sql, tables, named, in_blocks))
-    if representation is not None:
-        _represent(query, representation)
-    return query
+    found = _native.translate(sql, [*catalog.items()], named(order), in_blocks)
+    return represented(json.loads(found), representation)
+
+
+def named(order: Order | None) -> _Order | None:
+    """`{"postcode": {"h.house": {}, "s.shop": {}}}` as the extension takes it."""
+    return None if order is None else _named(order)
 
 
 def _named(order: Order) -> _Order:
-    """`{"postcode": {"h.house": {}, "s.shop": {}}}` as the extension takes it."""
-
     def one(name: str, below: Any) -> tuple[str, _Order]:
         if not isinstance(below, Mapping):
             raise InvalidValueError(
@@ -83,8 +80,15 @@ def _named(order: Order) -> _Order:
     return [one(name, below) for name, below in order.items()]
 
 
-def _represent(query: Json, representation: str) -> None:
-    """Ask for a representation of the rows of a join."""
+def represented(query: Json, representation: str | None) -> Json:
+    """The query whose rows of a join are kept so.
+
+    Raises:
+        InvalidValueError: There is no such representation.
+        UnsupportedError: The query shows no rows of a join.
+    """
+    if representation is None:
+        return query
     if representation not in ("factorised", "listing"):
         raise InvalidValueError(
             f"representation is 'factorised', 'listing' or None, not {representation!r}"
@@ -95,6 +99,7 @@ def _represent(query: Json, representation: str) -> None:
             "that are computed: leave it out, or select plain columns"
         )
     query["bag"]["representation"] = representation
+    return query
 
 
 def treat_nulls(query: Json, nulls: str) -> Json:

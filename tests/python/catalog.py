@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
-from ringview.sql import translate
+from ringview.queries import translate
 
 CATALOG = {
     "r": pa.schema({"a": pa.int64(), "b": pa.int64(), "x": pa.float64(), "d": pa.date32()}),

@@ -12,7 +12,7 @@ from kept import Kept, kept
 from naive import evaluate
 from nested import SCHEMAS, contents, nested
 from oracle import Oracle, comparable, plain_rows
-from ringview.sql import translate
+from ringview.queries import translate
 
 ORACLE = Oracle(SCHEMAS)
 # A quotient by zero is NULL, as SQL has it, not an infinity.

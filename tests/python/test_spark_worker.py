@@ -18,7 +18,7 @@ from pyspark import cloudpickle
 from ringview.spark.partition import Partition, Relation, Result
 from ringview.spark.ship import Shipped
 from ringview.spark.slots import Layout
-from ringview.sql import translate
+from ringview.queries import translate
 
 dumps: Any = cloudpickle.dumps
 PACKAGES = Path(pa.__file__).parents[1]

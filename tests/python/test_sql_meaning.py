@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from naive import evaluate
 from oracle import Oracle, plain_rows
 from queries import SCHEMAS, contents, queries
-from ringview.sql import translate
+from ringview.queries import translate
 
 ORACLE = Oracle(SCHEMAS)
 

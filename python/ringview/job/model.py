@@ -15,8 +15,8 @@ from typing import Literal
 import pyarrow as pa
 
 from ringview.errors import RingviewError
-from ringview.sql import named_in
 from ringview.queries import Epsilon
+from ringview.sql import named_in
 
 Engine = Literal["embedded", "spark"]
 Format = Literal["parquet", "csv"]

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from ringview import _native
 from ringview.errors import ExistsError, QueryError, RingviewError, UnknownColumnError
+from ringview.queries import only_joins, tables_of, translate
 from ringview.spark.place import Catalog
 from ringview.spark.types import shown
 from ringview.spark.variables import Query, queries
-from ringview.queries import only_joins, tables_of, translate
 from ringview.sql import named_in
 
 

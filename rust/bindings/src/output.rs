@@ -53,6 +53,12 @@ impl Order {
     }
 }
 
+/// What a caller says of a text beside it.
+pub(crate) fn options(order: Option<Vec<Order>>, in_blocks: bool) -> Options {
+    let order = order.map(|order| order.into_iter().map(Order::named).collect());
+    Options { order, in_blocks }
+}
+
 /// The query in JSON of a SELECT over tables, views and their columns; `order` is a variable order, `in_blocks` leaves no
 /// condition to an engine that compares across tables or with subqueries.
 ///
@@ -75,8 +81,7 @@ pub(crate) fn translate(
         known.insert(name, table(&schema(&source)?).or_raise(py)?);
     }
     let names: Vec<String> = known.keys().cloned().collect();
-    let order = order.map(|order| order.into_iter().map(Order::named).collect());
-    let options = Options { order, in_blocks };
+    let options = options(order, in_blocks);
     let query = ringview_sql::translate(sql, &names, &Tables(known), &options).or_raise(py)?;
     query.to_json().or_raise(py)
 }

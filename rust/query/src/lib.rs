@@ -17,6 +17,7 @@ mod logical;
 pub use bind::nested;
 pub use bind::predicate::all;
 pub use bind::reads::hypergraph;
+pub use bind::variables::join_type;
 pub use bind::{
     Bound, Catalog, CategoryPair, Companion, CompanionValue, Comparison, Computed, ComputedOp,
     Constant, Expr, Factor, Features, Having, Kind, Moments, Op, OutputKind, PlanAtom, PlanOutput,

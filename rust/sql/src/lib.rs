@@ -13,6 +13,7 @@
 //! | `syntax` | what the parser reads otherwise than DuckDB |
 //! | `aliases` | names of outputs that are used beside them |
 //! | `text` | a bound expression as the text that a block keeps |
+//! | `using` | several joins by name in a row |
 //! | `within` | WITHIN GROUP as ORDER BY among the arguments |
 //! | `lower/` | relational operators to blocks |
 
@@ -25,6 +26,7 @@ mod names;
 mod order;
 mod syntax;
 mod text;
+mod using;
 mod within;
 
 use datafusion_sql::parser::{DFParserBuilder, Statement};

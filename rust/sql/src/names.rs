@@ -14,6 +14,7 @@ use ringview_expr::Doubles;
 
 use crate::context::Context;
 use crate::syntax::Syntax;
+use crate::using::Using;
 use crate::within::WithinGroup;
 
 /// Spells names alike, and names the outputs.
@@ -24,6 +25,7 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) {
     let _ = VisitMut::visit(statement, &mut Doubles);
     let _ = VisitMut::visit(statement, &mut WithinGroup);
     let _ = VisitMut::visit(statement, &mut Syntax);
+    let _ = VisitMut::visit(statement, &mut Using);
     let mut names = Names {
         spelt: BTreeMap::new(),
     };
@@ -141,10 +143,30 @@ fn name_outputs(query: &mut Query) {
         if matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) {
             continue;
         }
-        let alias = Ident::with_quote('"', expr.to_string());
+        let mut shown = expr.clone();
+        let _ = VisitMut::visit(&mut shown, &mut InLower);
+        let alias = Ident::with_quote('"', shown.to_string());
         *item = SelectItem::ExprWithAlias {
             expr: expr.clone(),
             alias,
         };
+    }
+}
+
+/// Spells names of functions in lower case.
+struct InLower;
+
+impl VisitorMut for InLower {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Function(function) = expr {
+            for part in &mut function.name.0 {
+                if let ObjectNamePart::Identifier(ident) = part {
+                    ident.value = ident.value.to_lowercase();
+                }
+            }
+        }
+        ControlFlow::Continue(())
     }
 }

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, JoinOperator, Query, SetExpr, UnaryOperator, VisitorMut,
+    BinaryOperator, DataType, ExactNumberInfo, Expr, JoinOperator, Query, SetExpr, UnaryOperator, VisitorMut,
 };
 
 /// Changes a text to what is meant.
@@ -29,6 +29,9 @@ impl VisitorMut for Syntax {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Cast { data_type, .. } = expr {
+            *data_type = known(data_type.clone());
+        }
         let node = std::mem::replace(
             expr,
             Expr::Wildcard(
@@ -37,6 +40,22 @@ impl VisitorMut for Syntax {
         );
         *expr = by_columns(bound(node));
         ControlFlow::Continue(())
+    }
+}
+
+/// DuckDB's names of types that the binder lacks.
+fn known(of: DataType) -> DataType {
+    let name = match &of {
+        DataType::HugeInt | DataType::UHugeInt => "hugeint".to_owned(),
+        other => other.to_string().to_lowercase(),
+    };
+    match name.as_str() {
+        "utinyint" => DataType::TinyIntUnsigned(None),
+        "usmallint" => DataType::SmallIntUnsigned(None),
+        "uinteger" => DataType::IntegerUnsigned(None),
+        "ubigint" => DataType::BigIntUnsigned(None),
+        "hugeint" => DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0)),
+        _ => of,
     }
 }
 

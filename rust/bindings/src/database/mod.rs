@@ -37,6 +37,7 @@ use crate::errors::{OrRaise, named};
 use crate::handle::Handle;
 use crate::incoming::{Keep, Schemas, rows, schema};
 use crate::outgoing::{Columns, Rows};
+use crate::output::{Order, options};
 use crate::watch::Progress;
 
 use bell::Bell;
@@ -246,6 +247,25 @@ impl Database {
             explained.render(format)
         };
         py.detach(explained).or_raise(py)
+    }
+
+    /// The query in JSON of a SELECT over the tables and views, without the view `own`; see the function of this name.
+    #[pyo3(signature = (sql, order=None, in_blocks=false, own=None))]
+    fn translate(
+        &self,
+        py: Python<'_>,
+        sql: &str,
+        order: Option<Vec<Order>>,
+        in_blocks: bool,
+        own: Option<&str>,
+    ) -> PyResult<String> {
+        let options = options(order, in_blocks);
+        let held = self.engine(py)?;
+        let database = &*held.value;
+        let names = database.tables().into_iter().chain(database.views());
+        let known: Vec<String> = names.filter(|name| own != Some(name)).collect();
+        let query = ringview_sql::translate(sql, &known, &database.catalog(), &options);
+        query.and_then(|query| query.to_json()).or_raise(py)
     }
 
     /// Whether it was closed.

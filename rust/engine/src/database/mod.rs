@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Error, HoldsStrings, Result, Schema, check_name};
-use ringview_query::Query;
+use ringview_query::{Catalog, Query};
 use ringview_view::Engine;
 
 use crate::Poll;
@@ -116,6 +116,11 @@ impl Database {
             engines: &self.engines,
             births: self.births,
         }
+    }
+
+    /// What the tables and views are to those that bind a query over them. O(1); a look-up is O(tables and views).
+    pub fn catalog(&self) -> impl Catalog + '_ {
+        self.catalogue()
     }
 
     /// Declares a table. No two of its rows may agree in the columns `unique`; if `is_static`, it

@@ -184,7 +184,8 @@ impl Variables {
 
 /// The type of a variable of both, if equal values have equal words: it holds the values of both,
 /// or of an integer and a decimal without digits after the point those that can be equal.
-fn join_type(left: &Type, right: &Type) -> Option<Type> {
+#[must_use]
+pub fn join_type(left: &Type, right: &Type) -> Option<Type> {
     match (left, right) {
         _ if left == right => return Some(left.clone()),
         (Type::Decimal { scale: 0, .. }, integer) | (integer, Type::Decimal { scale: 0, .. })

@@ -14,6 +14,7 @@ use ringview_query::{
 };
 
 use super::aggregate::recognised_call;
+use super::levels::deepened;
 use super::pending::{Pending, any, is_nested, place, split};
 use super::recognise::{Recognise, comparison, condition, tree};
 use super::settle::Wanted;
@@ -450,110 +451,5 @@ const fn opposite(of: Comparison) -> Comparison {
         Comparison::Le => Comparison::Gt,
         Comparison::Gt => Comparison::Le,
         Comparison::Ge => Comparison::Lt,
-    }
-}
-
-/// A value as a subquery names it: columns of here and around are one further out.
-fn deepened(of: &SubqueryExpr, level: usize) -> SubqueryExpr {
-    moved(of, level, &|depth, atom| (depth + 1, atom))
-}
-
-/// A condition over atoms that stand further behind.
-pub(super) fn shifted(of: Condition<SubqueryExpr>, by: usize) -> Condition<SubqueryExpr> {
-    moved_condition(&of, 0, &|beyond, atom| match beyond {
-        0 => (0, atom + by),
-        _ => (beyond, atom),
-    })
-}
-
-/// A value in which columns of the query at `level`, or around it, stand elsewhere: `to` takes how far beyond that level
-/// a column is, and its atom.
-fn moved(
-    of: &SubqueryExpr,
-    level: usize,
-    to: &dyn Fn(usize, usize) -> (usize, usize),
-) -> SubqueryExpr {
-    let side = |one: &SubqueryExpr| Box::new(moved(one, level, to));
-    match of {
-        SubqueryExpr::Column {
-            depth,
-            atom,
-            column,
-        } if *depth >= level => {
-            let (beyond, atom) = to(depth - level, *atom);
-            let column = column.clone();
-            SubqueryExpr::Column {
-                depth: beyond + level,
-                atom,
-                column,
-            }
-        }
-        SubqueryExpr::Column { .. } | SubqueryExpr::Literal { .. } => of.clone(),
-        SubqueryExpr::Add { left, right } => SubqueryExpr::Add {
-            left: side(left),
-            right: side(right),
-        },
-        SubqueryExpr::Subtract { left, right } => SubqueryExpr::Subtract {
-            left: side(left),
-            right: side(right),
-        },
-        SubqueryExpr::Multiply { left, right } => SubqueryExpr::Multiply {
-            left: side(left),
-            right: side(right),
-        },
-        SubqueryExpr::Divide { left, right } => SubqueryExpr::Divide {
-            left: side(left),
-            right: side(right),
-        },
-        SubqueryExpr::Negate { operand } => SubqueryExpr::Negate {
-            operand: side(operand),
-        },
-        SubqueryExpr::Query { query: within } => {
-            let condition = within.condition.as_ref();
-            query(Query {
-                condition: condition.map(|one| moved_condition(one, level + 1, to)),
-                ..(**within).clone()
-            })
-        }
-    }
-}
-
-fn moved_condition(
-    of: &Condition<SubqueryExpr>,
-    level: usize,
-    to: &dyn Fn(usize, usize) -> (usize, usize),
-) -> Condition<SubqueryExpr> {
-    let mapped = of.try_map(&mut |one| Some(moved(one, level, to)));
-    mapped.unwrap_or_else(|| of.clone())
-}
-
-/// The columns of the rows themselves that a condition reads.
-pub(super) fn read_by(of: &Condition<SubqueryExpr>) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    of.each_operand(&mut |one| note_columns(one, 0, &mut found));
-    found
-}
-
-fn note_columns(of: &SubqueryExpr, level: usize, found: &mut Vec<(usize, String)>) {
-    match of {
-        SubqueryExpr::Column {
-            depth,
-            atom,
-            column,
-        } if *depth == level => found.push((*atom, column.clone())),
-        SubqueryExpr::Column { .. } | SubqueryExpr::Literal { .. } => {}
-        SubqueryExpr::Add { left, right }
-        | SubqueryExpr::Subtract { left, right }
-        | SubqueryExpr::Multiply { left, right }
-        | SubqueryExpr::Divide { left, right } => {
-            note_columns(left, level, found);
-            note_columns(right, level, found);
-        }
-        SubqueryExpr::Negate { operand } => note_columns(operand, level, found),
-        SubqueryExpr::Query { query } => {
-            if let Some(condition) = &query.condition {
-                condition.each_operand(&mut |one| note_columns(one, level + 1, found));
-            }
-        }
     }
 }

@@ -12,7 +12,7 @@ use ringview_query::{Block, ColumnRef, Condition, Measure, Output, Query};
 use super::pending::{Pending, of_atom, place};
 use super::recognise::{condition, tree};
 use super::settle::{Settled, Wanted};
-use super::state::{Lowering, all_of, free};
+use super::state::{Lowering, all_of, free, named};
 
 impl Lowering<'_> {
     /// Rows of groups of which the engine of the groups computes what it can, and what is wanted of them.
@@ -114,17 +114,6 @@ impl Lowering<'_> {
             ..block.query.clone()
         })
     }
-}
-
-/// An output under another name.
-fn named(mut output: Output, called: &str) -> Output {
-    match &mut output {
-        Output::Group { name, .. }
-        | Output::Aggregate { name, .. }
-        | Output::Expression { name, .. }
-        | Output::Cofactor { name, .. } => called.clone_into(name),
-    }
-    output
 }
 
 /// An expression over the columns of a block, by what those are.

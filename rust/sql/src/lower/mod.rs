@@ -16,6 +16,7 @@
 //! | `truth` | EXISTS, IN, ANY and ALL as values |
 //! | `recognise` | what engines recognise in an expression |
 //! | `correlated` | conditions with subqueries as an engine keeps them |
+//! | `levels` | columns of conditions within conditions |
 //! | `fused` | HAVING and expressions over aggregates, by the engine of the groups |
 //! | `subquery` | subqueries in conditions, and as values |
 //! | `join` | inner and outer joins, those of EXISTS and IN |
@@ -29,6 +30,7 @@ mod cofactor;
 mod constant;
 mod correlated;
 mod fused;
+mod levels;
 mod join;
 mod order;
 mod pairs;
@@ -89,8 +91,10 @@ impl Lowering<'_> {
                 Ok(Pending::over(name, columns))
             }
             LogicalPlan::SubqueryAlias(alias) => {
+                let before = self.blocks.len();
                 let rows = self.relation(&alias.input)?;
-                Ok(rows.called(alias.alias.table()))
+                let name = alias.alias.table();
+                Ok(self.renamed_block(rows, before, name).called(name))
             }
             LogicalPlan::Subquery(subquery) => self.relation(&subquery.subquery),
             // Rows of a subquery come in any order.

@@ -121,7 +121,7 @@ impl Pending {
         self.aliases.extend(aliases.map(|(atom, alias)| (atom + by, alias)));
         let conditions = other.conditions.into_iter();
         self.conditions
-            .extend(conditions.map(|one| super::correlated::shifted(one, by)));
+            .extend(conditions.map(|one| super::levels::shifted(one, by)));
         for (left, right) in other.equal {
             self.equal.push((moved(left)?, moved(right)?));
         }
@@ -137,8 +137,12 @@ impl Pending {
             self.above.push(condition);
             return;
         }
-        for shared in shared_by_arms(&condition) {
-            self.restrict(shared);
+        if let Some((shared, rest)) = shared_by_arms(&condition) {
+            shared
+                .into_iter()
+                .chain(rest)
+                .for_each(|one| self.restrict(one));
+            return;
         }
         if let Expr::BinaryExpr(binary) = &condition
             && binary.op == Operator::Eq
@@ -154,22 +158,33 @@ impl Pending {
     }
 }
 
-/// The conditions that hold in each arm of an OR.
-fn shared_by_arms(condition: &Expr) -> Vec<Expr> {
+/// The conditions that hold in each arm of an OR, and the OR of what is left; NULL in one is NULL in all.
+fn shared_by_arms(condition: &Expr) -> Option<(Vec<Expr>, Option<Expr>)> {
     let mut arms = Vec::new();
     split(condition, Operator::Or, &mut arms);
-    let Some((first, rest)) = arms.split_first().filter(|(_, rest)| !rest.is_empty()) else {
-        return Vec::new();
-    };
     let conjuncts = |arm: &Expr| {
         let mut found = Vec::new();
         split(arm, Operator::And, &mut found);
         found
     };
-    let rest: Vec<Vec<Expr>> = rest.iter().map(conjuncts).collect();
-    let mut shared = conjuncts(first);
-    shared.retain(|one| rest.iter().all(|arm| arm.contains(one)));
-    shared
+    let mut arms: Vec<Vec<Expr>> = arms.iter().map(conjuncts).collect();
+    let (first, others) = arms.split_first().filter(|(_, others)| !others.is_empty())?;
+    let mut shared: Vec<Expr> = Vec::new();
+    for one in first {
+        if others.iter().all(|arm| arm.contains(one)) && !shared.contains(one) {
+            shared.push(one.clone());
+        }
+    }
+    if shared.is_empty() {
+        return None;
+    }
+    for arm in &mut arms {
+        arm.retain(|one| !shared.contains(one));
+    }
+    // An arm that asks for nothing else fails where all fail.
+    let rest = arms.into_iter().map(datafusion_expr::utils::conjunction);
+    let rest: Option<Vec<Expr>> = rest.collect();
+    Some((shared, rest.and_then(datafusion_expr::utils::disjunction)))
 }
 
 /// The operands of a chain of AND or OR.

@@ -66,12 +66,41 @@ pub(super) fn tree<S: Arithmetic>(
     match expr {
         Expr::Alias(alias) => tree(&alias.expr, leaf),
         Expr::Negative(of) => Some(S::negate(tree(of, leaf)?)),
+        Expr::BinaryExpr(BinaryExpr { op, .. })
+            if matches!(op, Operator::Plus | Operator::Multiply) =>
+        {
+            let mut parts = Vec::new();
+            super::pending::split(expr, *op, &mut parts);
+            let parts = parts.iter().map(|part| tree(part, leaf));
+            joined(parts.collect::<Option<Vec<S>>>()?, *op)
+        }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             let left = tree(left, leaf)?;
             S::binary(*op, left, tree(right, leaf)?)
         }
         _ => None,
     }
+}
+
+/// A chain of more operands is balanced, so that it is as deep as its logarithm; of fewer, it stays as it is written.
+const LONG: usize = 32;
+
+/// The sum or the product of several operands.
+fn joined<S: Arithmetic>(mut parts: Vec<S>, op: Operator) -> Option<S> {
+    while parts.len() > LONG {
+        let mut pairs = Vec::with_capacity(parts.len().div_ceil(2));
+        let mut rest = parts.into_iter();
+        while let Some(left) = rest.next() {
+            pairs.push(match rest.next() {
+                Some(right) => S::binary(op, left, right)?,
+                None => left,
+            });
+        }
+        parts = pairs;
+    }
+    let mut parts = parts.into_iter();
+    let first = parts.next()?;
+    parts.try_fold(first, |left, right| S::binary(op, left, right))
 }
 
 /// What a tree of an engine's is made of.
@@ -227,8 +256,8 @@ pub(super) fn literal(value: &ScalarValue) -> Option<Literal> {
         ScalarValue::UInt16(Some(value)) => integer((*value).into()),
         ScalarValue::UInt32(Some(value)) => integer((*value).into()),
         ScalarValue::UInt64(Some(value)) => integer((*value).into()),
-        ScalarValue::Float32(Some(value)) => Literal::Float((*value).into()),
-        ScalarValue::Float64(Some(value)) => Literal::Float(*value),
+        ScalarValue::Float32(Some(value)) if value.is_finite() => Literal::Float((*value).into()),
+        ScalarValue::Float64(Some(value)) if value.is_finite() => Literal::Float(*value),
         ScalarValue::Decimal128(Some(value), _, scale) => decimal(*value, *scale)?,
         ScalarValue::Utf8(Some(text))
         | ScalarValue::LargeUtf8(Some(text))

@@ -11,15 +11,17 @@ use datafusion_common::DFSchema;
 use datafusion_expr::expr::BinaryExpr;
 use datafusion_expr::utils::conjunction;
 use datafusion_expr::{Expr, Operator};
-use ringview_core::Result;
+use ringview_core::{Error, Result, Type};
+use ringview_expr::{Projection, common_type};
 use ringview_query::{
-    Branch, ColumnRef, Condition, Literal, Output, Query, Rows, Scalar, SubqueryExpr,
+    Block, Branch, Catalog, ColumnRef, Condition, Literal, Output, Query, Rows, Scalar,
+    SubqueryExpr, join_type,
 };
 
-use super::correlated::read_by;
+use super::levels::{self, read_by};
 use super::pending::{Pending, atoms_of, of_atom, place, renamed};
 use super::recognise::{condition, constant, tree};
-use super::state::{BAG, Lowering, all_of, computing, over};
+use super::state::{BAG, Lowering, all_of, computing, free, named, over};
 use crate::error::unsupported;
 use crate::text::text;
 
@@ -152,6 +154,7 @@ impl Lowering<'_> {
         }
         let mut equal = Vec::with_capacity(rows.equal.len());
         for (left, right) in rows.equal {
+            let (left, right) = self.comparable(left, right, &rows.atoms)?;
             let left = self.leaves(left, true, &rows.atoms, &mut computed)?;
             equal.push((left, self.leaves(right, true, &rows.atoms, &mut computed)?));
         }
@@ -201,6 +204,52 @@ impl Lowering<'_> {
             condition: all_of(rows.conditions),
             wanted: exprs,
         })
+    }
+
+    /// Two sides of an equality that join: in a common type where their values are encoded differently.
+    fn comparable(&self, left: Expr, right: Expr, atoms: &[String]) -> Result<(Expr, Expr)> {
+        let (one, other) = (self.type_of(&left, atoms)?, self.type_of(&right, atoms)?);
+        if join_type(&one, &other).is_some() {
+            return Ok((left, right));
+        }
+        let is_either = |ty: &Type| one == *ty || other == *ty;
+        let is_number = |ty: &Type| ty.to_arrow().is_numeric();
+        let is_moment = |ty: &Type| ty.to_arrow().is_temporal();
+        let common = match (&one, &other) {
+            _ if is_number(&one) && is_number(&other) => {
+                match (is_either(&Type::Float64), is_either(&Type::Float32)) {
+                    (true, _) => Some(Type::Float64),
+                    (false, true) => Some(Type::Float32),
+                    _ => common_type(&one, &other),
+                }
+            }
+            _ if is_moment(&one) && is_moment(&other) => common_type(&one, &other),
+            _ => None,
+        };
+        let Some(common) = common else {
+            return Err(Error::Type {
+                place: format!("{left} = {right}"),
+                expected: one.to_string(),
+                found: other.to_string(),
+            });
+        };
+        let to = |side: Expr, own: &Type| match *own == common {
+            true => side,
+            false => datafusion_expr::cast(side, common.to_arrow()),
+        };
+        Ok((to(left, &one), to(right, &other)))
+    }
+
+    /// The type of an expression over the columns of one atom.
+    fn type_of(&self, expr: &Expr, atoms: &[String]) -> Result<Type> {
+        if let Some((atom, name)) = place(expr) {
+            return Ok(self.column(&atoms[atom], name)?.0);
+        }
+        let atom = atoms_of(expr).first().copied().unwrap_or(0);
+        let schema = self.table(&atoms[atom])?.schema;
+        let text = text(&bare(expr.clone())?)?;
+        let found = Projection::bind(None, &[&text], &schema)?;
+        found.types().first().cloned().ok_or_else(|| unsupported("this key has no type"))
     }
 
     /// Conditions on the rows of an atom as an engine takes them, if it does.
@@ -384,7 +433,7 @@ impl Lowering<'_> {
         let stored: Vec<String> = (0..settled.wanted.len())
             .map(|at| format!("column {at}"))
             .collect();
-        let query = self.listed(&settled, &stored);
+        let query = self.listed(&settled, &stored)?;
         Ok((self.emit("rows", query)?, stored))
     }
 
@@ -392,13 +441,14 @@ impl Lowering<'_> {
     pub(crate) fn shown(&mut self, mut rows: Pending, names: &[String]) -> Result<Query> {
         let wanted = Wanted::columns(&std::mem::take(&mut rows.columns));
         let settled = self.settle(rows, wanted)?;
-        Ok(self
-            .inlined(&settled, names)
-            .unwrap_or_else(|| self.listed(&settled, names)))
+        match self.inlined(&settled, names) {
+            Some(query) => Ok(query),
+            None => self.listed(&settled, names),
+        }
     }
 
     /// The rows of a join as a query.
-    fn listed(&self, settled: &Settled, names: &[String]) -> Query {
+    fn listed(&mut self, settled: &Settled, names: &[String]) -> Result<Query> {
         let columns = (0..names.len()).map(|at| settled.column(at));
         let columns: Vec<ColumnRef> = columns.collect();
         let outputs = names.iter().zip(&columns).map(|(name, column)| Output::Group {
@@ -412,31 +462,76 @@ impl Lowering<'_> {
                 group_by.push(column);
             }
         }
-        let mut query = Query {
+        let query = Query {
             group_by,
             outputs,
             bag: Some(BAG),
             ..settled.query()
         };
-        if let [of] = &settled.atoms[..]
-            && let Some(groups) = self.groups_of(of).filter(|_| query.condition.is_some())
+        if let ([of], [None], Some(condition)) =
+            (&settled.atoms[..], &settled.filters[..], &settled.condition)
+            && let Some(groups) = self.groups_of(of)
             && !groups.query.outputs.iter().any(is_cofactor)
         {
-            // A row is a group that the condition chooses: the columns of GROUP BY find it, shown or not.
-            for output in &groups.query.outputs {
-                let column = ColumnRef {
-                    atom: 0,
-                    column: output.name().to_owned(),
-                };
-                let is_key = matches!(output, Output::Group { .. });
-                if is_key && !query.group_by.contains(&column) {
-                    query.group_by.push(column);
-                }
-            }
-            query.bag = None;
-            query.is_chosen = true;
+            let groups = groups.clone();
+            return self.chosen_groups(groups, condition, &query);
         }
-        query
+        Ok(        query)
+    }
+
+    /// The groups of a block that a condition chooses: the columns of GROUP BY find one, shown or not.
+    ///
+    /// The block calls its columns as the result does.
+    fn chosen_groups(
+        &mut self,
+        groups: Block,
+        condition: &Condition<SubqueryExpr>,
+        shown: &Query,
+    ) -> Result<Query> {
+        let mut names: BTreeMap<String, String> = BTreeMap::new();
+        for output in &shown.outputs {
+            if let Output::Group { name, column } = output {
+                names.entry(column.column.clone()).or_insert(name.clone());
+            }
+        }
+        let mut block = groups.query;
+        for output in &mut block.outputs {
+            let old = output.name().to_owned();
+            if !names.contains_key(&old) {
+                let is_taken = |name: &str| names.values().any(|other| other == name);
+                names.insert(old.clone(), free(&old, &is_taken));
+            }
+            *output = named(output.clone(), &names[&old]);
+        }
+        let column = |name: &str| ColumnRef {
+            atom: 0,
+            column: names.get(name).cloned().unwrap_or_default(),
+        };
+        let mut query = Query {
+            condition: Some(levels::renamed(condition, &|_, name| column(name).column)),
+            ..over(&[self.emit(&groups.name, block)?])
+        };
+        for output in &shown.outputs {
+            if let Output::Group { name, column: of } = output {
+                query.outputs.push(Output::Group {
+                    name: name.clone(),
+                    column: column(&of.column),
+                });
+            }
+        }
+        let own = shown.group_by.iter().map(|of| of.column.as_str());
+        let keys = groups_of_outputs(&self.blocks, &query.atoms[0].table);
+        for name in own.map(|name| column(name).column).chain(keys) {
+            let of = ColumnRef {
+                atom: 0,
+                column: name,
+            };
+            if !query.group_by.contains(&of) {
+                query.group_by.push(of);
+            }
+        }
+        query.is_chosen = true;
+        Ok(query)
     }
 
     /// The union of several plans.
@@ -557,4 +652,12 @@ pub(crate) fn scalar(expr: &Expr) -> Result<Scalar> {
 
 fn is_cofactor(output: &Output) -> bool {
     matches!(output, Output::Cofactor { .. })
+}
+
+/// The columns of a block that its groups are told by.
+fn groups_of_outputs(blocks: &[Block], name: &str) -> Vec<String> {
+    let block = blocks.iter().find(|block| block.name == name);
+    let outputs = block.into_iter().flat_map(|block| &block.query.outputs);
+    let keys = outputs.filter(|output| matches!(output, Output::Group { .. }));
+    keys.map(|output| output.name().to_owned()).collect()
 }

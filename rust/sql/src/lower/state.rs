@@ -9,6 +9,8 @@ use ringview_query::{
     Atom, Bag, Block, Catalog, Condition, Output, Query, Rows, TableInfo, bind,
 };
 
+use super::pending::Pending;
+
 /// The blocks of one text.
 pub(crate) struct Lowering<'c> {
     pub(super) catalog: &'c dyn Catalog,
@@ -53,14 +55,7 @@ impl<'c> Lowering<'c> {
         if let Some(same) = same {
             return Ok(same.name.clone());
         }
-        let is_taken = |name: &str| {
-            self.infos.contains_key(name)
-                || self
-                    .known
-                    .iter()
-                    .any(|known| known.eq_ignore_ascii_case(name))
-        };
-        let name = free(name, &is_taken);
+        let name = free(name, &|name| self.is_taken(name));
         let info = bind(&query, self)?.as_table(None)?;
         self.infos.insert(name.clone(), info);
         self.blocks.push(Block {
@@ -68,6 +63,28 @@ impl<'c> Lowering<'c> {
             query,
         });
         Ok(name)
+    }
+
+    /// Rows of the last block, which the text has a name for, if they made it: that name, if it means nothing else.
+    pub(crate) fn renamed_block(&mut self, mut rows: Pending, before: usize, name: &str) -> Pending {
+        let is_new = self.blocks.len() > before;
+        let is_it = self.blocks.last().is_some_and(|block| rows.atoms == [block.name.clone()]);
+        if is_new && is_it && !self.is_taken(name) {
+            if let Some(block) = self.blocks.last_mut() {
+                let old = std::mem::replace(&mut block.name, name.to_owned());
+                if let Some(info) = self.infos.remove(&old) {
+                    self.infos.insert(name.to_owned(), info);
+                }
+            }
+            rows.atoms = vec![name.to_owned()];
+        }
+        rows
+    }
+
+    /// Whether a name means a table, a view or a block.
+    fn is_taken(&self, name: &str) -> bool {
+        let mut known = self.known.iter();
+        self.infos.contains_key(name) || known.any(|known| known.eq_ignore_ascii_case(name))
     }
 
     /// The blocks that a query reads, and those that they read before them.
@@ -127,10 +144,9 @@ pub(crate) fn free(name: &str, is_taken: &dyn Fn(&str) -> bool) -> String {
 pub(crate) fn over(tables: &[String]) -> Query {
     let atom = |(number, table): (usize, &String)| Atom {
         table: table.clone(),
-        alias: if number == 0 {
-            table.clone()
-        } else {
-            format!("{table} {number}")
+        alias: match tables[..number].contains(table) {
+            true => format!("{table} {number}"),
+            false => table.clone(),
         },
         filter: None,
     };
@@ -163,3 +179,14 @@ pub(crate) const BAG: Bag = Bag {
     representation: None,
     distinct: false,
 };
+
+/// An output under another name.
+pub(super) fn named(mut output: Output, called: &str) -> Output {
+    match &mut output {
+        Output::Group { name, .. }
+        | Output::Aggregate { name, .. }
+        | Output::Expression { name, .. }
+        | Output::Cofactor { name, .. } => called.clone_into(name),
+    }
+    output
+}
