@@ -13,8 +13,8 @@ use datafusion_expr::function::{AccumulatorArgs, PartitionEvaluatorArgs, WindowU
 use datafusion_expr::planner::{ContextProvider, ExprPlanner};
 use datafusion_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, HigherOrderUDF, PartitionEvaluator,
-    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TableSource, TypeSignature, Volatility,
-    WindowUDF, WindowUDFImpl,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TableSource, TypeSignature,
+    Volatility, WindowUDF, WindowUDFImpl,
 };
 use ringview_expr::{
     AGGREGATES, Functions, WINDOWS, aggregate_type, known_functions, settings, window_type,
@@ -50,6 +50,14 @@ impl Context {
             functions: Functions::default(),
             options: settings(),
         })
+    }
+}
+
+impl Context {
+    /// Whether a table has a column.
+    pub(crate) fn has_column(&self, table: &str, column: &str) -> bool {
+        let schema = self.tables.get(table);
+        schema.is_some_and(|schema| schema.field_with_name(column).is_ok())
     }
 }
 

@@ -33,6 +33,19 @@ pub(crate) fn refusal(problem: &DataFusionError) -> Error {
     unsupported(message)
 }
 
+/// The name that several columns have, if that is the problem.
+pub(crate) fn ambiguous(problem: &DataFusionError) -> Option<String> {
+    match problem.find_root() {
+        DataFusionError::SchemaError(inner, _) => match &**inner {
+            datafusion_common::SchemaError::AmbiguousReference { field } => {
+                Some(field.name.clone())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// What cannot be kept.
 pub(crate) fn unsupported(what: &str) -> Error {
     Error::Unsupported {

@@ -67,19 +67,30 @@ pub fn translate(
 ) -> Result<Query> {
     let mut statement = parsed(text)?;
     let context = Context::new(known, catalog)?;
-    names::settle(&mut statement, &context);
+    let using = names::settle(&mut statement, &context);
     let planner = SqlToRel::new_with_options(&context, ringview_expr::options());
     let mut left = MOST_ALIASES;
     let plan = loop {
         match planner.sql_statement_to_plan(statement.clone()) {
             Ok(plan) => break plan,
             Err(problem) => {
-                let refused = refusal(&problem);
-                let Error::UnknownColumn { column, .. } = &refused else {
-                    return Err(refused);
-                };
                 left -= 1;
-                if left == 0 || !aliases::replace(&mut statement, column) {
+                let refused = refusal(&problem);
+                let has = |column: &str, table: &str| context.has_column(table, column);
+                let is_mended = match (&refused, error::ambiguous(&problem)) {
+                    _ if left == 0 => false,
+                    (_, Some(name)) => {
+                        using::qualified(&mut statement, &name, &|table| has(&name, table))
+                    }
+                    (Error::UnknownColumn { table, column, .. }, _) => {
+                        aliases::replace(&mut statement, column)
+                            || using.merged(&mut statement, (table, column), &|table| {
+                                has(column, table)
+                            })
+                    }
+                    _ => false,
+                };
+                if !is_mended {
                     return Err(refused);
                 }
             }

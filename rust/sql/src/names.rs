@@ -17,15 +17,14 @@ use crate::syntax::Syntax;
 use crate::using::Using;
 use crate::within::WithinGroup;
 
-/// Spells names alike, and names the outputs.
-pub(crate) fn settle(statement: &mut Statement, context: &Context) {
+/// Spells names alike, and names the outputs; what joins by name have hidden.
+pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Using {
     if let Statement::Query(query) = statement {
         name_outputs(query);
     }
     let _ = VisitMut::visit(statement, &mut Doubles);
     let _ = VisitMut::visit(statement, &mut WithinGroup);
     let _ = VisitMut::visit(statement, &mut Syntax);
-    let _ = VisitMut::visit(statement, &mut Using);
     let mut names = Names {
         spelt: BTreeMap::new(),
     };
@@ -37,6 +36,9 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) {
             .for_each(|field| names.note(field.name()));
     }
     let _ = VisitMut::visit(statement, &mut names);
+    let mut using = Using::default();
+    let _ = VisitMut::visit(statement, &mut using);
+    using
 }
 
 /// By lower case: how a name is spelt.

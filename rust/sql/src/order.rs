@@ -58,14 +58,25 @@ fn column(name: &str, query: &Query, catalog: &dyn Catalog) -> Result<ColumnRef>
         });
     };
     let joins = |join: &&Vec<ColumnRef>| join.contains(&first);
-    let equal = |other: &ColumnRef| query.joins.iter().filter(joins).any(|join| join.contains(other));
+    let equal = |other: &ColumnRef| {
+        query
+            .joins
+            .iter()
+            .filter(joins)
+            .any(|join| join.contains(other))
+    };
     if found[1..].iter().all(equal) {
         return Ok(first);
     }
-    let all = found.iter().map(|one| format!("{}.{}", query.atoms[one.atom].alias, one.column));
+    let all = found
+        .iter()
+        .map(|one| format!("{}.{}", query.atoms[one.atom].alias, one.column));
     Err(Error::Value {
         place: format!("order: {name:?}"),
-        problem: format!("is ambiguous; write one of {}", all.collect::<Vec<_>>().join(", ")),
+        problem: format!(
+            "is ambiguous; write one of {}",
+            all.collect::<Vec<_>>().join(", ")
+        ),
     })
 }
 

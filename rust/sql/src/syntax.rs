@@ -6,7 +6,8 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, DataType, ExactNumberInfo, Expr, JoinOperator, Query, SetExpr, UnaryOperator, VisitorMut,
+    BinaryOperator, DataType, ExactNumberInfo, Expr, JoinOperator, Query, SetExpr, UnaryOperator,
+    VisitorMut,
 };
 
 /// Changes a text to what is meant.

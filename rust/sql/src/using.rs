@@ -8,19 +8,83 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::parser::{DFParserBuilder, Statement as Parsed};
 use datafusion_sql::sqlparser::ast::{
-    JoinConstraint, JoinOperator, Query, SetExpr, Statement, TableFactor,
-    TableWithJoins, VisitorMut,
+    Expr, Ident, JoinConstraint, JoinOperator, Query, SetExpr, Statement, TableFactor,
+    TableWithJoins, VisitMut, VisitorMut,
 };
 
 /// See the module.
-pub(crate) struct Using;
+#[derive(Debug, Default)]
+pub(crate) struct Using {
+    /// Tables that stand within such a subquery: what the text calls them, and what they are.
+    within: Vec<(String, String)>,
+}
+
+impl Using {
+    /// Writes a column of a table within such a subquery without the table in front, for the join has merged it; whether
+    /// there was one. `has` tells whether a table has the column.
+    pub(crate) fn merged(
+        &self,
+        statement: &mut Statement,
+        (table, column): (&str, &str),
+        has: &dyn Fn(&str) -> bool,
+    ) -> bool {
+        let is_it = |(alias, of): &(String, String)| alias == table && has(of);
+        if !self.within.iter().any(is_it) {
+            return false;
+        }
+        let mut found = Bare {
+            name: (table, column),
+            any: false,
+        };
+        let _ = VisitMut::visit(statement, &mut found);
+        found.any
+    }
+
+    fn note(&mut self, factor: &TableFactor) {
+        if let TableFactor::Table { name, alias, .. } = factor
+            && let Some(last) = name.0.last().and_then(|part| part.as_ident())
+        {
+            let alias = alias
+                .as_ref()
+                .map_or(&last.value, |alias| &alias.name.value);
+            self.within.push((alias.clone(), last.value.clone()));
+        }
+    }
+
+    /// Puts what stands left of each join by name but the first into a subquery.
+    fn nest(&mut self, from: &mut TableWithJoins) {
+        let by_name = |at: &usize| is_by_name(&from.joins[*at].join_operator);
+        let Some(last) = (0..from.joins.len()).filter(by_name).nth(1) else {
+            return;
+        };
+        let Some(all) = everything() else {
+            return;
+        };
+        let rest = from.joins.split_off(last);
+        let left = std::mem::replace(
+            from,
+            TableWithJoins {
+                relation: all,
+                joins: rest,
+            },
+        );
+        self.note(&left.relation);
+        left.joins.iter().for_each(|join| self.note(&join.relation));
+        if let TableFactor::Derived { subquery, .. } = &mut from.relation
+            && let SetExpr::Select(select) = &mut *subquery.body
+        {
+            select.from = vec![left];
+        }
+        self.nest(from);
+    }
+}
 
 impl VisitorMut for Using {
     type Break = ();
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         if let SetExpr::Select(select) = &mut *query.body {
-            select.from.iter_mut().for_each(nest);
+            select.from.iter_mut().for_each(|from| self.nest(from));
         }
         ControlFlow::Continue(())
     }
@@ -30,36 +94,10 @@ impl VisitorMut for Using {
             table_with_joins, ..
         } = factor
         {
-            nest(table_with_joins);
+            self.nest(table_with_joins);
         }
         ControlFlow::Continue(())
     }
-}
-
-/// Puts what stands left of each join by name but the first into a subquery.
-fn nest(from: &mut TableWithJoins) {
-    let by_name = |at: &usize| is_by_name(&from.joins[*at].join_operator);
-    let Some(last) = (0..from.joins.len()).filter(by_name).nth(1) else {
-        return;
-    };
-    let rest = from.joins.split_off(last);
-    let Some(all) = everything() else {
-        from.joins.extend(rest);
-        return;
-    };
-    let left = std::mem::replace(
-        from,
-        TableWithJoins {
-            relation: all,
-            joins: rest,
-        },
-    );
-    if let TableFactor::Derived { subquery, .. } = &mut from.relation
-        && let SetExpr::Select(select) = &mut *subquery.body
-    {
-        select.from = vec![left];
-    }
-    nest(from);
 }
 
 fn is_by_name(operator: &JoinOperator) -> bool {
@@ -91,4 +129,124 @@ fn everything() -> Option<TableFactor> {
         alias: None,
         sample: None,
     })
+}
+
+struct Bare<'n> {
+    name: (&'n str, &'n str),
+    any: bool,
+}
+
+impl VisitorMut for Bare<'_> {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::CompoundIdentifier(idents) = expr
+            && let [table, column] = &idents[..]
+            && (table.value.as_str(), column.value.as_str()) == self.name
+        {
+            *expr = Expr::Identifier(column.clone());
+            self.any = true;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Writes a column that a join by name has merged with the first of its tables in front; whether there was one. `has`
+/// tells whether a table has the column.
+pub(crate) fn qualified(statement: &mut Statement, name: &str, has: &dyn Fn(&str) -> bool) -> bool {
+    let mut found = Merged {
+        name,
+        has,
+        any: false,
+    };
+    let _ = VisitMut::visit(statement, &mut found);
+    found.any
+}
+
+struct Merged<'n> {
+    name: &'n str,
+    has: &'n dyn Fn(&str) -> bool,
+    any: bool,
+}
+
+impl Merged<'_> {
+    /// What the text calls the first table of a chain that has the column, if joins by name merge it.
+    fn first(&self, from: &TableWithJoins) -> Option<Ident> {
+        let merges = from
+            .joins
+            .iter()
+            .any(|join| is_by_name(&join.join_operator));
+        let all =
+            std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation));
+        let tables = all.filter_map(|factor| match factor {
+            TableFactor::Table { name, alias, .. } => {
+                let last = name.0.last()?.as_ident()?;
+                let called = alias.as_ref().map_or(last, |alias| &alias.name);
+                (self.has)(&last.value).then(|| called.clone())
+            }
+            _ => None,
+        });
+        let tables: Vec<Ident> = tables.collect();
+        (merges && tables.len() > 1).then(|| tables.into_iter().next())?
+    }
+}
+
+impl VisitorMut for Merged<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let SetExpr::Select(select) = &mut *query.body else {
+            return ControlFlow::Continue(());
+        };
+        let Some(table) = select.from.iter().find_map(|from| self.first(from)) else {
+            return ControlFlow::Continue(());
+        };
+        let from = std::mem::take(&mut select.from);
+        let mut uses = Short {
+            name: self.name,
+            table,
+            depth: 0,
+            any: false,
+        };
+        let _ = VisitMut::visit(select, &mut uses);
+        let _ = VisitMut::visit(&mut query.order_by, &mut uses);
+        if let SetExpr::Select(select) = &mut *query.body {
+            select.from = from;
+        }
+        self.any |= uses.any;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Names without a table in front, outside subqueries.
+struct Short<'n> {
+    name: &'n str,
+    table: Ident,
+    depth: usize,
+    any: bool,
+}
+
+impl VisitorMut for Short<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Identifier(ident) = expr
+            && self.depth == 0
+            && ident.value == self.name
+        {
+            *expr = Expr::CompoundIdentifier(vec![self.table.clone(), ident.clone()]);
+            self.any = true;
+        }
+        ControlFlow::Continue(())
+    }
 }

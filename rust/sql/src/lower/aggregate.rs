@@ -124,7 +124,11 @@ impl Lowering<'_> {
     pub(crate) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Pending> {
         let rows = self.relation(&aggregate.input)?;
         let schema = aggregate.input.schema();
-        if aggregate.aggr_expr.iter().any(|expr| cofactor::arguments(expr).is_some()) {
+        if aggregate
+            .aggr_expr
+            .iter()
+            .any(|expr| cofactor::arguments(expr).is_some())
+        {
             return self.with_cofactor(rows, aggregate);
         }
         let groupings: Vec<Option<&[Expr]>> = aggregate.aggr_expr.iter().map(grouping).collect();
@@ -183,7 +187,9 @@ impl Lowering<'_> {
         for (at, features) in features {
             let name = free("cofactor", &|name| names.iter().any(|other| other == name));
             names.insert(groups.len() + at, name.clone());
-            query.outputs.insert(groups.len() + at, features.output(name));
+            query
+                .outputs
+                .insert(groups.len() + at, features.output(name));
         }
         let name = self.emit("groups", query)?;
         Ok(Pending::over(&name, &names))

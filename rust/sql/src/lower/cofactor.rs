@@ -62,11 +62,12 @@ impl Lowering<'_> {
     ) -> Result<Features> {
         let schema = of.input.schema();
         let mut found: Vec<(Expr, bool)> = Vec::new();
-        let mut add = |column: Expr, is_category: bool| {
-            match found.iter_mut().find(|(known, _)| *known == column) {
-                Some((_, known)) => *known |= is_category,
-                None => found.push((column, is_category)),
-            }
+        let mut add = |column: Expr, is_category: bool| match found
+            .iter_mut()
+            .find(|(known, _)| *known == column)
+        {
+            Some((_, known)) => *known |= is_category,
+            None => found.push((column, is_category)),
         };
         for argument in arguments {
             #[expect(deprecated)]

@@ -67,7 +67,10 @@ impl Recognise<SubqueryExpr> for Within<'_, '_> {
     fn whole(&mut self, expr: &Expr) -> Option<Condition<SubqueryExpr>> {
         let negated = |of: Condition<SubqueryExpr>, is: bool| if is { not(of) } else { of };
         match expr {
-            Expr::Exists(Exists { subquery, negated: is }) => {
+            Expr::Exists(Exists {
+                subquery,
+                negated: is,
+            }) => {
                 let rows = self.rows(without_columns(&subquery.subquery))?;
                 Some(negated(some(self.counted(rows, Vec::new())?), *is))
             }
@@ -172,7 +175,10 @@ impl<'w> Within<'w, '_> {
             let own = arguments.by_ref().take(own.len());
             measures.push(Measure::Aggregate {
                 function: *function,
-                arguments: own.map(super::settle::scalar).collect::<Result<_, _>>().ok()?,
+                arguments: own
+                    .map(super::settle::scalar)
+                    .collect::<Result<_, _>>()
+                    .ok()?,
             });
         }
         let value = match shown {

@@ -98,9 +98,7 @@ impl Lowering<'_> {
         let mut group_by = block.query.group_by.clone();
         if let Some(bag) = block.query.bag {
             let shown = |column: &ColumnRef| {
-                let is_it = |output: &Output| {
-                    matches!(output, Output::Group { column: of, .. } if of == column)
-                };
+                let is_it = |output: &Output| matches!(output, Output::Group { column: of, .. } if of == column);
                 outputs.iter().any(is_it)
             };
             if bag.distinct && !group_by.iter().all(shown) {

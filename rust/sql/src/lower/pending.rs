@@ -118,7 +118,8 @@ impl Pending {
         let moved = |expr: Expr| moved(expr, by);
         self.atoms.extend(other.atoms);
         let aliases = other.aliases.into_iter();
-        self.aliases.extend(aliases.map(|(atom, alias)| (atom + by, alias)));
+        self.aliases
+            .extend(aliases.map(|(atom, alias)| (atom + by, alias)));
         let conditions = other.conditions.into_iter();
         self.conditions
             .extend(conditions.map(|one| super::levels::shifted(one, by)));
@@ -168,10 +169,13 @@ fn shared_by_arms(condition: &Expr) -> Option<(Vec<Expr>, Option<Expr>)> {
         found
     };
     let mut arms: Vec<Vec<Expr>> = arms.iter().map(conjuncts).collect();
-    let (first, others) = arms.split_first().filter(|(_, others)| !others.is_empty())?;
+    let (first, others) = arms
+        .split_first()
+        .filter(|(_, others)| !others.is_empty())?;
+    let contains = |arm: &[Expr], one: &Expr| arm.iter().any(|other| is_same(one, other));
     let mut shared: Vec<Expr> = Vec::new();
     for one in first {
-        if others.iter().all(|arm| arm.contains(one)) && !shared.contains(one) {
+        if others.iter().all(|arm| contains(arm, one)) && !contains(&shared, one) {
             shared.push(one.clone());
         }
     }
@@ -179,7 +183,7 @@ fn shared_by_arms(condition: &Expr) -> Option<(Vec<Expr>, Option<Expr>)> {
         return None;
     }
     for arm in &mut arms {
-        arm.retain(|one| !shared.contains(one));
+        arm.retain(|one| !contains(&shared, one));
     }
     // An arm that asks for nothing else fails where all fail.
     let rest = arms.into_iter().map(datafusion_expr::utils::conjunction);
@@ -187,7 +191,19 @@ fn shared_by_arms(condition: &Expr) -> Option<(Vec<Expr>, Option<Expr>)> {
     Some((shared, rest.and_then(datafusion_expr::utils::disjunction)))
 }
 
-/// The operands of a chain of AND or OR.
+/// Whether two conditions say the same; the sides of an equality may be exchanged.
+fn is_same(one: &Expr, other: &Expr) -> bool {
+    match (one, other) {
+        (Expr::BinaryExpr(a), Expr::BinaryExpr(b))
+            if a.op == Operator::Eq && b.op == Operator::Eq =>
+        {
+            one == other || (a.left == b.right && a.right == b.left)
+        }
+        _ => one == other,
+    }
+}
+
+/// The operands of a chain of one operator.
 pub(crate) fn split(condition: &Expr, by: Operator, into: &mut Vec<Expr>) {
     match condition {
         Expr::BinaryExpr(binary) if binary.op == by => {

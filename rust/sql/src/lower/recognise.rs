@@ -170,12 +170,18 @@ pub(super) fn condition<S: Arithmetic + Clone>(
             negated(Condition::And { operands }, between.negated)
         }
         Expr::InList(within) => {
-            let list = within.list.iter().map(constant).collect::<Option<Vec<_>>>()?;
+            let list = within
+                .list
+                .iter()
+                .map(constant)
+                .collect::<Option<Vec<_>>>()?;
             let operand = of.operand(&within.expr)?;
             negated(Condition::In { operand, list }, within.negated)
         }
         Expr::Like(one) => negated(like(one, of)?, one.negated),
-        Expr::Literal(ScalarValue::Boolean(Some(value)), _) => Condition::Constant { value: *value },
+        Expr::Literal(ScalarValue::Boolean(Some(value)), _) => {
+            Condition::Constant { value: *value }
+        }
         // A Boolean that stands alone; NULL = TRUE is unknown, as NULL itself is.
         other => Condition::Compare {
             comparison: Comparison::Eq,

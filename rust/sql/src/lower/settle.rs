@@ -111,12 +111,7 @@ impl Lowering<'_> {
     }
 
     /// The same; a single atom is filtered by a block, which keeps no rows, if `is_block`.
-    fn settled(
-        &mut self,
-        rows: Pending,
-        wanted: Vec<Wanted>,
-        is_block: bool,
-    ) -> Result<Settled> {
+    fn settled(&mut self, rows: Pending, wanted: Vec<Wanted>, is_block: bool) -> Result<Settled> {
         if !rows.outer.is_empty() || !rows.around.is_empty() {
             return Err(unsupported(
                 "a subquery that is correlated in this place is not kept",
@@ -249,16 +244,18 @@ impl Lowering<'_> {
         let schema = self.table(&atoms[atom])?.schema;
         let text = text(&bare(expr.clone())?)?;
         let found = Projection::bind(None, &[&text], &schema)?;
-        found.types().first().cloned().ok_or_else(|| unsupported("this key has no type"))
+        found
+            .types()
+            .first()
+            .cloned()
+            .ok_or_else(|| unsupported("this key has no type"))
     }
 
     /// Conditions on the rows of an atom as an engine takes them, if it does.
     fn filter(&self, atoms: &[String], conditions: &[Expr]) -> Option<Condition> {
         let mut operand = |expr: &Expr| match place(expr) {
             Some(_) => scalar(expr).ok(),
-            None if self.is_polynomial(expr, atoms).ok()? => tree(expr, &mut |node| {
-                place(node).and_then(|_| scalar(node).ok())
-            }),
+            None if self.is_polynomial(expr, atoms).ok()? => scalar(expr).ok(),
             None => constant(expr).map(|value| Scalar::Literal { value }),
         };
         let found = conditions.iter().map(|one| condition(one, &mut operand));
@@ -451,10 +448,13 @@ impl Lowering<'_> {
     fn listed(&mut self, settled: &Settled, names: &[String]) -> Result<Query> {
         let columns = (0..names.len()).map(|at| settled.column(at));
         let columns: Vec<ColumnRef> = columns.collect();
-        let outputs = names.iter().zip(&columns).map(|(name, column)| Output::Group {
-            name: name.clone(),
-            column: column.clone(),
-        });
+        let outputs = names
+            .iter()
+            .zip(&columns)
+            .map(|(name, column)| Output::Group {
+                name: name.clone(),
+                column: column.clone(),
+            });
         let outputs = outputs.collect();
         let mut group_by: Vec<ColumnRef> = Vec::new();
         for column in columns {
@@ -476,7 +476,7 @@ impl Lowering<'_> {
             let groups = groups.clone();
             return self.chosen_groups(groups, condition, &query);
         }
-        Ok(        query)
+        Ok(query)
     }
 
     /// The groups of a block that a condition chooses: the columns of GROUP BY find one, shown or not.
@@ -622,32 +622,12 @@ fn bare(expr: Expr) -> Result<Expr> {
 
 /// A sum of products as the engines take it.
 pub(crate) fn scalar(expr: &Expr) -> Result<Scalar> {
-    let both = |left: &Expr, right: &Expr| -> Result<(Box<Scalar>, Box<Scalar>)> {
-        Ok((Box::new(scalar(left)?), Box::new(scalar(right)?)))
+    let column = |node: &Expr| {
+        let (atom, column) = place(node)?;
+        let column = column.to_owned();
+        Some(Scalar::Column { atom, column })
     };
-    Ok(match expr {
-        Expr::Column(_) => {
-            let (atom, column) = place(expr).unwrap_or_default();
-            Scalar::Column {
-                atom,
-                column: column.to_owned(),
-            }
-        }
-        Expr::Negative(of) => Scalar::Negate {
-            operand: Box::new(scalar(of)?),
-        },
-        Expr::BinaryExpr(binary) => {
-            let (left, right) = both(&binary.left, &binary.right)?;
-            match binary.op {
-                Operator::Plus => Scalar::Add { left, right },
-                Operator::Minus => Scalar::Subtract { left, right },
-                _ => Scalar::Multiply { left, right },
-            }
-        }
-        other => Scalar::Literal {
-            value: constant(other).ok_or_else(|| unsupported("this constant is not kept"))?,
-        },
-    })
+    tree(expr, &mut { column }).ok_or_else(|| unsupported("this constant is not kept"))
 }
 
 fn is_cofactor(output: &Output) -> bool {

@@ -5,9 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringview_core::{Result, Type};
-use ringview_query::{
-    Atom, Bag, Block, Catalog, Condition, Output, Query, Rows, TableInfo, bind,
-};
+use ringview_query::{Atom, Bag, Block, Catalog, Condition, Output, Query, Rows, TableInfo, bind};
 
 use super::pending::Pending;
 
@@ -66,9 +64,17 @@ impl<'c> Lowering<'c> {
     }
 
     /// Rows of the last block, which the text has a name for, if they made it: that name, if it means nothing else.
-    pub(crate) fn renamed_block(&mut self, mut rows: Pending, before: usize, name: &str) -> Pending {
+    pub(crate) fn renamed_block(
+        &mut self,
+        mut rows: Pending,
+        before: usize,
+        name: &str,
+    ) -> Pending {
         let is_new = self.blocks.len() > before;
-        let is_it = self.blocks.last().is_some_and(|block| rows.atoms == [block.name.clone()]);
+        let is_it = self
+            .blocks
+            .last()
+            .is_some_and(|block| rows.atoms == [block.name.clone()]);
         if is_new && is_it && !self.is_taken(name) {
             if let Some(block) = self.blocks.last_mut() {
                 let old = std::mem::replace(&mut block.name, name.to_owned());

@@ -100,12 +100,7 @@ impl Lowering<'_> {
     }
 
     /// Rows that meet a condition with subqueries, by joins with blocks.
-    fn nested(
-        &mut self,
-        rows: Pending,
-        condition: Expr,
-        schema: &DFSchema,
-    ) -> Result<Pending> {
+    fn nested(&mut self, rows: Pending, condition: Expr, schema: &DFSchema) -> Result<Pending> {
         match condition {
             Expr::Not(of) => match *of {
                 Expr::Exists(exists) => {
