@@ -1,10 +1,12 @@
 """The engine: names and Arrow capsules in, capsules and texts out. See `ringview.Database`."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, final
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +31,8 @@ __all__ = [
 ]
 
 __version__: str
+
+_Parameter: TypeAlias = bool | int | float | Decimal | str | date | None
 
 class _Schema(Protocol):
     def __arrow_c_schema__(self) -> object: ...
@@ -344,7 +348,12 @@ def count_triangles(edges: _Stream, directed: bool, multigraph: bool) -> int:
 def merge_samples(parts: Sequence[tuple[int, int]], k: int, seed: int) -> list[list[int]]:
     """Which of the rows drawn from each part of a join are k of the whole, by their places."""
 
-def lower_sql(sql: str, tables: Sequence[tuple[str, _Schema]]) -> str:
+def lower_sql(
+    sql: str,
+    tables: Sequence[tuple[str, _Schema]],
+    parameters: Sequence[_Parameter] | Mapping[str, _Parameter] | None = None,
+    dialect: str = "duckdb",
+) -> str:
     """The query in JSON of a SELECT, lowered to blocks."""
 
 def output_schema(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> Columns:

@@ -48,18 +48,27 @@ pub(crate) fn output_schema(
 /// >>> query = lower_sql("SELECT year(d) AS y FROM r", [("r", pa.schema({"d": pa.date32()}))])
 /// >>> [output["name"] for output in json.loads(query)["outputs"]]
 /// ['y']
+///
+/// `parameters` are the values of `$1`, `?` (a sequence), `$name` and `:name` (a mapping); `dialect` is that of the text.
 #[pyfunction]
+#[pyo3(signature = (sql, tables, parameters=None, dialect="duckdb"))]
 pub(crate) fn lower_sql(
     py: Python<'_>,
     sql: &str,
     tables: Vec<(String, Bound<'_, PyAny>)>,
+    parameters: Option<&Bound<'_, PyAny>>,
+    dialect: &str,
 ) -> PyResult<String> {
     let mut known = BTreeMap::new();
     for (name, source) in tables {
         known.insert(name, table(&schema(&source)?).or_raise(py)?);
     }
     let names: Vec<String> = known.keys().cloned().collect();
-    let query = ringview_sql::translate(sql, &names, &Tables(known)).or_raise(py)?;
+    let parameters = parameters.map(crate::parameters::of).transpose()?;
+    let parameters = parameters.unwrap_or_default();
+    let dialect = ringview_sql::Dialect::named(dialect).or_raise(py)?;
+    let query = ringview_sql::translate_with(sql, &names, &Tables(known), dialect, &parameters);
+    let query = query.or_raise(py)?;
     query.to_json().or_raise(py)
 }
 

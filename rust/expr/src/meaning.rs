@@ -259,6 +259,14 @@ fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema
                 _ => func.call(args),
             }
         }
+        ("divide_integers", 2) if are_integers(&args, schema)? => {
+            let right = args.remove(1);
+            binary_expr(args.remove(0), Operator::Divide, right)
+        }
+        ("divide_integers" | "divide_checked", 2) => {
+            let by = kernels::nonzero().call(vec![double(args.remove(1))]);
+            binary_expr(double(args.remove(0)), Operator::Divide, by)
+        }
         ("int_divide", 2) => {
             let right = args.remove(1);
             binary_expr(args.remove(0), Operator::Divide, right)
@@ -312,6 +320,16 @@ fn microseconds(of: &DataType) -> DataType {
         }
         other => other.clone(),
     }
+}
+
+fn are_integers(of: &[Expr], schema: &DFSchema) -> Result<bool> {
+    for expr in of {
+        let ty = expr.get_type(schema)?;
+        if !ty.is_integer() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn double(of: Expr) -> Expr {

@@ -6,7 +6,10 @@
 //! | file | holds |
 //! |---|---|
 //! | `context` | what the binder may look up: tables, functions, aggregates, window functions |
-//! | `dialect` | what the parser takes |
+//! | `dialect` | what the parser takes, by dialect |
+//! | `parse` | text to its one SELECT |
+//! | `parameters` | constants in the places of `$1`, `?`, `$name` and `:name` |
+//! | `meaning` | what other dialects mean, in DuckDB's words |
 //! | `error` | problems of the library as ours |
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
@@ -20,21 +23,23 @@ mod context;
 mod dialect;
 mod error;
 mod lower;
+mod meaning;
 mod names;
+mod parameters;
+mod parse;
 mod syntax;
 mod text;
 mod within;
 
-use datafusion_sql::parser::{DFParserBuilder, Statement};
 use datafusion_sql::planner::SqlToRel;
-use datafusion_sql::sqlparser::ast;
 use ringview_core::{Error, Result};
 use ringview_query::{Catalog, Query};
 
 use context::Context;
-use dialect::DuckDb;
+pub use dialect::Dialect;
 use error::refusal;
 use lower::Lowering;
+pub use parameters::{Parameter, Parameters};
 
 /// How many names of outputs a text may use beside them.
 const MOST_ALIASES: usize = 100;
@@ -44,10 +49,25 @@ const MOST_ALIASES: usize = 100;
 /// # Errors
 /// `Value` for a text that is no SELECT; `UnknownTable`, `UnknownColumn`; `Unsupported` for what cannot be kept.
 pub fn translate(text: &str, known: &[String], catalog: &dyn Catalog) -> Result<Query> {
-    let mut statement = parsed(text)?;
+    translate_with(text, known, catalog, Dialect::DuckDb, &Parameters::default())
+}
+
+/// The same of a text of a dialect, with parameters.
+///
+/// # Errors
+/// Those of `translate`; `Value` for a parameter without a value, and for one that the text does not name.
+pub fn translate_with(
+    text: &str,
+    known: &[String],
+    catalog: &dyn Catalog,
+    dialect: Dialect,
+    parameters: &Parameters,
+) -> Result<Query> {
+    let mut statement = parse::parsed(text, dialect, parameters)?;
     let context = Context::new(known, catalog)?;
     names::settle(&mut statement, &context);
-    let planner = SqlToRel::new_with_options(&context, ringview_expr::options());
+    let options = ringview_expr::options().with_default_null_ordering(dialect.nulls());
+    let planner = SqlToRel::new_with_options(&context, options);
     let mut left = MOST_ALIASES;
     let plan = loop {
         match planner.sql_statement_to_plan(statement.clone()) {
@@ -65,24 +85,4 @@ pub fn translate(text: &str, known: &[String], catalog: &dyn Catalog) -> Result<
         }
     };
     Lowering::new(catalog, known).query(&plan)
-}
-
-fn parsed(text: &str) -> Result<ast::Statement> {
-    let statements = DFParserBuilder::new(text)
-        .with_dialect(&DuckDb)
-        .build()
-        .and_then(|mut parser| parser.parse_statements())
-        .map_err(|problem| refusal(&problem))?;
-    let mut statements = statements.into_iter();
-    match (statements.next(), statements.next()) {
-        (Some(Statement::Statement(statement)), None)
-            if matches!(*statement, ast::Statement::Query(_)) =>
-        {
-            Ok(*statement)
-        }
-        _ => Err(Error::Value {
-            place: "the text".to_owned(),
-            problem: "a view is one SELECT; write SELECT .. FROM ..".to_owned(),
-        }),
-    }
 }

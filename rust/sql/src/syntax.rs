@@ -1,13 +1,19 @@
 //! What the parser reads otherwise than DuckDB.
 //!
 //! IS DISTINCT FROM binds more tightly than AND; a tuple in a list of tuples is one of them, column by column; SEMI and
-//! ANTI are of the left side. Invariant: a node is changed once, its operands before it. Cost: linear in the text.
+//! ANTI are of the left side; SIMILAR TO matches a whole text; `~` turns the bits of an integer; ORDER BY ALL is by every
+//! output. A tuple IN a subquery, where only its truth counts, is EXISTS. Invariant: a node is changed once, its operands before it. Cost: linear in the text.
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, JoinOperator, Query, SetExpr, UnaryOperator, VisitorMut,
+    BinaryOperator, Expr, JoinOperator, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr,
+    UnaryOperator, Value, VisitorMut,
 };
+use datafusion_sql::sqlparser::parser::Parser;
+
+use crate::dialect::DuckDb;
+use crate::meaning::call;
 
 /// Changes a text to what is meant.
 pub(crate) struct Syntax;
@@ -16,7 +22,11 @@ impl VisitorMut for Syntax {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        order_by_all(query);
         if let SetExpr::Select(select) = &mut *query.body {
+            if let Some(condition) = &mut select.selection {
+                tuples_in_subqueries(condition);
+            }
             for join in select.from.iter_mut().flat_map(|from| &mut from.joins) {
                 join.join_operator = match join.join_operator.clone() {
                     JoinOperator::Semi(on) => JoinOperator::LeftSemi(on),
@@ -35,8 +45,99 @@ impl VisitorMut for Syntax {
                 datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken::empty(),
             ),
         );
-        *expr = by_columns(bound(node));
+        *expr = by_columns(bound(renamed(node)));
         ControlFlow::Continue(())
+    }
+}
+
+/// ORDER BY ALL as the numbers of the outputs, where those can be counted.
+fn order_by_all(query: &mut Query) {
+    let SetExpr::Select(select) = &*query.body else {
+        return;
+    };
+    let is_counted = |item: &SelectItem| {
+        matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
+    };
+    if !select.projection.iter().all(is_counted) {
+        return;
+    }
+    let outputs = select.projection.len();
+    if let Some(order) = &mut query.order_by
+        && let OrderByKind::All(options) = &order.kind
+    {
+        let key = |number: usize| OrderByExpr {
+            expr: Expr::value(Value::Number(number.to_string(), false)),
+            options: options.clone(),
+            with_fill: None,
+        };
+        order.kind = OrderByKind::Expressions((1..=outputs).map(key).collect());
+    }
+}
+
+/// `(a, b) IN (SELECT x, y ..)` as EXISTS, where NULL counts as FALSE.
+fn tuples_in_subqueries(condition: &mut Expr) {
+    match condition {
+        Expr::Nested(of) => tuples_in_subqueries(of),
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::And | BinaryOperator::Or,
+            right,
+        } => {
+            tuples_in_subqueries(left);
+            tuples_in_subqueries(right);
+        }
+        Expr::InSubquery {
+            expr,
+            subquery,
+            negated: false,
+        } => {
+            if let Expr::Tuple(tuple) = &**expr
+                && let Some(found) = exists(tuple, subquery)
+            {
+                *condition = found;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn exists(tuple: &[Expr], subquery: &Query) -> Option<Expr> {
+    let names: Vec<String> = (0..tuple.len()).map(|at| format!("\"in {at}\"")).collect();
+    let pairs = names.iter().zip(tuple);
+    let equal: Vec<String> = pairs.map(|(name, expr)| format!("{name} = ({expr})")).collect();
+    let text = format!(
+        "EXISTS (SELECT 1 FROM ({subquery}) AS \"rows in\" ({}) WHERE {})",
+        names.join(", "),
+        equal.join(" AND ")
+    );
+    let parser = Parser::new(&DuckDb).try_with_sql(&text);
+    parser.and_then(|mut parser| parser.parse_expr()).ok()
+}
+
+/// An operator that is a function of ours.
+fn renamed(expr: Expr) -> Expr {
+    match expr {
+        Expr::SimilarTo {
+            negated,
+            expr,
+            pattern,
+            escape_char: None,
+        } => {
+            let whole = call("regexp_full_match", vec![*expr, *pattern]);
+            if negated {
+                Expr::Nested(Box::new(Expr::UnaryOp {
+                    op: UnaryOperator::Not,
+                    expr: Box::new(whole),
+                }))
+            } else {
+                whole
+            }
+        }
+        Expr::UnaryOp {
+            op: UnaryOperator::BitwiseNot,
+            expr,
+        } => call("bit_not", vec![*expr]),
+        other => other,
     }
 }
 

@@ -2,8 +2,10 @@
 //!
 //! Invariant: NULL where an argument is NULL. Cost: one pass.
 
+mod bits;
 mod dates;
 mod numbers;
+mod patterns;
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,7 +13,14 @@ use datafusion_expr::ScalarUDF;
 
 /// All of them.
 pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
-    vec![last_day(), round_even()]
+    vec![
+        bits::not(),
+        bits::xor(),
+        last_day(),
+        patterns::extract(),
+        patterns::full_match(),
+        round_even(),
+    ]
 }
 
 macro_rules! function {
@@ -24,6 +33,11 @@ macro_rules! function {
     };
 }
 
+function!(
+    /// `nonzero(x)`: the same double, which fails where it is zero.
+    nonzero,
+    numbers::NonZero::default()
+);
 function!(
     /// `date_diff(part, from, to)`: boundaries of a part that lie between two moments.
     date_diff,

@@ -7,8 +7,9 @@
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::{Expr, Join, JoinType, LogicalPlan, Operator};
 use ringview_core::Result;
-use ringview_query::{Branch, Rows};
+use ringview_query::{Branch, Edge, Frame, Rows, Unit};
 
+use super::lateral;
 use super::pairs::{Conditions, Side, null_safe, pairs};
 use super::pending::{
     Function, Pending, Window, any, atoms_of, is_nested, of_atom, of_window, place, renamed, split,
@@ -21,11 +22,14 @@ impl Lowering<'_> {
     /// The rows of a join.
     pub(crate) fn join(&mut self, join: &Join) -> Result<Pending> {
         let left = self.relation(&join.left)?;
+        if let Some(subquery) = lateral::subquery(&join.right) {
+            return self.lateral(left, join, subquery);
+        }
         let mut left = self.flat(left)?;
         let right = self.relation(&join.right)?;
         let mut right = self.flat(right)?;
         if !left.outer.is_empty() || !right.outer.is_empty() {
-            return Err(unsupported("LATERAL is not kept"));
+            return Err(unsupported("a join within a correlated subquery is not kept here"));
         }
         let schemas: (&DFSchema, &DFSchema) = (join.left.schema(), join.right.schema());
         let mut keys = Vec::with_capacity(join.on.len());
@@ -109,6 +113,11 @@ impl Lowering<'_> {
         rows.windows.push(Window {
             function: Function {
                 name: "row_number".to_owned(),
+                frame: Some(Frame {
+                    unit: Unit::Rows,
+                    start: Edge::Preceding(None),
+                    end: Edge::CurrentRow,
+                }),
                 ..Function::default()
             },
             partition: of,

@@ -15,6 +15,7 @@
 //! | `truth` | EXISTS, IN, ANY and ALL as values |
 //! | `subquery` | subqueries in conditions, and as values |
 //! | `join` | inner and outer joins, those of EXISTS and IN |
+//! | `lateral` | LATERAL; conditions on the row around a subquery that are no equalities |
 //! | `order` | ORDER BY, LIMIT, the first rows of each partition |
 //! | `call` | functions over the rows of a partition, as a plan has them |
 //! | `part` | the blocks that compute those: windows, and aggregates that need all rows of a group |
@@ -23,6 +24,7 @@ mod aggregate;
 mod call;
 mod constant;
 mod join;
+mod lateral;
 mod order;
 mod pairs;
 mod part;
@@ -121,6 +123,7 @@ impl Lowering<'_> {
                 self.values(&[Vec::new()])
             }
             LogicalPlan::Limit(_) | LogicalPlan::Sort(_) => match self.ordered_plan(plan)? {
+                Some(ordered) if ordered.is_correlated() => self.first_of_each(ordered),
                 Some(ordered) => {
                     let names: Vec<String> = (0..ordered.columns())
                         .map(|at| format!("column {at}"))

@@ -15,6 +15,8 @@ pub(crate) struct Lowering<'c> {
     pub(super) infos: BTreeMap<String, TableInfo>,
     /// How many columns were computed so far.
     pub(super) computed: usize,
+    /// The rows around the subquery that is lowered, and their columns; the innermost last.
+    pub(super) scopes: Vec<(super::pending::Pending, datafusion_common::DFSchema)>,
 }
 
 /// Tables, views, and the blocks so far.
@@ -35,6 +37,7 @@ impl<'c> Lowering<'c> {
             blocks: Vec::new(),
             infos: BTreeMap::new(),
             computed: 0,
+            scopes: Vec::new(),
         }
     }
 
