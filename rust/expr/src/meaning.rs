@@ -231,6 +231,9 @@ fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema
         ("len" | "strlen", 1) => {
             counted(datafusion_functions::unicode::character_length().call(args))
         }
+        ("substr" | "substring", 2 | 3) if !args[1..].iter().all(is_positive) => {
+            kernels::substring().call(args)
+        }
         ("regexp_matches", 2 | 3) => regex::regexp_like().call(args),
         ("ifnull", 2) => core::coalesce().call(types::alike(args, schema)?),
         ("coalesce" | "greatest" | "least" | "nullif", _) => func.call(types::alike(args, schema)?),
@@ -341,6 +344,10 @@ fn text_of(of: &Expr) -> Option<&str> {
         Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Some(text),
         _ => None,
     }
+}
+
+fn is_positive(of: &Expr) -> bool {
+    matches!(of, Expr::Literal(ScalarValue::Int64(Some(value)), _) if *value > 0)
 }
 
 fn integer_of(of: &Expr) -> Option<i8> {

@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, JoinOperator, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr,
+    BinaryOperator, Expr, Ident, JoinOperator, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr,
     UnaryOperator, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::parser::Parser;
@@ -23,6 +23,7 @@ impl VisitorMut for Syntax {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         order_by_all(query);
+        name_twins(&mut query.body, true);
         if let SetExpr::Select(select) = &mut *query.body {
             if let Some(condition) = &mut select.selection {
                 tuples_in_subqueries(condition);
@@ -47,6 +48,31 @@ impl VisitorMut for Syntax {
         );
         *expr = by_columns(bound(renamed(node)));
         ControlFlow::Continue(())
+    }
+}
+
+/// Outputs of a set operation's sides that are the same expression get names of their own: nobody reads those.
+fn name_twins(body: &mut SetExpr, is_first: bool) {
+    match body {
+        SetExpr::SetOperation { left, right, .. } => {
+            name_twins(left, is_first);
+            name_twins(right, false);
+        }
+        SetExpr::Select(select) if !is_first => {
+            for at in 1..select.projection.len() {
+                let (before, rest) = select.projection.split_at_mut(at);
+                if let SelectItem::UnnamedExpr(expr) = &rest[0]
+                    && before.contains(&rest[0])
+                {
+                    let alias = Ident::with_quote('"', format!("output {at}"));
+                    rest[0] = SelectItem::ExprWithAlias {
+                        expr: expr.clone(),
+                        alias,
+                    };
+                }
+            }
+        }
+        _ => {}
     }
 }
 

@@ -6,6 +6,7 @@ mod bits;
 mod dates;
 mod numbers;
 mod patterns;
+mod texts;
 
 use std::sync::{Arc, LazyLock};
 
@@ -37,6 +38,11 @@ function!(
     /// `nonzero(x)`: the same double, which fails where it is zero.
     nonzero,
     numbers::NonZero::default()
+);
+function!(
+    /// `substring(text, start [, length])`, a start below zero counted from the end.
+    substring,
+    texts::Substring::default()
 );
 function!(
     /// `date_diff(part, from, to)`: boundaries of a part that lie between two moments.

@@ -308,10 +308,23 @@ impl Lowering<'_> {
             other.into_iter(),
         )?;
         let (name, stored) = self.keys(&right)?;
+        let is_single = |expr: &Expr| place(expr).is_some() || atoms_of(expr).len() == 1;
+        let is_free = left.outer.is_empty() && left.around.is_empty() && left.windows.is_empty();
+        let mut one = one;
+        if !one.iter().all(is_single) {
+            if !is_free {
+                return Err(unsupported(
+                    "a subquery compared with an expression over several tables is not kept here",
+                ));
+            }
+            let side = self.side(left, one.into_iter())?;
+            one = side.keys.iter().map(|key| of_atom(0, key)).collect();
+            left = side.rows();
+        }
         let atom = left.atoms.len();
         left.atoms.push(name);
         for (one, key) in one.into_iter().zip(stored) {
-            left.equal.push(single_atom(one, of_atom(atom, &key))?);
+            left.equal.push((one, of_atom(atom, &key)));
         }
         Ok(left)
     }
@@ -378,14 +391,4 @@ fn equality(
         }
         _ => None,
     })
-}
-
-/// An equality whose left side is of one atom.
-fn single_atom(one: Expr, other: Expr) -> Result<(Expr, Expr)> {
-    if place(&one).is_none() && atoms_of(&one).len() != 1 {
-        return Err(unsupported(
-            "a subquery compared with an expression over several tables is not kept here",
-        ));
-    }
-    Ok((one, other))
 }

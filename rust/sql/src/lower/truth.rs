@@ -39,8 +39,7 @@ impl Lowering<'_> {
                 let (inner, keys) = self.of_subquery(rows, subquery, schema)?;
                 let count = self.counted(inner, &keys, &[], (rows, schema))?;
                 let found = self.looked_up(rows, exprs, count.0, count.1, count.2)?;
-                let any = binary_expr(found[0].clone(), Operator::Gt, lit(0i64));
-                (any.is_true(), *negated)
+                (is_some(&found[0]), *negated)
             }
             Expr::InSubquery(InSubquery {
                 expr,
@@ -91,7 +90,7 @@ impl Lowering<'_> {
         let found = self.looked_up(rows, exprs, block, own, values)?;
         if is_certain {
             exprs.truncate(base);
-            return Ok(found[0].clone().is_not_null());
+            return Ok(is_some(&found[0]));
         }
         let around = exprs[base + 1..].iter().cloned();
         let keys = around.zip(keys).map(|(around, (_, key))| (around, key));
@@ -101,7 +100,7 @@ impl Lowering<'_> {
         let matched = exprs.pop().unwrap_or_default();
         let unknown_if = is_unknown(&all, &exprs[base]);
         exprs.truncate(base);
-        when(matched.is_not_null(), lit(true))
+        when(is_some(&matched), lit(true))
             .when(unknown_if, unknown())
             .otherwise(lit(false))
             .map_err(|problem| refusal(&problem))
@@ -202,6 +201,11 @@ fn is_unknown(all: &Summary, looked: &Expr) -> Expr {
     let some = binary_expr(all.rows.clone(), Operator::Gt, lit(0i64));
     let has_null = binary_expr(all.rows.clone(), Operator::Gt, all.values.clone());
     some.and(looked.clone().is_null().or(has_null))
+}
+
+/// Whether a number of rows is known and not 0.
+fn is_some(rows: &Expr) -> Expr {
+    binary_expr(rows.clone(), Operator::Gt, lit(0i64)).is_true()
 }
 
 fn unknown() -> Expr {
