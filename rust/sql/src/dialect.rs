@@ -110,6 +110,10 @@ impl dialect::Dialect for DuckDb {
         true
     }
 
+    fn supports_numeric_literal_underscores(&self) -> bool {
+        true
+    }
+
     as_the_parser_has_it!(
         allow_extract_single_quotes,
         support_map_literal_syntax,

@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, JoinOperator, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr,
+    BinaryOperator, DataType, ExactNumberInfo, Expr, Ident, JoinOperator, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr,
     UnaryOperator, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::parser::Parser;
@@ -140,6 +140,24 @@ fn exists(tuple: &[Expr], subquery: &Query) -> Option<Expr> {
     parser.and_then(|mut parser| parser.parse_expr()).ok()
 }
 
+/// A type by its name in DuckDB.
+fn type_of(of: DataType) -> DataType {
+    let DataType::Custom(name, _) = &of else {
+        return of;
+    };
+    match name.to_string().to_uppercase().as_str() {
+        "UTINYINT" | "UINT8" => DataType::TinyIntUnsigned(None),
+        "USMALLINT" | "UINT16" => DataType::SmallIntUnsigned(None),
+        "UINTEGER" | "UINT32" => DataType::IntUnsigned(None),
+        "UBIGINT" | "UINT64" => DataType::BigIntUnsigned(None),
+        "HUGEINT" => DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0)),
+        "INT1" => DataType::TinyInt(None),
+        "SHORT" => DataType::SmallInt(None),
+        "LONG" => DataType::BigInt(None),
+        _ => of,
+    }
+}
+
 /// An operator that is a function of ours.
 fn renamed(expr: Expr) -> Expr {
     match expr {
@@ -159,6 +177,27 @@ fn renamed(expr: Expr) -> Expr {
                 whole
             }
         }
+        // Their number is computed of a row.
+        Expr::Interval(mut of)
+            if of.leading_field.is_some() && !matches!(*of.value, Expr::Value(_)) =>
+        {
+            let one = Expr::value(Value::SingleQuotedString("1".to_owned()));
+            let number = std::mem::replace(&mut *of.value, one);
+            call("interval_times", vec![number, Expr::Interval(of)])
+        }
+        Expr::Cast {
+            kind,
+            expr,
+            data_type,
+            array,
+            format,
+        } => Expr::Cast {
+            kind,
+            expr,
+            data_type: type_of(data_type),
+            array,
+            format,
+        },
         Expr::UnaryOp {
             op: UnaryOperator::BitwiseNot,
             expr,
@@ -288,10 +327,10 @@ fn by_columns(expr: Expr) -> Expr {
 }
 
 fn all_equal(left: &[Expr], right: &[Expr]) -> Option<Expr> {
-    let pairs = left.iter().zip(right).map(|(one, other)| Expr::BinaryOp {
-        left: Box::new(one.clone()),
-        op: BinaryOperator::Eq,
-        right: Box::new(other.clone()),
+    // In a tuple, NULL is a value like any other.
+    let pairs = left.iter().zip(right).map(|(one, other)| {
+        let (one, other) = (Box::new(one.clone()), Box::new(other.clone()));
+        Expr::Nested(Box::new(Expr::IsNotDistinctFrom(one, other)))
     });
     let all = pairs.reduce(|one, other| Expr::BinaryOp {
         left: Box::new(one),

@@ -15,6 +15,7 @@ use datafusion_expr::ScalarUDF;
 /// All of them.
 pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
     vec![
+        interval_times(),
         bits::not(),
         bits::xor(),
         last_day(),
@@ -43,6 +44,21 @@ function!(
     /// `substring(text, start [, length])`, a start below zero counted from the end.
     substring,
     texts::Substring::default()
+);
+function!(
+    /// `split_part(text, separator, number)`.
+    split_part,
+    texts::SplitPart::default()
+);
+function!(
+    /// `as_text(x)`: a float or a moment as DuckDB writes it.
+    as_text,
+    texts::AsText::default()
+);
+function!(
+    /// `interval_times(n, interval)`.
+    interval_times,
+    dates::IntervalTimes::default()
 );
 function!(
     /// `date_diff(part, from, to)`: boundaries of a part that lie between two moments.
