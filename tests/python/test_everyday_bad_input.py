@@ -14,7 +14,7 @@ import ringview as rv
 from oracle import Oracle, comparable
 
 SCHEMAS = {
-    "t": pa.schema({"k": pa.int64(), "x": pa.int64(), "s": pa.string()}),
+    "t": pa.schema({"k": pa.int64(), "x": pa.int32(), "s": pa.string()}),
     "u": pa.schema({"k": pa.int64(), "y": pa.int64()}),
 }
 

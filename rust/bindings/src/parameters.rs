@@ -40,9 +40,8 @@ fn parameter(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
         return Ok(Parameter::Text(value.extract()?));
     }
     let kind = value.get_type().name()?.to_string();
-    let text = |spec: &str| -> PyResult<String> {
-        value.call_method1("__format__", (spec,))?.extract()
-    };
+    let text =
+        |spec: &str| -> PyResult<String> { value.call_method1("__format__", (spec,))?.extract() };
     match kind.as_str() {
         "Decimal" => Ok(Parameter::Decimal(text("f")?)),
         "datetime" => Ok(Parameter::Timestamp(text("%Y-%m-%d %H:%M:%S.%f")?)),

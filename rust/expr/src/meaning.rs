@@ -253,9 +253,7 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
             "character_length" | "strpos" | "ascii" | "levenshtein" | "octet_length" | "bit_length",
             _,
         ) => counted(func.call(args)),
-        ("len", 1) => {
-            counted(datafusion_functions::unicode::character_length().call(args))
-        }
+        ("len", 1) => counted(datafusion_functions::unicode::character_length().call(args)),
         ("substr" | "substring", 2 | 3) if !args[1..].iter().all(is_positive) => {
             kernels::substring().call(args)
         }

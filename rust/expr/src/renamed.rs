@@ -105,7 +105,9 @@ impl ScalarUDFImpl for Renamed {
             "epoch" | "divide_checked" => DataType::Float64,
             "divide_integers" if types.iter().all(DataType::is_integer) => DataType::Int64,
             "divide_integers" => DataType::Float64,
-            "ceiling" | "ifnull" | "int_divide" | "mod" => types.first().ok_or_else(|| self.unmeant())?.clone(),
+            "ceiling" | "ifnull" | "int_divide" | "mod" => {
+                types.first().ok_or_else(|| self.unmeant())?.clone()
+            }
             "if" | "iff" | "time_bucket" => types.get(1).ok_or_else(|| self.unmeant())?.clone(),
             _ => DataType::Int64,
         })

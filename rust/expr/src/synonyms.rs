@@ -18,7 +18,10 @@ pub(crate) fn of(
     schema: &DFSchema,
 ) -> Result<std::result::Result<Expr, Vec<Expr>>> {
     let part = |part: &str, of: Expr| {
-        cast(datetime::date_part().call(vec![lit(part), of]), DataType::Int64)
+        cast(
+            datetime::date_part().call(vec![lit(part), of]),
+            DataType::Int64,
+        )
     };
     Ok(Ok(match (name, args.len()) {
         ("ceiling", 1) => of("ceil", args, schema)?.unwrap_or_else(|args| math::ceil().call(args)),
@@ -26,12 +29,28 @@ pub(crate) fn of(
             let Some(wide) = wider(&args[0].get_type(schema)?) else {
                 return Ok(Err(args));
             };
-            let function = if name == "ceil" { math::ceil() } else { math::floor() };
+            let function = if name == "ceil" {
+                math::ceil()
+            } else {
+                math::floor()
+            };
             function.call(vec![cast(args.remove(0), wide)])
         }
         ("suffix", 2) => string::ends_with().call(args),
         ("prefix", 2) => string::starts_with().call(args),
-        ("unicode" | "ord", 1) => cast(string::ascii().call(args), DataType::Int64),
+        ("unicode" | "ord", 1) => {
+            let is_empty = binary_expr(args[0].clone(), Operator::Eq, lit(""));
+            let first = cast(string::ascii().call(args), DataType::Int64);
+            when(is_empty, lit(-1i64)).otherwise(first)?
+        }
+        (
+            "acos" | "asin" | "atan" | "atan2" | "cbrt" | "cos" | "cot" | "degrees" | "exp" | "ln"
+            | "log" | "log10" | "log2" | "pow" | "power" | "radians" | "sin" | "sqrt" | "tan",
+            _,
+        ) if any_single(&args, schema)? => {
+            let doubles = args.into_iter().map(|of| cast(of, DataType::Float64));
+            return Ok(Err(doubles.collect()));
+        }
         ("strlen", 1) => cast(string::octet_length().call(args), DataType::Int64),
         ("isinf", 1) => {
             let of = math::abs().call(vec![cast(args.remove(0), DataType::Float64)]);
@@ -47,14 +66,22 @@ pub(crate) fn of(
             let length = cast(args[1].clone(), DataType::Int64);
             let below = binary_expr(length.clone(), Operator::Lt, lit(0i64));
             args[1] = when(below, lit(0i64)).otherwise(length)?;
-            let function = if name == "lpad" { unicode::lpad() } else { unicode::rpad() };
+            let function = if name == "lpad" {
+                unicode::lpad()
+            } else {
+                unicode::rpad()
+            };
             function.call(args)
         }
         ("split_part", 3) => kernels::split_part().call(args),
         ("concat" | "concat_ws", _) => {
             let shown = args.into_iter().map(|of| as_text(of, schema));
             let shown = shown.collect::<Result<Vec<Expr>>>()?;
-            let function = if name == "concat" { string::concat() } else { string::concat_ws() };
+            let function = if name == "concat" {
+                string::concat()
+            } else {
+                string::concat_ws()
+            };
             function.call(shown)
         }
         ("last_day", 1) => kernels::last_day().call(vec![cast(args.remove(0), DataType::Date32)]),
@@ -90,7 +117,7 @@ pub(crate) fn of(
         ("epoch_ms", 1) => {
             let ticks = cast(cast(args.remove(0), MOMENT), DataType::Int64);
             cast(
-                math::floor().call(vec![binary_expr(
+                math::round().call(vec![binary_expr(
                     cast(ticks, DataType::Decimal128(20, 0)),
                     Operator::Divide,
                     lit(ScalarValue::Decimal128(Some(1000), 20, 0)),
@@ -102,7 +129,10 @@ pub(crate) fn of(
             let seconds = cast(args.remove(0), DataType::Float64);
             let ticks = binary_expr(seconds, Operator::Multiply, lit(1e6));
             let ticks = cast(kernels::round_even().call(vec![ticks]), DataType::Int64);
-            cast(ticks, DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())))
+            cast(
+                ticks,
+                DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            )
         }
         ("date_add", 2) => {
             let by = args.remove(1);
@@ -129,10 +159,24 @@ fn choice(mut args: Vec<Expr>) -> Result<Expr> {
     when(args.remove(0), then).otherwise(otherwise)
 }
 
+/// Whether a float32 is among some arguments.
+fn any_single(of: &[Expr], schema: &DFSchema) -> Result<bool> {
+    for expr in of {
+        if expr.get_type(schema)? == DataType::Float32 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// `(of - less) / by + more`, of integers.
 fn over(of: Expr, less: i64, by: i64, more: i64) -> Expr {
     let of = binary_expr(of, Operator::Minus, lit(less));
-    binary_expr(binary_expr(of, Operator::Divide, lit(by)), Operator::Plus, lit(more))
+    binary_expr(
+        binary_expr(of, Operator::Divide, lit(by)),
+        Operator::Plus,
+        lit(more),
+    )
 }
 
 /// A decimal that holds the next integer.

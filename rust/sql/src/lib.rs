@@ -49,7 +49,13 @@ const MOST_ALIASES: usize = 100;
 /// # Errors
 /// `Value` for a text that is no SELECT; `UnknownTable`, `UnknownColumn`; `Unsupported` for what cannot be kept.
 pub fn translate(text: &str, known: &[String], catalog: &dyn Catalog) -> Result<Query> {
-    translate_with(text, known, catalog, Dialect::DuckDb, &Parameters::default())
+    translate_with(
+        text,
+        known,
+        catalog,
+        Dialect::DuckDb,
+        &Parameters::default(),
+    )
 }
 
 /// The same of a text of a dialect, with parameters.

@@ -67,9 +67,13 @@ impl Meaning {
                 BinaryOperator::Divide | BinaryOperator::Modulo,
                 Dialect::Spark | Dialect::Databricks | Dialect::MySql,
             ) => Some(binary(left, op.clone(), call("nullif", vec![right, zero]))),
-            (BinaryOperator::MyIntegerDivide | BinaryOperator::DuckIntegerDivide, _) => Some(
-                binary(left, BinaryOperator::DuckIntegerDivide, call("nullif", vec![right, zero])),
-            ),
+            (BinaryOperator::MyIntegerDivide | BinaryOperator::DuckIntegerDivide, _) => {
+                Some(binary(
+                    left,
+                    BinaryOperator::DuckIntegerDivide,
+                    call("nullif", vec![right, zero]),
+                ))
+            }
             (BinaryOperator::StringConcat, Dialect::MySql) => {
                 Some(binary(left, BinaryOperator::Or, right))
             }

@@ -126,7 +126,9 @@ impl VisitorMut for Names {
     fn pre_visit_relation(&mut self, name: &mut ObjectName) -> ControlFlow<()> {
         // The catalog is what these schemas are; any other is refused when the table is looked up.
         if let [ObjectNamePart::Identifier(schema), _] = &name.0[..]
-            && SCHEMAS.iter().any(|known| schema.value.eq_ignore_ascii_case(known))
+            && SCHEMAS
+                .iter()
+                .any(|known| schema.value.eq_ignore_ascii_case(known))
         {
             name.0.remove(0);
         }
@@ -138,7 +140,8 @@ impl VisitorMut for Names {
         match expr {
             Expr::Identifier(ident) => self.settle(ident),
             Expr::CompoundIdentifier(idents) => {
-                let is_schema = |of: &Ident| SCHEMAS.iter().any(|one| of.value.eq_ignore_ascii_case(one));
+                let is_schema =
+                    |of: &Ident| SCHEMAS.iter().any(|one| of.value.eq_ignore_ascii_case(one));
                 if idents.len() == 3 && is_schema(&idents[0]) {
                     idents.remove(0);
                 }

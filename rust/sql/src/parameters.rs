@@ -112,15 +112,12 @@ fn constant(of: &Parameter) -> Expr {
         Parameter::Bool(truth) => Expr::value(Value::Boolean(*truth)),
         Parameter::Int(number) => signed(&number.to_string()),
         Parameter::Decimal(digits) => signed(digits),
-        Parameter::Float(number) => cast(
-            &number.to_string(),
-            DataType::Double(ExactNumberInfo::None),
-        ),
+        Parameter::Float(number) => {
+            cast(&number.to_string(), DataType::Double(ExactNumberInfo::None))
+        }
         Parameter::Text(of) => text(of),
         Parameter::Date(day) => cast(day, DataType::Date),
-        Parameter::Timestamp(moment) => {
-            cast(moment, DataType::Timestamp(None, TimezoneInfo::None))
-        }
+        Parameter::Timestamp(moment) => cast(moment, DataType::Timestamp(None, TimezoneInfo::None)),
     }
 }
 

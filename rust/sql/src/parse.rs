@@ -27,7 +27,8 @@ pub(crate) fn parsed(
     let failed = |problem: DataFusionError| refusal(&problem);
     let read = dialect.parser();
     let tokens = Tokenizer::new(&*read, text).tokenize_with_location();
-    let tokens = tokens.map_err(|problem| failed(DataFusionError::SQL(Box::new(problem.into()), None)))?;
+    let tokens =
+        tokens.map_err(|problem| failed(DataFusionError::SQL(Box::new(problem.into()), None)))?;
     let statements = Parser::new(&*read)
         .with_recursion_limit(DEPTH)
         .with_tokens_with_locations(rewritten(tokens))
@@ -50,9 +51,7 @@ pub(crate) fn parsed(
 
 /// The tokens as the parser understands them.
 fn rewritten(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
-    let word = |token: &TokenWithSpan, keyword: Keyword| {
-        matches!(&token.token, Token::Word(word) if word.keyword == keyword)
-    };
+    let word = |token: &TokenWithSpan, keyword: Keyword| matches!(&token.token, Token::Word(word) if word.keyword == keyword);
     let mut made: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     let mut questions = 0;
     for (at, token) in tokens.iter().enumerate() {

@@ -7,8 +7,9 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, DataType, ExactNumberInfo, Expr, Ident, JoinOperator, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr,
-    UnaryOperator, Value, VisitorMut,
+    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArgumentClause,
+    FunctionArguments, GroupByExpr, Ident, JoinOperator, OrderByExpr, OrderByKind, Query,
+    SelectItem, SetExpr, UnaryOperator, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::parser::Parser;
 
@@ -25,6 +26,11 @@ impl VisitorMut for Syntax {
         order_by_all(query);
         name_twins(&mut query.body, true);
         if let SetExpr::Select(select) = &mut *query.body {
+            let is_grouped =
+                !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
+            if is_grouped {
+                select.projection.iter_mut().for_each(no_position);
+            }
             if let Some(condition) = &mut select.selection {
                 tuples_in_subqueries(condition);
             }
@@ -76,13 +82,60 @@ fn name_twins(body: &mut SetExpr, is_first: bool) {
     }
 }
 
+/// A constant integer with a name, which the binder would take for the number of an output where it groups.
+fn no_position(item: &mut SelectItem) {
+    let SelectItem::ExprWithAlias { expr, .. } = item else {
+        return;
+    };
+    if is_number(expr) {
+        *expr = Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(expr.clone()),
+            data_type: DataType::BigInt(None),
+            array: false,
+            format: None,
+        };
+    }
+}
+
+/// Whether an expression is a constant integer.
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => {
+            matches!(&value.value, Value::Number(digits, _) if digits.parse::<i64>().is_ok())
+        }
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        }
+        | Expr::Nested(expr) => is_number(expr),
+        _ => false,
+    }
+}
+
+/// An aggregate without constants among what orders its rows: the binder would take them for numbers of outputs.
+fn no_constant_order(of: &mut Function) {
+    if let FunctionArguments::List(list) = &mut of.args {
+        list.clauses.retain_mut(|clause| match clause {
+            FunctionArgumentClause::OrderBy(keys) => {
+                keys.retain(|key| !is_number(&key.expr));
+                !keys.is_empty()
+            }
+            _ => true,
+        });
+    }
+}
+
 /// ORDER BY ALL as the numbers of the outputs, where those can be counted.
 fn order_by_all(query: &mut Query) {
     let SetExpr::Select(select) = &*query.body else {
         return;
     };
     let is_counted = |item: &SelectItem| {
-        matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
+        matches!(
+            item,
+            SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
+        )
     };
     if !select.projection.iter().all(is_counted) {
         return;
@@ -130,7 +183,9 @@ fn tuples_in_subqueries(condition: &mut Expr) {
 fn exists(tuple: &[Expr], subquery: &Query) -> Option<Expr> {
     let names: Vec<String> = (0..tuple.len()).map(|at| format!("\"in {at}\"")).collect();
     let pairs = names.iter().zip(tuple);
-    let equal: Vec<String> = pairs.map(|(name, expr)| format!("{name} = ({expr})")).collect();
+    let equal: Vec<String> = pairs
+        .map(|(name, expr)| format!("{name} = ({expr})"))
+        .collect();
     let text = format!(
         "EXISTS (SELECT 1 FROM ({subquery}) AS \"rows in\" ({}) WHERE {})",
         names.join(", "),
@@ -161,6 +216,10 @@ fn type_of(of: DataType) -> DataType {
 /// An operator that is a function of ours.
 fn renamed(expr: Expr) -> Expr {
     match expr {
+        Expr::Function(mut of) => {
+            no_constant_order(&mut of);
+            Expr::Function(of)
+        }
         Expr::SimilarTo {
             negated,
             expr,

@@ -1,4 +1,6 @@
-//! Dates: the last day of a month, and how many boundaries of a part lie between two moments.
+//! Dates: the last day of a month, how many boundaries of a part lie between two moments, and multiples of intervals.
+//!
+//! Invariant: weeks between two moments are whole ones, as DuckDB has it. Cost: one pass.
 
 use std::sync::Arc;
 
@@ -90,7 +92,8 @@ impl ScalarUDFImpl for DateDiff {
                 "date_diff takes a constant part, as in 'day'".to_owned(),
             ));
         };
-        let number = boundary(part)?;
+        let is_week = part.to_lowercase().trim_end_matches('s') == "week";
+        let number = boundary(if is_week { "day" } else { part })?;
         let (from, to) = (
             args.args[1].to_array(args.number_rows)?,
             args.args[2].to_array(args.number_rows)?,
@@ -101,6 +104,7 @@ impl ScalarUDFImpl for DateDiff {
             let is_known = from.is_valid(row) && to.is_valid(row);
             is_known
                 .then(|| Some(number(to.value(row))? - number(from.value(row))?))
+                .map(|found| found.map(|found| if is_week { found / 7 } else { found }))
                 .flatten()
         });
         let counted: PrimitiveArray<Int64Type> = pairs.collect::<Int64Array>();
@@ -179,12 +183,6 @@ fn boundary(part: &str) -> Result<Number> {
         "minute" => of(60_000_000),
         "hour" => of(3_600_000_000),
         "day" => of(DAY),
-        // The epoch was a Thursday; weeks begin on Mondays. DuckDB divides towards zero, so that the weeks of the last
-        // Monday before the epoch and the first behind it are one.
-        "week" => Box::new(|moment| {
-            let day = moment.div_euclid(DAY);
-            Some((day - (day + 3).rem_euclid(7)) / 7)
-        }),
         "month" => date(|day| i64::from(day.year()) * 12 + i64::from(day.month0())),
         "quarter" => date(|day| i64::from(day.year()) * 4 + i64::from(day.month0() / 3)),
         "year" => date(|day| i64::from(day.year())),

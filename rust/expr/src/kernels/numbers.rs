@@ -112,7 +112,12 @@ impl ScalarUDFImpl for NonZero {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let values = args.args[0].to_array(args.number_rows)?;
-        if values.as_primitive::<Float64Type>().iter().flatten().any(|value| value == 0.0) {
+        if values
+            .as_primitive::<Float64Type>()
+            .iter()
+            .flatten()
+            .any(|value| value == 0.0)
+        {
             return exec_err!("division by zero");
         }
         Ok(ColumnarValue::Array(values))

@@ -181,14 +181,22 @@ impl ScalarUDFImpl for AsText {
 
 /// The shortest digits that are the value, with an exponent where it is far from 1.
 fn double(value: f64) -> String {
-    shortest(&format!("{value:e}"), &format!("{value}"), value.is_finite())
+    shortest(
+        &format!("{value:e}"),
+        &format!("{value}"),
+        value.is_finite(),
+    )
 }
 
 fn single(value: f32) -> String {
     if value.is_finite() && value.abs() >= 1e7 && value.abs() < 1e16 {
         return format!("{:.1}", f64::from(value));
     }
-    shortest(&format!("{value:e}"), &format!("{value}"), value.is_finite())
+    shortest(
+        &format!("{value:e}"),
+        &format!("{value}"),
+        value.is_finite(),
+    )
 }
 
 fn shortest(scientific: &str, plain: &str, is_finite: bool) -> String {

@@ -29,7 +29,9 @@ impl Lowering<'_> {
         let right = self.relation(&join.right)?;
         let mut right = self.flat(right)?;
         if !left.outer.is_empty() || !right.outer.is_empty() {
-            return Err(unsupported("a join within a correlated subquery is not kept here"));
+            return Err(unsupported(
+                "a join within a correlated subquery is not kept here",
+            ));
         }
         let schemas: (&DFSchema, &DFSchema) = (join.left.schema(), join.right.schema());
         let mut keys = Vec::with_capacity(join.on.len());

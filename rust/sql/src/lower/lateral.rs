@@ -50,9 +50,7 @@ impl Lowering<'_> {
         if let Some(filter) = &join.filter {
             split(filter, Operator::And, &mut conditions);
         }
-        conditions.retain(|one| {
-            !matches!(one, Expr::Literal(ScalarValue::Boolean(Some(true)), _))
-        });
+        conditions.retain(|one| !matches!(one, Expr::Literal(ScalarValue::Boolean(Some(true)), _)));
         if join.join_type == JoinType::Left && !conditions.is_empty() {
             return Err(unsupported(
                 "LEFT JOIN LATERAL is kept with ON TRUE; write its conditions within the subquery",
@@ -69,7 +67,9 @@ impl Lowering<'_> {
             // Its conditions are asked of what is looked up: they may hold where it has no rows.
             let filters = std::mem::take(&mut inner.filters);
             if join.join_type == JoinType::Left && !filters.is_empty() {
-                return Err(unsupported("LEFT JOIN LATERAL of an aggregate with HAVING is not kept"));
+                return Err(unsupported(
+                    "LEFT JOIN LATERAL of an aggregate with HAVING is not kept",
+                ));
             }
             let mut values = std::mem::take(&mut inner.columns);
             let width = values.len();

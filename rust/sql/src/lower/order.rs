@@ -145,7 +145,9 @@ impl Lowering<'_> {
         } = sorted;
         let mut rows = self.decorrelated(rows)?;
         if !rows.windows.is_empty() {
-            return Err(unsupported("a window function in a correlated subquery is not kept"));
+            return Err(unsupported(
+                "a window function in a correlated subquery is not kept",
+            ));
         }
         let outer = std::mem::take(&mut rows.outer);
         let width = rows.columns.len();
@@ -153,7 +155,9 @@ impl Lowering<'_> {
         rows.columns.extend(keys.iter().cloned());
         let Some(keep) = keep else {
             if skip > 0 {
-                return Err(unsupported("OFFSET without LIMIT in a correlated subquery is not kept"));
+                return Err(unsupported(
+                    "OFFSET without LIMIT in a correlated subquery is not kept",
+                ));
             }
             rows.columns.truncate(width);
             return Ok(Pending { outer, ..rows });
@@ -220,12 +224,7 @@ impl Lowering<'_> {
     }
 
     /// The first rows of each partition.
-    pub(crate) fn first(
-        &mut self,
-        rows: Pending,
-        chosen: Ranking,
-        keep: u64,
-    ) -> Result<Pending> {
+    pub(crate) fn first(&mut self, rows: Pending, chosen: Ranking, keep: u64) -> Result<Pending> {
         self.first_of(rows, chosen, (0, keep))
     }
 
