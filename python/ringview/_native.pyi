@@ -1,10 +1,12 @@
 """The engine: names and Arrow capsules in, capsules and texts out. See `ringview.Database`."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from decimal import Decimal
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, final
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +40,14 @@ class _Stream(Protocol):
 
 class _Array(Protocol):
     def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
+
+_Parameter: TypeAlias = bool | int | float | Decimal | str | date | None
+
+class _TextOptions(TypedDict):
+    order: list[tuple[str, Any]] | None
+    in_blocks: bool
+    parameters: Sequence[_Parameter] | Mapping[str, _Parameter] | None
+    dialect: str
 
 # A name, or a name with the number of what had it when a handle was made.
 _Handle = str | tuple[str, int]
@@ -286,13 +296,7 @@ class Database:
     def merge_partials(self, view: _Handle, partials: _Data) -> None:
         """Adds partials of a view to it, all or none."""
 
-    def translate(
-        self,
-        sql: str,
-        order: list[tuple[str, Any]] | None = None,
-        in_blocks: bool = False,
-        own: str | None = None,
-    ) -> str: ...
+    def translate(self, sql: str, own: str | None, options: _TextOptions) -> str: ...
     def view_query(self, view: _Handle) -> str:
         """The query of a view, in JSON."""
 
@@ -516,10 +520,5 @@ class PaiMap:
 
     def __len__(self) -> int: ...
 
-def translate(
-    sql: str,
-    tables: Sequence[tuple[str, _Schema]],
-    order: list[tuple[str, Any]] | None = None,
-    in_blocks: bool = False,
-) -> str:
+def translate(sql: str, tables: Sequence[tuple[str, _Schema]], options: _TextOptions) -> str:
     """The query in JSON of a SELECT over tables, views and their columns."""

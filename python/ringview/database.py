@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from . import _native, arrow, notebook, sizes
 from .changeable import Changeable
@@ -20,21 +20,18 @@ from .errors import (
     CostWarning,
     ExistsError,
     InvalidValueError,
-    RingviewError,
     TypeMismatchError,
     UnknownViewError,
-    UnsupportedError,
     after,
 )
 from .named import Named
+from .queries import Definition, Epsilon, Order, Parameters, only_joins
 from .table import Table
 from .view import Format, View
 
 if TYPE_CHECKING:
-    from .queries import Epsilon, Json, Order
     from .sample import Sample
 
-T = TypeVar("T")
 Representation = Literal["factorised", "listing"]
 
 
@@ -136,6 +133,8 @@ class Database(Durable, Changeable):
         representation: Representation | None = None,
         engine: str | None = None,
         epsilon: Epsilon | None = None,
+        parameters: Parameters | None = None,
+        dialect: str = "duckdb",
         create_or_replace: bool = False,
         if_not_exists: bool = False,
     ) -> View:
@@ -161,6 +160,10 @@ class Database(Durable, Changeable):
                 each for what its relation shares with the one before it in FROM (the first with
                 the last); 0.5, at which changes cost least, where none is given. Without
                 `engine` it asks for that engine.
+            parameters: The values of `$1`, `$2` or of each `?` in their order, or by name those of
+                `$name` and `:name`: constants of the view from now on.
+            dialect: That of the text: "duckdb", "postgres", "spark", "databricks", "snowflake",
+                "bigquery", "mysql" or "ansi".
             create_or_replace: The view takes the place of one of this name, which stays if the new
                 one is refused. Handles and followers of the old one say that it is gone.
             if_not_exists: A view of this name with the same SQL stays, and is returned.
@@ -196,15 +199,13 @@ class Database(Durable, Changeable):
             return old
         own = name if name in self.views else None
         before = self.views.get(name)
+        of = Definition(sql, order, representation, nulls, epsilon, parameters, dialect)
 
-        def query(in_blocks: bool) -> Json:
-            return self._query(sql, order, representation, nulls, own, epsilon, in_blocks)
-
-        def keep(kept: str) -> None:
-            self._native.create_view(name, kept, sql, create_or_replace, engine)
+        def keep(query: str) -> None:
+            self._native.create_view(name, query, sql, create_or_replace, engine)
 
         try:
-            self._kept(query, keep)
+            of.kept(self._native, own, keep)
             view = self.views[name]
             if engine is None:
                 for why in self._native.view_warnings(name):
@@ -223,6 +224,8 @@ class Database(Durable, Changeable):
         representation: Representation | None = None,
         engine: str | None = None,
         epsilon: Epsilon | None = None,
+        parameters: Parameters | None = None,
+        dialect: str = "duckdb",
         format: Format = "text",
     ) -> str:
         """How a view of this SQL would be kept and what changes would cost; creates nothing.
@@ -233,6 +236,8 @@ class Database(Durable, Changeable):
             representation: As there.
             engine: As there.
             epsilon: As there.
+            parameters: As there.
+            dialect: As there.
             format: As for `View.explain`.
 
         >>> db = Database()
@@ -242,11 +247,8 @@ class Database(Durable, Changeable):
             n0["r[a]<br/>count, 2 sums"]
         <BLANKLINE>
         """
-
-        def query(in_blocks: bool) -> Json:
-            return self._query(sql, order, representation, None, None, epsilon, in_blocks)
-
-        return self._kept(query, lambda kept: self._native.plan(kept, format, engine))
+        of = Definition(sql, order, representation, None, epsilon, parameters, dialect)
+        return of.kept(self._native, None, lambda query: self._native.plan(query, format, engine))
 
     def drop_table(self, name: str) -> None:
         """Forget a table; raises InUseError while a view reads it."""
@@ -316,7 +318,6 @@ class Database(Durable, Changeable):
         >>> sorted(row["a"] for row in sample.to_arrow().to_pylist())
         [1, 2]
         """
-        from .queries import only_joins
         from .sample import Sample
 
         if not isinstance(sql, str):
@@ -328,7 +329,7 @@ class Database(Durable, Changeable):
                 raise InvalidValueError(
                     f"{what}={number} is out of range; k is 1 or more, a seed 0 to 2^64 - 1"
                 )
-        query = only_joins(self._query(sql, None, None), "a sample")
+        query = only_joins(Definition(sql).query(self._native, None, in_blocks=False), "a sample")
         try:
             self._native.create_sample(name, json.dumps(query), sql, k, seed)
         except KeyboardInterrupt as interrupt:
@@ -377,47 +378,6 @@ class Database(Durable, Changeable):
         if self._native.is_closed():
             return "Database(closed)"
         return f"Database(tables={self._native.tables()}, views={self._native.views()})"
-
-    def _query(
-        self,
-        sql: str,
-        order: Order | None,
-        representation: Representation | None,
-        nulls: str | None = None,
-        own: str | None = None,
-        epsilon: Epsilon | None = None,
-        in_blocks: bool = False,
-    ) -> Json:
-        """The logical query of `sql`."""
-        from .queries import named, represented, treat_nulls, with_thresholds
-
-        found = self._native.translate(sql, named(order), in_blocks, own)
-        query = represented(json.loads(found), representation)
-        if nulls is not None:
-            query = treat_nulls(query, nulls)
-        return query if epsilon is None else with_thresholds(query, epsilon)
-
-    def _kept(self, query: Callable[[bool], Json], keep: Callable[[str], T]) -> T:
-        """What an engine makes of a query as it stands; of its form in blocks if none takes that.
-
-        Raises:
-            UnsupportedError: Neither is kept: what is said of the query as it stands.
-        """
-        standing = query(False)
-        try:
-            return keep(json.dumps(standing))
-        except UnsupportedError:
-            try:
-                blocks = query(True)
-            except RingviewError:
-                blocks = standing
-            if blocks == standing:
-                raise
-            try:
-                return keep(json.dumps(blocks))
-            except UnsupportedError:
-                pass
-            raise
 
 
 def _either(create_or_replace: bool, if_not_exists: bool) -> None:

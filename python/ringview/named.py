@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from .errors import UnknownTableError, UnknownViewError
 
 if TYPE_CHECKING:
-
     pass
 
 Item = TypeVar("Item")

@@ -8,18 +8,32 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from numbers import Real
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _native
-from .errors import InvalidValueError, QueryError, TypeMismatchError, UnsupportedError
+from .errors import (
+    InvalidValueError,
+    QueryError,
+    RingviewError,
+    TypeMismatchError,
+    UnsupportedError,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Json = dict[str, Any]
+T = TypeVar("T")
 Order = Mapping[str, Any]
 Epsilon = float | Mapping[str, float]
+Parameter = None | bool | int | float | str | Decimal | date
+Parameters = Sequence[Parameter] | Mapping[str, Parameter]
 _Order = list[tuple[str, Any]]
 
 
@@ -30,6 +44,8 @@ def translate(
     representation: str | None = None,
     *,
     in_blocks: bool = False,
+    parameters: Parameters | None = None,
+    dialect: str = "duckdb",
 ) -> Json:
     """The logical query of a SELECT over tables of these schemas, as JSON data.
 
@@ -40,6 +56,8 @@ def translate(
         representation: How the rows of a join are kept: "factorised" or "listing"; chosen if None.
         in_blocks: Whether conditions across tables and with subqueries become joins with blocks
             alone, where an engine might keep them as they stand.
+        parameters: Values of `$1` and `?`, or by name of `$name` and `:name`.
+        dialect: That of the text.
 
     Returns:
         `atoms`, `joins`, `group_by`, `outputs`, `order`, `bag` for the rows of a join, `rows` for
@@ -55,17 +73,67 @@ def translate(
 
     Complexity: O(length of the text + columns of its tables), and binding each block.
 
+    >>> import pyarrow as pa
     >>> query = translate("SELECT SUM(x) AS total FROM r", {"r": pa.schema({"x": pa.int64()})})
     >>> query["outputs"][0]["function"], query["atoms"][0]["table"]
     ('sum', 'r')
     """
-    found = _native.translate(sql, [*catalog.items()], named(order), in_blocks)
+    given = options(order, in_blocks, parameters, dialect)
+    found = _native.translate(sql, [*catalog.items()], given)
     return represented(json.loads(found), representation)
 
 
-def named(order: Order | None) -> _Order | None:
-    """`{"postcode": {"h.house": {}, "s.shop": {}}}` as the extension takes it."""
-    return None if order is None else _named(order)
+@dataclass(frozen=True)
+class Definition:
+    """The text of a view, and what is said beside it."""
+
+    sql: str
+    order: Order | None = None
+    representation: str | None = None
+    nulls: str | None = None
+    epsilon: Epsilon | None = None
+    parameters: Parameters | None = None
+    dialect: str = "duckdb"
+
+    def query(self, database: _native.Database, own: str | None, in_blocks: bool) -> Json:
+        """The logical query, over the tables and views of a database without the view `own`."""
+        given = options(self.order, in_blocks, self.parameters, self.dialect)
+        query: Json = json.loads(database.translate(self.sql, own, given))
+        query = represented(query, self.representation)
+        if self.nulls is not None:
+            query = treat_nulls(query, self.nulls)
+        return query if self.epsilon is None else with_thresholds(query, self.epsilon)
+
+    def kept(self, database: _native.Database, own: str | None, keep: Callable[[str], T]) -> T:
+        """What an engine makes of the query as it stands; of its form in blocks if none takes it.
+
+        Raises:
+            UnsupportedError: Neither is kept: what is said of the query as it stands.
+        """
+        standing = self.query(database, own, in_blocks=False)
+        try:
+            return keep(json.dumps(standing))
+        except UnsupportedError as refusal:
+            with suppress(RingviewError):
+                blocks = self.query(database, own, in_blocks=True)
+                if blocks != standing:
+                    return keep(json.dumps(blocks))
+            raise refusal from None
+
+
+def options(
+    order: Order | None,
+    in_blocks: bool,
+    parameters: Parameters | None = None,
+    dialect: str = "duckdb",
+) -> _native._TextOptions:
+    """What stands beside a text, as the extension takes it."""
+    return {
+        "order": None if order is None else _named(order),
+        "in_blocks": in_blocks,
+        "parameters": parameters,
+        "dialect": dialect,
+    }
 
 
 def _named(order: Order) -> _Order:
@@ -115,8 +183,7 @@ def treat_nulls(query: Json, nulls: str) -> Json:
     if not any(output["kind"] == "cofactor" for output in outputs):
         raise QueryError(f"nulls={nulls!r} is about the features of COFACTOR, and there is none")
     treated = [
-        {**output, "nulls": nulls} if output["kind"] == "cofactor" else output
-        for output in outputs
+        {**output, "nulls": nulls} if output["kind"] == "cofactor" else output for output in outputs
     ]
     return {**query, "outputs": treated}
 

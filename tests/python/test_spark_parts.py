@@ -12,12 +12,12 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
 
+from ringview.queries import translate
 from ringview.spark.planning import catalog_of
 from ringview.spark.route import Asked, Route, choose, covers_all
 from ringview.spark.session import JavaNotFoundError, check_java
 from ringview.spark.slots import ATOM, MULTIPLICITY, NOBODY, Layout, rows_to_batches
 from ringview.spark.variables import Variables
-from ringview.queries import translate
 
 SCHEMAS = {
     "r": pa.schema({"a": pa.int64(), "b": pa.int64(), "x": pa.int64()}),

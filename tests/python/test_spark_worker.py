@@ -15,10 +15,10 @@ import pytest
 pytest.importorskip("pyspark", minversion="4.1")
 
 from pyspark import cloudpickle
+from ringview.queries import translate
 from ringview.spark.partition import Partition, Relation, Result
 from ringview.spark.ship import Shipped
 from ringview.spark.slots import Layout
-from ringview.queries import translate
 
 dumps: Any = cloudpickle.dumps
 PACKAGES = Path(pa.__file__).parents[1]

@@ -34,6 +34,7 @@ mod index;
 mod lookup;
 mod outgoing;
 mod output;
+mod parameters;
 mod reservoir;
 mod watch;
 

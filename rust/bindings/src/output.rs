@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Fields};
 use pyo3::prelude::*;
 use ringview_core::{Error, Result, Schema};
 use ringview_query::{Catalog, OutputKind, Query, TableInfo, bind};
-use ringview_sql::{Named, Options};
+use ringview_sql::{Dialect, Named, Options};
 
 use crate::errors::OrRaise;
 use crate::incoming::schema;
@@ -53,35 +53,53 @@ impl Order {
     }
 }
 
-/// What a caller says of a text beside it.
-pub(crate) fn options(order: Option<Vec<Order>>, in_blocks: bool) -> Options {
-    let order = order.map(|order| order.into_iter().map(Order::named).collect());
-    Options { order, in_blocks }
+/// What a caller says of a text beside it, as a dict.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Beside<'py> {
+    order: Option<Vec<Order>>,
+    in_blocks: bool,
+    parameters: Option<Bound<'py, PyAny>>,
+    dialect: String,
 }
 
-/// The query in JSON of a SELECT over tables, views and their columns; `order` is a variable order, `in_blocks` leaves no
-/// condition to an engine that compares across tables or with subqueries.
+impl Beside<'_> {
+    pub(crate) fn options(self, py: Python<'_>) -> PyResult<Options> {
+        let parameters = self.parameters.as_ref().map(crate::parameters::of);
+        let order = self.order;
+        Ok(Options {
+            dialect: Dialect::named(&self.dialect).or_raise(py)?,
+            parameters: parameters.transpose()?.unwrap_or_default(),
+            order: order.map(|order| order.into_iter().map(Order::named).collect()),
+            in_blocks: self.in_blocks,
+        })
+    }
+}
+
+/// The query in JSON of a SELECT over tables, views and their columns. Of the options, `order` is a variable order,
+/// `in_blocks` leaves no condition to an engine that compares across tables or with subqueries, `parameters` are the
+/// values of `$1`, `?` (a sequence), `$name` and `:name` (a mapping), `dialect` is that of the text.
 ///
 /// >>> import json, pyarrow as pa
 /// >>> from ringview._native import translate
-/// >>> query = translate("SELECT year(d) AS y FROM r", [("r", pa.schema({"d": pa.date32()}))])
+/// >>> options = {"order": None, "in_blocks": False, "parameters": None, "dialect": "duckdb"}
+/// >>> tables = [("r", pa.schema({"d": pa.date32()}))]
+/// >>> query = translate("SELECT year(d) AS y FROM r", tables, options)
 /// >>> [output["name"] for output in json.loads(query)["outputs"]]
 /// ['y']
 #[pyfunction]
-#[pyo3(signature = (sql, tables, order=None, in_blocks=false))]
 pub(crate) fn translate(
     py: Python<'_>,
     sql: &str,
     tables: Vec<(String, Bound<'_, PyAny>)>,
-    order: Option<Vec<Order>>,
-    in_blocks: bool,
+    options: Beside<'_>,
 ) -> PyResult<String> {
     let mut known = BTreeMap::new();
     for (name, source) in tables {
         known.insert(name, table(&schema(&source)?).or_raise(py)?);
     }
     let names: Vec<String> = known.keys().cloned().collect();
-    let options = options(order, in_blocks);
+    let options = options.options(py)?;
     let query = ringview_sql::translate(sql, &names, &Tables(known), &options).or_raise(py)?;
     query.to_json().or_raise(py)
 }

@@ -12,8 +12,11 @@ use crate::kernels;
 use crate::meaning;
 use crate::renamed::{NAMES, Renamed};
 
-/// Functions of DataFusion whose results have types that no column has, or that say something of types.
-const LEFT_OUT: [&str; 8] = [
+/// Functions of DataFusion whose results have types that no column has, that say something of types, or that mean
+/// something else than DuckDB's.
+const LEFT_OUT: [&str; 9] = [
+    // Counts bytes.
+    "levenshtein",
     "arrow_cast",
     "arrow_typeof",
     "arrow_metadata",

@@ -16,6 +16,7 @@
 //! | `calls/` | aggregates and window functions over the rows of a partition |
 //! | `error` | problems of the library as ours |
 //! | `renamed` | names of DuckDB's that stand for something else |
+//! | `synonyms` | functions of DuckDB that are said with others |
 //! | `types` | types that meet |
 //! | `kernels/` | functions that DataFusion lacks |
 
@@ -27,6 +28,7 @@ mod meaning;
 mod parser;
 mod projection;
 mod renamed;
+mod synonyms;
 mod types;
 
 pub use calls::{

@@ -17,6 +17,7 @@ use datafusion_sql::sqlparser::ast::BinaryOperator;
 
 use crate::kernels;
 use crate::renamed::int_divide;
+use crate::synonyms;
 use crate::types;
 
 const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
@@ -27,6 +28,9 @@ pub(crate) fn of(node: Expr, schema: &DFSchema) -> Result<Expr> {
         Expr::BinaryExpr(binary) => operator(binary, schema),
         Expr::Cast(Cast { expr, field }) => {
             let to = microseconds(field.data_type());
+            if to == DataType::Utf8 {
+                return Ok(cast(synonyms::as_text(*expr, schema)?, to));
+            }
             let is_narrower =
                 to == DataType::Float32 && expr.get_type(schema)? == DataType::Float64;
             let of = if is_narrower {
@@ -113,6 +117,15 @@ impl ExprPlanner for Dates {
         let op = match raw.op {
             BinaryOperator::Plus => Operator::Plus,
             BinaryOperator::Minus => Operator::Minus,
+            BinaryOperator::Multiply => {
+                let is_interval =
+                    |of: &Expr| matches!(of.get_type(schema), Ok(DataType::Interval(_)));
+                return Ok(match (is_interval(&raw.left), is_interval(&raw.right)) {
+                    (true, false) => PlannerResult::Planned(times(raw.right, raw.left)),
+                    (false, true) => PlannerResult::Planned(times(raw.left, raw.right)),
+                    _ => PlannerResult::Original(raw),
+                });
+            }
             BinaryOperator::DuckIntegerDivide => {
                 return Ok(PlannerResult::Planned(int_divide(raw.left, raw.right)));
             }
@@ -153,6 +166,11 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> Re
         (Operator::Plus, one, other) if is_interval(one) && is_day(other) => {
             binary_expr(left, op, cast(right, MOMENT))
         }
+        (Operator::StringConcat, _, _) => binary_expr(
+            synonyms::joined(left, schema)?,
+            op,
+            synonyms::joined(right, schema)?,
+        ),
         (
             Operator::Eq
             | Operator::NotEq
@@ -176,13 +194,21 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> Re
     })
 }
 
+fn times(number: Expr, interval: Expr) -> Expr {
+    kernels::interval_times().call(vec![cast(number, DataType::Int64), interval])
+}
+
 fn pair(of: &mut dyn Iterator<Item = Expr>, op: Operator) -> Expr {
     let mut next = || of.next().unwrap_or_else(|| lit(ScalarValue::Null));
     let left = next();
     binary_expr(left, op, next())
 }
 
-fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
+fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
+    let mut args = match synonyms::of(func.name(), args, schema)? {
+        Ok(found) => return Ok(found),
+        Err(args) => args,
+    };
     let part = |part: &str, of: Expr| datetime::date_part().call(vec![lit(part), of]);
     let counted = |of: Expr| cast(of, DataType::Int64);
     let name = func.name().to_owned();
@@ -202,8 +228,8 @@ fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema
         ("dayofyear", 1) => counted(part("doy", args.remove(0))),
         ("weekofyear", 1) => counted(part("week", args.remove(0))),
         (
-            "century" | "day" | "decade" | "hour" | "isodow" | "isoyear" | "millennium" | "minute"
-            | "month" | "quarter" | "second" | "week" | "year",
+            "day" | "hour" | "isodow" | "isoyear" | "minute" | "month" | "quarter" | "second"
+            | "week" | "year",
             1,
         ) => counted(part(&name, args.remove(0))),
         ("date_trunc", 2) => {
@@ -219,7 +245,6 @@ fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema
         ("time_bucket", 2 | 3) => time_bucket(args, schema)?,
         ("monthname", 1) => datetime::to_char().call(vec![args.remove(0), lit("%B")]),
         ("dayname", 1) => datetime::to_char().call(vec![args.remove(0), lit("%A")]),
-        ("strftime", 2) => datetime::to_char().call(args),
         ("strptime", 2) => cast(
             datetime::to_timestamp_micros(&ConfigOptions::default()).call(args),
             MOMENT,
@@ -228,8 +253,9 @@ fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema
             "character_length" | "strpos" | "ascii" | "levenshtein" | "octet_length" | "bit_length",
             _,
         ) => counted(func.call(args)),
-        ("len" | "strlen", 1) => {
-            counted(datafusion_functions::unicode::character_length().call(args))
+        ("len", 1) => counted(datafusion_functions::unicode::character_length().call(args)),
+        ("substr" | "substring", 2 | 3) if !args[1..].iter().all(is_positive) => {
+            kernels::substring().call(args)
         }
         ("regexp_matches", 2 | 3) => regex::regexp_like().call(args),
         ("ifnull", 2) => core::coalesce().call(types::alike(args, schema)?),
@@ -258,6 +284,18 @@ fn function(ScalarFunction { func, mut args }: ScalarFunction, schema: &DFSchema
                 }
                 _ => func.call(args),
             }
+        }
+        ("divide_integers", 2) if are_integers(&args, schema)? => {
+            let right = args.remove(1);
+            binary_expr(args.remove(0), Operator::Divide, right)
+        }
+        ("divide_integers" | "divide_checked", 2) => {
+            let by = kernels::nonzero().call(vec![double(args.remove(1))]);
+            binary_expr(double(args.remove(0)), Operator::Divide, by)
+        }
+        ("int_divide", 2) if !are_integers(&args, schema)? => {
+            let by = kernels::nonzero().call(vec![double(args.remove(1))]);
+            binary_expr(double(args.remove(0)), Operator::Divide, by)
         }
         ("int_divide", 2) => {
             let right = args.remove(1);
@@ -314,6 +352,16 @@ fn microseconds(of: &DataType) -> DataType {
     }
 }
 
+fn are_integers(of: &[Expr], schema: &DFSchema) -> Result<bool> {
+    for expr in of {
+        let ty = expr.get_type(schema)?;
+        if !ty.is_integer() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 fn double(of: Expr) -> Expr {
     cast(of, DataType::Float64)
 }
@@ -323,6 +371,10 @@ fn text_of(of: &Expr) -> Option<&str> {
         Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Some(text),
         _ => None,
     }
+}
+
+fn is_positive(of: &Expr) -> bool {
+    matches!(of, Expr::Literal(ScalarValue::Int64(Some(value)), _) if *value > 0)
 }
 
 fn integer_of(of: &Expr) -> Option<i8> {

@@ -11,6 +11,16 @@ use datafusion_expr::{Expr, ExprSchemable, cast, lit};
 /// Operands of arithmetic, or of a choice among them.
 pub(crate) fn alike(of: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
     let types = types(&of, schema)?;
+    let is_moment = |ty: &DataType| matches!(ty, DataType::Timestamp(_, None));
+    if let Some(moment) = types.iter().find(|ty| is_moment(ty))
+        && types.contains(&DataType::Date32)
+    {
+        let moment = |(expr, ty): (Expr, &DataType)| match ty {
+            DataType::Date32 => cast(expr, moment.clone()),
+            _ => expr,
+        };
+        return Ok(of.into_iter().zip(&types).map(moment).collect());
+    }
     let is_float = |wanted: &DataType| types.iter().any(|ty| ty == wanted);
     let to = match (is_float(&DataType::Float64), is_float(&DataType::Float32)) {
         (true, _) => DataType::Float64,

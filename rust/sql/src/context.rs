@@ -73,6 +73,11 @@ impl TableSource for Table {
 
 impl ContextProvider for Context {
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
+        if let Some(schema) = name.schema() {
+            return plan_err!(
+                "there is no schema {schema:?}; tables are those of main, or public, or have no schema in front"
+            );
+        }
         match self.tables.get(name.table()) {
             Some(schema) => Ok(Arc::new(Table(Arc::clone(schema)))),
             None => Err(DataFusionError::Plan(format!(

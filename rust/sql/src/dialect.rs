@@ -1,12 +1,86 @@
-//! DuckDB's dialect, with what the parser's own lacks: IGNORE NULLS among the arguments of a window function.
+//! The dialects of a text. DuckDB's has what the parser's own lacks: IGNORE NULLS among the arguments of a window function.
 //!
 //! Invariant: whatever the parser's DuckDB takes is taken. Cost: none.
 
 use std::any::TypeId;
 
-use datafusion_sql::sqlparser::dialect::{Dialect, DuckDbDialect};
+use datafusion_sql::planner::NullOrdering;
+use datafusion_sql::sqlparser::dialect::{self, DuckDbDialect};
+use ringview_core::{Error, Result};
 
-/// See the module.
+/// In which dialect a text is written: how it is parsed, and what it means where dialects differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// DuckDB.
+    #[default]
+    DuckDb,
+    /// PostgreSQL.
+    Postgres,
+    /// Apache Spark.
+    Spark,
+    /// Databricks.
+    Databricks,
+    /// Snowflake.
+    Snowflake,
+    /// BigQuery.
+    BigQuery,
+    /// MySQL.
+    MySql,
+    /// The standard.
+    Ansi,
+}
+
+impl Dialect {
+    /// The dialect of a name.
+    ///
+    /// # Errors
+    /// `Value` for an unknown name.
+    pub fn named(name: &str) -> Result<Self> {
+        Ok(match name.to_lowercase().as_str() {
+            "duckdb" => Self::DuckDb,
+            "postgres" | "postgresql" => Self::Postgres,
+            "spark" => Self::Spark,
+            "databricks" => Self::Databricks,
+            "snowflake" => Self::Snowflake,
+            "bigquery" => Self::BigQuery,
+            "mysql" => Self::MySql,
+            "ansi" => Self::Ansi,
+            _ => {
+                return Err(Error::Value {
+                    place: "the dialect".to_owned(),
+                    problem: format!(
+                        "{name:?} is none of duckdb, postgres, spark, databricks, snowflake, bigquery, mysql, ansi"
+                    ),
+                });
+            }
+        })
+    }
+
+    /// What parses its texts.
+    pub(crate) fn parser(self) -> Box<dyn dialect::Dialect> {
+        match self {
+            Self::DuckDb => Box::new(DuckDb),
+            Self::Postgres => Box::new(dialect::PostgreSqlDialect {}),
+            Self::Spark => Box::new(dialect::SparkSqlDialect {}),
+            Self::Databricks => Box::new(dialect::DatabricksDialect {}),
+            Self::Snowflake => Box::new(dialect::SnowflakeDialect),
+            Self::BigQuery => Box::new(dialect::BigQueryDialect {}),
+            Self::MySql => Box::new(dialect::MySqlDialect {}),
+            Self::Ansi => Box::new(dialect::AnsiDialect {}),
+        }
+    }
+
+    /// Where NULL stands in an order that does not say.
+    pub(crate) fn nulls(self) -> NullOrdering {
+        match self {
+            Self::DuckDb => NullOrdering::NullsLast,
+            Self::Postgres | Self::Snowflake | Self::Ansi => NullOrdering::NullsMax,
+            _ => NullOrdering::NullsMin,
+        }
+    }
+}
+
+/// DuckDB's dialect.
 #[derive(Debug)]
 pub(crate) struct DuckDb;
 
@@ -19,7 +93,7 @@ macro_rules! as_the_parser_has_it {
     };
 }
 
-impl Dialect for DuckDb {
+impl dialect::Dialect for DuckDb {
     fn dialect(&self) -> TypeId {
         TypeId::of::<DuckDbDialect>()
     }
@@ -33,6 +107,10 @@ impl Dialect for DuckDb {
     }
 
     fn supports_window_function_null_treatment_arg(&self) -> bool {
+        true
+    }
+
+    fn supports_numeric_literal_underscores(&self) -> bool {
         true
     }
 

@@ -6,7 +6,10 @@
 //! | file | holds |
 //! |---|---|
 //! | `context` | what the binder may look up: tables, functions, aggregates, window functions |
-//! | `dialect` | what the parser takes |
+//! | `dialect` | what the parser takes, by dialect |
+//! | `parse` | text to its one SELECT |
+//! | `parameters` | constants in the places of `$1`, `?`, `$name` and `:name` |
+//! | `meaning` | what other dialects mean, in DuckDB's words |
 //! | `error` | problems of the library as ours |
 //! | `order` | a variable order that the user gives |
 //! | `names` | names are found without case; what has no AS is named by its own text |
@@ -22,23 +25,25 @@ mod context;
 mod dialect;
 mod error;
 mod lower;
+mod meaning;
 mod names;
 mod order;
+mod parameters;
+mod parse;
 mod syntax;
 mod text;
 mod using;
 mod within;
 
-use datafusion_sql::parser::{DFParserBuilder, Statement};
 use datafusion_sql::planner::SqlToRel;
-use datafusion_sql::sqlparser::ast;
 use ringview_core::{Error, Result};
 use ringview_query::{Catalog, Query};
 
 use context::Context;
-use dialect::DuckDb;
+pub use dialect::Dialect;
 use error::refusal;
 use lower::Lowering;
+pub use parameters::{Parameter, Parameters};
 
 pub use order::Named;
 
@@ -46,8 +51,12 @@ pub use order::Named;
 const MOST_ALIASES: usize = 100;
 
 /// What a user may say of a text beside it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// That of the text.
+    pub dialect: Dialect,
+    /// What stands for its parameters.
+    pub parameters: Parameters,
     /// A variable order; chosen by cost if absent.
     pub order: Option<Vec<Named>>,
     /// Whether conditions that compare across tables, or with subqueries, become joins with blocks alone, where an engine
@@ -65,10 +74,14 @@ pub fn translate(
     catalog: &dyn Catalog,
     options: &Options,
 ) -> Result<Query> {
-    let mut statement = parsed(text)?;
+    let mut statement = parse::parsed(text, options.dialect, &options.parameters)?;
     let context = Context::new(known, catalog)?;
     let using = names::settle(&mut statement, &context);
-    let planner = SqlToRel::new_with_options(&context, ringview_expr::options());
+    let nulls = options.dialect.nulls();
+    let planner = SqlToRel::new_with_options(
+        &context,
+        ringview_expr::options().with_default_null_ordering(nulls),
+    );
     let mut left = MOST_ALIASES;
     let plan = loop {
         match planner.sql_statement_to_plan(statement.clone()) {
@@ -97,24 +110,4 @@ pub fn translate(
         }
     };
     Lowering::new(catalog, known, !options.in_blocks).query(&plan, options.order.as_deref())
-}
-
-fn parsed(text: &str) -> Result<ast::Statement> {
-    let statements = DFParserBuilder::new(text)
-        .with_dialect(&DuckDb)
-        .build()
-        .and_then(|mut parser| parser.parse_statements())
-        .map_err(|problem| refusal(&problem))?;
-    let mut statements = statements.into_iter();
-    match (statements.next(), statements.next()) {
-        (Some(Statement::Statement(statement)), None)
-            if matches!(*statement, ast::Statement::Query(_)) =>
-        {
-            Ok(*statement)
-        }
-        _ => Err(Error::Value {
-            place: "the text".to_owned(),
-            problem: "a view is one SELECT; write SELECT .. FROM ..".to_owned(),
-        }),
-    }
 }

@@ -3,7 +3,7 @@
 //! Invariant: an unquoted name is spelt as the catalog spells it, else as the text spelt it first. Cost: linear in the
 //! text and the columns of the tables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
@@ -17,6 +17,9 @@ use crate::syntax::Syntax;
 use crate::using::Using;
 use crate::within::WithinGroup;
 
+/// The schemas whose tables are those of the catalog.
+const SCHEMAS: [&str; 2] = ["main", "public"];
+
 /// Spells names alike, and names the outputs; what joins by name have hidden.
 pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Using {
     if let Statement::Query(query) = statement {
@@ -27,13 +30,14 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Using {
     let _ = VisitMut::visit(statement, &mut Syntax);
     let mut names = Names {
         spelt: BTreeMap::new(),
+        exact: BTreeSet::new(),
     };
     for (table, schema) in &context.tables {
-        names.note(table);
-        schema
-            .fields()
-            .iter()
-            .for_each(|field| names.note(field.name()));
+        let columns = schema.fields().iter().map(|field| field.name());
+        for name in std::iter::once(table).chain(columns) {
+            names.note(name);
+            names.exact.insert(name.clone());
+        }
     }
     let _ = VisitMut::visit(statement, &mut names);
     let mut using = Using::default();
@@ -44,6 +48,8 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Using {
 /// By lower case: how a name is spelt.
 struct Names {
     spelt: BTreeMap<String, String>,
+    /// As the catalog spells them.
+    exact: BTreeSet<String>,
 }
 
 impl Names {
@@ -54,12 +60,14 @@ impl Names {
     }
 
     fn settle(&mut self, ident: &mut Ident) {
-        if ident.quote_style.is_none() {
-            self.note(&ident.value);
-            ident
-                .value
-                .clone_from(&self.spelt[&ident.value.to_lowercase()]);
+        // Quotes let a name have spaces; they do not tell cases apart, unless there are columns of both.
+        if ident.quote_style.is_some() && self.exact.contains(&ident.value) {
+            return;
         }
+        self.note(&ident.value);
+        ident
+            .value
+            .clone_from(&self.spelt[&ident.value.to_lowercase()]);
     }
 
     fn object(&mut self, name: &mut ObjectName) {
@@ -89,6 +97,9 @@ impl VisitorMut for Names {
         if let SetExpr::Select(select) = &mut *query.body {
             for item in &mut select.projection {
                 match item {
+                    SelectItem::ExprWithAlias { alias, .. } if alias.quote_style.is_some() => {
+                        self.note(&alias.value);
+                    }
                     SelectItem::ExprWithAlias { alias, .. } => self.settle(alias),
                     SelectItem::QualifiedWildcard(
                         datafusion_sql::sqlparser::ast::SelectItemQualifiedWildcardKind::ObjectName(
@@ -117,6 +128,14 @@ impl VisitorMut for Names {
     }
 
     fn pre_visit_relation(&mut self, name: &mut ObjectName) -> ControlFlow<()> {
+        // The catalog is what these schemas are; any other is refused when the table is looked up.
+        if let [ObjectNamePart::Identifier(schema), _] = &name.0[..]
+            && SCHEMAS
+                .iter()
+                .any(|known| schema.value.eq_ignore_ascii_case(known))
+        {
+            name.0.remove(0);
+        }
         self.object(name);
         ControlFlow::Continue(())
     }
@@ -125,7 +144,12 @@ impl VisitorMut for Names {
         match expr {
             Expr::Identifier(ident) => self.settle(ident),
             Expr::CompoundIdentifier(idents) => {
-                idents.iter_mut().for_each(|ident| self.settle(ident))
+                let is_schema =
+                    |of: &Ident| SCHEMAS.iter().any(|one| of.value.eq_ignore_ascii_case(one));
+                if idents.len() == 3 && is_schema(&idents[0]) {
+                    idents.remove(0);
+                }
+                idents.iter_mut().for_each(|ident| self.settle(ident));
             }
             _ => {}
         }

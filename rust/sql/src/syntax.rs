@@ -1,14 +1,20 @@
 //! What the parser reads otherwise than DuckDB.
 //!
 //! IS DISTINCT FROM binds more tightly than AND; a tuple in a list of tuples is one of them, column by column; SEMI and
-//! ANTI are of the left side. Invariant: a node is changed once, its operands before it. Cost: linear in the text.
+//! ANTI are of the left side; SIMILAR TO matches a whole text; `~` turns the bits of an integer; ORDER BY ALL is by every
+//! output. A tuple IN a subquery, where only its truth counts, is EXISTS. Invariant: a node is changed once, its operands before it. Cost: linear in the text.
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, DataType, ExactNumberInfo, Expr, JoinOperator, Query, SetExpr, UnaryOperator,
-    VisitorMut,
+    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArgumentClause,
+    FunctionArguments, GroupByExpr, Ident, JoinOperator, OrderByExpr, OrderByKind, Query,
+    SelectItem, SetExpr, UnaryOperator, Value, VisitorMut,
 };
+use datafusion_sql::sqlparser::parser::Parser;
+
+use crate::dialect::DuckDb;
+use crate::meaning::call;
 
 /// Changes a text to what is meant.
 pub(crate) struct Syntax;
@@ -17,7 +23,17 @@ impl VisitorMut for Syntax {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        order_by_all(query);
+        name_twins(&mut query.body, true);
         if let SetExpr::Select(select) = &mut *query.body {
+            let is_grouped =
+                !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
+            if is_grouped {
+                select.projection.iter_mut().for_each(no_position);
+            }
+            if let Some(condition) = &mut select.selection {
+                tuples_in_subqueries(condition);
+            }
             for join in select.from.iter_mut().flat_map(|from| &mut from.joins) {
                 join.join_operator = match join.join_operator.clone() {
                     JoinOperator::Semi(on) => JoinOperator::LeftSemi(on),
@@ -30,33 +46,223 @@ impl VisitorMut for Syntax {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Cast { data_type, .. } = expr {
-            *data_type = known(data_type.clone());
-        }
         let node = std::mem::replace(
             expr,
             Expr::Wildcard(
                 datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken::empty(),
             ),
         );
-        *expr = by_columns(bound(node));
+        *expr = by_columns(bound(renamed(node)));
         ControlFlow::Continue(())
     }
 }
 
-/// DuckDB's names of types that the binder lacks.
-fn known(of: DataType) -> DataType {
-    let name = match &of {
-        DataType::HugeInt | DataType::UHugeInt => "hugeint".to_owned(),
-        other => other.to_string().to_lowercase(),
+/// Outputs of a set operation's sides that are the same expression get names of their own: nobody reads those.
+fn name_twins(body: &mut SetExpr, is_first: bool) {
+    match body {
+        SetExpr::SetOperation { left, right, .. } => {
+            name_twins(left, is_first);
+            name_twins(right, false);
+        }
+        SetExpr::Select(select) if !is_first => {
+            for at in 1..select.projection.len() {
+                let (before, rest) = select.projection.split_at_mut(at);
+                if let SelectItem::UnnamedExpr(expr) = &rest[0]
+                    && before.contains(&rest[0])
+                {
+                    let alias = Ident::with_quote('"', format!("output {at}"));
+                    rest[0] = SelectItem::ExprWithAlias {
+                        expr: expr.clone(),
+                        alias,
+                    };
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A constant integer with a name, which the binder would take for the number of an output where it groups.
+fn no_position(item: &mut SelectItem) {
+    let SelectItem::ExprWithAlias { expr, .. } = item else {
+        return;
     };
-    match name.as_str() {
-        "utinyint" => DataType::TinyIntUnsigned(None),
-        "usmallint" => DataType::SmallIntUnsigned(None),
-        "uinteger" => DataType::IntegerUnsigned(None),
-        "ubigint" => DataType::BigIntUnsigned(None),
-        "hugeint" => DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0)),
+    if is_number(expr) {
+        *expr = Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(expr.clone()),
+            data_type: DataType::BigInt(None),
+            array: false,
+            format: None,
+        };
+    }
+}
+
+/// Whether an expression is a constant integer.
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => {
+            matches!(&value.value, Value::Number(digits, _) if digits.parse::<i64>().is_ok())
+        }
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        }
+        | Expr::Nested(expr) => is_number(expr),
+        _ => false,
+    }
+}
+
+/// An aggregate without constants among what orders its rows: the binder would take them for numbers of outputs.
+fn no_constant_order(of: &mut Function) {
+    if let FunctionArguments::List(list) = &mut of.args {
+        list.clauses.retain_mut(|clause| match clause {
+            FunctionArgumentClause::OrderBy(keys) => {
+                keys.retain(|key| !is_number(&key.expr));
+                !keys.is_empty()
+            }
+            _ => true,
+        });
+    }
+}
+
+/// ORDER BY ALL as the numbers of the outputs, where those can be counted.
+fn order_by_all(query: &mut Query) {
+    let SetExpr::Select(select) = &*query.body else {
+        return;
+    };
+    let is_counted = |item: &SelectItem| {
+        matches!(
+            item,
+            SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
+        )
+    };
+    if !select.projection.iter().all(is_counted) {
+        return;
+    }
+    let outputs = select.projection.len();
+    if let Some(order) = &mut query.order_by
+        && let OrderByKind::All(options) = &order.kind
+    {
+        let key = |number: usize| OrderByExpr {
+            expr: Expr::value(Value::Number(number.to_string(), false)),
+            options: options.clone(),
+            with_fill: None,
+        };
+        order.kind = OrderByKind::Expressions((1..=outputs).map(key).collect());
+    }
+}
+
+/// `(a, b) IN (SELECT x, y ..)` as EXISTS, where NULL counts as FALSE.
+fn tuples_in_subqueries(condition: &mut Expr) {
+    match condition {
+        Expr::Nested(of) => tuples_in_subqueries(of),
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::And | BinaryOperator::Or,
+            right,
+        } => {
+            tuples_in_subqueries(left);
+            tuples_in_subqueries(right);
+        }
+        Expr::InSubquery {
+            expr,
+            subquery,
+            negated: false,
+        } => {
+            if let Expr::Tuple(tuple) = &**expr
+                && let Some(found) = exists(tuple, subquery)
+            {
+                *condition = found;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn exists(tuple: &[Expr], subquery: &Query) -> Option<Expr> {
+    let names: Vec<String> = (0..tuple.len()).map(|at| format!("\"in {at}\"")).collect();
+    let pairs = names.iter().zip(tuple);
+    let equal: Vec<String> = pairs
+        .map(|(name, expr)| format!("{name} = ({expr})"))
+        .collect();
+    let text = format!(
+        "EXISTS (SELECT 1 FROM ({subquery}) AS \"rows in\" ({}) WHERE {})",
+        names.join(", "),
+        equal.join(" AND ")
+    );
+    let parser = Parser::new(&DuckDb).try_with_sql(&text);
+    parser.and_then(|mut parser| parser.parse_expr()).ok()
+}
+
+/// A type by its name in DuckDB.
+fn type_of(of: DataType) -> DataType {
+    let name = match &of {
+        DataType::Custom(name, _) => name.to_string(),
+        other => other.to_string(),
+    };
+    match name.to_uppercase().as_str() {
+        "UTINYINT" | "UINT8" => DataType::TinyIntUnsigned(None),
+        "USMALLINT" | "UINT16" => DataType::SmallIntUnsigned(None),
+        "UINTEGER" | "UINT32" => DataType::IntUnsigned(None),
+        "UBIGINT" | "UINT64" => DataType::BigIntUnsigned(None),
+        "HUGEINT" | "UHUGEINT" => DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0)),
+        "INT1" => DataType::TinyInt(None),
+        "SHORT" => DataType::SmallInt(None),
+        "LONG" => DataType::BigInt(None),
         _ => of,
+    }
+}
+
+/// An operator that is a function of ours.
+fn renamed(expr: Expr) -> Expr {
+    match expr {
+        Expr::Function(mut of) => {
+            no_constant_order(&mut of);
+            Expr::Function(of)
+        }
+        Expr::SimilarTo {
+            negated,
+            expr,
+            pattern,
+            escape_char: None,
+        } => {
+            let whole = call("regexp_full_match", vec![*expr, *pattern]);
+            if negated {
+                Expr::Nested(Box::new(Expr::UnaryOp {
+                    op: UnaryOperator::Not,
+                    expr: Box::new(whole),
+                }))
+            } else {
+                whole
+            }
+        }
+        // Their number is computed of a row.
+        Expr::Interval(mut of)
+            if of.leading_field.is_some() && !matches!(*of.value, Expr::Value(_)) =>
+        {
+            let one = Expr::value(Value::SingleQuotedString("1".to_owned()));
+            let number = std::mem::replace(&mut *of.value, one);
+            call("interval_times", vec![number, Expr::Interval(of)])
+        }
+        Expr::Cast {
+            kind,
+            expr,
+            data_type,
+            array,
+            format,
+        } => Expr::Cast {
+            kind,
+            expr,
+            data_type: type_of(data_type),
+            array,
+            format,
+        },
+        Expr::UnaryOp {
+            op: UnaryOperator::BitwiseNot,
+            expr,
+        } => call("bit_not", vec![*expr]),
+        other => other,
     }
 }
 
@@ -181,10 +387,10 @@ fn by_columns(expr: Expr) -> Expr {
 }
 
 fn all_equal(left: &[Expr], right: &[Expr]) -> Option<Expr> {
-    let pairs = left.iter().zip(right).map(|(one, other)| Expr::BinaryOp {
-        left: Box::new(one.clone()),
-        op: BinaryOperator::Eq,
-        right: Box::new(other.clone()),
+    // In a tuple, NULL is a value like any other.
+    let pairs = left.iter().zip(right).map(|(one, other)| {
+        let (one, other) = (Box::new(one.clone()), Box::new(other.clone()));
+        Expr::Nested(Box::new(Expr::IsNotDistinctFrom(one, other)))
     });
     let all = pairs.reduce(|one, other| Expr::BinaryOp {
         left: Box::new(one),

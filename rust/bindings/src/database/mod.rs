@@ -37,7 +37,7 @@ use crate::errors::{OrRaise, named};
 use crate::handle::Handle;
 use crate::incoming::{Keep, Schemas, rows, schema};
 use crate::outgoing::{Columns, Rows};
-use crate::output::{Order, options};
+use crate::output::Beside;
 use crate::watch::Progress;
 
 use bell::Bell;
@@ -250,16 +250,14 @@ impl Database {
     }
 
     /// The query in JSON of a SELECT over the tables and views, without the view `own`; see the function of this name.
-    #[pyo3(signature = (sql, order=None, in_blocks=false, own=None))]
     fn translate(
         &self,
         py: Python<'_>,
         sql: &str,
-        order: Option<Vec<Order>>,
-        in_blocks: bool,
         own: Option<&str>,
+        options: Beside<'_>,
     ) -> PyResult<String> {
-        let options = options(order, in_blocks);
+        let options = options.options(py)?;
         let held = self.engine(py)?;
         let database = &*held.value;
         let names = database.tables().into_iter().chain(database.views());

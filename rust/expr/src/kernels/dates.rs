@@ -1,11 +1,15 @@
-//! Dates: the last day of a month, and how many boundaries of a part lie between two moments.
+//! Dates: the last day of a month, how many boundaries of a part lie between two moments, and multiples of intervals.
+//!
+//! Invariant: weeks between two moments are whole ones, as DuckDB has it. Cost: one pass.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Date32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::types::{
+    Date32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, TimestampMicrosecondType,
+};
 use arrow_array::{Array, Int64Array, PrimitiveArray};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use chrono::{DateTime, Datelike, Months, NaiveDate};
 use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
@@ -88,7 +92,8 @@ impl ScalarUDFImpl for DateDiff {
                 "date_diff takes a constant part, as in 'day'".to_owned(),
             ));
         };
-        let number = boundary(part)?;
+        let is_week = part.to_lowercase().trim_end_matches('s') == "week";
+        let number = boundary(if is_week { "day" } else { part })?;
         let (from, to) = (
             args.args[1].to_array(args.number_rows)?,
             args.args[2].to_array(args.number_rows)?,
@@ -99,10 +104,66 @@ impl ScalarUDFImpl for DateDiff {
             let is_known = from.is_valid(row) && to.is_valid(row);
             is_known
                 .then(|| Some(number(to.value(row))? - number(from.value(row))?))
+                .map(|found| found.map(|found| if is_week { found / 7 } else { found }))
                 .flatten()
         });
         let counted: PrimitiveArray<Int64Type> = pairs.collect::<Int64Array>();
         Ok(ColumnarValue::Array(Arc::new(counted)))
+    }
+}
+
+/// `interval_times`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct IntervalTimes {
+    signature: Signature,
+}
+
+impl Default for IntervalTimes {
+    fn default() -> Self {
+        let types = vec![
+            DataType::Int64,
+            DataType::Interval(IntervalUnit::MonthDayNano),
+        ];
+        Self {
+            signature: Signature::exact(types, Volatility::Immutable),
+        }
+    }
+}
+
+impl ScalarUDFImpl for IntervalTimes {
+    fn name(&self) -> &str {
+        "interval_times"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Interval(IntervalUnit::MonthDayNano))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let numbers = args.args[0].to_array(args.number_rows)?;
+        let intervals = args.args[1].to_array(args.number_rows)?;
+        let numbers = numbers.as_primitive::<Int64Type>();
+        let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
+        let overflow = || DataFusionError::Execution("overflow of an interval".to_owned());
+        let times = |number: i64, of: IntervalMonthDayNano| -> Result<IntervalMonthDayNano> {
+            let number_of = i32::try_from(number).map_err(|_| overflow())?;
+            Ok(IntervalMonthDayNano {
+                months: of.months.checked_mul(number_of).ok_or_else(overflow)?,
+                days: of.days.checked_mul(number_of).ok_or_else(overflow)?,
+                nanoseconds: of.nanoseconds.checked_mul(number).ok_or_else(overflow)?,
+            })
+        };
+        let pairs = numbers.iter().zip(intervals.iter());
+        let made = pairs.map(|pair| match pair {
+            (Some(number), Some(of)) => times(number, of).map(Some),
+            _ => Ok(None),
+        });
+        let made = made.collect::<Result<PrimitiveArray<IntervalMonthDayNanoType>>>()?;
+        Ok(ColumnarValue::Array(Arc::new(made)))
     }
 }
 
@@ -122,8 +183,6 @@ fn boundary(part: &str) -> Result<Number> {
         "minute" => of(60_000_000),
         "hour" => of(3_600_000_000),
         "day" => of(DAY),
-        // The epoch was a Thursday; weeks begin on Mondays.
-        "week" => Box::new(|moment| Some((moment.div_euclid(DAY) + 3).div_euclid(7))),
         "month" => date(|day| i64::from(day.year()) * 12 + i64::from(day.month0())),
         "quarter" => date(|day| i64::from(day.year()) * 4 + i64::from(day.month0() / 3)),
         "year" => date(|day| i64::from(day.year())),

@@ -2,8 +2,11 @@
 //!
 //! Invariant: NULL where an argument is NULL. Cost: one pass.
 
+mod bits;
 mod dates;
 mod numbers;
+mod patterns;
+mod texts;
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,7 +14,15 @@ use datafusion_expr::ScalarUDF;
 
 /// All of them.
 pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
-    vec![last_day(), round_even()]
+    vec![
+        interval_times(),
+        bits::not(),
+        bits::xor(),
+        last_day(),
+        patterns::extract(),
+        patterns::full_match(),
+        round_even(),
+    ]
 }
 
 macro_rules! function {
@@ -24,6 +35,31 @@ macro_rules! function {
     };
 }
 
+function!(
+    /// `nonzero(x)`: the same double, which fails where it is zero.
+    nonzero,
+    numbers::NonZero::default()
+);
+function!(
+    /// `substring(text, start [, length])`, a start below zero counted from the end.
+    substring,
+    texts::Substring::default()
+);
+function!(
+    /// `split_part(text, separator, number)`.
+    split_part,
+    texts::SplitPart::default()
+);
+function!(
+    /// `as_text(x)`: a float or a moment as DuckDB writes it.
+    as_text,
+    texts::AsText::default()
+);
+function!(
+    /// `interval_times(n, interval)`.
+    interval_times,
+    dates::IntervalTimes::default()
+);
 function!(
     /// `date_diff(part, from, to)`: boundaries of a part that lie between two moments.
     date_diff,

@@ -1,4 +1,4 @@
-//! Numbers: rounding, and doubles that must fit a float32.
+//! Numbers: rounding, doubles that must fit a float32, and divisors.
 //!
 //! Invariant: NULL where the argument is. Cost: one pass.
 
@@ -78,6 +78,47 @@ impl ScalarUDFImpl for InFloat32 {
         let found = values.as_primitive::<Float64Type>();
         if let Some(value) = found.iter().flatten().find(|&value| too_large(value)) {
             return exec_err!("{value} does not fit FLOAT");
+        }
+        Ok(ColumnarValue::Array(values))
+    }
+}
+
+/// `nonzero`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct NonZero {
+    signature: Signature,
+}
+
+impl Default for NonZero {
+    fn default() -> Self {
+        Self {
+            signature: Signature::exact(vec![DataType::Float64], Volatility::Immutable),
+        }
+    }
+}
+
+impl ScalarUDFImpl for NonZero {
+    fn name(&self) -> &str {
+        "nonzero"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Float64)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let values = args.args[0].to_array(args.number_rows)?;
+        if values
+            .as_primitive::<Float64Type>()
+            .iter()
+            .flatten()
+            .any(|value| value == 0.0)
+        {
+            return exec_err!("division by zero");
         }
         Ok(ColumnarValue::Array(values))
     }

@@ -99,8 +99,8 @@ fn is_kept(AggregateFunction { func, params }: &AggregateFunction) -> bool {
 /// The function of an engine.
 fn function(name: &str) -> Option<Function> {
     Some(match name {
-        "sum" => Function::Sum,
-        "count" | "count_if" | "countif" => Function::Count,
+        "sum" | "count_if" | "countif" => Function::Sum,
+        "count" => Function::Count,
         "avg" | "mean" => Function::Avg,
         "min" | "bool_and" | "any_value" => Function::Min,
         "max" | "bool_or" => Function::Max,
@@ -222,6 +222,7 @@ impl Lowering<'_> {
         mut groups: Vec<Expr>,
         calls: &Calls,
     ) -> Result<Pending> {
+        rows = self.decorrelated(rows)?;
         let shown = groups.len();
         let outer = std::mem::take(&mut rows.outer);
         groups.extend(outer.iter().map(|(_, inner)| inner.clone()));
@@ -456,7 +457,8 @@ fn call(AggregateFunction { func, params }: &AggregateFunction) -> Result<Call> 
         arguments.clear();
     }
     if let ("count_if" | "countif", [condition]) = (name, &arguments[..]) {
-        arguments = vec![truth(condition, None).map_err(|problem| refusal(&problem))?];
+        // NULL where no condition is known.
+        arguments = vec![truth(condition, Some(lit(0i64))).map_err(|problem| refusal(&problem))?];
     }
     if let ("bool_and" | "bool_or", [condition]) = (name, &arguments[..]) {
         arguments = vec![truth(condition, Some(lit(0i64))).map_err(|problem| refusal(&problem))?];

@@ -103,8 +103,11 @@ fn of_arguments(name: &str, mut arguments: Vec<Expr>, filter: Option<Expr>) -> R
         arguments.clear();
     }
     if let ("count_if" | "countif", [condition]) = (name, &arguments[..]) {
-        let counted = when(condition.clone(), lit(1i64)).end();
-        (name, arguments) = ("count", vec![counted.map_err(|problem| refusal(&problem))?]);
+        let is_not = Expr::Not(Box::new(condition.clone()));
+        let counted = when(condition.clone(), lit(1i64))
+            .when(is_not, lit(0i64))
+            .end();
+        (name, arguments) = ("sum", vec![counted.map_err(|problem| refusal(&problem))?]);
     }
     let columns = match name {
         "ntile" => 0,

@@ -7,8 +7,9 @@
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::{Expr, Join, JoinType, LogicalPlan, Operator};
 use ringview_core::Result;
-use ringview_query::{Branch, Rows};
+use ringview_query::{Branch, Edge, Frame, Rows, Unit};
 
+use super::lateral;
 use super::pairs::{Conditions, Side, null_safe, pairs};
 use super::pending::{
     Function, Pending, Window, any, atoms_of, is_nested, of_atom, of_window, place, renamed, split,
@@ -21,11 +22,16 @@ impl Lowering<'_> {
     /// The rows of a join.
     pub(crate) fn join(&mut self, join: &Join) -> Result<Pending> {
         let left = self.relation(&join.left)?;
+        if let Some(subquery) = lateral::subquery(&join.right) {
+            return self.lateral(left, join, subquery);
+        }
         let mut left = self.flat(left)?;
         let right = self.relation(&join.right)?;
         let mut right = self.flat(right)?;
         if !left.outer.is_empty() || !right.outer.is_empty() {
-            return Err(unsupported("LATERAL is not kept"));
+            return Err(unsupported(
+                "a join within a correlated subquery is not kept here",
+            ));
         }
         let schemas: (&DFSchema, &DFSchema) = (join.left.schema(), join.right.schema());
         let mut keys = Vec::with_capacity(join.on.len());
@@ -109,6 +115,11 @@ impl Lowering<'_> {
         rows.windows.push(Window {
             function: Function {
                 name: "row_number".to_owned(),
+                frame: Some(Frame {
+                    unit: Unit::Rows,
+                    start: Edge::Preceding(None),
+                    end: Edge::CurrentRow,
+                }),
                 ..Function::default()
             },
             partition: of,
@@ -299,10 +310,23 @@ impl Lowering<'_> {
             other.into_iter(),
         )?;
         let (name, stored) = self.keys(&right)?;
+        let is_single = |expr: &Expr| place(expr).is_some() || atoms_of(expr).len() == 1;
+        let is_free = left.outer.is_empty() && left.around.is_empty() && left.windows.is_empty();
+        let mut one = one;
+        if !one.iter().all(is_single) {
+            if !is_free {
+                return Err(unsupported(
+                    "a subquery compared with an expression over several tables is not kept here",
+                ));
+            }
+            let side = self.side(left, one.into_iter())?;
+            one = side.keys.iter().map(|key| of_atom(0, key)).collect();
+            left = side.rows();
+        }
         let atom = left.atoms.len();
         left.atoms.push(name);
         for (one, key) in one.into_iter().zip(stored) {
-            left.equal.push(single_atom(one, of_atom(atom, &key))?);
+            left.equal.push((one, of_atom(atom, &key)));
         }
         Ok(left)
     }

@@ -20,6 +20,7 @@
 //! | `fused` | HAVING and expressions over aggregates, by the engine of the groups |
 //! | `subquery` | subqueries in conditions, and as values |
 //! | `join` | inner and outer joins, those of EXISTS and IN |
+//! | `lateral` | LATERAL; conditions on the row around a subquery that are no equalities |
 //! | `order` | ORDER BY, LIMIT, the first rows of each partition |
 //! | `call` | functions over the rows of a partition, as a plan has them |
 //! | `part` | the blocks that compute those: windows, and aggregates that need all rows of a group |
@@ -31,6 +32,7 @@ mod constant;
 mod correlated;
 mod fused;
 mod join;
+mod lateral;
 mod levels;
 mod order;
 mod pairs;
@@ -140,6 +142,7 @@ impl Lowering<'_> {
                 self.values(&[Vec::new()])
             }
             LogicalPlan::Limit(_) | LogicalPlan::Sort(_) => match self.ordered_plan(plan)? {
+                Some(ordered) if ordered.is_correlated() => self.first_of_each(ordered),
                 Some(ordered) => {
                     let names: Vec<String> = (0..ordered.columns())
                         .map(|at| format!("column {at}"))

@@ -27,6 +27,11 @@ impl Sorted {
     pub(crate) fn columns(&self) -> usize {
         self.rows.columns.len()
     }
+
+    /// Whether a subquery has them for each row around it.
+    pub(crate) fn is_correlated(&self) -> bool {
+        !self.rows.outer.is_empty() || !self.rows.around.is_empty()
+    }
 }
 
 impl Lowering<'_> {
@@ -130,6 +135,45 @@ impl Lowering<'_> {
         Ok(computing(&[table], Rows::Ordered(ordering)))
     }
 
+    /// The first rows of a correlated subquery: those of each key by which it is correlated.
+    pub(crate) fn first_of_each(&mut self, sorted: Sorted) -> Result<Pending> {
+        let Sorted {
+            rows,
+            by,
+            skip,
+            keep,
+        } = sorted;
+        let mut rows = self.decorrelated(rows)?;
+        if !rows.windows.is_empty() {
+            return Err(unsupported(
+                "a window function in a correlated subquery is not kept",
+            ));
+        }
+        let outer = std::mem::take(&mut rows.outer);
+        let width = rows.columns.len();
+        let keys: Vec<Expr> = outer.iter().map(|(_, key)| key.clone()).collect();
+        rows.columns.extend(keys.iter().cloned());
+        let Some(keep) = keep else {
+            if skip > 0 {
+                return Err(unsupported(
+                    "OFFSET without LIMIT in a correlated subquery is not kept",
+                ));
+            }
+            rows.columns.truncate(width);
+            return Ok(Pending { outer, ..rows });
+        };
+        let ranking = Ranking {
+            rank: Rank::RowNumber,
+            partition: keys,
+            order: by,
+        };
+        let mut found = self.first_of(rows, ranking, (skip, keep))?;
+        let keys = found.columns.split_off(width);
+        let around = outer.into_iter().map(|(around, _)| around);
+        found.outer = around.zip(keys).collect();
+        Ok(found)
+    }
+
     /// A block whose first columns have these names; the names of all of its columns.
     fn named_rows(&mut self, rows: Pending, names: &[String]) -> Result<(String, Vec<String>)> {
         let is_plain = rows.is_plain();
@@ -180,11 +224,15 @@ impl Lowering<'_> {
     }
 
     /// The first rows of each partition.
-    pub(crate) fn first(
+    pub(crate) fn first(&mut self, rows: Pending, chosen: Ranking, keep: u64) -> Result<Pending> {
+        self.first_of(rows, chosen, (0, keep))
+    }
+
+    fn first_of(
         &mut self,
         mut rows: Pending,
         chosen: Ranking,
-        keep: u64,
+        (skip, keep): (u64, u64),
     ) -> Result<Pending> {
         let width = rows.columns.len();
         rows.columns.extend(chosen.partition.iter().cloned());
@@ -207,7 +255,7 @@ impl Lowering<'_> {
             partition: partition.to_vec(),
             order: order.collect(),
             rank: chosen.rank,
-            skip: 0,
+            skip,
             keep: Some(keep),
         };
         let name = self.emit("first", computing(&[table], Rows::Ordered(ordering)))?;

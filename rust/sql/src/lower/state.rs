@@ -19,6 +19,8 @@ pub(crate) struct Lowering<'c> {
     pub(super) computed: usize,
     /// Whether conditions may be kept by an engine that compares across tables and with subqueries.
     pub(super) keeps_conditions: bool,
+    /// The rows around the subquery that is lowered, and their columns; the innermost last.
+    pub(super) scopes: Vec<(super::pending::Pending, datafusion_common::DFSchema)>,
 }
 
 /// Tables, views, and the blocks so far.
@@ -44,6 +46,7 @@ impl<'c> Lowering<'c> {
             infos: BTreeMap::new(),
             computed: 0,
             keeps_conditions,
+            scopes: Vec::new(),
         }
     }
 

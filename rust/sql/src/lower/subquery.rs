@@ -111,7 +111,7 @@ impl Lowering<'_> {
                     let negated = !within.negated;
                     self.within(rows, &InSubquery { negated, ..within }, schema)
                 }
-                _ => Err(unsupported("NOT before this subquery is not kept")),
+                other => self.compared(rows, Expr::Not(Box::new(other)), schema),
             },
             Expr::Exists(exists) => self.exists(rows, &exists, schema),
             Expr::InSubquery(within) => self.within(rows, &within, schema),
@@ -120,7 +120,7 @@ impl Lowering<'_> {
     }
 
     fn exists(&mut self, rows: Pending, exists: &Exists, schema: &DFSchema) -> Result<Pending> {
-        let mut inner = self.relation(&exists.subquery.subquery)?;
+        let mut inner = self.correlated_rows(&exists.subquery.subquery, &rows, schema)?;
         let keys = correlated(&mut inner, &rows, schema)?;
         if keys.is_empty() {
             let node = Expr::Exists(exists.clone());
@@ -130,7 +130,7 @@ impl Lowering<'_> {
     }
 
     fn within(&mut self, rows: Pending, within: &InSubquery, schema: &DFSchema) -> Result<Pending> {
-        let mut inner = self.relation(&within.subquery.subquery)?;
+        let mut inner = self.correlated_rows(&within.subquery.subquery, &rows, schema)?;
         let mut keys = correlated(&mut inner, &rows, schema)?;
         let looked = (*within.expr).clone();
         let there = inner.columns[0].clone();
@@ -203,7 +203,7 @@ impl Lowering<'_> {
             replace(&mut exprs, &node, &value_of_node())?;
             let value = match &node {
                 Expr::ScalarSubquery(subquery) => {
-                    let mut inner = self.relation(&subquery.subquery)?;
+                    let mut inner = self.correlated_rows(&subquery.subquery, &rows, schema)?;
                     let keys = correlated(&mut inner, &rows, schema)?;
                     self.scalar_value(&mut rows, &mut exprs, inner, keys)?
                 }
@@ -309,6 +309,7 @@ impl Lowering<'_> {
         let block = self.blocks.iter().find(|block| block.name == name);
         block.is_some_and(|block| match &block.query.rows {
             Some(Rows::Parted(parted)) => parted.grouped,
+            Some(Rows::Ordered(first)) => first.keep == Some(1) && !first.partition.is_empty(),
             rows => rows.is_none() && block.query.bag.is_none(),
         })
     }

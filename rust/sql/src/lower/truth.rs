@@ -37,10 +37,9 @@ impl Lowering<'_> {
         let (value, negated) = match node {
             Expr::Exists(Exists { subquery, negated }) => {
                 let (inner, keys) = self.of_subquery(rows, subquery, schema)?;
-                let count = self.counted(inner, &keys, &[])?;
+                let count = self.counted(inner, &keys, &[], (rows, schema))?;
                 let found = self.looked_up(rows, exprs, count.0, count.1, count.2)?;
-                let any = binary_expr(found[0].clone(), Operator::Gt, lit(0i64));
-                (any.is_true(), *negated)
+                (is_some(&found[0]), *negated)
             }
             Expr::InSubquery(InSubquery {
                 expr,
@@ -87,21 +86,21 @@ impl Lowering<'_> {
         exprs.extend(keys.iter().map(|(around, _)| around.clone()));
         let mut equal = keys.clone();
         equal.push((looked.clone(), there));
-        let (block, own, values) = self.counted(inner.clone(), &equal, &[])?;
+        let (block, own, values) = self.counted(inner.clone(), &equal, &[], (rows, schema))?;
         let found = self.looked_up(rows, exprs, block, own, values)?;
         if is_certain {
             exprs.truncate(base);
-            return Ok(found[0].clone().is_not_null());
+            return Ok(is_some(&found[0]));
         }
         let around = exprs[base + 1..].iter().cloned();
         let keys = around.zip(keys).map(|(around, (_, key))| (around, key));
         let keys = keys.collect();
         exprs.extend(found);
-        let all = self.summary(rows, exprs, inner, keys)?;
+        let all = self.summary(rows, exprs, inner, keys, schema)?;
         let matched = exprs.pop().unwrap_or_default();
         let unknown_if = is_unknown(&all, &exprs[base]);
         exprs.truncate(base);
-        when(matched.is_not_null(), lit(true))
+        when(is_some(&matched), lit(true))
             .when(unknown_if, unknown())
             .otherwise(lit(false))
             .map_err(|problem| refusal(&problem))
@@ -116,7 +115,7 @@ impl Lowering<'_> {
     ) -> Result<Expr> {
         let (inner, keys) = self.of_subquery(rows, &of.subquery, schema)?;
         exprs.push((*of.expr).clone());
-        let all = self.summary(rows, exprs, inner, keys)?;
+        let all = self.summary(rows, exprs, inner, keys, schema)?;
         let looked = exprs.pop().unwrap_or_default();
         let with = |bound: &Expr| binary_expr(looked.clone(), of.op, bound.clone());
         let is_any = of.quantifier == SetQuantifier::Any;
@@ -147,7 +146,7 @@ impl Lowering<'_> {
         subquery: &Subquery,
         schema: &DFSchema,
     ) -> Result<(Pending, Vec<(Expr, Expr)>)> {
-        let mut inner = self.relation(&subquery.subquery)?;
+        let mut inner = self.correlated_rows(&subquery.subquery, rows, schema)?;
         let keys = correlated(&mut inner, rows, schema)?;
         Ok((inner, keys))
     }
@@ -158,10 +157,11 @@ impl Lowering<'_> {
         exprs: &mut [Expr],
         inner: Pending,
         keys: Vec<(Expr, Expr)>,
+        schema: &DFSchema,
     ) -> Result<Summary> {
         let value = inner.columns[0].clone();
         let calls = [Function::Count, Function::Min, Function::Max].map(|of| (of, value.clone()));
-        let (block, keys, values) = self.counted(inner, &keys, &calls)?;
+        let (block, keys, values) = self.counted(inner, &keys, &calls, (rows, schema))?;
         let found = self.looked_up(rows, exprs, block, keys, values)?;
         let mut found = found.into_iter();
         let mut next = || found.next().unwrap_or_default();
@@ -180,13 +180,19 @@ impl Lowering<'_> {
         inner: Pending,
         keys: &[(Expr, Expr)],
         calls: &[(Function, Expr)],
+        (rows, schema): (&Pending, &DFSchema),
     ) -> Result<(Pending, Vec<(Expr, Expr)>, Vec<Expr>)> {
         let groups = keys.iter().map(|(_, key)| key.clone()).collect();
-        let mut block = self.tallied(inner, groups, calls)?;
+        self.scopes.push((rows.clone(), schema.clone()));
+        let block = self.tallied(inner, groups, calls);
+        self.scopes.pop();
+        let mut block = block?;
         let values = block.columns.split_off(keys.len());
         let own = std::mem::take(&mut block.columns);
         let around = keys.iter().map(|(around, _)| around.clone());
-        Ok((block, around.zip(own).collect(), values))
+        let mut all: Vec<(Expr, Expr)> = around.zip(own).collect();
+        all.extend(correlated(&mut block, rows, schema)?);
+        Ok((block, all, values))
     }
 }
 
@@ -195,6 +201,11 @@ fn is_unknown(all: &Summary, looked: &Expr) -> Expr {
     let some = binary_expr(all.rows.clone(), Operator::Gt, lit(0i64));
     let has_null = binary_expr(all.rows.clone(), Operator::Gt, all.values.clone());
     some.and(looked.clone().is_null().or(has_null))
+}
+
+/// Whether a number of rows is known and not 0.
+fn is_some(rows: &Expr) -> Expr {
+    binary_expr(rows.clone(), Operator::Gt, lit(0i64)).is_true()
 }
 
 fn unknown() -> Expr {

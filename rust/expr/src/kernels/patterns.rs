@@ -1,0 +1,135 @@
+//! Regular expressions: whether a whole text matches, and the first match or a group of it.
+//!
+//! Invariant: NULL where an argument is; a text without a match has an empty one. A pattern is compiled once a batch, or
+//! once for each run of rows with the same one. Cost: linear in the texts.
+
+use std::sync::{Arc, LazyLock};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, BooleanArray, StringArray};
+use arrow_schema::DataType;
+use datafusion_common::{Result, exec_err, plan_err};
+use datafusion_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use regex::Regex;
+
+/// `regexp_full_match(text, pattern)`.
+pub(crate) fn full_match() -> Arc<ScalarUDF> {
+    static MADE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made("regexp_full_match"));
+    Arc::clone(&MADE)
+}
+
+/// `regexp_extract(text, pattern [, group])`.
+pub(crate) fn extract() -> Arc<ScalarUDF> {
+    static MADE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made("regexp_extract"));
+    Arc::clone(&MADE)
+}
+
+fn made(name: &'static str) -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::new_from_impl(Pattern {
+        name,
+        signature: Signature::user_defined(Volatility::Immutable),
+    }))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Pattern {
+    name: &'static str,
+    signature: Signature,
+}
+
+impl Pattern {
+    fn extracts(&self) -> bool {
+        self.name == "regexp_extract"
+    }
+}
+
+impl ScalarUDFImpl for Pattern {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let is_text = |of: &DataType| {
+            matches!(
+                of,
+                DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null
+            )
+        };
+        match types {
+            [text, pattern] if is_text(text) && is_text(pattern) => Ok(vec![DataType::Utf8; 2]),
+            [text, pattern, group]
+                if self.extracts() && is_text(text) && is_text(pattern) && group.is_integer() =>
+            {
+                Ok(vec![DataType::Utf8, DataType::Utf8, DataType::Int64])
+            }
+            _ => plan_err!("{} takes a text and a pattern", self.name),
+        }
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(if self.extracts() {
+            DataType::Utf8
+        } else {
+            DataType::Boolean
+        })
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let rows = args.number_rows;
+        let operands = args.args.iter().map(|of| of.to_array(rows));
+        let operands = operands.collect::<Result<Vec<ArrayRef>>>()?;
+        let (texts, patterns) = (
+            operands[0].as_string::<i32>(),
+            operands[1].as_string::<i32>(),
+        );
+        let groups = operands.get(2).map(|of| of.as_primitive::<Int64Type>());
+        let mut compiled: Option<(String, Regex)> = None;
+        let mut pattern = |of: &str| -> Result<Regex> {
+            if let Some((known, made)) = &compiled
+                && known == of
+            {
+                return Ok(made.clone());
+            }
+            let source = if self.extracts() {
+                of.to_owned()
+            } else {
+                format!("^(?:{of})$")
+            };
+            let Ok(made) = Regex::new(&source) else {
+                return exec_err!("{of:?} is no regular expression");
+            };
+            compiled = Some((of.to_owned(), made.clone()));
+            Ok(made)
+        };
+        let is_known = |row: usize| texts.is_valid(row) && patterns.is_valid(row);
+        if !self.extracts() {
+            let matched = (0..rows).map(|row| {
+                let one = is_known(row).then(|| pattern(patterns.value(row)));
+                one.transpose()
+                    .map(|one| one.map(|one| one.is_match(texts.value(row))))
+            });
+            let matched = matched.collect::<Result<BooleanArray>>()?;
+            return Ok(ColumnarValue::Array(Arc::new(matched)));
+        }
+        let found = (0..rows).map(|row| {
+            let group = groups.map_or(0, |groups| groups.value(row));
+            let one = is_known(row).then(|| pattern(patterns.value(row)));
+            let one = one.transpose()?;
+            Ok(one.map(|one| {
+                let captured = one.captures(texts.value(row));
+                let group = usize::try_from(group).ok();
+                let found = captured.and_then(|captured| captured.get(group?));
+                found.map_or_else(String::new, |found| found.as_str().to_owned())
+            }))
+        });
+        let found = found.collect::<Result<StringArray>>()?;
+        Ok(ColumnarValue::Array(Arc::new(found)))
+    }
+}

@@ -1,0 +1,218 @@
+//! Functions of DuckDB that are said with other functions.
+//!
+//! Invariant: arguments are meant already, and their types known. Cost: O(1) a call.
+
+use arrow_schema::{DataType, TimeUnit};
+use datafusion_common::{DFSchema, Result, ScalarValue};
+use datafusion_expr::{Expr, ExprSchemable, Operator, binary_expr, cast, lit, when};
+use datafusion_functions::{datetime, math, string, unicode};
+
+use crate::kernels;
+
+const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+
+/// What a call means, if it is one of these; its arguments, if it is none.
+pub(crate) fn of(
+    name: &str,
+    mut args: Vec<Expr>,
+    schema: &DFSchema,
+) -> Result<std::result::Result<Expr, Vec<Expr>>> {
+    let part = |part: &str, of: Expr| {
+        cast(
+            datetime::date_part().call(vec![lit(part), of]),
+            DataType::Int64,
+        )
+    };
+    Ok(Ok(match (name, args.len()) {
+        ("ceiling", 1) => of("ceil", args, schema)?.unwrap_or_else(|args| math::ceil().call(args)),
+        ("ceil" | "floor", 1) => {
+            let Some(wide) = wider(&args[0].get_type(schema)?) else {
+                return Ok(Err(args));
+            };
+            let function = if name == "ceil" {
+                math::ceil()
+            } else {
+                math::floor()
+            };
+            function.call(vec![cast(args.remove(0), wide)])
+        }
+        ("suffix", 2) => string::ends_with().call(args),
+        ("prefix", 2) => string::starts_with().call(args),
+        ("unicode" | "ord", 1) => {
+            let is_empty = binary_expr(args[0].clone(), Operator::Eq, lit(""));
+            let first = cast(string::ascii().call(args), DataType::Int64);
+            when(is_empty, lit(-1i64)).otherwise(first)?
+        }
+        (
+            "acos" | "asin" | "atan" | "atan2" | "cbrt" | "cos" | "cot" | "degrees" | "exp" | "ln"
+            | "log" | "log10" | "log2" | "pow" | "power" | "radians" | "sin" | "sqrt" | "tan",
+            _,
+        ) if any_single(&args, schema)? => {
+            let doubles = args.into_iter().map(|of| cast(of, DataType::Float64));
+            return Ok(Err(doubles.collect()));
+        }
+        ("strlen", 1) => cast(string::octet_length().call(args), DataType::Int64),
+        ("isinf", 1) => {
+            let of = math::abs().call(vec![cast(args.remove(0), DataType::Float64)]);
+            binary_expr(of, Operator::Eq, lit(f64::INFINITY))
+        }
+        ("isfinite", 1) => {
+            let of = math::abs().call(vec![cast(args.remove(0), DataType::Float64)]);
+            binary_expr(of, Operator::Lt, lit(f64::INFINITY))
+        }
+        ("to_hex", 1) => string::upper().call(vec![string::to_hex().call(args)]),
+        ("lpad" | "rpad", 3) => {
+            // No text is shorter than none.
+            let length = cast(args[1].clone(), DataType::Int64);
+            let below = binary_expr(length.clone(), Operator::Lt, lit(0i64));
+            args[1] = when(below, lit(0i64)).otherwise(length)?;
+            let function = if name == "lpad" {
+                unicode::lpad()
+            } else {
+                unicode::rpad()
+            };
+            function.call(args)
+        }
+        ("split_part", 3) => kernels::split_part().call(args),
+        ("concat" | "concat_ws", _) => {
+            let shown = args.into_iter().map(|of| as_text(of, schema));
+            let shown = shown.collect::<Result<Vec<Expr>>>()?;
+            let function = if name == "concat" {
+                string::concat()
+            } else {
+                string::concat_ws()
+            };
+            function.call(shown)
+        }
+        ("last_day", 1) => kernels::last_day().call(vec![cast(args.remove(0), DataType::Date32)]),
+        ("decade", 1) => over(part("year", args.remove(0)), 0, 10, 0),
+        ("century", 1) => over(part("year", args.remove(0)), 1, 100, 1),
+        ("millennium", 1) => over(part("year", args.remove(0)), 1, 1000, 1),
+        ("date_part", 2) => {
+            let unit = text_of(&args[0]).map(str::to_lowercase);
+            match unit.as_deref() {
+                Some("decade" | "decades") => return of("decade", args.split_off(1), schema),
+                Some("century" | "centuries") => return of("century", args.split_off(1), schema),
+                Some("millennium" | "millennia") => {
+                    return of("millennium", args.split_off(1), schema);
+                }
+                _ => return Ok(Err(args)),
+            }
+        }
+        ("date_trunc", 2) => {
+            let years = match text_of(&args[0]).map(str::to_lowercase).as_deref() {
+                Some("decade") => 10,
+                Some("century") => 100,
+                Some("millennium") => 1000,
+                _ => return Ok(Err(args)),
+            };
+            let year = part("year", args.remove(1));
+            let first = binary_expr(over(year, 0, years, 0), Operator::Multiply, lit(years));
+            let first = vec![cast(first, DataType::Int32), lit(1i32), lit(1i32)];
+            cast(datetime::make_date().call(first), MOMENT)
+        }
+        ("millisecond", 1) => part("millisecond", args.remove(0)),
+        ("microsecond", 1) => part("microsecond", args.remove(0)),
+        ("epoch_us", 1) => cast(cast(args.remove(0), MOMENT), DataType::Int64),
+        ("epoch_ms", 1) => {
+            let ticks = cast(cast(args.remove(0), MOMENT), DataType::Int64);
+            cast(
+                math::round().call(vec![binary_expr(
+                    cast(ticks, DataType::Decimal128(20, 0)),
+                    Operator::Divide,
+                    lit(ScalarValue::Decimal128(Some(1000), 20, 0)),
+                )]),
+                DataType::Int64,
+            )
+        }
+        ("to_timestamp", 1) => {
+            let seconds = cast(args.remove(0), DataType::Float64);
+            let ticks = binary_expr(seconds, Operator::Multiply, lit(1e6));
+            let ticks = cast(kernels::round_even().call(vec![ticks]), DataType::Int64);
+            cast(
+                ticks,
+                DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            )
+        }
+        ("date_add", 2) => {
+            let by = args.remove(1);
+            binary_expr(cast(args.remove(0), MOMENT), Operator::Plus, by)
+        }
+        ("strftime", 2) => {
+            // Either argument may be the format. `%f` are six digits.
+            if text_of(&args[0]).is_some() && text_of(&args[1]).is_none() {
+                args.swap(0, 1);
+            }
+            if let Some(format) = text_of(&args[1]) {
+                args[1] = lit(format.replace("%f", "%6f"));
+            }
+            datetime::to_char().call(args)
+        }
+        ("iff", 3) => choice(args)?,
+        _ => return Ok(Err(args)),
+    }))
+}
+
+fn choice(mut args: Vec<Expr>) -> Result<Expr> {
+    let otherwise = args.remove(2);
+    let then = args.remove(1);
+    when(args.remove(0), then).otherwise(otherwise)
+}
+
+/// Whether a float32 is among some arguments.
+fn any_single(of: &[Expr], schema: &DFSchema) -> Result<bool> {
+    for expr in of {
+        if expr.get_type(schema)? == DataType::Float32 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// `(of - less) / by + more`, of integers.
+fn over(of: Expr, less: i64, by: i64, more: i64) -> Expr {
+    let of = binary_expr(of, Operator::Minus, lit(less));
+    binary_expr(
+        binary_expr(of, Operator::Divide, lit(by)),
+        Operator::Plus,
+        lit(more),
+    )
+}
+
+/// A decimal that holds the next integer.
+fn wider(of: &DataType) -> Option<DataType> {
+    match of {
+        DataType::Decimal128(precision, scale) if *scale > 0 && *precision < 38 => {
+            Some(DataType::Decimal128(precision + 1, *scale))
+        }
+        _ => None,
+    }
+}
+
+/// A value as DuckDB writes it.
+pub(crate) fn as_text(of: Expr, schema: &DFSchema) -> Result<Expr> {
+    Ok(match of.get_type(schema)? {
+        DataType::Float32 | DataType::Float64 | DataType::Timestamp(_, None) => {
+            kernels::as_text().call(vec![of])
+        }
+        _ => of,
+    })
+}
+
+fn text_of(of: &Expr) -> Option<&str> {
+    match of {
+        Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Some(text),
+        _ => None,
+    }
+}
+
+/// An operand of `||` as text, if it is none.
+pub(crate) fn joined(of: Expr, schema: &DFSchema) -> Result<Expr> {
+    match of.get_type(schema)? {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => Ok(of),
+        _ => {
+            let shown = as_text(of, schema)?;
+            Ok(cast(shown, DataType::Utf8))
+        }
+    }
+}

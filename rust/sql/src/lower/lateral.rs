@@ -1,0 +1,209 @@
+//! LATERAL: a subquery in FROM that reads the tables before it.
+//!
+//! An aggregate without groups has one row for each row around it, so its values are looked up; any other subquery is
+//! joined by what equals the row around it. Invariant: LEFT JOIN LATERAL .. ON TRUE keeps each row. Cost: that of the
+//! joins.
+
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{DFSchema, JoinType, ScalarValue};
+use datafusion_expr::{Expr, Join, LogicalPlan, Operator, binary_expr};
+use ringview_core::Result;
+
+use super::pairs::Conditions;
+use super::pending::{Pending, of_atom, renamed, split};
+use super::state::Lowering;
+use super::subquery::{correlated, inside};
+use crate::error::{refusal, unsupported};
+
+/// The subquery of a LATERAL, if a plan is one.
+pub(crate) fn subquery(plan: &LogicalPlan) -> Option<&LogicalPlan> {
+    match plan {
+        LogicalPlan::SubqueryAlias(alias) => subquery(&alias.input),
+        LogicalPlan::Subquery(subquery) if !subquery.outer_ref_columns.is_empty() => {
+            Some(&subquery.subquery)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a plan has one row before filters above it, whatever it reads.
+fn is_one_row(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(projection) => is_one_row(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => is_one_row(&alias.input),
+        LogicalPlan::Filter(filter) => is_one_row(&filter.input),
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        _ => false,
+    }
+}
+
+impl Lowering<'_> {
+    /// The rows of a join with a LATERAL.
+    pub(crate) fn lateral(
+        &mut self,
+        left: Pending,
+        join: &Join,
+        subquery: &LogicalPlan,
+    ) -> Result<Pending> {
+        let schema = join.left.schema();
+        let mut conditions = Vec::new();
+        if let Some(filter) = &join.filter {
+            split(filter, Operator::And, &mut conditions);
+        }
+        conditions.retain(|one| !matches!(one, Expr::Literal(ScalarValue::Boolean(Some(true)), _)));
+        if join.join_type == JoinType::Left && !conditions.is_empty() {
+            return Err(unsupported(
+                "LEFT JOIN LATERAL is kept with ON TRUE; write its conditions within the subquery",
+            ));
+        }
+        if !matches!(join.join_type, JoinType::Left | JoinType::Inner) {
+            return Err(unsupported("this join with LATERAL is not kept"));
+        }
+        let mut left = self.flat(left)?;
+        let inner = self.correlated_rows(subquery, &left, schema)?;
+        let mut inner = self.flat(inner)?;
+        let keys = correlated(&mut inner, &left, schema)?;
+        let mut rows = if is_one_row(subquery) {
+            // Its conditions are asked of what is looked up: they may hold where it has no rows.
+            let filters = std::mem::take(&mut inner.filters);
+            if join.join_type == JoinType::Left && !filters.is_empty() {
+                return Err(unsupported(
+                    "LEFT JOIN LATERAL of an aggregate with HAVING is not kept",
+                ));
+            }
+            let mut values = std::mem::take(&mut inner.columns);
+            let width = values.len();
+            values.extend(filters);
+            let mut found = self.looked_up(&mut left, &mut [], inner, keys, values)?;
+            let filters = found.split_off(width);
+            left.columns.extend(found);
+            filters.into_iter().for_each(|filter| left.restrict(filter));
+            left
+        } else if join.join_type == JoinType::Inner {
+            self.joined_with(left, inner, keys, schema)?
+        } else if inner.around.is_empty() {
+            self.outer(left, inner, keys, JoinType::Left, &Conditions::none())?
+        } else {
+            return Err(unsupported(
+                "LEFT JOIN LATERAL with conditions beside equalities is kept of aggregates",
+            ));
+        };
+        for condition in conditions {
+            let meant = rows.meant(&condition, &join.schema)?;
+            rows = self.restricted(rows, meant, &join.schema)?;
+        }
+        Ok(rows)
+    }
+
+    /// Each row with the rows of a subquery that belong to it.
+    fn joined_with(
+        &mut self,
+        mut left: Pending,
+        mut inner: Pending,
+        keys: Vec<(Expr, Expr)>,
+        schema: &DFSchema,
+    ) -> Result<Pending> {
+        let by = left.atoms.len();
+        let shown = left.columns.clone();
+        let around = std::mem::take(&mut inner.around);
+        let columns = left.join(inner)?;
+        left.columns.extend(columns);
+        let moved = |expr: Expr| renamed(expr, &|atom, name| Some(of_atom(atom + by, name)));
+        for (one, other) in keys {
+            left.restrict(binary_expr(one, Operator::Eq, moved(other)?));
+        }
+        for condition in around {
+            // Columns are those of the subquery, references those of the row around it.
+            let condition = moved(condition)?;
+            let meant = condition.transform_up(|node| match node {
+                Expr::OuterReferenceColumn(_, column) => {
+                    let at = schema.index_of_column(&column)?;
+                    Ok(Transformed::yes(shown[at].clone()))
+                }
+                other => Ok(Transformed::no(other)),
+            });
+            left.restrict(meant.map_err(|problem| refusal(&problem))?.data);
+        }
+        Ok(left)
+    }
+
+    /// The rows of a subquery of some rows.
+    pub(crate) fn correlated_rows(
+        &mut self,
+        subquery: &LogicalPlan,
+        rows: &Pending,
+        schema: &DFSchema,
+    ) -> Result<Pending> {
+        self.scopes.push((rows.clone(), schema.clone()));
+        let found = self.relation(subquery);
+        self.scopes.pop();
+        found
+    }
+
+    /// Rows whose conditions on the row around them are equalities.
+    ///
+    /// The different values that the rows around have in those conditions are joined with these rows; what belongs to a
+    /// row around is what belongs to its values. Cost: the pairs of values and rows that meet the conditions are kept.
+    pub(crate) fn decorrelated(&mut self, mut rows: Pending) -> Result<Pending> {
+        if rows.around.is_empty() {
+            return Ok(rows);
+        }
+        let refused = || unsupported("a subquery that is correlated in this place is not kept");
+        let (scope, schema) = self.scopes.last().cloned().ok_or_else(refused)?;
+        if !rows.windows.is_empty() || !scope.windows.is_empty() {
+            return Err(refused());
+        }
+        let around = std::mem::take(&mut rows.around);
+        let pairs = std::mem::take(&mut rows.outer);
+        let mut read: Vec<Expr> = Vec::new();
+        for expr in around.iter().chain(pairs.iter().map(|(one, _)| one)) {
+            let noted = expr.clone().transform_up(|node| {
+                if matches!(node, Expr::OuterReferenceColumn(..)) && !read.contains(&node) {
+                    read.push(node.clone());
+                }
+                Ok(Transformed::no(node))
+            });
+            noted.map_err(|problem| refusal(&problem))?;
+        }
+        let values = read
+            .iter()
+            .map(|one| scope.meant(&inside(one.clone())?, &schema))
+            .collect::<Result<Vec<Expr>>>()?;
+        let may_be_null = values
+            .iter()
+            .map(|value| self.may_be_null(value, &scope))
+            .collect::<Result<Vec<bool>>>()?;
+        // Rows that are chosen by the subquery are among them.
+        let of_scope = Pending {
+            columns: values,
+            outer: Vec::new(),
+            around: Vec::new(),
+            ..scope
+        };
+        let (name, stored) = self.distinct(of_scope)?;
+        let atom = rows.atoms.len();
+        rows.atoms.push(name);
+        let own = |at: usize| of_atom(atom, &stored[at]);
+        let meant = |expr: Expr| -> Result<Expr> {
+            let made = expr.transform_up(|node| {
+                let at = read.iter().position(|one| *one == node);
+                Ok(at.map_or(Transformed::no(node), |at| Transformed::yes(own(at))))
+            });
+            Ok(made.map_err(|problem| refusal(&problem))?.data)
+        };
+        for (one, other) in pairs {
+            rows.restrict(binary_expr(meant(one)?, Operator::Eq, other));
+        }
+        for condition in around {
+            rows.restrict(meant(condition)?);
+        }
+        for (at, one) in read.iter().enumerate() {
+            let mut keys = vec![(one.clone(), own(at))];
+            if may_be_null[at] {
+                super::pairs::null_safe(&mut keys);
+            }
+            rows.outer.append(&mut keys);
+        }
+        Ok(rows)
+    }
+}

@@ -1,0 +1,133 @@
+//! Parameters of a text: `$1`, `?`, `$name` and `:name` stand for constants.
+//!
+//! Invariant: each name in the text has a value, and each value is used. Cost: linear in the text, once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    CastKind, DataType, ExactNumberInfo, Expr, Statement, TimezoneInfo, UnaryOperator, Value,
+    VisitMut, VisitorMut,
+};
+use ringview_core::{Error, Result};
+
+/// The value of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Parameter {
+    /// NULL.
+    Null,
+    /// TRUE or FALSE.
+    Bool(bool),
+    /// An integer.
+    Int(i128),
+    /// A double.
+    Float(f64),
+    /// A decimal, as digits with a point.
+    Decimal(String),
+    /// A text.
+    Text(String),
+    /// A day, as `2024-02-29`.
+    Date(String),
+    /// A moment, as `2024-02-29 10:00:00`.
+    Timestamp(String),
+}
+
+/// The values of a text's parameters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parameters {
+    /// By number, from `$1`; the n-th `?` is `$n`.
+    pub positional: Vec<Parameter>,
+    /// By name, without `$` or `:`.
+    pub named: BTreeMap<String, Parameter>,
+}
+
+/// Puts values in the places of their names.
+///
+/// # Errors
+/// `Value` for a name without a value, and for a value that is not used.
+pub(crate) fn substitute(statement: &mut Statement, parameters: &Parameters) -> Result<()> {
+    let mut given = Given {
+        parameters,
+        used: BTreeSet::new(),
+    };
+    if let ControlFlow::Break(name) = VisitMut::visit(statement, &mut given) {
+        return Err(problem(format!("{name} has no value; pass parameters=..")));
+    }
+    let numbers = (1..=parameters.positional.len()).map(|number| number.to_string());
+    let all = numbers.chain(parameters.named.keys().cloned());
+    match all.into_iter().find(|name| !given.used.contains(name)) {
+        Some(name) => Err(problem(format!("the text has no parameter ${name}"))),
+        None => Ok(()),
+    }
+}
+
+fn problem(problem: String) -> Error {
+    Error::Value {
+        place: "the parameters".to_owned(),
+        problem,
+    }
+}
+
+struct Given<'p> {
+    parameters: &'p Parameters,
+    used: BTreeSet<String>,
+}
+
+impl VisitorMut for Given<'_> {
+    type Break = String;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<String> {
+        let Expr::Value(value) = expr else {
+            return ControlFlow::Continue(());
+        };
+        let Value::Placeholder(name) = &value.value else {
+            return ControlFlow::Continue(());
+        };
+        let key = name.trim_start_matches(['$', ':', '?', '@']);
+        let found = match key.parse::<usize>() {
+            Ok(number) => self.parameters.positional.get(number.wrapping_sub(1)),
+            Err(_) => self.parameters.named.get(key),
+        };
+        let Some(found) = found else {
+            return ControlFlow::Break(name.clone());
+        };
+        self.used.insert(key.to_owned());
+        *expr = constant(found);
+        ControlFlow::Continue(())
+    }
+}
+
+/// A value as a constant of a text.
+fn constant(of: &Parameter) -> Expr {
+    let text = |text: &str| Expr::value(Value::SingleQuotedString(text.to_owned()));
+    let cast = |of: &str, data_type: DataType| Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(text(of)),
+        data_type,
+        array: false,
+        format: None,
+    };
+    match of {
+        Parameter::Null => Expr::value(Value::Null),
+        Parameter::Bool(truth) => Expr::value(Value::Boolean(*truth)),
+        Parameter::Int(number) => signed(&number.to_string()),
+        Parameter::Decimal(digits) => signed(digits),
+        Parameter::Float(number) => {
+            cast(&number.to_string(), DataType::Double(ExactNumberInfo::None))
+        }
+        Parameter::Text(of) => text(of),
+        Parameter::Date(day) => cast(day, DataType::Date),
+        Parameter::Timestamp(moment) => cast(moment, DataType::Timestamp(None, TimezoneInfo::None)),
+    }
+}
+
+fn signed(digits: &str) -> Expr {
+    let number = |digits: &str| Expr::value(Value::Number(digits.to_owned(), false));
+    match digits.strip_prefix('-') {
+        Some(digits) => Expr::Nested(Box::new(Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr: Box::new(number(digits)),
+        })),
+        None => number(digits),
+    }
+}
