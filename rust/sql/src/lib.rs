@@ -7,7 +7,11 @@
 //! |---|---|
 //! | `context` | what the binder may look up: tables, functions, aggregates, window functions |
 //! | `dialect` | what the parser takes |
+//! | `tokens`, `grammar` | a text to its one statement, and what is said of a text that is none |
+//! | `depth` | how deeply a text may be nested |
 //! | `error` | problems of the library as ours |
+//! | `find`, `near`, `place`, `placed` | where in the text a problem is, and how a message shows it |
+//! | `named` | what a text names, without tables |
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
 //! | `aliases` | names of outputs that are used beside them |
@@ -17,24 +21,33 @@
 
 mod aliases;
 mod context;
+mod depth;
 mod dialect;
 mod error;
+mod find;
+mod grammar;
 mod lower;
+mod named;
 mod names;
+mod near;
+mod place;
+mod placed;
 mod syntax;
 mod text;
+mod tokens;
 mod within;
 
-use datafusion_sql::parser::{DFParserBuilder, Statement};
 use datafusion_sql::planner::SqlToRel;
 use datafusion_sql::sqlparser::ast;
-use ringview_core::{Error, Result};
+use ringview_core::Result;
 use ringview_query::{Catalog, Query};
 
 use context::Context;
-use dialect::DuckDb;
-use error::refusal;
+use error::{refusal, unknown_column};
+use grammar::parsed;
 use lower::Lowering;
+pub use named::{product_columns, sql_tokens, tables_named};
+use placed::placed;
 
 /// How many names of outputs a text may use beside them.
 const MOST_ALIASES: usize = 100;
@@ -42,47 +55,35 @@ const MOST_ALIASES: usize = 100;
 /// The query of a SELECT over the tables of a catalog, of which `known` are the names.
 ///
 /// # Errors
-/// `Value` for a text that is no SELECT; `UnknownTable`, `UnknownColumn`; `Unsupported` for what cannot be kept.
+/// `Sql` for a text that is no SELECT, that names what does not exist, or that cannot be kept: with its place in the text.
 pub fn translate(text: &str, known: &[String], catalog: &dyn Catalog) -> Result<Query> {
-    let mut statement = parsed(text)?;
+    let statement = parsed(text)?;
+    lowered(statement.clone(), known, catalog).map_err(|error| placed(error, text, &statement))
+}
+
+fn lowered(
+    mut statement: ast::Statement,
+    known: &[String],
+    catalog: &dyn Catalog,
+) -> Result<Query> {
     let context = Context::new(known, catalog)?;
     names::settle(&mut statement, &context);
-    let planner = SqlToRel::new_with_options(&context, ringview_expr::options());
+    let options = ringview_expr::options().with_collect_spans(true);
+    let planner = SqlToRel::new_with_options(&context, options);
     let mut left = MOST_ALIASES;
     let plan = loop {
         match planner.sql_statement_to_plan(statement.clone()) {
             Ok(plan) => break plan,
             Err(problem) => {
-                let refused = refusal(&problem);
-                let Error::UnknownColumn { column, .. } = &refused else {
-                    return Err(refused);
-                };
                 left -= 1;
-                if left == 0 || !aliases::replace(&mut statement, column) {
-                    return Err(refused);
+                let is_replaced = left > 0
+                    && unknown_column(&problem)
+                        .is_some_and(|column| aliases::replace(&mut statement, column));
+                if !is_replaced {
+                    return Err(refusal(&problem));
                 }
             }
         }
     };
     Lowering::new(catalog, known).query(&plan)
-}
-
-fn parsed(text: &str) -> Result<ast::Statement> {
-    let statements = DFParserBuilder::new(text)
-        .with_dialect(&DuckDb)
-        .build()
-        .and_then(|mut parser| parser.parse_statements())
-        .map_err(|problem| refusal(&problem))?;
-    let mut statements = statements.into_iter();
-    match (statements.next(), statements.next()) {
-        (Some(Statement::Statement(statement)), None)
-            if matches!(*statement, ast::Statement::Query(_)) =>
-        {
-            Ok(*statement)
-        }
-        _ => Err(Error::Value {
-            place: "the text".to_owned(),
-            problem: "a view is one SELECT; write SELECT .. FROM ..".to_owned(),
-        }),
-    }
 }
