@@ -17,7 +17,7 @@ from ringview.errors import ExistsError, QueryError, RingviewError, UnknownColum
 from ringview.spark.place import Catalog
 from ringview.spark.types import shown
 from ringview.spark.variables import Query, queries
-from ringview.sql import named_in, translate
+from ringview.sql import translate
 from ringview.sql.blocks import tables_of
 
 
@@ -114,7 +114,10 @@ def _in_order(views: Mapping[str, str], tables: Mapping[str, Any]) -> Iterator[s
         raise ExistsError(f"{both[0]!r} is a table and a view; give one of them another name")
     known = {name.lower(): name for name in views}
     left = {
-        name: {known[one.lower()] for one in named_in(sql) if one.lower() in known} - {name}
+        name: {
+            known[one.lower()] for one in _native.tables_named(sql) if one.lower() in known
+        }
+        - {name}
         for name, sql in views.items()
     }
     while left:

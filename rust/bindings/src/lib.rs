@@ -13,6 +13,7 @@
 //! | `incoming` | Arrow data from any library that speaks the Arrow C interface |
 //! | `change` | what changes are, from Python's values to the engine's |
 //! | `output` | what columns a query gives |
+//! | `sql` | what a text of SQL names |
 //! | `outgoing` | schemas and rows handed to such a library |
 //! | `stream` | the class `RowStream`: rows of a view, block by block |
 //! | `handle` | what tables and views are called by |
@@ -35,6 +36,7 @@ mod lookup;
 mod outgoing;
 mod output;
 mod reservoir;
+mod sql;
 mod watch;
 
 /// The module `ringview._native`.
@@ -58,6 +60,8 @@ mod _native {
     use super::output::{lower_sql, output_schema};
     #[pymodule_export]
     use super::reservoir::{ReservoirLaw, merge_samples};
+    #[pymodule_export]
+    use super::sql::{product_columns, sql_tokens, tables_named};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

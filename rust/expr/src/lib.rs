@@ -19,6 +19,7 @@
 //! | `types` | types that meet |
 //! | `kernels/` | functions that DataFusion lacks |
 
+mod balance;
 mod calls;
 mod error;
 mod functions;
@@ -32,6 +33,7 @@ mod types;
 pub use calls::{
     AGGREGATES, Call, Calls, Edge, Frame, SortKey, Unit, WINDOWS, aggregate_type, window_type,
 };
+pub use balance::Balance;
 pub use functions::{Functions, known as known_functions};
 pub use parser::{Doubles, options, settings};
 pub use projection::{Projected, Projection, common_type};

@@ -5,12 +5,11 @@
 //! a limit before anything recurses. Invariant: no text overflows the stack. Cost: linear in the text; O(n log n) in
 //! the longest chain of conditions.
 
-use std::ops::ControlFlow;
-
-use datafusion_sql::sqlparser::ast::{BinaryOperator, Expr, Statement, VisitMut, VisitorMut};
+use datafusion_sql::sqlparser::ast::{Statement, VisitMut};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use ringview_core::{Error, Position, Result, SqlProblem};
+use ringview_expr::Balance;
 
 use crate::place::{Text, position};
 use crate::tokens::word;
@@ -18,11 +17,9 @@ use crate::tokens::word;
 /// Conditions that one AND or OR may join.
 const MOST_CONDITIONS: usize = 8000;
 /// Operators in one expression, those in its brackets apart.
-const MOST_OPERATORS: usize = 300;
+const MOST_OPERATORS: usize = 200;
 /// SELECTs of a text, joins among them: each may read the one before.
 const MOST_RELATIONS: usize = 400;
-/// A chain this long is left as it is.
-const SHORT: usize = 16;
 
 /// The error for a text that is nested too deeply.
 pub(crate) fn too_deep(text: &str, at: Option<Position>) -> Error {
@@ -118,87 +115,7 @@ fn role(token: &TokenWithSpan) -> Role {
     }
 }
 
-/// Makes chains of AND and OR shallow. Both are associative, so their values stay.
+/// Makes chains of AND and OR shallow.
 pub(crate) fn balance(statement: &mut Statement) {
     let _ = VisitMut::visit(statement, &mut Balance);
-}
-
-struct Balance;
-
-impl VisitorMut for Balance {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::BinaryOp {
-            op: op @ (BinaryOperator::And | BinaryOperator::Or),
-            ..
-        } = expr
-        {
-            let op = op.clone();
-            if length(expr, &op) > SHORT {
-                let nothing = Expr::value(datafusion_sql::sqlparser::ast::Value::Null);
-                let operands = operands(std::mem::replace(expr, nothing), &op);
-                *expr = tree(operands, &op);
-            }
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// How many operands a chain has on its left side.
-fn length(mut expr: &Expr, op: &BinaryOperator) -> usize {
-    let mut length = 1;
-    while let Expr::BinaryOp {
-        left, op: other, ..
-    } = expr
-        && other == op
-    {
-        length += 1;
-        expr = left;
-    }
-    length
-}
-
-/// The operands of a chain, from left to right.
-fn operands(mut expr: Expr, op: &BinaryOperator) -> Vec<Expr> {
-    let mut found = Vec::new();
-    loop {
-        match expr {
-            Expr::BinaryOp {
-                left,
-                op: other,
-                right,
-            } if other == *op => {
-                found.push(*right);
-                expr = *left;
-            }
-            last => {
-                found.push(last);
-                found.reverse();
-                return found;
-            }
-        }
-    }
-}
-
-/// Neighbours are joined, then their pairs, and so on.
-fn tree(mut operands: Vec<Expr>, op: &BinaryOperator) -> Expr {
-    while operands.len() > 1 {
-        let mut left = operands.into_iter();
-        let mut joined = Vec::with_capacity(left.len() / 2 + 1);
-        while let Some(one) = left.next() {
-            joined.push(match left.next() {
-                Some(other) => Expr::BinaryOp {
-                    left: Box::new(one),
-                    op: op.clone(),
-                    right: Box::new(other),
-                },
-                None => one,
-            });
-        }
-        operands = joined;
-    }
-    operands
-        .pop()
-        .unwrap_or(Expr::value(datafusion_sql::sqlparser::ast::Value::Null))
 }

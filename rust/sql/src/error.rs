@@ -135,6 +135,13 @@ fn schema(inner: &SchemaError, found: Option<&Diagnostic>, at: Option<Position>)
 fn no_column(field: &Column, valid: &[Column], at: Option<Position>) -> Error {
     let name = &field.name;
     let Some(table) = &field.relation else {
+        if MOMENT.contains(&name.to_lowercase().as_str()) {
+            return unknown_function(name, at);
+        }
+        if valid.is_empty() {
+            let what = format!("'{name}' names a column where none can be read");
+            return bare(SqlProblem::UnknownColumn, at, what);
+        }
         let known = once(valid.iter().map(|column| column.name.as_str()));
         let what = format!(
             "no column '{name}'; known: {}{}",
@@ -181,19 +188,61 @@ fn planning(what: &str, at: Option<Position>) -> Error {
                 .to_owned(),
         );
     }
+    if let Some(rest) = what.strip_prefix("Cannot find column with position ") {
+        return query(no_output(rest));
+    }
+    if let Some(rest) = what.strip_prefix("Order by column out of bounds, specified: ") {
+        return query(no_output(rest));
+    }
+    if let Some((set, _)) = what.split_once(" queries have different number of columns") {
+        let message = format!("the sides of {set} have different numbers of columns");
+        return bare(SqlProblem::Query, None, message);
+    }
+    if what.starts_with("Aggregate function calls cannot be nested") {
+        return query(
+            "an aggregate is among the arguments of another; compute the inner one in a subquery \
+             in FROM"
+                .to_owned(),
+        );
+    }
+    if let Some(name) = what.strip_prefix("Invalid qualifier ") {
+        return query(format!("no table or alias '{name}'"));
+    }
+    if let Some(rest) = what.strip_prefix("The window ") {
+        let name = rest.split(' ').next().unwrap_or_default();
+        let problem = if rest.contains("not defined") {
+            "no window"
+        } else {
+            "two windows are called"
+        };
+        return query(format!("{problem} '{name}'"));
+    }
+    if let Some(rest) = what.strip_prefix("WITH query name ") {
+        let name = rest.split('"').nth(1).unwrap_or_default();
+        let message = format!("two queries of WITH are called '{name}'; give one another name");
+        return bare(SqlProblem::Query, None, message);
+    }
+    if what.starts_with("Too many columns! The subquery") {
+        return query("a subquery that is compared has one column, this has more".to_owned());
+    }
+    if what.starts_with("Could not plan array literal") {
+        let message = "a list is no value of a column; write its values as rows";
+        return bare(SqlProblem::Unsupported, at, message.to_owned());
+    }
     if what.contains("must appear in the GROUP BY clause") {
         return query(ungrouped(what));
     }
     if let Some(rest) = what.strip_prefix("Projections require unique expression names") {
         let name = rest.split('"').nth(1).unwrap_or_default();
         let name = name.rsplit(" AS ").next().unwrap_or_default();
+        let name = name.rsplit('.').next().unwrap_or_default();
         return query(format!(
             "two outputs are called '{name}'; name one of them with AS"
         ));
     }
     let message = plain(what);
     let lower = message.to_lowercase();
-    let is_type = ["coerc", "common argument type", "type", "numeric", "boolean"]
+    let is_type = ["coerc", "signature", "argument", "is none", "type", "numeric", "boolean"]
         .iter()
         .any(|sign| lower.contains(sign));
     let problem = if is_type && !lower.contains("unsupported") && !lower.contains("not supported") {
@@ -215,7 +264,7 @@ const CHANCE: [&str; 7] = [
     "random", "rand", "uuid", "gen_random_uuid", "uuidv4", "uuidv7", "nextval",
 ];
 
-pub(crate) fn unknown_function(name: &str, at: Option<Position>) -> Error {
+fn unknown_function(name: &str, at: Option<Position>) -> Error {
     let lower = name.to_lowercase();
     let what = if CHANCE.contains(&lower.as_str()) {
         format!(
@@ -227,6 +276,8 @@ pub(crate) fn unknown_function(name: &str, at: Option<Position>) -> Error {
             "'{name}' changes while no row does, and a view changes with its rows; compare with \
              the value of a column or a constant"
         )
+    } else if ringview_expr::WINDOWS.contains(&lower.as_str()) {
+        format!("'{name}' is computed over a window; write {name}(..) OVER (..)")
     } else {
         let known = ringview_expr::known_functions();
         let all = known.iter().map(String::as_str);
@@ -254,21 +305,44 @@ fn ungrouped(what: &str) -> String {
     });
     let name = named.unwrap_or_else(|| "a column".to_owned());
     let name = name.rsplit('.').next().unwrap_or(&name).trim_matches('"');
+    if name.contains([' ', '(']) {
+        return "a column of HAVING is neither in GROUP BY nor in an aggregate; add it to GROUP BY"
+            .to_owned();
+    }
     format!("'{name}' is neither in GROUP BY nor in an aggregate; add it to GROUP BY, or write ANY_VALUE({name})")
 }
 
-/// A message of the library in one line, without dumps of its trees.
-fn plain(what: &str) -> String {
-    let line = first_line(what);
-    for dump in [" Expr", ": Function(", " in sqltorel: ", " in create_relation"] {
-        if let Some((said, _)) = line.split_once(dump)
-            && line.len() > 120
-        {
-            return said.replace("Unsupported ast node", "this form is not supported");
+/// A message of the library in one line, without its headings and dumps of its trees.
+pub(crate) fn plain(what: &str) -> String {
+    let mut line = first_line(what);
+    for heading in [
+        "This feature is not implemented: ",
+        "Execution error: ",
+        "Error during planning: ",
+        "Internal error: ",
+    ] {
+        line = line.replace(heading, "");
+    }
+    for rest in [". No function matches", ", errors: ", ". Hint: "] {
+        if let Some((said, _)) = line.split_once(rest) {
+            line = said.to_owned();
         }
     }
+    if let Some(dump) = line.find("span: Span(") {
+        let said = &line[..dump];
+        let begin = said.find([':', '{', '(']).unwrap_or(dump);
+        let begin = said[..begin].trim_end().rfind(' ').unwrap_or(begin);
+        line = line[..begin].to_owned();
+    }
     line.replace(" in sqltorel", "")
-        .replace("Unsupported ast node", "not supported")
+        .replace("Unsupported ast node", "this form is not supported")
+        .replace("failed to match any signature", "does not take these arguments")
+}
+
+/// `3 in SELECT ..` or `3, max: 1`.
+fn no_output(rest: &str) -> String {
+    let number: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    format!("there is no output number {number}")
 }
 
 fn first_line(what: &str) -> String {

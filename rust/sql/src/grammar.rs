@@ -28,6 +28,14 @@ fn statement(text: &str) -> Result<ast::Statement> {
         let empty = "the text of the view is empty; write SELECT .. FROM ..";
         return Err(Text(text).refused(SqlProblem::Query, None, empty));
     };
+    let parameter = found
+        .iter()
+        .find(|token| matches!(token.token, Token::Placeholder(_)));
+    if let Some(token) = parameter {
+        let at = position(token.span.start);
+        let what = "a view has no parameters; write the value";
+        return Err(Text(text).refused(SqlProblem::Unsupported, at, what));
+    }
     depth::check(text, &found)?;
     let statements = DFParserBuilder::new(found.clone())
         .with_dialect(&DuckDb)

@@ -6,16 +6,18 @@
 
 use datafusion_sql::sqlparser::ast::Statement;
 use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::tokenizer::Token;
 use ringview_core::{Error, Position, SqlProblem};
 
 use crate::find::{Named, Of, aggregate_in_where, names, nested_aggregate};
+use crate::error::plain;
 use crate::near::did_you_mean;
 use crate::place::{Text, position};
 use crate::tokens::{tokens, word};
 
 /// The error with its place; `statement` is the text as it was parsed.
 pub(crate) fn placed(error: Error, text: &str, statement: &Statement) -> Error {
-    let (problem, mut what, mut at) = match error {
+    let (mut problem, mut what, mut at) = match error {
         Error::Sql {
             problem,
             message,
@@ -39,23 +41,101 @@ pub(crate) fn placed(error: Error, text: &str, statement: &Statement) -> Error {
         other => return other,
     };
     let names = names(statement);
-    if what.contains("nested") && what.to_lowercase().contains("aggregate")
-        || what.contains("physical planning") && nested_aggregate(statement).is_some()
+    what = plain(&what);
+    if what.contains("are encoded differently")
+        || what.contains("not compared with")
+        || what.contains("common type")
     {
-        at = nested_aggregate(statement).or(at);
-    } else if what.starts_with("an aggregate is not known in WHERE") {
-        at = aggregate_in_where(statement).or(at);
+        problem = SqlProblem::Type;
     }
-    if let Some(found) = at {
-        at = Some(refined(found, problem, &what, &names));
-    }
+    at = match at {
+        Some(found) => Some(refined(found, problem, &what, &names)),
+        None => special(&what, statement, &names),
+    };
     let at = at
+        .or_else(|| by_literal(text, &what))
         .or_else(|| by_names(&what, &names))
-        .or_else(|| by_keyword(text, &what));
+        .or_else(|| by_token(text, &what))
+        .or_else(|| by_keyword(text, &what))
+        .or_else(|| by_function(&what, &names));
     if let Some(spelt) = at.and_then(|at| names.iter().find(|named| named.at == at)) {
         what = respelt(&what, spelt);
     }
     Text(text).refused(problem, at, &what)
+}
+
+/// Places of problems that are of more than one name.
+fn special(what: &str, statement: &Statement, names: &[Named]) -> Option<Position> {
+    if what.starts_with("an aggregate is among the arguments") {
+        return nested_aggregate(statement);
+    }
+    if what.starts_with("an aggregate is not known in WHERE") {
+        return aggregate_in_where(statement);
+    }
+    let of: &[Of] = if what.contains("is read twice") {
+        &[Of::Table, Of::TableAlias]
+    } else if what.starts_with("two queries of WITH") {
+        &[Of::TableAlias]
+    } else if what.starts_with("two outputs") || what.starts_with("two columns") {
+        &[Of::Output]
+    } else {
+        return None;
+    };
+    let name = in_quotes(what).next()?;
+    let mut last = names.iter().rev();
+    let found = last.find(|named| of.contains(&named.of) && named.is(name))?;
+    Some(found.at)
+}
+
+/// A constant text of a refused expression, or the number of an output.
+fn by_literal(text: &str, what: &str) -> Option<Position> {
+    let found = tokens(text).ok()?;
+    let number = what.strip_prefix("there is no output number ");
+    if let Some(number) = number {
+        let mut last = found.iter().rev();
+        let token = last.find(|token| token.token.to_string() == number)?;
+        return position(token.span.start);
+    }
+    if !what.starts_with("the expression ") {
+        return None;
+    }
+    in_quotes(what).find_map(|literal| {
+        let mut same = found.iter().filter(
+            |token| matches!(&token.token, Token::SingleQuotedString(value) if value == literal),
+        );
+        let first = same.next()?;
+        same.next().is_none().then(|| position(first.span.start))?
+    })
+}
+
+/// The first name that the message has in quotes and the text once, wherever.
+fn by_token(text: &str, what: &str) -> Option<Position> {
+    let found = tokens(text).ok()?;
+    let (problem, _) = what.split_once("; known").unwrap_or((what, ""));
+    in_quotes(problem).find_map(|name| {
+        let mut same = found.iter().filter(
+            |token| matches!(word(token), Some(word) if word.value.eq_ignore_ascii_case(name)),
+        );
+        let first = same.next()?;
+        same.next().is_none().then(|| position(first.span.start))?
+    })
+}
+
+/// The one function of the text whose name is a word of the message; the one aggregate, if a sum is refused.
+fn by_function(what: &str, names: &[Named]) -> Option<Position> {
+    let words: Vec<&str> = what
+        .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+        .collect();
+    let is_sum = what.starts_with("a sum of");
+    let called = |named: &&Named| {
+        let lower = named.name.to_lowercase();
+        named.of == Of::Function
+            && (words.iter().any(|word| word.eq_ignore_ascii_case(&lower))
+                || is_sum && ringview_expr::AGGREGATES.contains(&lower.as_str()))
+    };
+    let mut found = names.iter().filter(called);
+    let first = found.next()?;
+    found.next().is_none().then_some(first.at)
 }
 
 /// The binder gives the whole of `t.x`; what is unknown is `x`.
@@ -88,7 +168,11 @@ fn respelt(what: &str, named: &Named) -> String {
 /// The first name that the message has in quotes and the text once.
 fn by_names(what: &str, names: &[Named]) -> Option<Position> {
     let (problem, _) = what.split_once("; known").unwrap_or((what, ""));
-    in_quotes(problem).find_map(|name| {
+    let dotted = problem.split([' ', '(', ')', ',', ';']).filter(|word| {
+        let mut parts = word.split('.');
+        parts.clone().count() == 2 && parts.all(|part| part.chars().any(char::is_alphabetic))
+    });
+    in_quotes(problem).chain(dotted).find_map(|name| {
         let (qualifier, name) = match name.rsplit_once('.') {
             Some((table, column)) => (Some(table), column),
             None => (None, name),
@@ -120,8 +204,7 @@ fn in_quotes(what: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The first word in capitals that the text has once, as a keyword or the name of a function; or the first word of the message that is a
-/// function of the text.
+/// The first word in capitals that the text has once, as a keyword or a name.
 fn by_keyword(text: &str, what: &str) -> Option<Position> {
     let found = tokens(text).ok()?;
     let (problem, _) = what.split_once("; ").unwrap_or((what, ""));
