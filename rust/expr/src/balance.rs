@@ -87,7 +87,5 @@ fn tree(mut operands: Vec<Expr>, op: &BinaryOperator) -> Expr {
         }
         operands = joined;
     }
-    operands
-        .pop()
-        .unwrap_or(Expr::value(ast::Value::Null))
+    operands.pop().unwrap_or(Expr::value(ast::Value::Null))
 }

@@ -30,10 +30,10 @@ mod projection;
 mod renamed;
 mod types;
 
+pub use balance::Balance;
 pub use calls::{
     AGGREGATES, Call, Calls, Edge, Frame, SortKey, Unit, WINDOWS, aggregate_type, window_type,
 };
-pub use balance::Balance;
 pub use functions::{Functions, known as known_functions};
 pub use parser::{Doubles, options, settings};
 pub use projection::{Projected, Projection, common_type};

@@ -16,6 +16,8 @@ use crate::tokens::word;
 
 /// Conditions that one AND or OR may join.
 const MOST_CONDITIONS: usize = 8000;
+/// Conditions that one AND may join: the lowering keeps them one below the other.
+const MOST_RESTRICTIONS: usize = 400;
 /// Operators in one expression, those in its brackets apart.
 const MOST_OPERATORS: usize = 200;
 /// SELECTs of a text, joins among them: each may read the one before.
@@ -47,8 +49,9 @@ pub(crate) fn check(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
             continue;
         };
         match role(token) {
-            Role::Condition => {
+            Role::Condition { restricts } => {
                 level.conditions += 1;
+                level.restrictions = if restricts { level.restrictions + 1 } else { 0 };
                 level.operators = 0;
             }
             Role::Operator => level.operators += 1,
@@ -59,12 +62,10 @@ pub(crate) fn check(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
             Role::End => *level = Level::default(),
             Role::Other => {}
         }
-        if level.conditions > MOST_CONDITIONS {
-            let what = format!(
-                "more than {MOST_CONDITIONS} conditions are joined; write x IN (..), or put the \
-                 values into a table and join it"
-            );
-            return Err(Text(text).refused(SqlProblem::Unsupported, at(), &what));
+        if level.conditions > MOST_CONDITIONS || level.restrictions > MOST_RESTRICTIONS {
+            let what = "too many conditions are joined; write x IN (..), or put the values into a \
+                        table and join it";
+            return Err(Text(text).refused(SqlProblem::Unsupported, at(), what));
         }
         if level.operators > MOST_OPERATORS || relations > MOST_RELATIONS {
             return Err(too_deep(text, at()));
@@ -77,12 +78,13 @@ pub(crate) fn check(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
 #[derive(Default)]
 struct Level {
     conditions: usize,
+    restrictions: usize,
     operators: usize,
 }
 
 /// What a token does to the depth of an expression.
 enum Role {
-    Condition,
+    Condition { restricts: bool },
     Operator,
     Relation,
     End,
@@ -98,16 +100,42 @@ fn role(token: &TokenWithSpan) -> Role {
         | Token::LParen
         | Token::RParen => Role::Other,
         Token::Word(_) => match word(token).map_or(Keyword::NoKeyword, |word| word.keyword) {
-            Keyword::AND | Keyword::OR => Role::Condition,
-            Keyword::SELECT | Keyword::JOIN | Keyword::UNION | Keyword::INTERSECT
+            Keyword::AND => Role::Condition { restricts: true },
+            Keyword::OR => Role::Condition { restricts: false },
+            Keyword::SELECT
+            | Keyword::JOIN
+            | Keyword::UNION
+            | Keyword::INTERSECT
             | Keyword::EXCEPT => Role::Relation,
-            Keyword::FROM | Keyword::WHERE | Keyword::GROUP | Keyword::HAVING | Keyword::ORDER
-            | Keyword::QUALIFY | Keyword::LIMIT | Keyword::ON | Keyword::USING | Keyword::WHEN
-            | Keyword::THEN | Keyword::ELSE | Keyword::END => Role::End,
-            Keyword::IS | Keyword::IN | Keyword::LIKE | Keyword::ILIKE | Keyword::SIMILAR
-            | Keyword::BETWEEN | Keyword::NOT | Keyword::AT | Keyword::COLLATE | Keyword::CASE
-            | Keyword::NOTNULL | Keyword::DIV | Keyword::REGEXP
-            | Keyword::XOR | Keyword::OVERLAPS | Keyword::ESCAPE => Role::Operator,
+            Keyword::FROM
+            | Keyword::WHERE
+            | Keyword::GROUP
+            | Keyword::HAVING
+            | Keyword::ORDER
+            | Keyword::QUALIFY
+            | Keyword::LIMIT
+            | Keyword::ON
+            | Keyword::USING
+            | Keyword::WHEN
+            | Keyword::THEN
+            | Keyword::ELSE
+            | Keyword::END => Role::End,
+            Keyword::IS
+            | Keyword::IN
+            | Keyword::LIKE
+            | Keyword::ILIKE
+            | Keyword::SIMILAR
+            | Keyword::BETWEEN
+            | Keyword::NOT
+            | Keyword::AT
+            | Keyword::COLLATE
+            | Keyword::CASE
+            | Keyword::NOTNULL
+            | Keyword::DIV
+            | Keyword::REGEXP
+            | Keyword::XOR
+            | Keyword::OVERLAPS
+            | Keyword::ESCAPE => Role::Operator,
             _ => Role::Other,
         },
         // Every other sign is an operator, or rare.

@@ -36,9 +36,7 @@ pub(crate) fn refusal(problem: &DataFusionError) -> Error {
             | ArrowError::ArithmeticOverflow(what)
             | ArrowError::InvalidArgumentError(what)
             | ArrowError::ComputeError(what) => bare(SqlProblem::Query, at, first_line(what)),
-            ArrowError::DivideByZero => {
-                bare(SqlProblem::Value, at, "division by zero".to_owned())
-            }
+            ArrowError::DivideByZero => bare(SqlProblem::Value, at, "division by zero".to_owned()),
             other => bare(SqlProblem::Query, at, first_line(&other.to_string())),
         },
         DataFusionError::Execution(what) => bare(SqlProblem::Query, at, first_line(what)),
@@ -165,7 +163,12 @@ fn no_column(field: &Column, valid: &[Column], at: Option<Position>) -> Error {
         let relation = column.relation.as_ref();
         relation.is_some_and(|relation| relation.table() == table)
     };
-    let known = once(valid.iter().filter(of_table).map(|column| column.name.as_str()));
+    let known = once(
+        valid
+            .iter()
+            .filter(of_table)
+            .map(|column| column.name.as_str()),
+    );
     let what = format!(
         "no column '{name}' in table '{table}'; known: {}{}",
         listed(&known),
@@ -242,9 +245,17 @@ fn planning(what: &str, at: Option<Position>) -> Error {
     }
     let message = plain(what);
     let lower = message.to_lowercase();
-    let is_type = ["coerc", "signature", "argument", "is none", "type", "numeric", "boolean"]
-        .iter()
-        .any(|sign| lower.contains(sign));
+    let is_type = [
+        "coerc",
+        "signature",
+        "argument",
+        "is none",
+        "type",
+        "numeric",
+        "boolean",
+    ]
+    .iter()
+    .any(|sign| lower.contains(sign));
     let problem = if is_type && !lower.contains("unsupported") && !lower.contains("not supported") {
         SqlProblem::Type
     } else if lower.contains("support") || what.contains("no column of a view holds") {
@@ -257,11 +268,24 @@ fn planning(what: &str, at: Option<Position>) -> Error {
 
 /// Functions of the moment, or of chance.
 const MOMENT: [&str; 9] = [
-    "now", "current_date", "current_time", "current_timestamp", "today", "get_current_time",
-    "get_current_timestamp", "localtimestamp", "transaction_timestamp",
+    "now",
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "today",
+    "get_current_time",
+    "get_current_timestamp",
+    "localtimestamp",
+    "transaction_timestamp",
 ];
 const CHANCE: [&str; 7] = [
-    "random", "rand", "uuid", "gen_random_uuid", "uuidv4", "uuidv7", "nextval",
+    "random",
+    "rand",
+    "uuid",
+    "gen_random_uuid",
+    "uuidv4",
+    "uuidv7",
+    "nextval",
 ];
 
 fn unknown_function(name: &str, at: Option<Position>) -> Error {
@@ -309,7 +333,9 @@ fn ungrouped(what: &str) -> String {
         return "a column of HAVING is neither in GROUP BY nor in an aggregate; add it to GROUP BY"
             .to_owned();
     }
-    format!("'{name}' is neither in GROUP BY nor in an aggregate; add it to GROUP BY, or write ANY_VALUE({name})")
+    format!(
+        "'{name}' is neither in GROUP BY nor in an aggregate; add it to GROUP BY, or write ANY_VALUE({name})"
+    )
 }
 
 /// A message of the library in one line, without its headings and dumps of its trees.
@@ -336,7 +362,10 @@ pub(crate) fn plain(what: &str) -> String {
     }
     line.replace(" in sqltorel", "")
         .replace("Unsupported ast node", "this form is not supported")
-        .replace("failed to match any signature", "does not take these arguments")
+        .replace(
+            "failed to match any signature",
+            "does not take these arguments",
+        )
 }
 
 /// `3 in SELECT ..` or `3, max: 1`.

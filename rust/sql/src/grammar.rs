@@ -49,7 +49,9 @@ fn statement(text: &str) -> Result<ast::Statement> {
     };
     let one = statements.next();
     if statements.next().is_some() {
-        let mut rest = found.iter().skip_while(|token| token.token == Token::SemiColon);
+        let mut rest = found
+            .iter()
+            .skip_while(|token| token.token == Token::SemiColon);
         let _ = rest.find(|token| token.token == Token::SemiColon);
         let second = rest.find(|token| token.token != Token::SemiColon);
         return refuse(
@@ -77,9 +79,8 @@ fn statement(text: &str) -> Result<ast::Statement> {
 /// What the parser does not take.
 fn syntax(text: &str, found: &[TokenWithSpan], problem: &DataFusionError) -> Error {
     let problem = problem.find_root();
-    let refused = |at: Option<Position>, what: &str| {
-        Text(text).refused(SqlProblem::Query, at, what)
-    };
+    let refused =
+        |at: Option<Position>, what: &str| Text(text).refused(SqlProblem::Query, at, what);
     let message = match problem {
         DataFusionError::SQL(problem, _) => match &**problem {
             ParserError::RecursionLimitExceeded => return depth::too_deep(text, None),

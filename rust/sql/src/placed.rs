@@ -9,8 +9,8 @@ use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::Token;
 use ringview_core::{Error, Position, SqlProblem};
 
-use crate::find::{Named, Of, aggregate_in_where, names, nested_aggregate};
 use crate::error::plain;
+use crate::find::{Named, Of, aggregate_in_where, names, nested_aggregate};
 use crate::near::did_you_mean;
 use crate::place::{Text, position};
 use crate::tokens::{tokens, word};
@@ -23,7 +23,14 @@ pub(crate) fn placed(error: Error, text: &str, statement: &Statement) -> Error {
             message,
             position,
         } => (problem, message, position),
-        Error::UnknownTable { ref name, ref known } | Error::UnknownView { ref name, ref known } => {
+        Error::UnknownTable {
+            ref name,
+            ref known,
+        }
+        | Error::UnknownView {
+            ref name,
+            ref known,
+        } => {
             let near = did_you_mean(name, known.iter().map(String::as_str));
             (SqlProblem::UnknownTable, format!("{error}{near}"), None)
         }
@@ -147,7 +154,10 @@ fn refined(at: Position, problem: SqlProblem, what: &str, names: &[Named]) -> Po
         return at;
     };
     match names.get(qualifier + 1) {
-        Some(column) if problem == SqlProblem::UnknownColumn && in_quotes(what).any(|name| column.is(name)) => {
+        Some(column)
+            if problem == SqlProblem::UnknownColumn
+                && in_quotes(what).any(|name| column.is(name)) =>
+        {
             column.at
         }
         _ => at,
@@ -210,7 +220,10 @@ fn by_keyword(text: &str, what: &str) -> Option<Position> {
     let (problem, _) = what.split_once("; ").unwrap_or((what, ""));
     let words = problem.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
     let capitals = words.filter(|word| {
-        word.len() > 1 && word.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_')
+        word.len() > 1
+            && word
+                .chars()
+                .all(|letter| letter.is_ascii_uppercase() || letter == '_')
     });
     for keyword in capitals {
         let mut same = found.iter().filter(|token| {

@@ -15,14 +15,15 @@ use crate::place::{Text, position};
 /// The tokens of a text, without blanks and comments.
 pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>> {
     let mut found = Vec::new();
-    let read = Tokenizer::new(&DuckDb as &dyn Dialect, text)
-        .tokenize_with_location_into_buf(&mut found);
+    let read =
+        Tokenizer::new(&DuckDb as &dyn Dialect, text).tokenize_with_location_into_buf(&mut found);
     if let Err(problem) = read {
         // It begins where the last whole token ends.
-        let begin = found.last().map_or(
-            Location { line: 1, column: 1 },
-            |last: &TokenWithSpan| last.span.end,
-        );
+        let begin = found
+            .last()
+            .map_or(Location { line: 1, column: 1 }, |last: &TokenWithSpan| {
+                last.span.end
+            });
         return Err(unreadable(text, &problem.message, begin));
     }
     found.retain(|token| !matches!(token.token, Token::Whitespace(_)));
@@ -82,9 +83,28 @@ pub(crate) fn word(token: &TokenWithSpan) -> Option<&Word> {
 
 /// Keywords that are misspelt.
 const WORDS: [&str; 22] = [
-    "SELECT", "DISTINCT", "FROM", "NATURAL", "INNER", "CROSS", "JOIN", "USING", "WHERE", "GROUP",
-    "HAVING", "BETWEEN", "AND", "LIKE", "NULL", "ORDER", "LIMIT", "UNION", "QUALIFY", "PARTITION",
-    "OFFSET", "OVER",
+    "SELECT",
+    "DISTINCT",
+    "FROM",
+    "NATURAL",
+    "INNER",
+    "CROSS",
+    "JOIN",
+    "USING",
+    "WHERE",
+    "GROUP",
+    "HAVING",
+    "BETWEEN",
+    "AND",
+    "LIKE",
+    "NULL",
+    "ORDER",
+    "LIMIT",
+    "UNION",
+    "QUALIFY",
+    "PARTITION",
+    "OFFSET",
+    "OVER",
 ];
 
 /// The keyword that a token looks like, but is not.

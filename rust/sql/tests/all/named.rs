@@ -11,11 +11,20 @@ fn tables_are_named_wherever_they_are_read() {
         named("WITH q AS (SELECT a FROM r) SELECT * FROM q, \"My s\" WHERE a IN (SELECT b FROM t)"),
         ["My s", "q", "r", "t"]
     );
-    assert_eq!(named("SELECT a FROM r UNION SELECT a FROM main.s"), ["r", "s"]);
+    assert_eq!(
+        named("SELECT a FROM r UNION SELECT a FROM main.s"),
+        ["r", "s"]
+    );
     for text in ["", "SELEC a", "SELECT 'a"] {
         let refused = tables_named(text).unwrap_err();
         assert!(
-            matches!(refused, Error::Sql { problem: SqlProblem::Query, .. }),
+            matches!(
+                refused,
+                Error::Sql {
+                    problem: SqlProblem::Query,
+                    ..
+                }
+            ),
             "{refused:?}"
         );
     }
@@ -27,8 +36,14 @@ fn equal_texts_have_equal_tokens() {
     let one = tokens("SELECT a, SUM(x) AS n FROM r WHERE c = 'One' GROUP BY a");
     let other = tokens("select a,SUM(x) as n -- what\n from r /* it */ where c='One'\tgroup by a");
     assert_eq!(one, other);
-    assert_ne!(one, tokens("SELECT a, SUM(x) AS n FROM r WHERE c = 'one' GROUP BY a"));
-    assert_ne!(one, tokens("SELECT A, SUM(x) AS n FROM r WHERE c = 'One' GROUP BY a"));
+    assert_ne!(
+        one,
+        tokens("SELECT a, SUM(x) AS n FROM r WHERE c = 'one' GROUP BY a")
+    );
+    assert_ne!(
+        one,
+        tokens("SELECT A, SUM(x) AS n FROM r WHERE c = 'One' GROUP BY a")
+    );
     assert_ne!(tokens("\"a\""), tokens("a"));
     assert!(sql_tokens("SELECT 'open").is_err());
 }
