@@ -114,9 +114,7 @@ def _in_order(views: Mapping[str, str], tables: Mapping[str, Any]) -> Iterator[s
         raise ExistsError(f"{both[0]!r} is a table and a view; give one of them another name")
     known = {name.lower(): name for name in views}
     left = {
-        name: {
-            known[one.lower()] for one in _native.tables_named(sql) if one.lower() in known
-        }
+        name: {known[one.lower()] for one in _native.tables_named(sql) if one.lower() in known}
         - {name}
         for name, sql in views.items()
     }
