@@ -361,6 +361,15 @@ def output_schema(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> Col
     A COFACTOR among them is a struct without fields.
     """
 
+def tables_named(sql: str) -> list[str]:
+    """What a text names in FROM, in subqueries too: tables, views, names of WITH."""
+
+def sql_tokens(sql: str) -> list[str]:
+    """The tokens of a text without blanks and comments, keywords in upper case."""
+
+def product_columns(expression: str) -> list[str]:
+    """The columns of a product such as `a * b * (c)`."""
+
 @final
 class Dense:
     """A matrix of a chain: doubles by the buffer protocol, which never change."""

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ._native import product_columns
 from .errors import (
     InvalidValueError,
     TypeMismatchError,
     UnknownColumnError,
-    UnsupportedError,
     did_you_mean,
 )
 from .spread import Estimate, Spread, What
@@ -120,7 +120,7 @@ class Sample(View):
         for what, number in (("m", m), ("seed", seed)):
             if not 0 <= number < 2**64:
                 raise InvalidValueError(f"{what} is {number}; it must be 0 to 2^64 - 1")
-        columns = None if weight is None else _factors(weight)
+        columns = None if weight is None else product_columns(weight)
         return pa.table(self._native.sample_draw(self._handle, m, seed, replacement, columns))
 
     def cofactor(self) -> Cofactor:
@@ -239,33 +239,6 @@ class Sample(View):
             if what == "count" or known.any():
                 found[key] = spread.estimate(what, values, inside, q, within)
         return found
-
-
-def _factors(weight: str) -> list[str]:
-    """The columns of a product, O(length of the text)."""
-    from sqlglot import exp
-
-    from .sql.place import Text
-
-    text = Text(f"SELECT {weight}")
-    tree = text.tree()
-    outputs = tree.expressions if isinstance(tree, exp.Select) else []
-
-    def columns(node: exp.Expr) -> list[str]:
-        if isinstance(node, exp.Paren):
-            return columns(node.this)
-        if isinstance(node, exp.Mul):
-            return columns(node.left) + columns(node.right)
-        if isinstance(node, exp.Column) and not node.table:
-            return [node.name]
-        raise UnsupportedError(
-            f"the weight {weight!r} is no product of columns of the sample, which is all that can "
-            "be added up by table; compute the weight into a column before the rows are inserted"
-        )
-
-    if len(outputs) != 1:
-        raise UnsupportedError(f"the weight {weight!r} is no product of columns of the sample")
-    return columns(outputs[0])
 
 
 def _column(rows: pa.Table, name: str) -> Any:

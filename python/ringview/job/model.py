@@ -14,9 +14,9 @@ from typing import Literal
 
 import pyarrow as pa
 
+from ringview._native import tables_named
 from ringview.errors import RingviewError
 from ringview.queries import Epsilon
-from ringview.sql import named_in
 
 Engine = Literal["embedded", "spark"]
 Format = Literal["parquet", "csv"]
@@ -52,7 +52,7 @@ class ViewSpec:
 
     def reads(self, views: Iterable[ViewSpec]) -> str | None:
         """The name of the first of `views` that its SQL names."""
-        names = {name.lower() for name in named_in(self.sql)}
+        names = {name.lower() for name in tables_named(self.sql)}
         return next((view.name for view in views if view.name.lower() in names), None)
 
     @contextmanager

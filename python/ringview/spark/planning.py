@@ -18,7 +18,6 @@ from ringview.queries import only_joins, tables_of, translate
 from ringview.spark.place import Catalog
 from ringview.spark.types import shown
 from ringview.spark.variables import Query, queries
-from ringview.sql import named_in
 
 
 class Planner:
@@ -114,7 +113,8 @@ def _in_order(views: Mapping[str, str], tables: Mapping[str, Any]) -> Iterator[s
         raise ExistsError(f"{both[0]!r} is a table and a view; give one of them another name")
     known = {name.lower(): name for name in views}
     left = {
-        name: {known[one.lower()] for one in named_in(sql) if one.lower() in known} - {name}
+        name: {known[one.lower()] for one in _native.tables_named(sql) if one.lower() in known}
+        - {name}
         for name, sql in views.items()
     }
     while left:

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use ringview_core::Error;
+use ringview_core::{Error, SqlProblem};
 
 /// The exception for an error of the engine.
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
@@ -21,6 +21,14 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::Overflow { .. } => "ArithmeticOverflowError",
         Error::Static { .. } => "StaticTableError",
         Error::Unsupported { .. } => "UnsupportedError",
+        Error::Sql { problem, .. } => match problem {
+            SqlProblem::Query => "QueryError",
+            SqlProblem::UnknownTable => "UnknownTableError",
+            SqlProblem::UnknownColumn => "UnknownColumnError",
+            SqlProblem::Type => "TypeMismatchError",
+            SqlProblem::Value => "InvalidValueError",
+            SqlProblem::Unsupported => "UnsupportedError",
+        },
         Error::Changed { .. } => "ViewChangedError",
         Error::Snapshot { .. } => "SnapshotError",
         Error::Storage { .. } => "StorageError",

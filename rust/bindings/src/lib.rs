@@ -13,6 +13,7 @@
 //! | `incoming` | Arrow data from any library that speaks the Arrow C interface |
 //! | `change` | what changes are, from Python's values to the engine's |
 //! | `output` | what columns a query gives |
+//! | `sql` | what a text of SQL names |
 //! | `outgoing` | schemas and rows handed to such a library |
 //! | `stream` | the class `RowStream`: rows of a view, block by block |
 //! | `handle` | what tables and views are called by |
@@ -36,6 +37,7 @@ mod outgoing;
 mod output;
 mod parameters;
 mod reservoir;
+mod sql;
 mod watch;
 
 /// The module `ringview._native`.
@@ -59,6 +61,8 @@ mod _native {
     use super::output::{output_schema, translate};
     #[pymodule_export]
     use super::reservoir::{ReservoirLaw, merge_samples};
+    #[pymodule_export]
+    use super::sql::{product_columns, sql_tokens, tables_named};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

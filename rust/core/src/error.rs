@@ -10,6 +10,32 @@ use thiserror::Error as ThisError;
 /// What every fallible function of ringview returns.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// Kinds of problems of a text of SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SqlProblem {
+    /// It is no SQL, a name is ambiguous, or a part is out of place.
+    Query,
+    /// It names a table that does not exist.
+    UnknownTable,
+    /// It names a column that does not exist.
+    UnknownColumn,
+    /// An expression has a type that does not fit.
+    Type,
+    /// A value is out of range.
+    Value,
+    /// It is SQL that no view maintains.
+    Unsupported,
+}
+
+/// A position in a text, both numbers from 1; columns count characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// The line.
+    pub line: u64,
+    /// The column.
+    pub column: u64,
+}
+
 /// Everything that can go wrong, one variant for each kind that a caller may want to tell apart.
 #[derive(ThisError, Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -214,6 +240,16 @@ pub enum Error {
         why: String,
         /// The nearest thing that works.
         instead: String,
+    },
+    /// A text of SQL that is refused.
+    #[error("{message}")]
+    Sql {
+        /// Which kind of problem it has.
+        problem: SqlProblem,
+        /// The whole message: the place, the problem, advice, and the line of the text with a mark.
+        message: String,
+        /// Where the problem is, where that is known.
+        position: Option<Position>,
     },
     /// A view changed while its rows were read.
     #[error("the view {view:?} changed while its rows were read; read them again")]

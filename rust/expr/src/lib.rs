@@ -20,6 +20,7 @@
 //! | `types` | types that meet |
 //! | `kernels/` | functions that DataFusion lacks |
 
+mod balance;
 mod calls;
 mod error;
 mod functions;
@@ -31,6 +32,7 @@ mod renamed;
 mod synonyms;
 mod types;
 
+pub use balance::Balance;
 pub use calls::{
     AGGREGATES, Call, Calls, Edge, Frame, SortKey, Unit, WINDOWS, aggregate_type, window_type,
 };

@@ -26,6 +26,7 @@ use datafusion_sql::sqlparser::dialect::DuckDbDialect;
 use ringview_core::{Error, Result};
 use std::ops::ControlFlow;
 
+use crate::balance::Balance;
 use crate::functions::{Functions, known};
 use crate::meaning;
 
@@ -41,6 +42,7 @@ pub(crate) fn bound(text: &str, schema: &DFSchema) -> Result<Expr> {
         .build()
         .and_then(|mut parser| parser.parse_into_expr())
         .map_err(failed)?;
+    let _ = VisitMut::visit(&mut parsed.expr, &mut Balance);
     let _ = VisitMut::visit(&mut parsed.expr, &mut Doubles);
     let planner = SqlToRel::new_with_options(&context, options());
     let planned = planner

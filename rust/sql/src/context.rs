@@ -80,10 +80,13 @@ impl ContextProvider for Context {
         }
         match self.tables.get(name.table()) {
             Some(schema) => Ok(Arc::new(Table(Arc::clone(schema)))),
-            None => Err(DataFusionError::Plan(format!(
-                "there is no table or view {:?}",
-                name.table()
-            ))),
+            None => {
+                let problem = ringview_core::Error::UnknownTable {
+                    name: name.table().to_owned(),
+                    known: self.tables.keys().cloned().collect(),
+                };
+                Err(DataFusionError::External(Box::new(problem)))
+            }
         }
     }
 

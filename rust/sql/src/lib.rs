@@ -7,10 +7,13 @@
 //! |---|---|
 //! | `context` | what the binder may look up: tables, functions, aggregates, window functions |
 //! | `dialect` | what the parser takes, by dialect |
-//! | `parse` | text to its one SELECT |
+//! | `tokens`, `grammar`, `rewritten` | a text to its one statement, and what is said of a text that is none |
 //! | `parameters` | constants in the places of `$1`, `?`, `$name` and `:name` |
 //! | `meaning` | what other dialects mean, in DuckDB's words |
+//! | `depth` | how deeply a text may be nested |
 //! | `error` | problems of the library as ours |
+//! | `find`, `near`, `place`, `placed` | where in the text a problem is, and how a message shows it |
+//! | `named` | what a text names, without tables |
 //! | `order` | a variable order that the user gives |
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
@@ -22,30 +25,41 @@
 
 mod aliases;
 mod context;
+mod depth;
 mod dialect;
 mod error;
+mod find;
+mod grammar;
 mod lower;
 mod meaning;
+mod named;
 mod names;
+mod near;
 mod order;
 mod parameters;
-mod parse;
+mod place;
+mod placed;
+mod rewritten;
 mod syntax;
 mod text;
+mod tokens;
 mod using;
 mod within;
 
 use datafusion_sql::planner::SqlToRel;
-use ringview_core::{Error, Result};
+use datafusion_sql::sqlparser::ast;
+use ringview_core::Result;
 use ringview_query::{Catalog, Query};
 
 use context::Context;
-pub use dialect::Dialect;
-use error::refusal;
+use error::{refusal, unknown_column};
 use lower::Lowering;
-pub use parameters::{Parameter, Parameters};
+use placed::placed;
 
+pub use dialect::Dialect;
+pub use named::{product_columns, sql_tokens, tables_named};
 pub use order::Named;
+pub use parameters::{Parameter, Parameters};
 
 /// How many names of outputs a text may use beside them.
 const MOST_ALIASES: usize = 100;
@@ -67,35 +81,43 @@ pub struct Options {
 /// The query of a SELECT over the tables of a catalog, of which `known` are the names.
 ///
 /// # Errors
-/// `Value` for a text that is no SELECT; `UnknownTable`, `UnknownColumn`; `Unsupported` for what cannot be kept.
+/// `Sql` for a text that is no SELECT, that names what does not exist, or that cannot be kept: with its place in the text.
 pub fn translate(
     text: &str,
     known: &[String],
     catalog: &dyn Catalog,
     options: &Options,
 ) -> Result<Query> {
-    let mut statement = parse::parsed(text, options.dialect, &options.parameters)?;
+    let statement = grammar::parsed(text, options.dialect, Some(&options.parameters))?;
+    lowered(statement.clone(), known, catalog, options)
+        .map_err(|error| placed(error, text, &statement))
+}
+
+fn lowered(
+    mut statement: ast::Statement,
+    known: &[String],
+    catalog: &dyn Catalog,
+    options: &Options,
+) -> Result<Query> {
     let context = Context::new(known, catalog)?;
     let using = names::settle(&mut statement, &context);
-    let nulls = options.dialect.nulls();
-    let planner = SqlToRel::new_with_options(
-        &context,
-        ringview_expr::options().with_default_null_ordering(nulls),
-    );
+    let read = ringview_expr::options()
+        .with_collect_spans(true)
+        .with_default_null_ordering(options.dialect.nulls());
+    let planner = SqlToRel::new_with_options(&context, read);
     let mut left = MOST_ALIASES;
     let plan = loop {
         match planner.sql_statement_to_plan(statement.clone()) {
             Ok(plan) => break plan,
             Err(problem) => {
                 left -= 1;
-                let refused = refusal(&problem);
                 let has = |column: &str, table: &str| context.has_column(table, column);
-                let is_mended = match (&refused, error::ambiguous(&problem)) {
+                let is_mended = match (unknown_column(&problem), error::ambiguous(&problem)) {
                     _ if left == 0 => false,
                     (_, Some(name)) => {
                         using::qualified(&mut statement, &name, &|table| has(&name, table))
                     }
-                    (Error::UnknownColumn { table, column, .. }, _) => {
+                    (Some((table, column)), _) => {
                         aliases::replace(&mut statement, column)
                             || using.merged(&mut statement, (table, column), &|table| {
                                 has(column, table)
@@ -104,7 +126,7 @@ pub fn translate(
                     _ => false,
                 };
                 if !is_mended {
-                    return Err(refused);
+                    return Err(refusal(&problem));
                 }
             }
         }

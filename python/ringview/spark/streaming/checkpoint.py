@@ -18,11 +18,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from sqlglot import TokenType
-from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Tokenizer
-
-from ringview.errors import RingviewError, StorageError
+from ringview._native import sql_tokens
+from ringview.errors import QueryError, RingviewError, StorageError
 from ringview.spark.streaming import paths
 
 _FORMAT = 1
@@ -199,14 +196,9 @@ def _names(
     return None
 
 
-def _tokens(sql: str) -> list[tuple[str, str]]:
-    """The words of a text: blanks, comments and the case of keywords say nothing."""
+def _tokens(sql: str) -> list[str]:
+    """The words of a text: blanks, comments and the case of keywords do not count."""
     try:
-        tokens = Tokenizer().tokenize(sql)
-        plain = (TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING)
-        return [
-            (token.token_type.name, token.text if token.token_type in plain else token.text.upper())
-            for token in tokens
-        ]
-    except SqlglotError:
-        return [("text", sql)]
+        return sql_tokens(sql)
+    except QueryError:
+        return [sql]

@@ -1,56 +1,13 @@
-//! A text to its one SELECT, in a dialect, with parameters in their places.
+//! Tokens as the parser understands them.
 //!
 //! Invariant: tokens keep their positions in the text. `**` is a power, `(FROM t ..)` selects all of t, and each `?` is
 //! numbered. Cost: linear in the text.
 
-use datafusion_common::DataFusionError;
-use datafusion_sql::sqlparser::ast;
 use datafusion_sql::sqlparser::keywords::Keyword;
-use datafusion_sql::sqlparser::parser::Parser;
-use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
-use ringview_core::{Error, Result};
-
-use crate::dialect::Dialect;
-use crate::error::refusal;
-use crate::meaning;
-use crate::parameters::{self, Parameters};
-
-/// How deep a text may be nested.
-const DEPTH: usize = 100;
-
-/// The SELECT of a text.
-pub(crate) fn parsed(
-    text: &str,
-    dialect: Dialect,
-    parameters: &Parameters,
-) -> Result<ast::Statement> {
-    let failed = |problem: DataFusionError| refusal(&problem);
-    let read = dialect.parser();
-    let tokens = Tokenizer::new(&*read, text).tokenize_with_location();
-    let tokens =
-        tokens.map_err(|problem| failed(DataFusionError::SQL(Box::new(problem.into()), None)))?;
-    let statements = Parser::new(&*read)
-        .with_recursion_limit(DEPTH)
-        .with_tokens_with_locations(rewritten(tokens))
-        .parse_statements();
-    let statements =
-        statements.map_err(|problem| failed(DataFusionError::SQL(Box::new(problem), None)))?;
-    let mut statements = statements.into_iter();
-    match (statements.next(), statements.next()) {
-        (Some(mut statement @ ast::Statement::Query(_)), None) => {
-            parameters::substitute(&mut statement, parameters)?;
-            meaning::of_dialect(&mut statement, dialect);
-            Ok(statement)
-        }
-        _ => Err(Error::Value {
-            place: "the text".to_owned(),
-            problem: "a view is one SELECT; write SELECT .. FROM ..".to_owned(),
-        }),
-    }
-}
+use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
 /// The tokens as the parser understands them.
-fn rewritten(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+pub(crate) fn rewritten(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let word = |token: &TokenWithSpan, keyword: Keyword| matches!(&token.token, Token::Word(word) if word.keyword == keyword);
     let mut made: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     let mut questions = 0;

@@ -1,0 +1,144 @@
+//! A text to its one statement, a SELECT.
+//!
+//! Invariant: whatever the parser does not take is refused with its place; a misspelt keyword is named. A text that
+//! would be nested too deeply for the recursion of parser and binder never reaches them. Cost: linear in the text.
+
+use datafusion_sql::sqlparser::ast;
+use datafusion_sql::sqlparser::parser::{Parser, ParserError};
+use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+use ringview_core::{Error, Position, Result, SqlProblem};
+
+use crate::depth;
+use crate::dialect::Dialect;
+use crate::meaning;
+use crate::parameters::{self, Parameters};
+use crate::place::{Text, position};
+use crate::rewritten::rewritten;
+use crate::tokens::{misspelt, tokens, word};
+
+/// How deep the parser may recurse.
+const DEPTH: usize = 100;
+
+/// The SELECT of a text of a dialect; with parameters if they are given, else they stay in their places.
+pub(crate) fn parsed(
+    text: &str,
+    dialect: Dialect,
+    parameters: Option<&Parameters>,
+) -> Result<ast::Statement> {
+    let mut statement = statement(text, dialect)?;
+    if let Some(parameters) = parameters {
+        parameters::substitute(&mut statement, parameters)?;
+    }
+    meaning::of_dialect(&mut statement, dialect);
+    depth::balance(&mut statement);
+    Ok(statement)
+}
+
+fn statement(text: &str, dialect: Dialect) -> Result<ast::Statement> {
+    let found = tokens(text, dialect)?;
+    let Some(first) = found.iter().find(|token| token.token != Token::SemiColon) else {
+        let empty = "the text of the view is empty; write SELECT .. FROM ..";
+        return Err(Text(text).refused(SqlProblem::Query, None, empty));
+    };
+    depth::check(text, &found)?;
+    let read = dialect.parser();
+    let statements = Parser::new(&*read)
+        .with_recursion_limit(DEPTH)
+        .with_tokens_with_locations(rewritten(found.clone()))
+        .parse_statements();
+    let statements = statements.map_err(|problem| syntax(text, &found, &problem))?;
+    let mut statements = statements.into_iter();
+    let refuse = |at: &TokenWithSpan, what: &str| {
+        let at = position(at.span.start);
+        Err(Text(text).refused(SqlProblem::Unsupported, at, what))
+    };
+    let one = statements.next();
+    if statements.next().is_some() {
+        let mut rest = found
+            .iter()
+            .skip_while(|token| token.token == Token::SemiColon);
+        let _ = rest.find(|token| token.token == Token::SemiColon);
+        let second = rest.find(|token| token.token != Token::SemiColon);
+        return refuse(
+            second.unwrap_or(first),
+            "a view is one statement, this is a second; make a view of each",
+        );
+    }
+    match one {
+        Some(statement) => match statement {
+            statement @ ast::Statement::Query(_) => Ok(statement),
+            ast::Statement::Insert(_)
+            | ast::Statement::Update { .. }
+            | ast::Statement::Delete(_)
+            | ast::Statement::Merge { .. }
+            | ast::Statement::Truncate { .. } => refuse(
+                first,
+                "a view is a SELECT; change rows with db.insert and db.delete",
+            ),
+            _ => refuse(first, "a view is a SELECT; write SELECT .. FROM .."),
+        },
+        _ => refuse(first, "a view is a SELECT; write SELECT .. FROM .."),
+    }
+}
+
+/// What the parser does not take.
+fn syntax(text: &str, found: &[TokenWithSpan], problem: &ParserError) -> Error {
+    let refused =
+        |at: Option<Position>, what: &str| Text(text).refused(SqlProblem::Query, at, what);
+    let message = match problem {
+        ParserError::RecursionLimitExceeded => return depth::too_deep(text, None),
+        ParserError::ParserError(message) | ParserError::TokenizerError(message) => message,
+    };
+    let (message, at) = located(message);
+    // The parser stumbles behind a misspelt keyword: it takes it for a name.
+    let behind = |token: &&TokenWithSpan| at.is_none_or(|at| token.span.start <= at);
+    let before: Vec<&TokenWithSpan> = found.iter().filter(behind).collect();
+    for token in before.iter().rev().take(4) {
+        if let Some(near) = misspelt(token) {
+            let what = format!("not SQL at '{}'; did you mean {near}?", token.token);
+            return refused(position(token.span.start), &what);
+        }
+    }
+    let expected = match message.split_once(", found: ") {
+        Some((expected, _)) => expected.replacen("Expected: ", "expected ", 1),
+        None => message.to_owned(),
+    };
+    let Some(at) = at else {
+        let last = found.last().and_then(|token| position(token.span.start));
+        let what = format!("not SQL: the text ends too early; {expected}");
+        return refused(last, &what);
+    };
+    let here = found.iter().find(|token| token.span.start == at);
+    let what = match here {
+        Some(token) if word(token).is_some() => format!("not SQL at '{}'; {expected}", token.token),
+        Some(token) => format!("not SQL at {}; {expected}", quoted(&token.token)),
+        None => format!("not SQL; {expected}"),
+    };
+    refused(position(at), &what)
+}
+
+/// A token in quotes, a text within its own.
+fn quoted(token: &Token) -> String {
+    match token {
+        Token::SingleQuotedString(_) => token.to_string(),
+        _ => format!("'{token}'"),
+    }
+}
+
+/// A message of the parser without its place, and that.
+fn located(message: &str) -> (&str, Option<Location>) {
+    let parts = message.rsplit_once(" at Line: ").and_then(|(said, place)| {
+        let (line, column) = place.split_once(", Column: ")?;
+        let digits = column.find(|letter: char| !letter.is_ascii_digit());
+        let column = &column[..digits.unwrap_or(column.len())];
+        let at = Location {
+            line: line.parse().ok()?,
+            column: column.parse().ok()?,
+        };
+        Some((said, at))
+    });
+    match parts {
+        Some((said, at)) => (said, Some(at)),
+        None => (message, None),
+    }
+}

@@ -1,0 +1,242 @@
+//! An error of a text, with its place in the text.
+//!
+//! The binder gives the place of most names. Otherwise the names in quotes and the keywords of a message are looked for
+//! in the text. Invariant: what is not found, or found more than once, is given no place rather than a wrong one. Cost:
+//! linear in the text, only for an error.
+
+use datafusion_sql::sqlparser::ast::Statement;
+use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::tokenizer::Token;
+use ringview_core::{Error, Position, SqlProblem};
+
+use crate::dialect::Dialect;
+use crate::error::plain;
+use crate::find::{Named, Of, aggregate_in_where, names, nested_aggregate};
+use crate::near::did_you_mean;
+use crate::place::{Text, position};
+use crate::tokens::{tokens, word};
+
+/// The error with its place; `statement` is the text as it was parsed.
+pub(crate) fn placed(error: Error, text: &str, statement: &Statement) -> Error {
+    let (mut problem, mut what, mut at) = match error {
+        Error::Sql {
+            problem,
+            message,
+            position,
+        } => (problem, message, position),
+        Error::UnknownTable {
+            ref name,
+            ref known,
+        }
+        | Error::UnknownView {
+            ref name,
+            ref known,
+        } => {
+            let near = did_you_mean(name, known.iter().map(String::as_str));
+            (SqlProblem::UnknownTable, format!("{error}{near}"), None)
+        }
+        Error::UnknownColumn {
+            ref column,
+            ref known,
+            ..
+        } => {
+            let near = did_you_mean(column, known.iter().map(String::as_str));
+            (SqlProblem::UnknownColumn, format!("{error}{near}"), None)
+        }
+        Error::Type { .. } => (SqlProblem::Type, error.to_string(), None),
+        Error::Value { .. } => (SqlProblem::Query, error.to_string(), None),
+        Error::Unsupported { .. } => (SqlProblem::Unsupported, error.to_string(), None),
+        other => return other,
+    };
+    let names = names(statement);
+    what = plain(&what);
+    if what.contains("are encoded differently")
+        || what.contains("not compared with")
+        || what.contains("common type")
+    {
+        problem = SqlProblem::Type;
+    }
+    at = match at {
+        Some(found) => Some(refined(found, problem, &what, &names)),
+        None => special(&what, statement, &names),
+    };
+    let at = at
+        .or_else(|| by_literal(text, &what))
+        .or_else(|| by_names(&what, &names))
+        .or_else(|| by_token(text, &what))
+        .or_else(|| by_keyword(text, &what))
+        .or_else(|| by_function(&what, &names));
+    if let Some(spelt) = at.and_then(|at| names.iter().find(|named| named.at == at)) {
+        what = respelt(&what, spelt);
+    }
+    Text(text).refused(problem, at, &what)
+}
+
+/// Places of problems that are of more than one name.
+fn special(what: &str, statement: &Statement, names: &[Named]) -> Option<Position> {
+    if what.starts_with("an aggregate is among the arguments") {
+        return nested_aggregate(statement);
+    }
+    if what.starts_with("an aggregate is not known in WHERE") {
+        return aggregate_in_where(statement);
+    }
+    let of: &[Of] = if what.contains("is read twice") {
+        &[Of::Table, Of::TableAlias]
+    } else if what.starts_with("two queries of WITH") {
+        &[Of::TableAlias]
+    } else if what.starts_with("two outputs") || what.starts_with("two columns") {
+        &[Of::Output]
+    } else {
+        return None;
+    };
+    let name = in_quotes(what).next()?;
+    let mut last = names.iter().rev();
+    let found = last.find(|named| of.contains(&named.of) && named.is(name))?;
+    Some(found.at)
+}
+
+/// A constant text of a refused expression, or the number of an output.
+fn by_literal(text: &str, what: &str) -> Option<Position> {
+    let found = tokens(text, Dialect::DuckDb).ok()?;
+    let number = what.strip_prefix("there is no output number ");
+    if let Some(number) = number {
+        let mut last = found.iter().rev();
+        let token = last.find(|token| token.token.to_string() == number)?;
+        return position(token.span.start);
+    }
+    if !what.starts_with("the expression ") {
+        return None;
+    }
+    in_quotes(what).find_map(|literal| {
+        let mut same = found.iter().filter(
+            |token| matches!(&token.token, Token::SingleQuotedString(value) if value == literal),
+        );
+        let first = same.next()?;
+        same.next().is_none().then(|| position(first.span.start))?
+    })
+}
+
+/// The first name that the message has in quotes and the text once, wherever.
+fn by_token(text: &str, what: &str) -> Option<Position> {
+    let found = tokens(text, Dialect::DuckDb).ok()?;
+    let (problem, _) = what.split_once("; known").unwrap_or((what, ""));
+    in_quotes(problem).find_map(|name| {
+        let mut same = found.iter().filter(
+            |token| matches!(word(token), Some(word) if word.value.eq_ignore_ascii_case(name)),
+        );
+        let first = same.next()?;
+        same.next().is_none().then(|| position(first.span.start))?
+    })
+}
+
+/// The one function of the text whose name is a word of the message; the one aggregate, if a sum is refused.
+fn by_function(what: &str, names: &[Named]) -> Option<Position> {
+    let words: Vec<&str> = what
+        .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
+        .collect();
+    let is_sum = what.starts_with("a sum of");
+    let called = |named: &&Named| {
+        let lower = named.name.to_lowercase();
+        named.of == Of::Function
+            && (words.iter().any(|word| word.eq_ignore_ascii_case(&lower))
+                || is_sum && ringview_expr::AGGREGATES.contains(&lower.as_str()))
+    };
+    let mut found = names.iter().filter(called);
+    let first = found.next()?;
+    found.next().is_none().then_some(first.at)
+}
+
+/// The binder gives the whole of `t.x`; what is unknown is `x`.
+fn refined(at: Position, problem: SqlProblem, what: &str, names: &[Named]) -> Position {
+    let starts = names
+        .iter()
+        .position(|named| named.at == at && named.of == Of::Qualifier);
+    let Some(qualifier) = starts else {
+        return at;
+    };
+    match names.get(qualifier + 1) {
+        Some(column)
+            if problem == SqlProblem::UnknownColumn
+                && in_quotes(what).any(|name| column.is(name)) =>
+        {
+            column.at
+        }
+        _ => at,
+    }
+}
+
+/// A name as the text spells it, where the message begins with it in another case.
+fn respelt(what: &str, named: &Named) -> String {
+    let Some(first) = in_quotes(what).next() else {
+        return what.to_owned();
+    };
+    if first != named.name && first.eq_ignore_ascii_case(&named.name) {
+        return what.replacen(first, &named.name, 1);
+    }
+    what.to_owned()
+}
+
+/// The first name that the message has in quotes and the text once.
+fn by_names(what: &str, names: &[Named]) -> Option<Position> {
+    let (problem, _) = what.split_once("; known").unwrap_or((what, ""));
+    let dotted = problem.split([' ', '(', ')', ',', ';']).filter(|word| {
+        let mut parts = word.split('.');
+        parts.clone().count() == 2 && parts.all(|part| part.chars().any(char::is_alphabetic))
+    });
+    in_quotes(problem).chain(dotted).find_map(|name| {
+        let (qualifier, name) = match name.rsplit_once('.') {
+            Some((table, column)) => (Some(table), column),
+            None => (None, name),
+        };
+        let is = |named: &&Named| {
+            let fits = match (qualifier, &named.qualifier) {
+                (Some(table), Some(other)) => table.eq_ignore_ascii_case(other),
+                _ => true,
+            };
+            fits && named.is(name)
+        };
+        let mut found = names.iter().filter(is);
+        let first = found.next()?;
+        found.next().is_none().then_some(first.at)
+    })
+}
+
+/// What stands in quotes of either kind.
+fn in_quotes(what: &str) -> impl Iterator<Item = &str> {
+    let mut rest = what;
+    std::iter::from_fn(move || {
+        let open = rest.find(['\'', '"'])?;
+        let mark = &rest[open..=open];
+        let from = open + 1;
+        let length = rest[from..].find(mark)?;
+        let found = &rest[from..from + length];
+        rest = &rest[from + length + 1..];
+        Some(found)
+    })
+}
+
+/// The first word in capitals that the text has once, as a keyword or a name.
+fn by_keyword(text: &str, what: &str) -> Option<Position> {
+    let found = tokens(text, Dialect::DuckDb).ok()?;
+    let (problem, _) = what.split_once("; ").unwrap_or((what, ""));
+    let words = problem.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    let capitals = words.filter(|word| {
+        word.len() > 1
+            && word
+                .chars()
+                .all(|letter| letter.is_ascii_uppercase() || letter == '_')
+    });
+    for keyword in capitals {
+        let mut same = found.iter().filter(|token| {
+            word(token).is_some_and(|word| {
+                word.quote_style.is_none()
+                    && word.value.eq_ignore_ascii_case(keyword)
+                    && (word.keyword != Keyword::NoKeyword || keyword.len() > 2)
+            })
+        });
+        if let (Some(token), None) = (same.next(), same.next()) {
+            return position(token.span.start);
+        }
+    }
+    None
+}
