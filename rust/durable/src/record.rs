@@ -9,7 +9,7 @@ use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use ringview_core::{Error, Result, Schema};
-use ringview_engine::{ByKey, Change, Direction, Keyed, Op, Product, ProductFactor};
+use ringview_engine::{ByKey, Change, Direction, KeepFor, Keyed, Op, Product, ProductFactor};
 use serde::{Deserialize, Serialize};
 
 use crate::applied::{Applied, BatchId};
@@ -52,6 +52,8 @@ pub(crate) struct TableDefinition {
     pub(crate) unique: Option<Vec<String>>,
     #[serde(rename = "static")]
     pub(crate) is_static: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) keep_for: Option<KeepFor>,
 }
 
 /// One change of a transaction, but for rows.
@@ -75,6 +77,8 @@ enum How {
     Update,
     DeleteByKey,
     Words(String),
+    /// The clock goes on to a moment; of no table.
+    Advance(i64),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -133,6 +137,11 @@ impl Record {
         }
     }
 
+    /// The moment that a database is at.
+    pub(crate) fn clock(now: i64) -> Result<Self> {
+        Self::changes(&[Change::Advance(now)], false, None)
+    }
+
     /// Rows that come to a table, each as often as a column of theirs says.
     pub(crate) fn insert(table: &str, rows: &RecordBatch, multiplicity: &str) -> Result<Self> {
         let insert = Change::Rows(Op {
@@ -175,6 +184,7 @@ impl Step {
                     factors.map(|factor| write(product.table, factor.rows, factor.multiplicity));
                 (product.table, how, factors.collect::<Result<_>>()?)
             }
+            Change::Advance(to) => ("", How::Advance(*to), Vec::new()),
             Change::Keyed(keyed) => {
                 let how = match keyed.by {
                     ByKey::Upsert => How::Upsert,
@@ -278,6 +288,7 @@ impl Step {
                     factors,
                 }));
             }
+            How::Advance(to) => return Some(Change::Advance(*to)),
             How::Insert | How::Delete => None,
             How::Upsert => Some(ByKey::Upsert),
             How::Update => Some(ByKey::Update),

@@ -3,7 +3,7 @@
 //! Invariant: it says what is kept. Cost: none.
 
 use ringview_explain::{Choice, Explanation};
-use ringview_query::{Bound, Parted, Rows};
+use ringview_query::{Bound, Comparison, Parted, Rows, TimeCondition};
 
 /// Which rows a change recomputes.
 pub(crate) fn recomputed(parted: &Parted) -> &'static str {
@@ -11,6 +11,19 @@ pub(crate) fn recomputed(parted: &Parted) -> &'static str {
         true => "all rows",
         false => "the rows of the keys that change",
     }
+}
+
+/// A condition on time as text.
+fn condition(of: &TimeCondition) -> String {
+    let op = match of.op {
+        Comparison::Eq => "=",
+        Comparison::Ne => "<>",
+        Comparison::Lt => "<",
+        Comparison::Le => "<=",
+        Comparison::Gt => ">",
+        Comparison::Ge => ">=",
+    };
+    format!("{} {op} {}", of.value, of.clock.text)
 }
 
 /// How such a query is kept.
@@ -41,6 +54,20 @@ pub(crate) fn described(query: &Bound) -> Explanation {
                 (
                     "rows by partition",
                     "a search tree of rows in each partition, and what is shown of them",
+                ),
+            )
+        }
+        Some(Rows::Timed(timed)) => {
+            let conditions: Vec<String> = timed.conditions.iter().map(condition).collect();
+            (
+                format!(
+                    "a row is visible while {}; when it comes and leaves is known as it is inserted, O(log n); \
+                     advance(to) moves the rows that are due, and those that left for good are forgotten",
+                    conditions.join(" and ")
+                ),
+                (
+                    "rows for a time",
+                    "a search tree of the visible rows by when they leave, and of those to come by when they do",
                 ),
             )
         }

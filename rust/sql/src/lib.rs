@@ -6,6 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `context` | what the binder may look up: tables, functions, aggregates, window functions |
+//! | `clock` | now() and its kin |
 //! | `dialect` | what the parser takes |
 //! | `error` | problems of the library as ours |
 //! | `names` | names are found without case; what has no AS is named by its own text |
@@ -16,6 +17,7 @@
 //! | `lower/` | relational operators to blocks |
 
 mod aliases;
+mod clock;
 mod context;
 mod dialect;
 mod error;

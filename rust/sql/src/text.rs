@@ -8,6 +8,7 @@ use datafusion_sql::unparser::Unparser;
 use datafusion_sql::unparser::dialect::{Dialect, IntervalStyle};
 use ringview_core::Result;
 
+use crate::clock::{reads_clock, refused};
 use crate::error::refusal;
 
 /// Names are quoted, and nothing else is a dialect's.
@@ -25,6 +26,9 @@ impl Dialect for Quoted {
 
 /// The text of an expression.
 pub(crate) fn text(expr: &Expr) -> Result<String> {
+    if reads_clock(expr) {
+        return Err(refused(expr));
+    }
     let made = Unparser::new(&Quoted).expr_to_sql(expr);
     made.map(|ast| ast.to_string())
         .map_err(|problem| refusal(&problem))

@@ -17,6 +17,7 @@
 //! | `join` | inner and outer joins, those of EXISTS and IN |
 //! | `order` | ORDER BY, LIMIT, the first rows of each partition |
 //! | `call` | functions over the rows of a partition, as a plan has them |
+//! | `time` | conditions on the clock |
 //! | `part` | the blocks that compute those: windows, and aggregates that need all rows of a group |
 
 mod aggregate;
@@ -30,6 +31,7 @@ mod pending;
 mod settle;
 mod state;
 mod subquery;
+mod time;
 mod truth;
 
 use datafusion_expr::{Distinct, Expr, LogicalPlan};
@@ -93,6 +95,7 @@ impl Lowering<'_> {
                     &mut conjuncts,
                 );
                 let schema = filter.input.schema();
+                let (conjuncts, on_time) = time::apart(conjuncts);
                 for conjunct in conjuncts {
                     let mut meant = rows.meant(&conjunct, schema)?;
                     if !rows.windows.is_empty() && any(&meant, looks_elsewhere) {
@@ -101,7 +104,7 @@ impl Lowering<'_> {
                     }
                     rows = self.restricted(rows, meant, schema)?;
                 }
-                Ok(rows)
+                self.timed(rows, &on_time, schema)
             }
             LogicalPlan::Window(window) => {
                 let rows = self.relation(&window.input)?;
