@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from . import _native
-from .changing import Progress, change, change_by_key, change_rows
+from .changing import Change, Progress, change, change_by_key, change_rows
 from .clock import Moment, microseconds, moment
 from .factors import Factors, products
 from .named import Named
@@ -276,12 +276,15 @@ class Changeable:
         the views above; O(tables + views) where none does.
 
         >>> import ringview as rv
+        >>> from datetime import datetime
         >>> db = rv.Database()
         >>> db.advance("2026-03-09T12:00:00")
-        >>> table = db.create_table("r", {"ts": "timestamp", "x": "int64"}, keep_for=("ts", "7 days"))
+        >>> columns = {"ts": "timestamp", "x": "int64"}
+        >>> table = db.create_table("r", columns, keep_for=("ts", "7 days"))
         >>> view = db.create_view(
         ...     "last_hour", "SELECT SUM(x) AS x FROM r WHERE ts > now() - INTERVAL '1 hour'")
-        >>> db.insert("r", {"ts": ["2026-03-09T11:10:00", "2026-03-09T11:50:00"], "x": [1, 2]})
+        >>> db.insert("r", {"ts": [datetime(2026, 3, 9, 11, 10), datetime(2026, 3, 9, 11, 50)],
+        ...                 "x": [1, 2]})
         >>> view.scalar()
         3
         >>> db.advance("2026-03-09T12:30:00")
@@ -291,7 +294,7 @@ class Changeable:
         >>> len(table), db.now.isoformat()
         (0, '2026-03-17T00:00:00+00:00')
         """
-        step = ("", "advance", microseconds(to))
+        step: Change = ("", "advance", microseconds(to))
         change(self._native, [step], progress, batch_id=batch_id)
 
     def transaction(self, *, net: bool = False, batch_id: int | str | None = None) -> Transaction:

@@ -49,7 +49,7 @@ def moment(number: int) -> datetime:
     return _EPOCH + timedelta(microseconds=number)
 
 
-def interval(of: str | timedelta) -> str:
+def interval(of: object) -> str:
     """A length of time as the text that the engine reads.
 
     Raises:

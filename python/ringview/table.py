@@ -71,9 +71,10 @@ class Table:
         """What the table keeps, and when rows leave it. O(1).
 
         >>> import ringview as rv
+        >>> from datetime import datetime
         >>> db = rv.Database()
         >>> table = db.create_table("r", {"ts": "timestamp"}, keep_for=("ts", "7 days"))
-        >>> table.insert({"ts": ["2026-03-01T08:00:00"]})
+        >>> table.insert({"ts": [datetime(2026, 3, 1, 8)]})
         >>> print(table.explain())
         table 'r': 1 row
         a row leaves when ts < now() - INTERVAL '7 days', as advance(to) says; NULL stays

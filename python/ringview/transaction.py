@@ -80,10 +80,11 @@ class Transaction:
         """Let the clock go on to `to` at this place among the changes; see `Database.advance`.
 
         >>> import ringview as rv
+        >>> from datetime import date
         >>> db = rv.Database()
-        >>> table = db.create_table("r", {"ts": "timestamp"}, keep_for=("ts", "1 day"))
+        >>> table = db.create_table("r", {"day": "date32"}, keep_for=("day", "1 day"))
         >>> with db.transaction() as tx:
-        ...     tx.insert("r", {"ts": ["2026-03-01", "2026-03-02"]})
+        ...     tx.insert("r", {"day": [date(2026, 3, 1), date(2026, 3, 2)]})
         ...     tx.advance("2026-03-02T12:00:00")
         >>> len(table)
         1

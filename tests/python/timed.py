@@ -14,7 +14,6 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-
 import ringview as rv
 
 START = dt.datetime(2024, 1, 27, 22)
@@ -29,11 +28,13 @@ QUERIES = [
     "WHERE now() BETWEEN s.since AND s.until AND r.x > 0 GROUP BY r.a",
     "SELECT a, x FROM r WHERE date_trunc('month', ts) >= date_trunc('month', now())",
     "SELECT a, x, ts FROM r WHERE ts >= now() - INTERVAL '1 month'",
-    "SELECT a, ts FROM r WHERE ts < now() + INTERVAL '1 month' AND ts > now() - INTERVAL '2 months'",
+    "SELECT a, ts FROM r WHERE ts < now() + INTERVAL '1 month' "
+    "AND ts > now() - INTERVAL '2 months'",
     "SELECT COUNT(*) AS n FROM r WHERE now() - ts < INTERVAL '36 hours'",
     "SELECT a, MAX(x) AS m FROM r WHERE current_date - d < 3 GROUP BY a",
     "SELECT x FROM r WHERE NOT (ts <= now() - INTERVAL '1 day') AND d <> current_date",
-    "SELECT q.a, SUM(q.x) AS s FROM (SELECT a, x FROM r WHERE d >= current_date - 2) q GROUP BY q.a",
+    "SELECT q.a, SUM(q.x) AS s FROM (SELECT a, x FROM r WHERE d >= current_date - 2) q "
+    "GROUP BY q.a",
     "SELECT a, COUNT(*) AS n FROM r GROUP BY a HAVING MAX(ts) > now() - INTERVAL '1 day'",
     "SELECT a FROM r WHERE ts + INTERVAL '30 hours' > now() AND x IS NOT NULL",
     "SELECT p.a, COUNT(*) AS n FROM r p JOIN r q ON p.a = q.a "
@@ -42,9 +43,11 @@ QUERIES = [
     "WHERE ts >= time_bucket(INTERVAL '1 day', now()) GROUP BY hour",
     "SELECT a FROM r WHERE d > now()::DATE - 3 UNION ALL SELECT a FROM s WHERE until > now()",
     "SELECT r.a, s.since FROM r JOIN s ON r.a = s.a WHERE greatest(r.ts, s.since) > now()",
+    "SELECT tumble(ts, INTERVAL '6 hours') AS t, COUNT(*) AS n FROM r WHERE ts <= now() GROUP BY t",
     "SELECT DISTINCT a FROM r WHERE d BETWEEN current_date - 4 AND current_date",
     "SELECT a, x FROM r WHERE CAST(ts AS DATE) = current_date - INTERVAL '1 day'",
-    "SELECT a, x, row_number() OVER (PARTITION BY a ORDER BY x, ts, d) AS n FROM r WHERE ts < now()",
+    "SELECT a, x, row_number() OVER (PARTITION BY a ORDER BY x, ts, d) AS n FROM r "
+    "WHERE ts < now()",
     "SELECT r.a, q.n FROM r LEFT JOIN "
     "(SELECT a, COUNT(*) AS n FROM s WHERE until > now() GROUP BY a) q ON r.a = q.a",
 ]
@@ -77,6 +80,7 @@ def row(rng: random.Random, table: str, now: dt.datetime) -> dict[str, Any]:
 def constant(sql: str, now: dt.datetime) -> str:
     """The text with the moment in the place of the clock."""
     sql = sql.replace("current_date", f"DATE '{now.date()}'")
+    sql = re.sub(r"tumble\((\w+), (INTERVAL '[^']*')\)", r"time_bucket(\2, \1)", sql)
     return re.sub(r"now\(\)", f"TIMESTAMP '{now}'", sql)
 
 

@@ -40,6 +40,7 @@ pub(crate) const NAMES: &[&str] = &[
     "strlen",
     "strptime",
     "time_bucket",
+    "tumble",
     "week",
     "weekday",
     "weekofyear",
@@ -87,7 +88,9 @@ impl ScalarUDFImpl for Renamed {
             "strptime" => DataType::Timestamp(TimeUnit::Microsecond, None),
             "regexp_matches" => DataType::Boolean,
             "epoch" => DataType::Float64,
-            "ifnull" | "int_divide" | "mod" => types.first().ok_or_else(|| self.unmeant())?.clone(),
+            "ifnull" | "int_divide" | "mod" | "tumble" => {
+                types.first().ok_or_else(|| self.unmeant())?.clone()
+            }
             "if" | "time_bucket" => types.get(1).ok_or_else(|| self.unmeant())?.clone(),
             _ => DataType::Int64,
         })

@@ -9,7 +9,6 @@ use datafusion_common::{Result, not_impl_err};
 use datafusion_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use ringview_core::Error;
 
 /// Names of the moment.
 const MOMENTS: [&str; 7] = [
@@ -86,17 +85,4 @@ pub(crate) fn reading(node: &Expr) -> Option<Reading> {
 pub(crate) fn reads_clock(of: &Expr) -> bool {
     of.exists(|node| Ok(reading(node).is_some()))
         .unwrap_or(true)
-}
-
-/// The refusal of any other use of the clock than a condition on it.
-pub(crate) fn refused(of: &Expr) -> Error {
-    Error::Unsupported {
-        what: format!("{of}"),
-        why: "the clock is kept as a condition of a WHERE alone: a comparison of a column, or of an expression of \
-              columns of one row, with now() or current_date, shifted by constants"
-            .to_owned(),
-        instead: "write it as WHERE ts > now() - INTERVAL '7 days'; in the place of OR take the UNION of two \
-                  SELECTs; in SELECT show the columns, and compute with the clock as you read"
-            .to_owned(),
-    }
 }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType,
+    Date32Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType,
 };
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, UInt32Array};
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef, TimeUnit};
@@ -29,7 +29,7 @@ use ringview_view::answer::Cells;
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
 use crate::codec::{Codec, Layout, Row, refused};
-use crate::explained::described;
+use crate::explained::{described, visible};
 use validity::{Bytes, Validity};
 
 /// Microseconds of a day.
@@ -198,7 +198,8 @@ impl View for Timed {
     }
 
     fn explanation(&self) -> Explanation {
-        let (visible, coming) = self.kept.len();
+        let (shown, coming) = self.kept.len();
+        let when = visible(&self.definition);
         let micros = Type::Timestamp {
             unit: TimeUnit::Microsecond,
             timezone: None,
@@ -211,7 +212,9 @@ impl View for Timed {
             None => "none of them will change with time".to_owned(),
         };
         Explanation {
-            size: Some(format!("{visible} rows visible, {coming} to come; {next}")),
+            size: Some(format!(
+                "{when}: {shown} are visible, {coming} to come; {next}"
+            )),
             bytes: Some(self.memory_usage() as u64),
             ..self.explanation.clone()
         }

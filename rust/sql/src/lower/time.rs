@@ -17,8 +17,8 @@ use ringview_query::{Catalog, Clock, ClockStep, Comparison, Interval, Rows, Time
 
 use super::pending::{Pending, any, atoms_of, renamed};
 use super::state::{Lowering, computing};
-use crate::clock::{Reading, reading, reads_clock, refused};
-use crate::text::text;
+use crate::clock::{Reading, reading, reads_clock};
+use crate::text::{clock_refused, text};
 
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
@@ -124,13 +124,13 @@ fn comparisons(of: &Expr, negated: bool, into: &mut Vec<Compared>) -> Result<()>
                 Operator::LtEq => Comparison::Le,
                 Operator::Gt => Comparison::Gt,
                 Operator::GtEq => Comparison::Ge,
-                _ => return Err(refused(of)),
+                _ => return Err(clock_refused(of)),
             };
             let op = if negated { opposite(op) } else { op };
             into.push(comparison(left, op, right, of)?);
             Ok(())
         }
-        _ => Err(refused(of)),
+        _ => Err(clock_refused(of)),
     }
 }
 
@@ -159,7 +159,7 @@ fn comparison(left: &Expr, op: Comparison, right: &Expr, whole: &Expr) -> Result
                 steps,
             },
         }),
-        _ => Err(refused(whole)),
+        _ => Err(clock_refused(whole)),
     }
 }
 
