@@ -241,7 +241,7 @@ class Changeable:
     def now(self) -> datetime | None:
         """The moment that the clock is at, in UTC; None before the first `advance`. O(1).
 
-        It is the clock of this database, which `advance` alone moves: none of the machine's is read.
+        It is the clock of this database, which `advance` alone moves; no other is read.
         """
         found = self._native.now()
         return None if found is None else moment(found)

@@ -15,7 +15,7 @@ use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
 use ringview_query::{Catalog, Clock, ClockStep, Comparison, Interval, Rows, TimeCondition, Timed};
 
-use super::pending::{Pending, any, atoms_of, renamed};
+use super::pending::{Pending, any, atoms_of, is_nested, renamed};
 use super::state::{Lowering, computing};
 use crate::clock::{Reading, reading, reads_clock};
 use crate::text::{clock_refused, text};
@@ -147,7 +147,7 @@ fn comparison(left: &Expr, op: Comparison, right: &Expr, whole: &Expr) -> Result
     };
     let is_of_rows = |value: &Expr| {
         !any(value, |node| {
-            super::looks_elsewhere(node) || matches!(node, Expr::AggregateFunction(_))
+            is_nested(node) || matches!(node, Expr::OuterReferenceColumn(..))
         })
     };
     match found {
