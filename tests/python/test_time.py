@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import datetime as dt
 import random
+import threading
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -294,3 +296,47 @@ def test_copies_keep_the_clock(tmp_path: Any) -> None:
     assert (copy["v"].scalar(), db["v"].scalar()) == (0, 1)
     with pytest.raises(rv.errors.InvalidValueError, match="cannot go back"):
         copy.advance("2026-03-09")
+
+
+def test_threads_that_write_a_file_together_leave_one_that_opens(tmp_path: Any) -> None:
+    with rv.Database.open(tmp_path / "t") as db:
+        db.advance(START)
+        db.create_table("r", {"id": "int64", "ts": "timestamp"}, keep_for=("ts", "1 hour"))
+
+        def write(thread: int) -> None:
+            for number in range(12):
+                rows = {"id": [thread], "ts": [START + dt.timedelta(minutes=10 * number)]}
+                db.insert("r", rows)
+                if number % 3 == thread % 3:
+                    with suppress(rv.errors.InvalidValueError):
+                        db.advance(START + dt.timedelta(minutes=15 * number))
+                elif number % 3 == 1:
+                    with suppress(rv.errors.OverDeleteError):
+                        db.delete("r", rows)
+
+        threads = [threading.Thread(target=write, args=(thread,)) for thread in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        found, now = counted(db.tables["r"].to_arrow()), db.now
+    with rv.Database.open(tmp_path / "t") as again:
+        assert (counted(again.tables["r"].to_arrow()), again.now) == (found, now)
+
+
+def test_a_limit_of_memory_counts_rows_by_their_age() -> None:
+    plain, aged = rv.Database(), rv.Database()
+    plain.create_table("r", {"ts": "timestamp"})
+    aged.create_table("r", {"ts": "timestamp"}, keep_for=("ts", "1 hour"))
+    for db in (plain, aged):
+        db.insert("r", {"ts": [START + dt.timedelta(seconds=n) for n in range(2000)]})
+    assert aged.tables["r"].nbytes > plain.tables["r"].nbytes + 2000 * 16
+    small = rv.Database(memory_limit="200kB")
+    small.advance(START)
+    small.create_table("r", {"ts": "timestamp"}, keep_for=("ts", "1 hour"))
+    with pytest.raises(MemoryError):
+        small.insert("r", {"ts": [START + dt.timedelta(seconds=n) for n in range(20000)]})
+    assert len(small.tables["r"]) == 0
+    small.insert("r", {"ts": [START]})
+    small.advance(START + dt.timedelta(hours=2))
+    assert len(small.tables["r"]) == 0

@@ -128,6 +128,20 @@ impl Record {
         }
     }
 
+    /// Whether what it may do hangs on rows that have left with time by then: time passes in it, or it takes rows from a
+    /// table whose rows leave.
+    pub(crate) fn depends_on_time(&self, leaves: impl Fn(&str) -> bool) -> bool {
+        let Entry::Changes { steps, .. } = &self.entry else {
+            return false;
+        };
+        steps.iter().any(|step| match step.how {
+            How::Advance(_) => true,
+            // A multiplicity may be negative.
+            How::Insert if step.rows.iter().all(|rows| rows.multiplicity.is_none()) => false,
+            _ => leaves(&step.table),
+        })
+    }
+
     /// What a sample holds and will draw from.
     pub(crate) fn sample(name: &str, state: Vec<u8>) -> Self {
         let parts = state.chunks(SAMPLE_PART).map(Buffer::from).collect();

@@ -7,6 +7,7 @@
 mod apply;
 mod birth;
 pub(crate) mod changes;
+mod clock;
 mod explained;
 mod lookup;
 mod partials;
@@ -210,12 +211,6 @@ impl Database {
     /// How it behaves.
     pub fn options(&self) -> Options {
         self.options
-    }
-
-    /// The moment that the database is at, in microseconds since 1970 in UTC; none before it was first told.
-    #[must_use]
-    pub fn now(&self) -> Option<i64> {
-        self.state.now
     }
 
     /// The names of the tables, in the order in which they came.
