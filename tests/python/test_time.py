@@ -56,7 +56,7 @@ def expired(rows: Rows, now: dt.datetime) -> None:
     rows["s"] = [one for one in rows["s"] if one["until"] is None or one["until"] >= cut]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("keep_for", [False, True])
 def test_views_are_what_duckdb_makes_of_the_moment(seed: int, keep_for: bool) -> None:
     rng = random.Random(seed)
