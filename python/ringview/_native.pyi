@@ -64,6 +64,7 @@ _Data = _Stream | _Array | Batches
 _Rows = tuple[str, int, _Data, str | None]
 _Keyed = tuple[str, Literal["upsert", "update", "apply"], _Data, str | None]
 _Product = tuple[str, int, Sequence[tuple[_Data, str | None]]]
+_Advance = tuple[str, Literal["advance"], int]
 
 @final
 class Columns:
@@ -142,8 +143,15 @@ class Database:
         schema: _Schema,
         unique: Sequence[str] | None = None,
         static: bool = False,
+        keep_for: tuple[str, str] | None = None,
     ) -> None:
-        """Declare a table with the columns of a schema."""
+        """Declare a table with the columns of a schema.
+
+        `keep_for` is a column and the text of an interval: how long rows stay.
+        """
+
+    def now(self) -> int | None:
+        """The moment that the clock is at, in microseconds since 1970 in UTC."""
 
     def drop_table(self, name: str) -> None:
         """Forget a table that no view reads."""
@@ -179,7 +187,7 @@ class Database:
 
     def apply(
         self,
-        ops: Sequence[_Rows | _Product | _Keyed],
+        ops: Sequence[_Rows | _Product | _Keyed | _Advance],
         progress: Callable[[int], object] | None = None,
         done: list[int] | None = None,
         net: bool = False,
@@ -190,7 +198,8 @@ class Database:
         An op is a table, 1 to insert or -1 to delete, rows, and the name of a column that says how
         often each row counts, or None; or a table, 1 or -1, and factors, pairs of rows over
         disjoint columns and such a name, whose product is the change; or a table, how its rows are
-        changed by their key, rows, and for "apply" the name of a column of words. `progress` is
+        changed by their key, rows, and for "apply" the name of a column of words; or "", "advance"
+        and microseconds since 1970, to which the clock goes on. `progress` is
         called with the number of rows done; an exception from it undoes everything. `done` gets the
         number of all rows once everything is applied: what is raised after that has undone nothing.
         False, and nothing done, if changes of this identity were applied before.

@@ -24,6 +24,7 @@ Change = (
     tuple[str, int, "Arrow | _native.Batches", str | None]
     | tuple[str, How, "Arrow | _native.Batches", str | None]
     | tuple[str, int, "Sequence[tuple[pa.Table | _native.Batches, str | None]]"]
+    | tuple[str, Literal["advance"], int]
 )
 
 

@@ -10,11 +10,13 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from . import _native, arrow, notebook, sizes
 from .changeable import Changeable
+from .clock import interval
 from .durable import Durable
 from .errors import (
     CostWarning,
@@ -74,6 +76,7 @@ class Database(Durable, Changeable):
         *,
         unique: str | Sequence[str] | None = None,
         static: bool = False,
+        keep_for: tuple[str, str | timedelta] | None = None,
         create_or_replace: bool = False,
         if_not_exists: bool = False,
     ) -> Table:
@@ -87,32 +90,40 @@ class Database(Durable, Changeable):
                 is checked.
             static: The table is filled before views read it and then stays as it is, which lets
                 views store less.
+            keep_for: A column of dates or timestamps and how long rows stay, as in
+                `("ts", "7 days")`, `("day", "3 months")` or `("ts", timedelta(hours=12))`: a row
+                leaves as soon as its moment is so much before the clock, see `advance`. One that
+                is too old when it comes is taken and leaves at once. With NULL there it stays.
             create_or_replace: A table of this name goes first, and its rows with it.
             if_not_exists: A table of this name with the same columns stays, and is returned.
 
         Raises:
             ExistsError: The name is taken; with `if_not_exists`, by a view or a table that differs.
             InUseError: The table to be replaced is read by a view.
-            TypeMismatchError: A type that is not stored.
-            UnknownColumnError: `unique` names a column that is not there.
-            InvalidValueError: The name is empty, or there are no columns.
+            TypeMismatchError: A type that is not stored; `keep_for` names a column of another type.
+            UnknownColumnError: `unique` or `keep_for` names a column that is not there.
+            InvalidValueError: The name is empty, or there are no columns; `keep_for` has no length
+                of time above 0.
+            UnsupportedError: `keep_for` of a static table, or with `trust_deletes`.
 
-        Complexity: O(columns).
+        Complexity: O(columns). With `keep_for` a row that comes costs O(log n) more, and about as
+        much memory again.
 
         >>> db = Database()
         >>> table = db.create_table("r", {"a": "int64"}, unique="a")
         >>> db.create_table("r", {"a": "int64"}, unique="a", if_not_exists=True) == table
         True
         """
+        held = None if keep_for is None else _kept(keep_for)
         columns = [unique] if isinstance(unique, str) else unique and list(unique)
         _either(create_or_replace, if_not_exists)
         if name in self.tables and (create_or_replace or if_not_exists):
             old = self.tables[name]
             # Whether the new one is possible, before the old one goes.
             draft = Database()
-            new = draft.create_table(name, schema, unique=columns, static=static)
+            new = draft.create_table(name, schema, unique=columns, static=static, keep_for=keep_for)
             if if_not_exists:
-                for what in ("schema", "unique", "static"):
+                for what in ("schema", "unique", "static", "keep_for"):
                     if (found := getattr(old, what)) != (asked := getattr(new, what)):
                         raise ExistsError(
                             f"the table {name!r} exists already with another {what}: "
@@ -120,7 +131,7 @@ class Database(Durable, Changeable):
                         )
                 return old
             self.drop_table(name)
-        self._native.create_table(name, arrow.schema(schema), columns, static)
+        self._native.create_table(name, arrow.schema(schema), columns, static, held)
         return self.tables[name]
 
     def create_view(
@@ -385,6 +396,16 @@ def _either(create_or_replace: bool, if_not_exists: bool) -> None:
         raise InvalidValueError(
             "create_or_replace and if_not_exists exclude each other; give one of them"
         )
+
+
+def _kept(of: object) -> tuple[str, str]:
+    """A column and how long rows stay, as the engine takes them."""
+    match of:
+        case (str() as column, length):
+            return column, interval(length)
+    raise TypeMismatchError(
+        f'keep_for is a column and a length of time, as in ("ts", "7 days"), not {of!r}'
+    )
 
 
 def _in_line(of: object) -> str:

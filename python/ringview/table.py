@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import arrow, notebook
 from .changing import change_by_key, change_rows
+from .clock import moment
 from .errors import RingviewError, UnknownTableError
 from .rows import Rows
 
@@ -59,6 +60,46 @@ class Table:
     def static(self) -> bool:
         """Whether the table stays as it is once a view reads it."""
         return bool(self._info()["static"])
+
+    @property
+    def keep_for(self) -> tuple[str, str] | None:
+        """The column and the length of time after which rows leave, if one was declared."""
+        found: tuple[str, str] | None = self._info()["keep_for"]
+        return found
+
+    def explain(self) -> str:
+        """What the table keeps, and when rows leave it. O(1).
+
+        >>> import ringview as rv
+        >>> from datetime import datetime
+        >>> db = rv.Database()
+        >>> table = db.create_table("r", {"ts": "timestamp"}, keep_for=("ts", "7 days"))
+        >>> table.insert({"ts": [datetime(2026, 3, 1, 8)]})
+        >>> print(table.explain())
+        table 'r': 1 row
+        a row leaves when ts < now() - INTERVAL '7 days', as advance(to) says; NULL stays
+        the oldest row is of 2026-03-01T08:00:00+00:00; the clock is not set
+        """
+        info = self._info()
+        rows = int(info["rows"])
+        lines = [f"table {self.name!r}: {rows} row{'' if rows == 1 else 's'}"]
+        if info["unique"]:
+            lines.append(f"no two rows share ({', '.join(info['unique'])})")
+        if info["keep_for"] is None:
+            lines.append("rows stay until they are deleted")
+            return "\n".join(lines)
+        column, length = info["keep_for"]
+        lines.append(
+            f"a row leaves when {column} < now() - INTERVAL '{length}', as advance(to) says; "
+            "NULL stays"
+        )
+        oldest, now = info["oldest"], self._native.now()
+        clock = "not set" if now is None else f"at {moment(now).isoformat()}"
+        if oldest is None:
+            lines.append(f"no row will leave; the clock is {clock}")
+        else:
+            lines.append(f"the oldest row is of {moment(oldest).isoformat()}; the clock is {clock}")
+        return "\n".join(lines)
 
     @property
     def nbytes(self) -> int:
@@ -186,6 +227,8 @@ class Table:
             parts.append(f"unique={info['unique']}")
         if info["static"]:
             parts.append("static=True")
+        if info["keep_for"]:
+            parts.append(f"keep_for={info['keep_for']}")
         return f"Table({self.name!r}, {', '.join(parts)}, rows={info['rows']})"
 
     def _repr_html_(self) -> str:

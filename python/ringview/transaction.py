@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from .changing import Change, How, change
+from .clock import Moment, microseconds
 from .errors import RingviewError
 from .factors import Factors, products
 from .rows import Rows, to_arrow
@@ -74,6 +75,21 @@ class Transaction:
         take = self._database._native.take
         for term in products(factors, held, multiplicity):
             changes.append((table, sign, [(take(factor), times) for factor, times in term]))
+
+    def advance(self, to: Moment) -> None:
+        """Let the clock go on to `to` at this place among the changes; see `Database.advance`.
+
+        >>> import ringview as rv
+        >>> from datetime import date
+        >>> db = rv.Database()
+        >>> table = db.create_table("r", {"day": "date32"}, keep_for=("day", "1 day"))
+        >>> with db.transaction() as tx:
+        ...     tx.insert("r", {"day": [date(2026, 3, 1), date(2026, 3, 2)]})
+        ...     tx.advance("2026-03-02T12:00:00")
+        >>> len(table)
+        1
+        """
+        self._collected().append(("", "advance", microseconds(to)))
 
     def _add(self, table: str, sign: int, rows: Rows, multiplicity: str | None) -> None:
         changes, held = self._collected(), self._database.tables[table]

@@ -95,12 +95,24 @@ def lowered(
     return found
 
 
+def reads_clock(node: exp.Expr) -> bool:
+    """Whether a node is a function that reads the clock."""
+    named = isinstance(node, exp.Anonymous) and str(node.this).lower() in _CLOCKS
+    return named or isinstance(
+        node, (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentDatetime, exp.Localtimestamp)
+    )
+
+
+_CLOCKS = frozenset({"now", "today", "get_current_timestamp", "transaction_timestamp"})
+
+
 def _needs_parts(text: Text) -> bool:
     """Whether a text has functions that need the rows of a partition together."""
     kept = (exp.Sum, exp.Count, exp.Avg, exp.Min, exp.Max)
     nodes = text.tree().walk()
     return any(
         isinstance(node, (exp.Window, exp.WithinGroup))
+        or reads_clock(node)
         or (isinstance(node, exp.AggFunc) and not isinstance(node, kept))
         for node in nodes
     )

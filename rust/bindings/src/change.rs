@@ -24,6 +24,8 @@ enum Data<'py> {
     Product(Direction, Vec<Part<'py>>),
     /// Rows by their key; the name that goes with them is that of a column of words.
     Keyed(Way, Part<'py>),
+    /// Time that passes.
+    Advance(i64),
 }
 
 /// What rows do by their key.
@@ -102,7 +104,10 @@ impl<'py> PyChange<'py> {
     fn read(op: &Bound<'py, PyTuple>, rows: &mut ReadRows<'_>) -> PyResult<PyChange<'py>> {
         let (table, how) = (op.get_item(0)?.cast_into()?, op.get_item(1)?);
         let data = op.get_item(2)?;
-        let rows = if let Ok(way) = how.cast::<PyString>() {
+        let advances = how.cast::<PyString>().is_ok_and(|how| how == "advance");
+        let rows = if advances {
+            Data::Advance(data.extract()?)
+        } else if let Ok(way) = how.cast::<PyString>() {
             let way = Way::named(op.py(), way.to_str()?)?;
             let words = op.get_item(3)?.extract()?;
             Data::Keyed(way, Part::read(&data, words, rows)?)
@@ -125,7 +130,7 @@ impl<'py> PyChange<'py> {
         batches: &'a [RecordBatch],
     ) -> PyResult<Vec<ProductFactor<'a>>> {
         match &self.rows {
-            Data::Rows(..) | Data::Keyed(..) => Ok(Vec::new()),
+            Data::Rows(..) | Data::Keyed(..) | Data::Advance(_) => Ok(Vec::new()),
             Data::Product(_, parts) => parts.iter().map(|part| part.rows(batches)).collect(),
         }
     }
@@ -138,6 +143,7 @@ impl<'py> PyChange<'py> {
     ) -> PyResult<Change<'a>> {
         let table = self.table.to_str()?;
         Ok(match &self.rows {
+            Data::Advance(to) => Change::Advance(*to),
             Data::Rows(direction, part) => {
                 let ProductFactor { rows, multiplicity } = part.rows(batches)?;
                 Change::Rows(Op {

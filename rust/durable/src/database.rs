@@ -9,7 +9,7 @@ use std::path::Path;
 
 use arrow_array::RecordBatch;
 use ringview_core::{Error, Result, Schema};
-use ringview_engine::{Change, Database, Options, Poll};
+use ringview_engine::{Change, Database, KeepFor, Options, Poll};
 
 use crate::applied::{Applied, BatchId};
 use crate::definition::{Definitions, ViewDefinition};
@@ -141,14 +141,30 @@ impl DurableDatabase {
         unique: Option<&[String]>,
         is_static: bool,
     ) -> Result<()> {
+        self.create_table_with(name, schema, unique, is_static, None)
+    }
+
+    /// As [`Database::create_table_with`].
+    ///
+    /// # Errors
+    /// The same; `Storage` if the file cannot be written.
+    pub fn create_table_with(
+        &mut self,
+        name: &str,
+        schema: Schema,
+        unique: Option<&[String]>,
+        is_static: bool,
+        keep_for: Option<&KeepFor>,
+    ) -> Result<()> {
         self.engine
-            .create_table(name, schema.clone(), unique, is_static)?;
+            .create_table_with(name, schema.clone(), unique, is_static, keep_for)?;
         let kept = self.keep(|| {
             Entry::Table(TableDefinition {
                 name: name.to_owned(),
                 schema,
                 unique: unique.map(<[String]>::to_vec),
                 is_static,
+                keep_for: keep_for.cloned(),
             })
         });
         kept.or_else(|problem| self.engine.drop_table(name).and(Err(problem)))

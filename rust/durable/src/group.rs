@@ -145,10 +145,13 @@ impl DurableDatabase {
         }
     }
 
-    /// Those that can be done as one: in each, changes count in their order, and none was applied before.
+    /// Those that can be done as one: in each, changes count in their order, none was applied before, and what it may do
+    /// does not hang on rows that leave between them.
     fn joinable<'a>(&self, group: &'a [Arc<Waiting>]) -> Vec<&'a Waiting> {
         let mut seen = BTreeSet::new();
+        let leaves = |table: &str| self.keeps_for_a_time(table);
         let joinable = |waiting: &&Waiting| match waiting.record.identity() {
+            _ if waiting.record.depends_on_time(leaves) => false,
             (_, true) => false,
             (None, false) => true,
             (Some(id), false) => !self.is_applied(id) && seen.insert(id.clone()),

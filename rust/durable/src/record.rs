@@ -9,7 +9,7 @@ use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use ringview_core::{Error, Result, Schema};
-use ringview_engine::{ByKey, Change, Direction, Keyed, Op, Product, ProductFactor};
+use ringview_engine::{ByKey, Change, Direction, KeepFor, Keyed, Op, Product, ProductFactor};
 use serde::{Deserialize, Serialize};
 
 use crate::applied::{Applied, BatchId};
@@ -52,6 +52,8 @@ pub(crate) struct TableDefinition {
     pub(crate) unique: Option<Vec<String>>,
     #[serde(rename = "static")]
     pub(crate) is_static: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) keep_for: Option<KeepFor>,
 }
 
 /// One change of a transaction, but for rows.
@@ -75,6 +77,8 @@ enum How {
     Update,
     DeleteByKey,
     Words(String),
+    /// The clock goes on to a moment; of no table.
+    Advance(i64),
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -124,6 +128,20 @@ impl Record {
         }
     }
 
+    /// Whether what it may do hangs on rows that have left with time by then: time passes in it, or it takes rows from a
+    /// table whose rows leave.
+    pub(crate) fn depends_on_time(&self, leaves: impl Fn(&str) -> bool) -> bool {
+        let Entry::Changes { steps, .. } = &self.entry else {
+            return false;
+        };
+        steps.iter().any(|step| match step.how {
+            How::Advance(_) => true,
+            // A multiplicity may be negative.
+            How::Insert if step.rows.iter().all(|rows| rows.multiplicity.is_none()) => false,
+            _ => leaves(&step.table),
+        })
+    }
+
     /// What a sample holds and will draw from.
     pub(crate) fn sample(name: &str, state: Vec<u8>) -> Self {
         let parts = state.chunks(SAMPLE_PART).map(Buffer::from).collect();
@@ -131,6 +149,11 @@ impl Record {
             entry: Entry::Sample(name.to_owned()),
             parts,
         }
+    }
+
+    /// The moment that a database is at.
+    pub(crate) fn clock(now: i64) -> Result<Self> {
+        Self::changes(&[Change::Advance(now)], false, None)
     }
 
     /// Rows that come to a table, each as often as a column of theirs says.
@@ -175,6 +198,7 @@ impl Step {
                     factors.map(|factor| write(product.table, factor.rows, factor.multiplicity));
                 (product.table, how, factors.collect::<Result<_>>()?)
             }
+            Change::Advance(to) => ("", How::Advance(*to), Vec::new()),
             Change::Keyed(keyed) => {
                 let how = match keyed.by {
                     ByKey::Upsert => How::Upsert,
@@ -278,6 +302,7 @@ impl Step {
                     factors,
                 }));
             }
+            How::Advance(to) => return Some(Change::Advance(*to)),
             How::Insert | How::Delete => None,
             How::Upsert => Some(ByKey::Upsert),
             How::Update => Some(ByKey::Update),

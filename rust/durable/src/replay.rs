@@ -143,11 +143,12 @@ impl DurableDatabase {
         match &record.entry {
             Entry::Table(table) => {
                 let schema = table.schema.clone();
-                engine.create_table(
+                engine.create_table_with(
                     &table.name,
                     schema,
                     table.unique.as_deref(),
                     table.is_static,
+                    table.keep_for.as_ref(),
                 )
             }
             Entry::DropTable(name) => engine.drop_table(name),

@@ -1,6 +1,6 @@
 //! The file written anew, from what is there; and copies of a database.
 //!
-//! Invariant: it holds the tables with their rows, the views as they were defined, the identities of what was
+//! Invariant: it holds the moment of the clock, the tables with their rows, the views as they were defined, the identities of what was
 //! applied, and last the states of samples over those rows. Where tables keep no base rows, what is left of
 //! them is counted from the file, whose changes are all there; if more went than came, nobody can tell them,
 //! and the file stays as it is. Cost: O(rows), one commit; where rows are not kept, O(changes since the last
@@ -200,8 +200,12 @@ impl DurableDatabase {
                 schema: (*table.schema).clone(),
                 unique: table.unique,
                 is_static: table.is_static,
+                keep_for: table.keep_for,
             };
             write(&Entry::Table(definition).into())?;
+        }
+        if let Some(now) = self.engine.now() {
+            write(&Record::clock(now)?)?;
         }
         write_rows(rows, true, write)?;
         for view in self.definitions.iter() {

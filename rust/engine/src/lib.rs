@@ -42,6 +42,7 @@ pub use ringview_sampling::{JoinSize, ReservoirState, SampledPart, merge_samples
 pub use ringview_view::{Cell, KeyValue};
 pub use ringview_viewtree::ViewTrees;
 pub use ringview_viewtree::plan::Planning;
+pub use storage::retention::KeepFor;
 pub use storage::table::TableStatus;
 
 /// What a long call asks between chunks of rows, with how many are done, and again with as many

@@ -1,4 +1,5 @@
-//! What a transaction is told: rows that come or go, as they are, as a product of factors, or by their key.
+//! What a transaction is told: rows that come or go, as they are, as a product of factors, or by their key; a step of
+//! time.
 //!
 //! Invariant: none; whoever applies them checks names, types and values. Cost: none, they borrow all rows.
 
@@ -56,7 +57,7 @@ pub struct ProductFactor<'a> {
     pub multiplicity: Option<&'a str>,
 }
 
-/// A step of a transaction: rows, a product of factors, or rows by their key.
+/// A step of a transaction: rows, a product of factors, rows by their key, or time that passes.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'a> {
     /// Rows as they are; a delete may give the columns of the unique key alone.
@@ -65,6 +66,8 @@ pub enum Change<'a> {
     Product(Product<'a>),
     /// Rows by their key.
     Keyed(Keyed<'a>),
+    /// The clock of the database goes on to a moment, in microseconds since 1970 in UTC.
+    Advance(i64),
 }
 
 impl<'a> From<Op<'a>> for Change<'a> {
@@ -74,11 +77,13 @@ impl<'a> From<Op<'a>> for Change<'a> {
 }
 
 impl<'a> Change<'a> {
-    pub(crate) fn table(&self) -> &'a str {
+    /// Its table; none of a step of time.
+    pub(crate) fn table(&self) -> Option<&'a str> {
         match self {
-            Change::Rows(op) => op.table,
-            Change::Product(product) => product.table,
-            Change::Keyed(keyed) => keyed.table,
+            Change::Rows(op) => Some(op.table),
+            Change::Product(product) => Some(product.table),
+            Change::Keyed(keyed) => Some(keyed.table),
+            Change::Advance(_) => None,
         }
     }
 
@@ -86,7 +91,7 @@ impl<'a> Change<'a> {
     pub(crate) fn rows(&self) -> &'a [RecordBatch] {
         match self {
             Change::Rows(op) => op.rows,
-            Change::Product(_) => &[],
+            Change::Product(_) | Change::Advance(_) => &[],
             Change::Keyed(keyed) => keyed.rows,
         }
     }

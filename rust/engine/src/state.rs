@@ -13,6 +13,8 @@ pub(crate) struct State {
     pub(crate) storage: Storage,
     pub(crate) graph: Graph,
     pub(crate) memory: Memory,
+    /// The moment that the database is at, in microseconds; none before it was first told.
+    pub(crate) now: Option<i64>,
     /// What the transaction at hand has done, for its memory.
     pub(crate) undo: Undo,
 }

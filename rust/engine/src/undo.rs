@@ -6,11 +6,18 @@
 
 use crate::graph::log::WeightedRows;
 
+/// In the place of a table where there is none.
+pub(crate) const NO_TABLE: usize = usize::MAX;
+
 /// What a transaction has done so far.
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
-    /// The table of each op.
+    /// The table of each op; of a step of time, [`NO_TABLE`].
+    pub(crate) of_op: Vec<usize>,
+    /// The tables that were touched.
     pub(crate) tables: Vec<usize>,
+    /// The moment that the database was at, if time went on.
+    pub(crate) clock: Option<Option<i64>>,
     /// What tables without base rows had in all.
     pub(crate) totals: Vec<(usize, i64)>,
     /// Which views were touched.
@@ -24,7 +31,9 @@ pub(crate) struct Undo {
 impl Undo {
     /// Nothing is done so far to so many views.
     pub(crate) fn begin(&mut self, views: usize) {
+        self.of_op.clear();
         self.tables.clear();
+        self.clock = None;
         self.totals.clear();
         self.words_left = 0;
         self.logged.clear();

@@ -243,6 +243,10 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
             kernels::date_diff().call(vec![args[0].clone(), from, cast(args[2].clone(), MOMENT)])
         }
         ("time_bucket", 2 | 3) => time_bucket(args, schema)?,
+        ("tumble", 2) => {
+            args.swap(0, 1);
+            time_bucket(args, schema)?
+        }
         ("monthname", 1) => datetime::to_char().call(vec![args.remove(0), lit("%B")]),
         ("dayname", 1) => datetime::to_char().call(vec![args.remove(0), lit("%A")]),
         ("strptime", 2) => cast(

@@ -54,6 +54,7 @@ pub(crate) const NAMES: &[&str] = &[
     "strptime",
     "suffix",
     "time_bucket",
+    "tumble",
     "unicode",
     "week",
     "weekday",
@@ -105,7 +106,7 @@ impl ScalarUDFImpl for Renamed {
             "epoch" | "divide_checked" => DataType::Float64,
             "divide_integers" if types.iter().all(DataType::is_integer) => DataType::Int64,
             "divide_integers" => DataType::Float64,
-            "ceiling" | "ifnull" | "int_divide" | "mod" => {
+            "ceiling" | "ifnull" | "int_divide" | "mod" | "tumble" => {
                 types.first().ok_or_else(|| self.unmeant())?.clone()
             }
             "if" | "iff" | "time_bucket" => types.get(1).ok_or_else(|| self.unmeant())?.clone(),

@@ -25,7 +25,8 @@ pub use bind::{
 };
 pub use graph::order::OrderNode;
 pub use logical::{
-    Atom, Bag, Block, Branch, Call, ColumnRef, Condition, Edge, Exponents, Frame, Function,
-    Literal, Measure, Nulls, OrderRef, Ordering, Output, Parted, Query, Rank, Representation, Rows,
-    Scalar, SortKey, SubqueryExpr, Unit,
+    ALWAYS, Atom, Bag, Block, Branch, Call, Clock, ClockStep, ColumnRef, Condition, Edge,
+    Exponents, FOREVER, Frame, Function, Interval, Literal, Measure, Nulls, OrderRef, Ordering,
+    Output, Parted, Query, Rank, Representation, Rows, Scalar, SortKey, Span, Spans, SubqueryExpr,
+    TimeCondition, Timed, Unit,
 };

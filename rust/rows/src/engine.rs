@@ -11,6 +11,7 @@ use crate::explained::described;
 use crate::map::RowMap;
 use crate::ordered::Ordered;
 use crate::parted::Parted;
+use crate::timed::Timed;
 
 /// The engine `rows`.
 #[derive(Debug, Default)]
@@ -39,7 +40,7 @@ impl Engine for RowBlocks {
 impl Candidate for Plan {
     fn change(&self) -> Cost {
         match self.0.rows {
-            Some(Rows::Ordered(_)) => Cost::Logarithmic,
+            Some(Rows::Ordered(_) | Rows::Timed(_)) => Cost::Logarithmic,
             Some(Rows::Parted(_)) => Cost::Power(1.0),
             _ => Cost::Constant,
         }
@@ -47,7 +48,7 @@ impl Candidate for Plan {
 
     fn space(&self) -> f64 {
         match self.0.rows {
-            Some(Rows::Ordered(_) | Rows::Parted(_)) => 1.0,
+            Some(Rows::Ordered(_) | Rows::Parted(_) | Rows::Timed(_)) => 1.0,
             _ => 0.0,
         }
     }
@@ -61,6 +62,7 @@ impl Candidate for Plan {
         Ok(match &query.rows {
             Some(Rows::Ordered(ordering)) => Box::new(Ordered::new(&query, ordering.clone())?),
             Some(Rows::Parted(parted)) => Box::new(Parted::new(&query, parted.clone())?),
+            Some(Rows::Timed(timed)) => Box::new(Timed::new(&query, timed.clone())?),
             _ => Box::new(RowMap::new(&query)?),
         })
     }

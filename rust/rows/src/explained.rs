@@ -3,7 +3,7 @@
 //! Invariant: it says what is kept. Cost: none.
 
 use ringview_explain::{Choice, Explanation};
-use ringview_query::{Bound, Parted, Rows};
+use ringview_query::{Bound, Comparison, Parted, Rows, TimeCondition, Timed};
 
 /// Which rows a change recomputes.
 pub(crate) fn recomputed(parted: &Parted) -> &'static str {
@@ -11,6 +11,25 @@ pub(crate) fn recomputed(parted: &Parted) -> &'static str {
         true => "all rows",
         false => "the rows of the keys that change",
     }
+}
+
+/// A condition on time as text.
+fn condition(of: &TimeCondition) -> String {
+    let op = match of.op {
+        Comparison::Eq => "=",
+        Comparison::Ne => "<>",
+        Comparison::Lt => "<",
+        Comparison::Le => "<=",
+        Comparison::Gt => ">",
+        Comparison::Ge => ">=",
+    };
+    format!("{} {op} {}", of.value, of.clock.text)
+}
+
+/// What is told of when rows are visible, and leave.
+pub(crate) fn visible(timed: &Timed) -> String {
+    let conditions: Vec<String> = timed.conditions.iter().map(condition).collect();
+    format!("rows while {}", conditions.join(" and "))
 }
 
 /// How such a query is kept.
@@ -44,6 +63,17 @@ pub(crate) fn described(query: &Bound) -> Explanation {
                 ),
             )
         }
+        Some(Rows::Timed(timed)) => (
+            format!(
+                "{}; when a row comes and leaves is known as it is inserted, O(log n); \
+                     advance(to) moves the rows that are due, and those that left for good are forgotten",
+                visible(timed)
+            ),
+            (
+                "rows for a time",
+                "a search tree of the visible rows by when they leave, and of those to come by when they do",
+            ),
+        ),
         _ => (
             "each row is computed from one row, so nothing is kept: a change is handed on"
                 .to_owned(),
@@ -54,7 +84,12 @@ pub(crate) fn described(query: &Bound) -> Explanation {
         name: name.to_owned(),
         because: because.to_owned(),
     };
+    let size = match &query.rows {
+        Some(Rows::Timed(timed)) => Some(visible(timed)),
+        _ => None,
+    };
     Explanation {
+        size,
         engine: choice("rows", &because),
         form: choice(form.0, form.1),
         ..Explanation::default()

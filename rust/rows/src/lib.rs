@@ -2,19 +2,22 @@
 //!
 //! They are the glue between the engines: what is linear over Z-sets (`map`) needs no state, so a block of that kind
 //! keeps nothing and hands each delta on; the first rows in an order (`ordered`) need the rows, ordered; functions
-//! over the rows of a partition (`parted`) are computed anew for the partitions that change. Invariant: the delta of a
+//! over the rows of a partition (`parted`) are computed anew for the partitions that change; a filter by time (`timed`)
+//! needs the rows by when they come and leave. Invariant: the delta of a
 //! block is the difference of its result, rows with multiplicities. Cost: O(1) a changed row for `map`, O(log n) and the
-//! rows that are shown for `ordered`, the rows of the keys that change for `parted`.
+//! rows that are shown for `ordered`, the rows of the keys that change for `parted`, O(log n) for
+//! `timed`.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `engine` | the planner: a bound query to one of the three |
+//! | `engine` | the planner: a bound query to one of the four |
 //! | `explained` | what is told of a block |
 //! | `map` | [`RowMap`]: projections and filters of each atom's rows, their union |
 //! | `codec` | rows as bytes that compare as the rows do |
 //! | `kept` | rows by partition, in order, and the changes of a transaction |
 //! | `ordered/` | [`Ordered`]: rows in an order, the first of each partition |
 //! | `parted/` | [`Parted`]: functions over the rows of each partition |
+//! | `timed/` | [`Timed`]: rows that are visible for a time |
 
 mod codec;
 mod engine;
@@ -23,8 +26,10 @@ mod kept;
 mod map;
 mod ordered;
 mod parted;
+mod timed;
 
 pub use engine::RowBlocks;
 pub use map::RowMap;
 pub use ordered::Ordered;
 pub use parted::Parted;
+pub use timed::Timed;

@@ -100,7 +100,8 @@ impl ContextProvider for Context {
                 signature: any_arguments(),
             })));
         }
-        self.functions.get(name)
+        let clock = || crate::clock::function(name).map(Arc::new);
+        self.functions.get(name).or_else(clock)
     }
 
     fn get_higher_order_meta(&self, _name: &str) -> Option<Arc<HigherOrderUDF>> {

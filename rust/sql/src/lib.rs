@@ -6,6 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `context` | what the binder may look up: tables, functions, aggregates, window functions |
+//! | `clock` | now() and its kin |
 //! | `dialect` | what the parser takes, by dialect |
 //! | `tokens`, `grammar`, `rewritten` | a text to its one statement, and what is said of a text that is none |
 //! | `parameters` | constants in the places of `$1`, `?`, `$name` and `:name` |
@@ -24,6 +25,7 @@
 //! | `lower/` | relational operators to blocks |
 
 mod aliases;
+mod clock;
 mod context;
 mod depth;
 mod dialect;

@@ -6,8 +6,9 @@
 use datafusion_expr::{BinaryExpr, Expr, Operator};
 use datafusion_sql::unparser::Unparser;
 use datafusion_sql::unparser::dialect::{Dialect, IntervalStyle};
-use ringview_core::Result;
+use ringview_core::{Error, Result};
 
+use crate::clock::reads_clock;
 use crate::error::refusal;
 
 /// Names are quoted, and nothing else is a dialect's.
@@ -23,8 +24,11 @@ impl Dialect for Quoted {
     }
 }
 
-/// The text of an expression.
+/// The text of an expression, which does not read the clock: only conditions on it are kept.
 pub(crate) fn text(expr: &Expr) -> Result<String> {
+    if reads_clock(expr) {
+        return Err(clock_refused(expr));
+    }
     // A chain of conditions may be longer than recursion is deep.
     let mut here = expr;
     let mut behind = Vec::new();
@@ -38,12 +42,12 @@ pub(crate) fn text(expr: &Expr) -> Result<String> {
         here = left;
     }
     if behind.len() < LONG {
-        return whole(expr);
+        return unparsed(expr);
     }
-    let mut made = format!("({})", whole(here)?);
+    let mut made = format!("({})", unparsed(here)?);
     for condition in behind.into_iter().rev() {
         made.push_str(" AND (");
-        made.push_str(&whole(condition)?);
+        made.push_str(&unparsed(condition)?);
         made.push(')');
     }
     Ok(made)
@@ -52,8 +56,21 @@ pub(crate) fn text(expr: &Expr) -> Result<String> {
 /// Conditions joined by AND from which on they are written one by one.
 const LONG: usize = 50;
 
-fn whole(expr: &Expr) -> Result<String> {
+fn unparsed(expr: &Expr) -> Result<String> {
     let made = Unparser::new(&Quoted).expr_to_sql(expr);
     made.map(|ast| ast.to_string())
         .map_err(|problem| refusal(&problem))
+}
+
+/// The refusal of any other use of the clock than a condition on it.
+pub(crate) fn clock_refused(of: &Expr) -> Error {
+    Error::Unsupported {
+        what: unparsed(of).unwrap_or_else(|_| "this use of now()".to_owned()),
+        why: "the clock is kept as a condition of a WHERE alone: a comparison of a column, or of an expression of \
+              columns of one row, with now() or current_date, shifted by constants"
+            .to_owned(),
+        instead: "write it as WHERE ts > now() - INTERVAL '7 days'; in the place of OR take the UNION of two \
+                  SELECTs; in SELECT show the columns, and compute with the clock as you read"
+            .to_owned(),
+    }
 }

@@ -20,7 +20,7 @@ impl Database {
     /// column of multiplicities or None); or (table, 1 or -1, factors), the product of rows over
     /// disjoint columns, each factor a pair of Arrow data and such a name; or (table, "upsert",
     /// "update" or "apply", Arrow data, for "apply" the name of a column of words, else None), rows by
-    /// their key. `progress` is called with the number of rows done. `done`, a list, gets that number
+    /// their key; or ("", "advance", microseconds since 1970), time that passes. `progress` is called with the number of rows done. `done`, a list, gets that number
     /// once everything is applied: what is raised after that has undone nothing. If `net`, the net
     /// effect counts. False, and nothing done, if changes of this identity, an integer or a text, were
     /// applied before.

@@ -28,7 +28,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ringview_core::Schema;
 use ringview_durable::{DurableDatabase as Engine, Group, SampleOf, ViewDefinition};
-use ringview_engine::{Options, TableStatus};
+use ringview_engine::{KeepFor, Options, TableStatus};
 use ringview_explain::Format;
 use ringview_query::Query;
 
@@ -77,8 +77,9 @@ impl Database {
         Database::of(Engine::new(options))
     }
 
-    /// Declares a table with the columns of a schema (anything with `__arrow_c_schema__`).
-    #[pyo3(signature = (name, schema, unique=None, r#static=false))]
+    /// Declares a table with the columns of a schema (anything with `__arrow_c_schema__`). `keep_for` is a column and
+    /// the text of an interval: how long rows stay.
+    #[pyo3(signature = (name, schema, unique=None, r#static=false, keep_for=None))]
     fn create_table(
         &self,
         py: Python<'_>,
@@ -86,12 +87,24 @@ impl Database {
         schema: &Bound<'_, PyAny>,
         unique: Option<Vec<String>>,
         r#static: bool,
+        keep_for: Option<(String, String)>,
     ) -> PyResult<()> {
         let schema = Schema::from_arrow(&self::schema(schema)?).or_raise(py)?;
+        let keep_for = keep_for.map(|(column, interval)| {
+            let interval = interval.parse()?;
+            Ok(KeepFor { column, interval })
+        });
+        let keep_for = keep_for.transpose().or_raise(py)?;
         let mut engine = self.engine(py)?;
         let engine = &mut *engine.value;
-        py.detach(|| engine.create_table(name, schema, unique.as_deref(), r#static))
+        let unique = unique.as_deref();
+        py.detach(|| engine.create_table_with(name, schema, unique, r#static, keep_for.as_ref()))
             .or_raise(py)
+    }
+
+    /// The moment that the clock is at, in microseconds since 1970 in UTC; None before it was first set.
+    fn now(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        Ok(self.engine(py)?.value.now())
     }
 
     /// Forgets a table that no view reads.
@@ -184,7 +197,8 @@ impl Database {
         Ok(Rows::new(py.detach(read).or_raise(py)?))
     }
 
-    /// What is known of a table: `rows`, `unique`, `static`, `bytes` and `id`, its number.
+    /// What is known of a table: `rows`, `unique`, `static`, `bytes` and `id`, its number; `keep_for`, a column and how
+    /// long rows stay, and `oldest`, when the oldest row is of, in microseconds since 1970.
     fn table_info<'py>(&self, py: Python<'py>, table: Handle) -> PyResult<Bound<'py, PyDict>> {
         let status = self.table_status(py, &table)?;
         let info = PyDict::new(py);
@@ -193,6 +207,11 @@ impl Database {
         info.set_item("static", status.is_static)?;
         info.set_item("bytes", status.bytes)?;
         info.set_item("id", status.id)?;
+        let keep_for = status
+            .keep_for
+            .map(|one| (one.column, one.interval.to_string()));
+        info.set_item("keep_for", keep_for)?;
+        info.set_item("oldest", status.oldest)?;
         Ok(info)
     }
 

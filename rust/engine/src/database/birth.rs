@@ -95,6 +95,12 @@ impl Database {
             // It keeps no rows: they go through it when its readers are filled.
             return Ok(view);
         }
+        if let Some(timed) = view.timed() {
+            let Some(now) = self.state.now else {
+                return Err(no_clock(name));
+            };
+            timed.advance(now, budget)?;
+        }
         self.load(&mut view, true, family, budget)?;
         view.kept.freeze();
         self.load(&mut view, false, family, budget)?;
@@ -269,6 +275,15 @@ fn needed(view: &NamedView, atom: usize) -> Vec<bool> {
         }
     }
     needed
+}
+
+fn no_clock(view: &str) -> Error {
+    Error::Unsupported {
+        what: format!("view {view:?}, whose rows depend on now()"),
+        why: "the clock of the database is not set; it is the user's, and no other is read"
+            .to_owned(),
+        instead: "set the clock first: db.advance(..)".to_owned(),
+    }
 }
 
 fn rows_are_gone(view: &str, table: &str) -> Error {

@@ -7,6 +7,7 @@
 mod apply;
 mod birth;
 pub(crate) mod changes;
+mod clock;
 mod explained;
 mod lookup;
 mod partials;
@@ -28,6 +29,7 @@ use crate::graph::view::NamedView;
 use crate::memory::Memory;
 use crate::plan::Source;
 use crate::state::State;
+use crate::storage::retention::KeepFor;
 use crate::storage::table::{Table, TableStatus};
 
 /// How a database behaves.
@@ -135,6 +137,22 @@ impl Database {
         unique: Option<&[String]>,
         is_static: bool,
     ) -> Result<()> {
+        self.create_table_with(name, schema, unique, is_static, None)
+    }
+
+    /// The same; rows stay for a time if `keep_for` says so, and leave as the clock goes on.
+    ///
+    /// # Errors
+    /// The same; `Type` for a column that is no date and no timestamp; `Value` for an interval that is not positive;
+    /// `Unsupported` for a table that is static, or whose rows are not kept.
+    pub fn create_table_with(
+        &mut self,
+        name: &str,
+        schema: Schema,
+        unique: Option<&[String]>,
+        is_static: bool,
+        keep_for: Option<&KeepFor>,
+    ) -> Result<()> {
         self.catalogue().check_new(name)?;
         if schema.is_empty() {
             return Err(Error::Value {
@@ -152,6 +170,9 @@ impl Database {
         }
         let keep_rows = is_static || !self.options.trust_deletes;
         let mut table = Table::new(name, schema, unique, is_static, keep_rows)?;
+        if let Some(keep_for) = keep_for {
+            table.keep_for(keep_for.clone())?;
+        }
         table.id = self.birth();
         self.state.storage.tables.push(table);
         Ok(())

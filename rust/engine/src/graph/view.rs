@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use ringview_core::{Budget, Dictionary, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Bound, PlanAtom, Query, TableInfo};
-use ringview_rows::RowMap;
+use ringview_rows::{RowMap, Timed};
 use ringview_view::{Answer, Context, Delta, ProductDelta, RowDelta, View, is_readable};
 
 use super::log::{Follower, Log};
@@ -160,6 +160,11 @@ impl NamedView {
     /// The map that it is, where it keeps no rows.
     pub(crate) fn row_map(&self) -> Option<&RowMap> {
         (&*self.kept as &dyn Any).downcast_ref()
+    }
+
+    /// What it is where time moves its rows.
+    pub(crate) fn timed(&mut self) -> Option<&mut Timed> {
+        (&mut *self.kept as &mut dyn Any).downcast_mut()
     }
 
     /// What can be read of it.

@@ -5,6 +5,7 @@
 
 pub(crate) mod by_key;
 pub(crate) mod keys;
+pub(crate) mod retention;
 pub(crate) mod table;
 
 use ringview_core::{Batch, Dictionary, Error, Result};

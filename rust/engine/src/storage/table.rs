@@ -12,6 +12,7 @@ use ringview_core::{Batch, Column, Dictionary, Encoder, Error, Result, Schema, T
 use ringview_relation::RowStore;
 
 use super::keys::KeyReader;
+use super::retention::{KeepFor, Retention};
 
 /// What is known of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,10 @@ pub struct TableStatus {
     pub unique: Option<Vec<String>>,
     /// Whether it stays as it is once a view reads it.
     pub is_static: bool,
+    /// How long its rows stay; for ever where absent.
+    pub keep_for: Option<KeepFor>,
+    /// When its oldest row is of, in microseconds, where rows stay for a time.
+    pub oldest: Option<i64>,
     /// How many rows it has, each as often as it is there.
     pub rows: u64,
     /// Bytes that they take.
@@ -49,6 +54,8 @@ pub(crate) struct Table {
     pub(crate) texts: usize,
     pub(crate) encoder: Encoder,
     pub(crate) rows: Option<RowStore>,
+    /// Its rows by their age, where they stay for a time.
+    pub(crate) retention: Option<Retention>,
     /// Inserted minus deleted, where no rows are kept.
     pub(crate) total: i64,
     pub(crate) needed: Vec<bool>,
@@ -86,6 +93,7 @@ impl Table {
             schema: Arc::new(schema),
             unique,
             is_static,
+            retention: None,
             total: 0,
             needed: Vec::new(),
             read: Vec::new(),
@@ -123,6 +131,44 @@ impl Table {
         }
     }
 
+    /// Lets its rows stay for a time.
+    ///
+    /// # Errors
+    /// As [`Retention::new`]; `Unsupported` for a table whose rows are not kept, or do not change.
+    pub(crate) fn keep_for(&mut self, keep_for: KeepFor) -> Result<()> {
+        let refused = |why: &str, instead: &str| Error::Unsupported {
+            what: format!("keep_for of table {:?}", self.name),
+            why: why.to_owned(),
+            instead: instead.to_owned(),
+        };
+        if self.is_static {
+            return Err(refused(
+                "a static table stays as it is, so no row leaves it",
+                "leave out static, or keep_for",
+            ));
+        }
+        if self.rows.is_none() {
+            return Err(refused(
+                "with trust_deletes rows are not kept, so none is known to be too old",
+                "create the database without trust_deletes, or filter views: WHERE ts > now() - INTERVAL '7 days'",
+            ));
+        }
+        self.retention = Some(Retention::new(&self.name, &self.schema, keep_for)?);
+        Ok(())
+    }
+
+    /// Keeps what the transaction changed.
+    pub(crate) fn commit(&mut self) {
+        self.rows.iter_mut().for_each(RowStore::commit);
+        self.retention.iter_mut().for_each(Retention::commit);
+    }
+
+    /// Undoes it.
+    pub(crate) fn rollback(&mut self) {
+        self.rows.iter_mut().for_each(RowStore::rollback);
+        self.retention.iter_mut().for_each(Retention::rollback);
+    }
+
     /// How many rows a batch adds, deletes counted off.
     pub(crate) fn count(batch: &Batch) -> i64 {
         match &batch.multiplicity {
@@ -139,7 +185,8 @@ impl Table {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.rows.as_ref().map_or(0, RowStore::memory_usage)
+        let aged = self.retention.as_ref().map_or(0, Retention::bytes);
+        self.rows.as_ref().map_or(0, RowStore::memory_usage) + aged
     }
 
     /// The rows as Arrow: each as often as it is there, or once with that in a last column.
@@ -242,6 +289,8 @@ impl Table {
                 .as_ref()
                 .map(|columns| columns.iter().map(name).collect()),
             is_static: self.is_static,
+            keep_for: self.retention.as_ref().map(|aged| aged.keep_for.clone()),
+            oldest: self.retention.as_ref().and_then(Retention::oldest),
             rows: self.len(),
             bytes: self.bytes(),
             id: self.id,

@@ -44,6 +44,9 @@ impl State {
                         Direction::Insert => rows.insert(&batch, &self.storage.dictionary)?,
                         Direction::Delete => rows.delete(&batch, &self.storage.dictionary)?,
                     }
+                    if let Some(aged) = &mut table.retention {
+                        aged.apply(&batch, sign);
+                    }
                     budget.done(0)?;
                 }
             }

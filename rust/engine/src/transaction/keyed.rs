@@ -42,6 +42,13 @@ impl State {
             store.change_by_key(batch, actions, &self.storage.dictionary, &mut moved)?;
             // What a row that deletes says beside its key, nobody holds.
             undo.words_left += table.texts * (batch.rows + moved.len());
+            if !moved.is_empty()
+                && let Some(aged) = &mut table.retention
+            {
+                let all = vec![true; table.schema.len()];
+                let sign = store.read_moved(&moved, &all, &mut delta);
+                aged.apply(&delta, sign);
+            }
             if !moved.is_empty() && !table.readers.is_empty() {
                 let sign = store.read_moved(&moved, &table.read, &mut delta);
                 for reader in &table.readers {

@@ -15,6 +15,7 @@ mod net;
 mod outcome;
 pub(crate) mod prepare;
 mod strings;
+mod time;
 
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Budget, Error, Result};
@@ -25,7 +26,7 @@ use crate::plan::Source;
 use crate::state::State;
 use crate::storage::by_key::names_keys;
 use crate::storage::table::Table;
-use crate::undo::Undo;
+use crate::undo::{NO_TABLE, Undo};
 use crate::{Keep, Poll};
 use chunks::{RowNumbers, chunks};
 
@@ -66,7 +67,8 @@ impl State {
             } else {
                 self.run(ops, &mut undo, &mut batch, &budget)
             };
-            let settled = ran.and_then(|()| self.prepare(&mut undo, &budget));
+            let passed = ran.and_then(|()| self.pass_time(&mut undo, &budget));
+            let settled = passed.and_then(|()| self.prepare(&mut undo, &budget));
             let outcome = settled.and_then(|()| keep());
             match &outcome {
                 Ok(()) => self.commit(&mut undo),
@@ -97,7 +99,11 @@ impl State {
     {
         undo.begin(self.graph.views.len());
         for op in ops {
-            let index = self.storage.index((*op).into().table())?;
+            let Some(name) = (*op).into().table() else {
+                undo.of_op.push(NO_TABLE);
+                continue;
+            };
+            let index = self.storage.index(name)?;
             let table = &self.storage.tables[index];
             if table.is_static && !table.readers.is_empty() {
                 return Err(Error::Static {
@@ -105,6 +111,7 @@ impl State {
                     views: self.graph.readers_of(Source::Table(table.id)),
                 });
             }
+            undo.of_op.push(index);
             undo.tables.push(index);
         }
         Ok(())
@@ -133,8 +140,9 @@ impl State {
         batch: &mut Batch,
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let table = undo.tables[index];
+        let table = undo.of_op[index];
         match op {
+            Change::Advance(to) => self.set_clock(*to, undo),
             Change::Rows(op) if names_keys(&self.storage.tables[table], op)? => {
                 self.run_keyed((table, ByKey::Delete, op.rows), undo, batch, budget)
             }
@@ -212,6 +220,9 @@ impl State {
                 let change = direction.sign().saturating_mul(Table::count(batch));
                 table.total = table.total.saturating_add(change);
             }
+        }
+        if let Some(aged) = &mut table.retention {
+            aged.apply(batch, direction.sign());
         }
         for reader in &table.readers {
             undo.touched[reader.view] = true;

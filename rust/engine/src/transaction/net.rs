@@ -42,12 +42,16 @@ impl State {
     {
         let mut tables: BTreeMap<usize, Taken> = BTreeMap::new();
         for (index, op) in ops.iter().enumerate() {
-            let (op, at) = ((*op).into(), undo.tables[index]);
+            let (op, at) = ((*op).into(), undo.of_op[index]);
+            if let Change::Advance(to) = op {
+                self.set_clock(to, undo)?;
+                continue;
+            }
             let table = &self.storage.tables[at];
             let by_key = match &op {
                 Change::Keyed(_) => true,
                 Change::Rows(op) => names_keys(table, op)?,
-                Change::Product(_) => false,
+                Change::Product(_) | Change::Advance(_) => false,
             };
             let taken = tables.entry(at).or_insert_with(|| match &table.rows {
                 _ if by_key => Taken::ByKey,

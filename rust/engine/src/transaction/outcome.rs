@@ -21,9 +21,7 @@ impl State {
             view.choose_wanted();
         }
         for &table in &undo.tables {
-            if let Some(rows) = &mut self.storage.tables[table].rows {
-                rows.commit();
-            }
+            self.storage.tables[table].commit();
         }
         // Where rows are not kept, who reads a string need not hold it.
         let unkept = undo
@@ -50,9 +48,10 @@ impl State {
             self.storage.tables[table].total = total;
         }
         for &table in &undo.tables {
-            if let Some(rows) = &mut self.storage.tables[table].rows {
-                rows.rollback();
-            }
+            self.storage.tables[table].rollback();
+        }
+        if let Some(before) = undo.clock.take() {
+            self.now = before;
         }
         self.forget_fresh_strings(&undo.touched);
     }

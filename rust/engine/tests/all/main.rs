@@ -15,4 +15,5 @@ mod refusals;
 mod rows;
 mod sample_state;
 mod samples;
+mod time;
 mod transactions;

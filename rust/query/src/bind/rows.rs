@@ -9,7 +9,7 @@ use ringview_core::{Error, Field, Result, Schema, Type};
 use ringview_expr::{Calls, Projection, common_type};
 
 use crate::bind::bound::{Bound, Catalog, OutputKind, PlanAtom, PlanOutput, TableInfo};
-use crate::logical::{Branch, Ordering, Parted, Query, Representation, Rows};
+use crate::logical::{Branch, Ordering, Parted, Query, Representation, Rows, Timed};
 
 /// Binds a query that computes rows.
 ///
@@ -22,6 +22,7 @@ pub(crate) fn bind_rows(query: &Query, rows: &Rows, catalog: &dyn Catalog) -> Re
         Rows::Map { names, branches } => map(names, branches, &tables)?,
         Rows::Ordered(ordering) => ordered(ordering, &tables)?,
         Rows::Parted(parted) => by_part(parted, &tables)?,
+        Rows::Timed(timed) => by_time(timed, &tables)?,
     };
     let atom =
         |((atom, table), columns): ((&crate::logical::Atom, TableInfo), Vec<usize>)| PlanAtom {
@@ -163,6 +164,55 @@ fn by_part(parted: &Parted, tables: &[TableInfo]) -> Result<Shown> {
     let made = parted.calls.iter().zip(calls.columns());
     outputs.extend(made.map(|(call, (ty, nullable))| output(&call.name, ty, nullable)));
     read.sort_unstable();
+    Ok((vec![read], outputs))
+}
+
+impl Timed {
+    /// Its filter, and the values that its conditions compare, over the rows of a table.
+    ///
+    /// # Errors
+    /// Those of its expressions; `Type` for a value that is no date and no timestamp.
+    pub fn projection(&self, schema: &Schema) -> Result<Projection> {
+        let values: Vec<&str> = self.conditions.iter().map(|one| &*one.value).collect();
+        let found = Projection::bind(self.filter.as_deref(), &values, schema)?;
+        let wrong = found.types().iter().zip(&self.conditions);
+        let mut wrong =
+            wrong.filter(|(ty, _)| !matches!(ty, Type::Date32 | Type::Timestamp { .. }));
+        match wrong.next() {
+            None => Ok(found),
+            Some((ty, condition)) => Err(Error::Type {
+                place: format!(
+                    "{}, which is compared with {}",
+                    condition.value, condition.clock.text
+                ),
+                expected: "a date or a timestamp".to_owned(),
+                found: ty.to_string(),
+            }),
+        }
+    }
+}
+
+fn by_time(timed: &Timed, tables: &[TableInfo]) -> Result<Shown> {
+    let [table] = tables else {
+        return Err(shape("conditions on time are of the rows of one atom"));
+    };
+    let schema = &table.schema;
+    let mut read = timed.projection(schema)?.inputs().to_vec();
+    let mut outputs = Vec::with_capacity(timed.names.len());
+    for name in &timed.names {
+        let at = schema.index_of(name)?;
+        let field = &schema.fields()[at];
+        read.push(at);
+        outputs.push(PlanOutput {
+            name: name.clone(),
+            ty: field.ty.clone(),
+            kind: OutputKind::Row {
+                nullable: field.nullable,
+            },
+        });
+    }
+    read.sort_unstable();
+    read.dedup();
     Ok((vec![read], outputs))
 }
 

@@ -13,6 +13,7 @@ mod exponents;
 mod expression;
 mod rows;
 mod subquery_expr;
+mod time;
 mod unnest;
 
 use ringview_core::{Error, Result};
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use exponents::Exponents;
 pub use expression::{ColumnRef, Comparison, Condition, Function, Literal, Measure, Scalar};
 pub use rows::{Branch, Call, Edge, Frame, Ordering, Parted, Rank, Rows, SortKey, Unit};
+pub use time::{ALWAYS, Clock, ClockStep, FOREVER, Interval, Span, Spans, TimeCondition, Timed};
 
 /// A join with group-by aggregates.
 ///

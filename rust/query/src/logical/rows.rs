@@ -1,5 +1,5 @@
-//! What a query computes of rows, in the place of a join: projections, filters, unions, the first rows in an order, and
-//! functions over the rows of a partition.
+//! What a query computes of rows, in the place of a join: projections, filters, unions, the first rows in an order,
+//! functions over the rows of a partition, and rows that are there for a time.
 //!
 //! Invariant: none beyond its shape. Expressions are SQL over the columns of one atom's table, names quoted and spelt as
 //! the table spells them: the form in which a definition is kept. `bind` gives them types.
@@ -7,6 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 pub use ringview_expr::{Call, Edge, Frame, SortKey, Unit};
+
+use super::time::Timed;
 
 /// How rows are computed from rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +25,8 @@ pub enum Rows {
     Ordered(Ordering),
     /// Functions over the rows of each partition of the one atom.
     Parted(Parted),
+    /// The rows of the one atom, each while time says so.
+    Timed(Timed),
 }
 
 /// A projection and a filter of the rows of one atom.

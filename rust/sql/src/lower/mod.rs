@@ -23,6 +23,7 @@
 //! | `lateral` | LATERAL; conditions on the row around a subquery that are no equalities |
 //! | `order` | ORDER BY, LIMIT, the first rows of each partition |
 //! | `call` | functions over the rows of a partition, as a plan has them |
+//! | `time` | conditions on the clock |
 //! | `part` | the blocks that compute those: windows, and aggregates that need all rows of a group |
 
 mod aggregate;
@@ -42,6 +43,7 @@ mod recognise;
 mod settle;
 mod state;
 mod subquery;
+mod time;
 mod truth;
 
 use datafusion_expr::{Distinct, Expr, LogicalPlan};
@@ -114,6 +116,7 @@ impl Lowering<'_> {
                     &mut conjuncts,
                 );
                 let schema = filter.input.schema();
+                let (conjuncts, on_time) = time::apart(conjuncts);
                 for conjunct in conjuncts {
                     let mut meant = rows.meant(&conjunct, schema)?;
                     if !rows.windows.is_empty() && any(&meant, looks_elsewhere) {
@@ -122,7 +125,7 @@ impl Lowering<'_> {
                     }
                     rows = self.restricted(rows, meant, schema)?;
                 }
-                Ok(rows)
+                self.timed(rows, &on_time, schema)
             }
             LogicalPlan::Window(window) => {
                 let rows = self.relation(&window.input)?;

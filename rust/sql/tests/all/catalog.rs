@@ -48,5 +48,10 @@ impl Catalog for Tables {
 
 /// The query of a text over them.
 pub(crate) fn query(text: &str) -> Result<Query> {
-    ringview_sql::translate(text, &TABLES.map(str::to_owned), &Tables, &Options::default())
+    ringview_sql::translate(
+        text,
+        &TABLES.map(str::to_owned),
+        &Tables,
+        &Options::default(),
+    )
 }
