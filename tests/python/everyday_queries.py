@@ -94,11 +94,11 @@ class Queries:
         return self._of(
             f"SELECT * EXCLUDE (b) FROM r -- a remark\n WHERE {n} > 0",
             f"SELECT * REPLACE ({n} AS a) FROM r",
-            f"SELECT r.* EXCLUDE (b, d), s.t AS \"my t\" FROM {self._source('r')} JOIN s USING (a)",
+            f'SELECT r.* EXCLUDE (b, d), s.t AS "my t" FROM {self._source("r")} JOIN s USING (a)',
             f"SELECT {n} AS x, x + 1 AS y /* more */ FROM r WHERE x > 0",
             f"SELECT {n} AS k, COUNT(*) AS n FROM r GROUP BY k HAVING n > 1",
             f'SELECT "r"."a" AS "A b", {n} AS "select" FROM "r" ORDER BY ALL LIMIT 100',
-            "SELECT W.\"my text\" AS t, w.DAY, COUNT(*) FROM W GROUP BY w.\"My Text\", day",
+            'SELECT W."my text" AS t, w.DAY, COUNT(*) FROM W GROUP BY w."My Text", day',
             f"SELECT x.k + 1 AS k FROM (SELECT {n} FROM r) AS x(k)",
             f"SELECT {n} AS k, SUM(b) AS t FROM r GROUP BY ALL HAVING t > 0 ORDER BY t, k",
             "SELECT R.A, S.T FROM R, S WHERE R.A = S.A",
@@ -125,9 +125,7 @@ class Queries:
         key = e.any(1)
         shown = [f"{aggregate.of_ordered()} AS v{at}" for at in range(3)]
         where = self._where(e)
-        return (
-            f"SELECT {key} AS k, {', '.join(shown)} FROM {self._source(table)}{where} GROUP BY k"
-        )
+        return f"SELECT {key} AS k, {', '.join(shown)} FROM {self._source(table)}{where} GROUP BY k"
 
     def shape_sets(self) -> str:
         e, aggregate = self._over("r"), self._aggregates("r")
@@ -249,7 +247,7 @@ class Queries:
             f"(r.a, r.s) IN (SELECT s.a, s.t FROM s{where})",
             f"r.b {self._of('>', '<=', '<>', '=')} {self._of('ANY', 'ALL')} "
             f"(SELECT s.c FROM s{where})",
-            f"r.b >= ALL (SELECT s.c FROM s WHERE s.a = r.a)",
+            "r.b >= ALL (SELECT s.c FROM s WHERE s.a = r.a)",
             f"EXISTS (SELECT 1 FROM s{where})",
             f"{self._scalar()} > {e.of('integer', 1)}",
             f"r.b = {self._scalar()}",
@@ -281,7 +279,9 @@ class Queries:
     def shape_subquery_shown(self) -> str:
         one = self._of(self._predicate(), self._scalar(), f"COALESCE({self._scalar()}, 0)")
         value = self._of(one, one, f"CASE WHEN {self._predicate()} THEN 'yes' ELSE 'no' END")
-        return f"SELECT r.a, r.b, {value} AS x FROM {self._source('r')}{self._where(self._over('r'))}"
+        return (
+            f"SELECT r.a, r.b, {value} AS x FROM {self._source('r')}{self._where(self._over('r'))}"
+        )
 
     def shape_subquery_having(self) -> str:
         condition = self._of(
@@ -301,7 +301,9 @@ class Queries:
         kinds = [self._of("integer", "text") for _ in range(2)]
         one = ", ".join(f"{e.of(kind, 1)} AS c{at}" for at, kind in enumerate(kinds))
         other = ", ".join(f.of(kind, 1) for kind in kinds)
-        more = self._of("", "", f" {self._of('UNION', 'EXCEPT', 'UNION ALL')} SELECT {other} FROM s")
+        more = self._of(
+            "", "", f" {self._of('UNION', 'EXCEPT', 'UNION ALL')} SELECT {other} FROM s"
+        )
         return f"SELECT {one} FROM {self._source('r')} {how} SELECT {other} FROM s{more}"
 
     def shape_values(self) -> str:
@@ -319,7 +321,9 @@ class Queries:
         e = self._over("r")
         inner = f"SELECT {e.of('integer', 1)} AS k, {e.of('integer')} AS v FROM {self._source('r')}"
         value = self._of("SUM(v)", "COUNT(*)", "MAX(v)", "COUNT(DISTINCT v)")
-        head = f"WITH q AS ({inner}), g AS (SELECT k, {value} AS t, COUNT(*) AS n FROM q GROUP BY k)"
+        head = (
+            f"WITH q AS ({inner}), g AS (SELECT k, {value} AS t, COUNT(*) AS n FROM q GROUP BY k)"
+        )
         return f"{head} " + self._of(
             "SELECT g.k, g.t + 1 AS t, s.t AS u FROM g LEFT JOIN s ON g.k = s.a WHERE g.n > 0",
             "SELECT x.k, x.t - y.t AS d FROM g AS x JOIN g AS y ON x.k = y.k + 1",

@@ -96,7 +96,9 @@ def test_division_by_zero(dialect: str) -> None:
 )
 def test_where_null_stands(dialect: str, ascending: str, descending: str) -> None:
     for direction, place in (("", ascending), (" DESC", descending)):
-        found = [row[0] for row in rows(kept(f"SELECT k FROM t ORDER BY k{direction}", None, dialect))]
+        found = [
+            row[0] for row in rows(kept(f"SELECT k FROM t ORDER BY k{direction}", None, dialect))
+        ]
         assert found.index(None) == (0 if place == "first" else 2)
         chosen = kept(
             f"SELECT k FROM (SELECT k, ROW_NUMBER() OVER (ORDER BY k{direction}) AS n FROM t) q "

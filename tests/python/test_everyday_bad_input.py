@@ -67,10 +67,9 @@ def test_a_cast_that_fails_names_the_value(expression: str, text: str) -> None:
     view = db.create_view("v", f"SELECT COUNT({expression}) AS n FROM t")
     tried = expression.replace("CAST", "TRY_CAST")
     other = db.create_view("w", f"SELECT {tried} AS x FROM t")
-    with pytest.raises(rv.errors.RingviewError, match=text):
-        with db.transaction() as tx:
-            tx.insert("u", [{"k": 1, "y": 1}])
-            tx.insert("t", [row(1, 1, text)])
+    with pytest.raises(rv.errors.RingviewError, match=text), db.transaction() as tx:
+        tx.insert("u", [{"k": 1, "y": 1}])
+        tx.insert("t", [row(1, 1, text)])
     assert view.scalar() == 0
     assert len(other) == 0
     assert len(db.tables["u"].to_arrow()) == 0
@@ -143,7 +142,9 @@ def test_texts_shorter_than_nothing() -> None:
         "substring(s, x) AS c, substring(s, x, 2) AS d, split_part(s, '-', x) AS e, "
         "repeat(s, x) AS f FROM t"
     )
-    rows = {"t": [row(1, x, s) for x in (-3, -1, 0, 1, 5, None) for s in ("a-b", "", "h\u00e9", None)]}
+    rows = {
+        "t": [row(1, x, s) for x in (-3, -1, 0, 1, 5, None) for s in ("a-b", "", "h\u00e9", None)]
+    }
     view = database(**rows).create_view("v", sql)
     assert comparable(view.to_arrow()) == Oracle(SCHEMAS).rows(sql, rows)
 

@@ -11,7 +11,7 @@ use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word
 use ringview_core::{Error, Result};
 
 use crate::dialect::Dialect;
-use crate::error::refusal;
+use crate::error::{refusal, unsupported};
 use crate::meaning;
 use crate::parameters::{self, Parameters};
 
@@ -38,6 +38,13 @@ pub(crate) fn parsed(
     let mut statements = statements.into_iter();
     match (statements.next(), statements.next()) {
         (Some(mut statement @ ast::Statement::Query(_)), None) => {
+            if let ast::Statement::Query(query) = &statement
+                && let Some(name) = twice(&query.body)
+            {
+                return Err(unsupported(&format!(
+                    "two columns are called {name:?}; name one of them with AS"
+                )));
+            }
             parameters::substitute(&mut statement, parameters)?;
             meaning::of_dialect(&mut statement, dialect);
             Ok(statement)
@@ -47,6 +54,27 @@ pub(crate) fn parsed(
             problem: "a view is one SELECT; write SELECT .. FROM ..".to_owned(),
         }),
     }
+}
+
+/// A name that two outputs have.
+fn twice(body: &ast::SetExpr) -> Option<String> {
+    let select = match body {
+        ast::SetExpr::Select(select) => select,
+        ast::SetExpr::SetOperation { left, .. } => return twice(left),
+        ast::SetExpr::Query(query) => return twice(&query.body),
+        _ => return None,
+    };
+    let name = |item: &ast::SelectItem| match item {
+        ast::SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
+        ast::SelectItem::UnnamedExpr(ast::Expr::Identifier(ident)) => Some(ident.value.clone()),
+        ast::SelectItem::UnnamedExpr(ast::Expr::CompoundIdentifier(idents)) => {
+            idents.last().map(|ident| ident.value.clone())
+        }
+        _ => None,
+    };
+    let names: Vec<String> = select.projection.iter().filter_map(name).collect();
+    let found = (0..names.len()).find(|&at| names[..at].contains(&names[at]));
+    found.map(|at| names[at].clone())
 }
 
 /// The tokens as the parser understands them.
