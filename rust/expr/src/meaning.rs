@@ -166,6 +166,18 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> Re
         (Operator::Plus, one, other) if is_interval(one) && is_day(other) => {
             binary_expr(left, op, cast(right, MOMENT))
         }
+        (
+            Operator::BitwiseAnd
+            | Operator::BitwiseOr
+            | Operator::BitwiseShiftLeft
+            | Operator::BitwiseShiftRight,
+            one,
+            other,
+        ) if one != other && one.is_integer() && other.is_integer() => binary_expr(
+            cast(left, DataType::Int64),
+            op,
+            cast(right, DataType::Int64),
+        ),
         (Operator::StringConcat, _, _) => binary_expr(
             synonyms::joined(left, schema)?,
             op,

@@ -2,16 +2,18 @@
 //!
 //! IS DISTINCT FROM binds more tightly than AND; a tuple in a list of tuples is one of them, column by column; SEMI and
 //! ANTI are of the left side; SIMILAR TO matches a whole text; `~` turns the bits of an integer; ORDER BY ALL is by every
-//! output. A tuple IN a subquery, where only its truth counts, is EXISTS. Invariant: a node is changed once, its operands before it. Cost: linear in the text.
+//! output; GROUP BY ALL does not group by constants. A tuple IN a subquery, where only its truth counts, is EXISTS.
+//! Invariant: a node is changed once, its operands before it. Cost: linear in the text.
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArgumentClause,
     FunctionArguments, GroupByExpr, Ident, JoinOperator, OrderByExpr, OrderByKind, Query,
-    SelectItem, SetExpr, UnaryOperator, Value, VisitorMut,
+    SelectItem, SetExpr, UnaryOperator, Value, Visit, Visitor, VisitorMut,
 };
 use datafusion_sql::sqlparser::parser::Parser;
+use ringview_expr::AGGREGATES;
 
 use crate::dialect::DuckDb;
 use crate::meaning::call;
@@ -26,6 +28,10 @@ impl VisitorMut for Syntax {
         order_by_all(query);
         name_twins(&mut query.body, true);
         if let SetExpr::Select(select) = &mut *query.body {
+            if matches!(select.group_by, GroupByExpr::All(_)) && is_of_constants(&select.projection)
+            {
+                select.group_by = GroupByExpr::Expressions(Vec::new(), Vec::new());
+            }
             let is_grouped =
                 !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
             if is_grouped {
@@ -95,6 +101,41 @@ fn no_position(item: &mut SelectItem) {
             array: false,
             format: None,
         };
+    }
+}
+
+/// Whether GROUP BY ALL has nothing to group by: whatever reads a column is within an aggregate.
+fn is_of_constants(items: &[SelectItem]) -> bool {
+    items.iter().all(|item| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+            let mut read = Reads::default();
+            let _ = Visit::visit(expr, &mut read);
+            read.aggregates || !read.columns
+        }
+        _ => false,
+    })
+}
+
+/// What an expression reads.
+#[derive(Default)]
+struct Reads {
+    columns: bool,
+    aggregates: bool,
+}
+
+impl Visitor for Reads {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => self.columns = true,
+            Expr::Function(function) => {
+                let name = function.name.to_string().to_lowercase();
+                self.aggregates |= AGGREGATES.contains(&name.as_str());
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
     }
 }
 
