@@ -13,6 +13,7 @@
 //! | `error` | problems of the library as ours |
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
+//! | `positions` | ORDER BY ALL, GROUP BY ALL, constants that are no numbers of outputs |
 //! | `aliases` | names of outputs that are used beside them |
 //! | `text` | a bound expression as the text that a block keeps |
 //! | `within` | WITHIN GROUP as ORDER BY among the arguments |
@@ -27,6 +28,7 @@ mod meaning;
 mod names;
 mod parameters;
 mod parse;
+mod positions;
 mod syntax;
 mod text;
 mod within;
