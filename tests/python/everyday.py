@@ -57,7 +57,7 @@ LEAVES = {
     "w": {
         "integer": ["w.a", "w.tiny", "w.u1", "w.u2", "w.u4", "w.u8"],
         "decimal": ["w.q"],
-        "double": ["w.g"],
+        "double": ["CAST(w.g AS DOUBLE)"],
         "text": ['w."My Text"', 'W."my text"'],
         "day": ["w.day"],
         "moment": ["w.at"],

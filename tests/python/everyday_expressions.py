@@ -117,7 +117,7 @@ _NODES: dict[str, list[_Node]] = {
         lambda e: f"SQRT(ABS({e('double')}))",
         lambda e: f"LN(ABS({e('double')}) + 1)",
         lambda e: f"CAST({e('integer')} AS DOUBLE)",
-        lambda e: f"CAST({e('decimal')} AS FLOAT)",
+        lambda e: f"CAST(CAST({e('decimal')} AS FLOAT) AS DOUBLE)",
         lambda e: f"TRY_CAST({e('text')} AS DOUBLE)",
         lambda e: f"COALESCE({e('double')}, 0.0)",
         lambda e: f"power({e('double')}, 2)",

@@ -309,12 +309,13 @@ class Queries:
     def shape_values(self) -> str:
         values = "(VALUES (1, 'one'), (2, 'two'), (NULL, 'none'), (2, 'two')) AS v(x, name)"
         return self._of(
-            f"SELECT v.name, COUNT(r.a) AS n FROM {values} LEFT JOIN r ON r.a = v.x GROUP BY v.name",
+            f"SELECT v.name, COUNT(r.a) AS n FROM {values} LEFT JOIN r ON r.a = v.x GROUP BY name",
             f"SELECT v.name, r.b FROM r JOIN {values} ON r.a = v.x",
             f"SELECT r.a, r.b FROM r WHERE r.a IN (SELECT x FROM {values})",
             f"WITH v(x, name) AS (VALUES (1, 'one'), (3, 'three')) SELECT r.a, v.name FROM r, v "
             f"WHERE r.a >= v.x AND {self._over('r').of('truth', 1)}",
-            f"SELECT x + 1 AS y FROM {values} UNION ALL SELECT {self._over('r').of('integer')} FROM r",
+            f"SELECT x + 1 AS y FROM {values} UNION ALL "
+            f"SELECT {self._over('r').of('integer')} FROM r",
         )
 
     def shape_with(self) -> str:

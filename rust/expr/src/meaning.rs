@@ -97,7 +97,7 @@ fn case(of: Case, schema: &DFSchema) -> Result<Expr> {
     let mut results = thens;
     let has_else = of.else_expr.is_some();
     results.extend(of.else_expr.map(|otherwise| *otherwise));
-    let mut results = types::alike(results, schema)?;
+    let mut results = types::chosen(results, schema)?;
     let otherwise = has_else.then(|| results.pop().map(Box::new)).flatten();
     let arms = whens.into_iter().zip(results);
     let arms = arms.map(|(when, then)| (Box::new(when), Box::new(then)));
@@ -166,6 +166,18 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> Re
         (Operator::Plus, one, other) if is_interval(one) && is_day(other) => {
             binary_expr(left, op, cast(right, MOMENT))
         }
+        (
+            Operator::BitwiseAnd
+            | Operator::BitwiseOr
+            | Operator::BitwiseShiftLeft
+            | Operator::BitwiseShiftRight,
+            one,
+            other,
+        ) if one != other && one.is_integer() && other.is_integer() => binary_expr(
+            cast(left, DataType::Int64),
+            op,
+            cast(right, DataType::Int64),
+        ),
         (Operator::StringConcat, _, _) => binary_expr(
             synonyms::joined(left, schema)?,
             op,
@@ -262,10 +274,12 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
             kernels::substring().call(args)
         }
         ("regexp_matches", 2 | 3) => regex::regexp_like().call(args),
-        ("ifnull", 2) => core::coalesce().call(types::alike(args, schema)?),
-        ("coalesce" | "greatest" | "least" | "nullif", _) => func.call(types::alike(args, schema)?),
+        ("ifnull", 2) => core::coalesce().call(types::chosen(args, schema)?),
+        ("coalesce" | "greatest" | "least" | "nullif", _) => {
+            func.call(types::chosen(args, schema)?)
+        }
         ("if", 3) => {
-            let results = types::alike(args.split_off(1), schema)?;
+            let results = types::chosen(args.split_off(1), schema)?;
             let mut results = results.into_iter();
             let mut next = || results.next().unwrap_or_else(|| lit(ScalarValue::Null));
             let then = next();

@@ -26,7 +26,7 @@ pub(crate) fn of(
     Ok(Ok(match (name, args.len()) {
         ("ceiling", 1) => of("ceil", args, schema)?.unwrap_or_else(|args| math::ceil().call(args)),
         ("ceil" | "floor", 1) => {
-            let Some(wide) = wider(&args[0].get_type(schema)?) else {
+            let Some((wide, whole)) = wider(&args[0].get_type(schema)?) else {
                 return Ok(Err(args));
             };
             let function = if name == "ceil" {
@@ -34,7 +34,7 @@ pub(crate) fn of(
             } else {
                 math::floor()
             };
-            function.call(vec![cast(args.remove(0), wide)])
+            cast(function.call(vec![cast(args.remove(0), wide)]), whole)
         }
         ("suffix", 2) => string::ends_with().call(args),
         ("prefix", 2) => string::starts_with().call(args),
@@ -179,11 +179,13 @@ fn over(of: Expr, less: i64, by: i64, more: i64) -> Expr {
     )
 }
 
-/// A decimal that holds the next integer.
-fn wider(of: &DataType) -> Option<DataType> {
+/// A decimal that holds the next integer, and one that holds no more than it.
+fn wider(of: &DataType) -> Option<(DataType, DataType)> {
     match of {
         DataType::Decimal128(precision, scale) if *scale > 0 && *precision < 38 => {
-            Some(DataType::Decimal128(precision + 1, *scale))
+            let digits = precision.saturating_sub(scale.unsigned_abs()) + 1;
+            let wide = DataType::Decimal128(precision + 1, *scale);
+            Some((wide, DataType::Decimal128(digits, 0)))
         }
         _ => None,
     }

@@ -37,6 +37,30 @@ pub(crate) fn alike(of: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
     Ok(of.into_iter().zip(&types).map(one).collect())
 }
 
+/// Results of a choice among them: decimals have one precision and scale, too.
+pub(crate) fn chosen(of: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
+    let of = alike(of, schema)?;
+    let types = types(&of, schema)?;
+    let decimals: Option<Vec<(u8, i8)>> = types
+        .iter()
+        .map(|ty| match ty {
+            DataType::Decimal128(precision, scale) if *scale >= 0 => Some((*precision, *scale)),
+            _ => None,
+        })
+        .collect();
+    let Some(decimals) = decimals else {
+        return Ok(of);
+    };
+    let scale = decimals.iter().map(|(_, scale)| *scale).max().unwrap_or(0);
+    let whole = decimals.iter().map(|(all, scale)| *all as i8 - scale).max();
+    let to = DataType::Decimal128((whole.unwrap_or(0) + scale).clamp(1, 38) as u8, scale);
+    let one = |(expr, ty): (Expr, &DataType)| match ty {
+        ty if *ty == to => expr,
+        _ => cast(expr, to.clone()),
+    };
+    Ok(of.into_iter().zip(&types).map(one).collect())
+}
+
 /// Operands of a comparison.
 pub(crate) fn compared(mut of: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
     let types = types(&of, schema)?;

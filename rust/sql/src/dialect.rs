@@ -1,6 +1,6 @@
 //! The dialects of a text. DuckDB's has what the parser's own lacks: IGNORE NULLS among the arguments of a window function.
 //!
-//! Invariant: whatever the parser's DuckDB takes is taken. Cost: none.
+//! Invariant: whatever the parser's DuckDB takes is taken; `f(a = 1)` is a comparison, no named argument. Cost: none.
 
 use std::any::TypeId;
 
@@ -130,7 +130,6 @@ impl dialect::Dialect for DuckDb {
         supports_lambda_functions,
         supports_load_extension,
         supports_named_fn_args_with_assignment_operator,
-        supports_named_fn_args_with_eq_operator,
         supports_notnull_operator,
         supports_order_by_all,
         supports_select_wildcard_exclude,

@@ -18,6 +18,7 @@
 //! | `order` | a variable order that the user gives |
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
+//! | `positions` | ORDER BY ALL, GROUP BY ALL, constants that are no numbers of outputs |
 //! | `aliases` | names of outputs that are used beside them |
 //! | `text` | a bound expression as the text that a block keeps |
 //! | `using` | several joins by name in a row |
@@ -41,6 +42,7 @@ mod order;
 mod parameters;
 mod place;
 mod placed;
+mod positions;
 mod rewritten;
 mod syntax;
 mod text;

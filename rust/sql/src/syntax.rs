@@ -2,19 +2,20 @@
 //!
 //! IS DISTINCT FROM binds more tightly than AND; a tuple in a list of tuples is one of them, column by column; SEMI and
 //! ANTI are of the left side; SIMILAR TO matches a whole text; `~` turns the bits of an integer; ORDER BY ALL is by every
-//! output. A tuple IN a subquery, where only its truth counts, is EXISTS. Invariant: a node is changed once, its operands before it. Cost: linear in the text.
+//! output; GROUP BY ALL does not group by constants. A tuple IN a subquery, where only its truth counts, is EXISTS.
+//! Invariant: a node is changed once, its operands before it. Cost: linear in the text.
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArgumentClause,
-    FunctionArguments, GroupByExpr, Ident, JoinOperator, OrderByExpr, OrderByKind, Query,
+    BinaryOperator, DataType, ExactNumberInfo, Expr, GroupByExpr, Ident, JoinOperator, Query,
     SelectItem, SetExpr, UnaryOperator, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::parser::Parser;
 
 use crate::dialect::DuckDb;
 use crate::meaning::call;
+use crate::positions::{is_of_constants, no_constant_order, no_position, order_by_all};
 
 /// Changes a text to what is meant.
 pub(crate) struct Syntax;
@@ -26,6 +27,10 @@ impl VisitorMut for Syntax {
         order_by_all(query);
         name_twins(&mut query.body, true);
         if let SetExpr::Select(select) = &mut *query.body {
+            if matches!(select.group_by, GroupByExpr::All(_)) && is_of_constants(&select.projection)
+            {
+                select.group_by = GroupByExpr::Expressions(Vec::new(), Vec::new());
+            }
             let is_grouped =
                 !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
             if is_grouped {
@@ -79,77 +84,6 @@ fn name_twins(body: &mut SetExpr, is_first: bool) {
             }
         }
         _ => {}
-    }
-}
-
-/// A constant integer with a name, which the binder would take for the number of an output where it groups.
-fn no_position(item: &mut SelectItem) {
-    let SelectItem::ExprWithAlias { expr, .. } = item else {
-        return;
-    };
-    if is_number(expr) {
-        *expr = Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(expr.clone()),
-            data_type: DataType::BigInt(None),
-            array: false,
-            format: None,
-        };
-    }
-}
-
-/// Whether an expression is a constant integer.
-fn is_number(expr: &Expr) -> bool {
-    match expr {
-        Expr::Value(value) => {
-            matches!(&value.value, Value::Number(digits, _) if digits.parse::<i64>().is_ok())
-        }
-        Expr::UnaryOp {
-            op: UnaryOperator::Minus,
-            expr,
-        }
-        | Expr::Nested(expr) => is_number(expr),
-        _ => false,
-    }
-}
-
-/// An aggregate without constants among what orders its rows: the binder would take them for numbers of outputs.
-fn no_constant_order(of: &mut Function) {
-    if let FunctionArguments::List(list) = &mut of.args {
-        list.clauses.retain_mut(|clause| match clause {
-            FunctionArgumentClause::OrderBy(keys) => {
-                keys.retain(|key| !is_number(&key.expr));
-                !keys.is_empty()
-            }
-            _ => true,
-        });
-    }
-}
-
-/// ORDER BY ALL as the numbers of the outputs, where those can be counted.
-fn order_by_all(query: &mut Query) {
-    let SetExpr::Select(select) = &*query.body else {
-        return;
-    };
-    let is_counted = |item: &SelectItem| {
-        matches!(
-            item,
-            SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
-        )
-    };
-    if !select.projection.iter().all(is_counted) {
-        return;
-    }
-    let outputs = select.projection.len();
-    if let Some(order) = &mut query.order_by
-        && let OrderByKind::All(options) = &order.kind
-    {
-        let key = |number: usize| OrderByExpr {
-            expr: Expr::value(Value::Number(number.to_string(), false)),
-            options: options.clone(),
-            with_fill: None,
-        };
-        order.kind = OrderByKind::Expressions((1..=outputs).map(key).collect());
     }
 }
 

@@ -107,3 +107,33 @@ SELECT r.a, s.c FROM r LEFT JOIN s ON r.a = s.a AND r.b > s.c
 SELECT MODE(b) AS m, PRODUCT(b) AS p FROM r WHERE b = 2
 SELECT a, ANY_VALUE(a) AS x FROM r GROUP BY a
 SELECT a, b FROM r WHERE b IS DISTINCT FROM 2 AND a IS NOT DISTINCT FROM 1
+-- What differed from DuckDB once, shrunk.
+SELECT a, s SIMILAR TO '[a-z]+' AS m, s NOT SIMILAR TO 'y' AS n FROM r
+SELECT a, count_if(s = 'q' AND b > 100) AS n FROM r WHERE b IS NULL GROUP BY a
+SELECT a, count_if(b > 1) FILTER (WHERE s = 'x') AS n FROM r GROUP BY a
+SELECT substr(s, -2) AS x, substring(s, 0, 2) AS y, substring(s, b) AS z FROM r
+SELECT a, b, b NOT IN (SELECT s.c FROM s WHERE s.a = r.a AND s.c < r.b) AS x FROM r
+SELECT CAST(ts AS VARCHAR) AS x, s || ts AS y, concat(ts, f) AS z FROM r
+SELECT CAST(f * 1e20 AS VARCHAR) AS x, CAST(f / 1e7 AS VARCHAR) AS y, CAST(f AS VARCHAR) AS z FROM r WHERE f <> 0
+SELECT p // 2 AS x, f // 2 AS y, a // 2 AS z FROM r
+SELECT date_diff('week', d, ts) AS w, date_diff('week', ts, d) AS v FROM r
+SELECT (a, b) = (1, 2) AS x, (a, s) IN ((1, 'x'), (NULL, NULL)) AS y, NOT ((a, b) = (1, 2)) AS z FROM r
+SELECT GREATEST(d, ts) AS x, LEAST(d, ts) AS y, COALESCE(d, ts) AS z FROM r
+SELECT strftime(ts, '%f') AS x, upper(to_hex(a)) AS y, length(s) AS l, strlen(s) AS n FROM r
+SELECT split_part(s, '', 1) AS x, split_part(s, 'y', b) AS y, lpad(s, b, '*') AS z FROM r
+SELECT 1.25 AS k, MAX(b) AS m FROM r WHERE a > 100 GROUP BY ALL
+SELECT 2 AS k, a AS v, COUNT(*) AS n FROM r GROUP BY k, v
+SELECT a, b FROM r WHERE NOT b >= ALL (SELECT c FROM s WHERE s.a = r.a)
+SELECT a, b FROM r WHERE (a, s) IN (SELECT a, t FROM s)
+SELECT a, b, (SELECT COUNT(*) FROM s WHERE s.a = r.a AND s.c < r.b) AS n FROM r
+SELECT a, b, (SELECT MAX(c) FROM s WHERE s.c < r.b) AS m FROM r
+SELECT a FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.c > r.b) OR a = 1
+SELECT a, b, (SELECT t FROM s WHERE s.a = r.a ORDER BY c DESC, t LIMIT 1) AS t FROM r
+SELECT r.a, l.n FROM r CROSS JOIN LATERAL (SELECT COUNT(*) AS n FROM s WHERE s.a = r.a HAVING COUNT(*) = 0) AS l
+SELECT r.a, r.b, l.c FROM r LEFT JOIN LATERAL (SELECT c, t FROM s WHERE s.a = r.a ORDER BY c DESC, t LIMIT 2) AS l ON TRUE
+SELECT r.a, l.m FROM r, LATERAL (SELECT MEDIAN(s.c) AS m FROM s WHERE s.a = r.a AND s.c <= r.b) AS l
+SELECT ~b AS x, xor(a, 5) AS y, a ** 2 AS z, 1_000 AS k FROM r
+SELECT x.a FROM (FROM r WHERE b > 0) AS x
+SELECT d + INTERVAL (b) DAY AS x, d + b * INTERVAL '1 month' AS y FROM r
+SELECT decade(d) AS x, century(d) AS y, date_trunc('decade', d) AS z, epoch_ms(ts) AS e FROM r
+SELECT main.r.a, r."B" FROM main.r ORDER BY ALL

@@ -27,9 +27,9 @@ pub(super) fn discrete(values: &ArrayRef, Share(share): Share) -> Result<ScalarV
 
 /// The same between two values, where none is exactly there.
 pub(super) fn continuous(values: &ArrayRef, Share(share): Share) -> Result<ScalarValue> {
-    let place = share * (values.len() as i128 - 1);
-    let at = (place / WHOLE) as usize;
-    let rest = (place % WHOLE) as f64 / WHOLE as f64;
+    // In doubles, as DuckDB has it: moments show the difference.
+    let place = (values.len() - 1) as f64 * (share as f64 / WHOLE as f64);
+    let (at, rest) = (place.floor() as usize, place.fract());
     let low = ScalarValue::try_from_array(values, at)?;
     if rest == 0.0 {
         return Ok(low);

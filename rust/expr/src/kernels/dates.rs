@@ -102,10 +102,9 @@ impl ScalarUDFImpl for DateDiff {
         let to = to.as_primitive::<TimestampMicrosecondType>();
         let pairs = (0..from.len()).map(|row| {
             let is_known = from.is_valid(row) && to.is_valid(row);
-            is_known
-                .then(|| Some(number(to.value(row))? - number(from.value(row))?))
-                .map(|found| found.map(|found| if is_week { found / 7 } else { found }))
-                .flatten()
+            let days = || Some(number(to.value(row))? - number(from.value(row))?);
+            let found = is_known.then(days).flatten();
+            found.map(|found| if is_week { found / 7 } else { found })
         });
         let counted: PrimitiveArray<Int64Type> = pairs.collect::<Int64Array>();
         Ok(ColumnarValue::Array(Arc::new(counted)))

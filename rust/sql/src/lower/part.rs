@@ -161,7 +161,11 @@ impl Lowering<'_> {
         (ranking, keep): (Ranking, u64),
     ) -> Result<(Pending, Vec<Wanted>)> {
         let read = columns(above.iter().chain(wanted.iter().map(|one| &one.expr)));
-        rows.columns = read.clone();
+        rows.columns.clone_from(&read);
+        if read.is_empty() {
+            // Rows of no columns are counted: they need one.
+            rows.columns.push(lit(1i64));
+        }
         let found = self.first(rows, ranking, keep)?;
         let shown = |expr: &Expr| match window(expr) {
             Some(_) => Some(lit(1i64)),

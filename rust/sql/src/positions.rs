@@ -1,0 +1,118 @@
+//! Constants and outputs where the binder counts outputs: ORDER BY ALL, GROUP BY ALL, and integers that are no numbers of
+//! outputs.
+//!
+//! Invariant: what is grouped and ordered by is what DuckDB groups and orders by. Cost: linear in the text.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    CastKind, DataType, Expr, Function, FunctionArgumentClause, FunctionArguments, OrderByExpr,
+    OrderByKind, Query, SelectItem, SetExpr, UnaryOperator, Value, Visit, Visitor,
+};
+use ringview_expr::AGGREGATES;
+
+/// A constant integer with a name, which the binder would take for the number of an output where it groups.
+pub(crate) fn no_position(item: &mut SelectItem) {
+    let SelectItem::ExprWithAlias { expr, .. } = item else {
+        return;
+    };
+    if is_number(expr) {
+        *expr = Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(expr.clone()),
+            data_type: DataType::BigInt(None),
+            array: false,
+            format: None,
+        };
+    }
+}
+
+/// Whether GROUP BY ALL has nothing to group by: whatever reads a column is within an aggregate.
+pub(crate) fn is_of_constants(items: &[SelectItem]) -> bool {
+    items.iter().all(|item| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+            let mut read = Reads::default();
+            let _ = Visit::visit(expr, &mut read);
+            read.aggregates || !read.columns
+        }
+        _ => false,
+    })
+}
+
+/// What an expression reads.
+#[derive(Default)]
+struct Reads {
+    columns: bool,
+    aggregates: bool,
+}
+
+impl Visitor for Reads {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => self.columns = true,
+            Expr::Function(function) => {
+                let name = function.name.to_string().to_lowercase();
+                self.aggregates |= AGGREGATES.contains(&name.as_str());
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether an expression is a constant integer.
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => {
+            matches!(&value.value, Value::Number(digits, _) if digits.parse::<i64>().is_ok())
+        }
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        }
+        | Expr::Nested(expr) => is_number(expr),
+        _ => false,
+    }
+}
+
+/// An aggregate without constants among what orders its rows: the binder would take them for numbers of outputs.
+pub(crate) fn no_constant_order(of: &mut Function) {
+    if let FunctionArguments::List(list) = &mut of.args {
+        list.clauses.retain_mut(|clause| match clause {
+            FunctionArgumentClause::OrderBy(keys) => {
+                keys.retain(|key| !is_number(&key.expr));
+                !keys.is_empty()
+            }
+            _ => true,
+        });
+    }
+}
+
+/// ORDER BY ALL as the numbers of the outputs, where those can be counted.
+pub(crate) fn order_by_all(query: &mut Query) {
+    let SetExpr::Select(select) = &*query.body else {
+        return;
+    };
+    let is_counted = |item: &SelectItem| {
+        matches!(
+            item,
+            SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
+        )
+    };
+    if !select.projection.iter().all(is_counted) {
+        return;
+    }
+    let outputs = select.projection.len();
+    if let Some(order) = &mut query.order_by
+        && let OrderByKind::All(options) = &order.kind
+    {
+        let key = |number: usize| OrderByExpr {
+            expr: Expr::value(Value::Number(number.to_string(), false)),
+            options: *options,
+            with_fill: None,
+        };
+        order.kind = OrderByKind::Expressions((1..=outputs).map(key).collect());
+    }
+}
