@@ -176,18 +176,37 @@ impl Merged<'_> {
             .joins
             .iter()
             .any(|join| is_by_name(&join.join_operator));
-        let all =
-            std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation));
-        let tables = all.filter_map(|factor| match factor {
-            TableFactor::Table { name, alias, .. } => {
-                let last = name.0.last()?.as_ident()?;
-                let called = alias.as_ref().map_or(last, |alias| &alias.name);
-                (self.has)(&last.value).then(|| called.clone())
-            }
-            _ => None,
-        });
-        let tables: Vec<Ident> = tables.collect();
+        let tables = self.tables(from);
         (merges && tables.len() > 1).then(|| tables.into_iter().next())?
+    }
+
+    /// What the text calls the tables of a chain that have the column, those within a subquery of ours too.
+    fn tables(&self, from: &TableWithJoins) -> Vec<Ident> {
+        let joined = from.joins.iter().map(|join| &join.relation);
+        let mut found = Vec::new();
+        for factor in std::iter::once(&from.relation).chain(joined) {
+            match factor {
+                TableFactor::Table { name, alias, .. } => {
+                    let last = name.0.last().and_then(|part| part.as_ident());
+                    if let Some(last) = last.filter(|last| (self.has)(&last.value)) {
+                        let called = alias.as_ref().map_or(last, |alias| &alias.name);
+                        found.push(called.clone());
+                    }
+                }
+                TableFactor::Derived {
+                    subquery,
+                    alias: None,
+                    ..
+                } => {
+                    if let SetExpr::Select(select) = &*subquery.body {
+                        let within = select.from.iter().flat_map(|from| self.tables(from));
+                        found.extend(within);
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
     }
 }
 

@@ -9,6 +9,8 @@
 //! | `pending` | rows that are no block yet |
 //! | `state` | the blocks so far |
 //! | `settle` | pending rows to atoms with plain columns |
+//! | `compare` | equalities that join, filters that an engine takes |
+//! | `shown` | settled rows as a query |
 //! | `aggregate` | GROUP BY, DISTINCT |
 //! | `cofactor` | the features of COFACTOR |
 //! | `pairs` | joins whose pairs must meet conditions |
@@ -29,6 +31,7 @@
 mod aggregate;
 mod call;
 mod cofactor;
+mod compare;
 mod constant;
 mod correlated;
 mod fused;
@@ -41,6 +44,7 @@ mod part;
 mod pending;
 mod recognise;
 mod settle;
+mod shown;
 mod state;
 mod subquery;
 mod time;

@@ -11,17 +11,13 @@ use datafusion_common::DFSchema;
 use datafusion_expr::expr::BinaryExpr;
 use datafusion_expr::utils::conjunction;
 use datafusion_expr::{Expr, Operator};
-use ringview_core::{Error, Result, Type};
-use ringview_expr::{Projection, common_type};
-use ringview_query::{
-    Block, Branch, Catalog, ColumnRef, Condition, Literal, Output, Query, Rows, Scalar,
-    SubqueryExpr, join_type,
-};
+use ringview_core::Result;
+use ringview_query::{Branch, ColumnRef, Condition, Literal, Query, Rows, Scalar, SubqueryExpr};
 
-use super::levels::{self, read_by};
+use super::levels::read_by;
 use super::pending::{Pending, atoms_of, of_atom, place, renamed};
-use super::recognise::{condition, constant, tree};
-use super::state::{BAG, Lowering, all_of, computing, free, named, over};
+use super::recognise::{constant, tree};
+use super::state::{Lowering, all_of, computing, over};
 use crate::error::unsupported;
 use crate::text::text;
 
@@ -30,9 +26,9 @@ pub(crate) struct Settled {
     pub(crate) atoms: Vec<String>,
     aliases: BTreeMap<usize, String>,
     /// By atom: which of its rows take part.
-    filters: Vec<Option<Condition>>,
+    pub(super) filters: Vec<Option<Condition>>,
     joins: Vec<Vec<ColumnRef>>,
-    condition: Option<Condition<SubqueryExpr>>,
+    pub(super) condition: Option<Condition<SubqueryExpr>>,
     pub(crate) wanted: Vec<Expr>,
 }
 
@@ -201,67 +197,6 @@ impl Lowering<'_> {
         })
     }
 
-    /// Two sides of an equality that join: in a common type where their values are encoded differently.
-    fn comparable(&self, left: Expr, right: Expr, atoms: &[String]) -> Result<(Expr, Expr)> {
-        let (one, other) = (self.type_of(&left, atoms)?, self.type_of(&right, atoms)?);
-        if join_type(&one, &other).is_some() {
-            return Ok((left, right));
-        }
-        let is_either = |ty: &Type| one == *ty || other == *ty;
-        let is_number = |ty: &Type| ty.to_arrow().is_numeric();
-        let is_moment = |ty: &Type| ty.to_arrow().is_temporal();
-        let common = match (&one, &other) {
-            _ if is_number(&one) && is_number(&other) => {
-                match (is_either(&Type::Float64), is_either(&Type::Float32)) {
-                    (true, _) => Some(Type::Float64),
-                    (false, true) => Some(Type::Float32),
-                    _ => common_type(&one, &other),
-                }
-            }
-            _ if is_moment(&one) && is_moment(&other) => common_type(&one, &other),
-            _ => None,
-        };
-        let Some(common) = common else {
-            return Err(Error::Type {
-                place: format!("{left} = {right}"),
-                expected: one.to_string(),
-                found: other.to_string(),
-            });
-        };
-        let to = |side: Expr, own: &Type| match *own == common {
-            true => side,
-            false => datafusion_expr::cast(side, common.to_arrow()),
-        };
-        Ok((to(left, &one), to(right, &other)))
-    }
-
-    /// The type of an expression over the columns of one atom.
-    fn type_of(&self, expr: &Expr, atoms: &[String]) -> Result<Type> {
-        if let Some((atom, name)) = place(expr) {
-            return Ok(self.column(&atoms[atom], name)?.0);
-        }
-        let atom = atoms_of(expr).first().copied().unwrap_or(0);
-        let schema = self.table(&atoms[atom])?.schema;
-        let text = text(&bare(expr.clone())?)?;
-        let found = Projection::bind(None, &[&text], &schema)?;
-        found
-            .types()
-            .first()
-            .cloned()
-            .ok_or_else(|| unsupported("this key has no type"))
-    }
-
-    /// Conditions on the rows of an atom as an engine takes them, if it does.
-    fn filter(&self, atoms: &[String], conditions: &[Expr]) -> Option<Condition> {
-        let mut operand = |expr: &Expr| match place(expr) {
-            Some(_) => scalar(expr).ok(),
-            None if self.is_polynomial(expr, atoms).ok()? => scalar(expr).ok(),
-            None => constant(expr).map(|value| Scalar::Literal { value }),
-        };
-        let found = conditions.iter().map(|one| condition(one, &mut operand));
-        all_of(found.collect::<Option<Vec<_>>>()?)
-    }
-
     /// The same over the rows of the join, where something is computed of several atoms.
     fn settle_above(
         &mut self,
@@ -358,7 +293,7 @@ impl Lowering<'_> {
     }
 
     /// Whether an expression is a sum of products of numbers.
-    fn is_polynomial(&self, expr: &Expr, atoms: &[String]) -> Result<bool> {
+    pub(super) fn is_polynomial(&self, expr: &Expr, atoms: &[String]) -> Result<bool> {
         Ok(match expr {
             Expr::Column(_) => match place(expr) {
                 Some((atom, name)) => self.column(&atoms[atom], name)?.0.to_arrow().is_numeric(),
@@ -434,106 +369,6 @@ impl Lowering<'_> {
         Ok((self.emit("rows", query)?, stored))
     }
 
-    /// The query of rows that are shown under these names.
-    pub(crate) fn shown(&mut self, mut rows: Pending, names: &[String]) -> Result<Query> {
-        let wanted = Wanted::columns(&std::mem::take(&mut rows.columns));
-        let settled = self.settle(rows, wanted)?;
-        match self.inlined(&settled, names) {
-            Some(query) => Ok(query),
-            None => self.listed(&settled, names),
-        }
-    }
-
-    /// The rows of a join as a query.
-    fn listed(&mut self, settled: &Settled, names: &[String]) -> Result<Query> {
-        let columns = (0..names.len()).map(|at| settled.column(at));
-        let columns: Vec<ColumnRef> = columns.collect();
-        let outputs = names
-            .iter()
-            .zip(&columns)
-            .map(|(name, column)| Output::Group {
-                name: name.clone(),
-                column: column.clone(),
-            });
-        let outputs = outputs.collect();
-        let mut group_by: Vec<ColumnRef> = Vec::new();
-        for column in columns {
-            if !group_by.contains(&column) {
-                group_by.push(column);
-            }
-        }
-        let query = Query {
-            group_by,
-            outputs,
-            bag: Some(BAG),
-            ..settled.query()
-        };
-        if let ([of], [None], Some(condition)) =
-            (&settled.atoms[..], &settled.filters[..], &settled.condition)
-            && let Some(groups) = self.groups_of(of)
-            && !groups.query.outputs.iter().any(is_cofactor)
-        {
-            let groups = groups.clone();
-            return self.chosen_groups(groups, condition, &query);
-        }
-        Ok(query)
-    }
-
-    /// The groups of a block that a condition chooses: the columns of GROUP BY find one, shown or not.
-    ///
-    /// The block calls its columns as the result does.
-    fn chosen_groups(
-        &mut self,
-        groups: Block,
-        condition: &Condition<SubqueryExpr>,
-        shown: &Query,
-    ) -> Result<Query> {
-        let mut names: BTreeMap<String, String> = BTreeMap::new();
-        for output in &shown.outputs {
-            if let Output::Group { name, column } = output {
-                names.entry(column.column.clone()).or_insert(name.clone());
-            }
-        }
-        let mut block = groups.query;
-        for output in &mut block.outputs {
-            let old = output.name().to_owned();
-            if !names.contains_key(&old) {
-                let is_taken = |name: &str| names.values().any(|other| other == name);
-                names.insert(old.clone(), free(&old, &is_taken));
-            }
-            *output = named(output.clone(), &names[&old]);
-        }
-        let column = |name: &str| ColumnRef {
-            atom: 0,
-            column: names.get(name).cloned().unwrap_or_default(),
-        };
-        let mut query = Query {
-            condition: Some(levels::renamed(condition, &|_, name| column(name).column)),
-            ..over(&[self.emit(&groups.name, block)?])
-        };
-        for output in &shown.outputs {
-            if let Output::Group { name, column: of } = output {
-                query.outputs.push(Output::Group {
-                    name: name.clone(),
-                    column: column(&of.column),
-                });
-            }
-        }
-        let own = shown.group_by.iter().map(|of| of.column.as_str());
-        let keys = groups_of_outputs(&self.blocks, &query.atoms[0].table);
-        for name in own.map(|name| column(name).column).chain(keys) {
-            let of = ColumnRef {
-                atom: 0,
-                column: name,
-            };
-            if !query.group_by.contains(&of) {
-                query.group_by.push(of);
-            }
-        }
-        query.is_chosen = true;
-        Ok(query)
-    }
-
     /// The union of several plans.
     pub(crate) fn union(&mut self, union: &datafusion_expr::Union) -> Result<Pending> {
         let names: Vec<String> = (0..union.schema.fields().len())
@@ -587,7 +422,7 @@ impl Wanted {
     }
 }
 
-fn is_arithmetic(op: Operator) -> bool {
+pub(super) fn is_arithmetic(op: Operator) -> bool {
     matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply)
 }
 
@@ -612,7 +447,7 @@ fn filter_text(filters: &[Expr]) -> Result<Option<String>> {
 }
 
 /// Names without the atom in front.
-fn bare(expr: Expr) -> Result<Expr> {
+pub(super) fn bare(expr: Expr) -> Result<Expr> {
     renamed(expr, &|_, name| {
         Some(Expr::Column(datafusion_common::Column::new_unqualified(
             name,
@@ -628,16 +463,4 @@ pub(crate) fn scalar(expr: &Expr) -> Result<Scalar> {
         Some(Scalar::Column { atom, column })
     };
     tree(expr, &mut { column }).ok_or_else(|| unsupported("this constant is not kept"))
-}
-
-fn is_cofactor(output: &Output) -> bool {
-    matches!(output, Output::Cofactor { .. })
-}
-
-/// The columns of a block that its groups are told by.
-fn groups_of_outputs(blocks: &[Block], name: &str) -> Vec<String> {
-    let block = blocks.iter().find(|block| block.name == name);
-    let outputs = block.into_iter().flat_map(|block| &block.query.outputs);
-    let keys = outputs.filter(|output| matches!(output, Output::Group { .. }));
-    keys.map(|output| output.name().to_owned()).collect()
 }

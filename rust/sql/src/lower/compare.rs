@@ -1,0 +1,104 @@
+//! Comparisons of columns: equalities that join, and filters that an engine takes.
+//!
+//! Invariant: the two sides of an equality that joins have values of one encoding; a filter binds. Cost: that of binding
+//! the expressions.
+
+use datafusion_expr::Expr;
+use ringview_core::{Error, Result, Type};
+use ringview_expr::{Projection, common_type};
+use ringview_query::{Catalog, Condition, Function, Output, Scalar, bind, join_type};
+
+use super::pending::{atoms_of, of_atom, place, renamed};
+use super::recognise::{condition, constant};
+use super::settle::{bare, scalar};
+use super::state::{Lowering, all_of, over};
+use crate::error::unsupported;
+use crate::text::text;
+
+impl Lowering<'_> {
+    /// Two sides of an equality that join: in a common type where their values are encoded differently.
+    pub(super) fn comparable(
+        &self,
+        left: Expr,
+        right: Expr,
+        atoms: &[String],
+    ) -> Result<(Expr, Expr)> {
+        let (one, other) = (self.type_of(&left, atoms)?, self.type_of(&right, atoms)?);
+        if join_type(&one, &other).is_some() {
+            return Ok((left, right));
+        }
+        let is_either = |ty: &Type| one == *ty || other == *ty;
+        let is_number = |ty: &Type| ty.to_arrow().is_numeric();
+        let is_moment = |ty: &Type| ty.to_arrow().is_temporal();
+        let common = match (&one, &other) {
+            _ if is_number(&one) && is_number(&other) => {
+                match (is_either(&Type::Float64), is_either(&Type::Float32)) {
+                    (true, _) => Some(Type::Float64),
+                    (false, true) => Some(Type::Float32),
+                    _ => common_type(&one, &other),
+                }
+            }
+            _ if is_moment(&one) && is_moment(&other) => common_type(&one, &other),
+            _ => None,
+        };
+        let Some(common) = common else {
+            return Err(Error::Type {
+                place: format!("{left} = {right}"),
+                expected: one.to_string(),
+                found: other.to_string(),
+            });
+        };
+        let to = |side: Expr, own: &Type| match *own == common {
+            true => side,
+            false => datafusion_expr::cast(side, common.to_arrow()),
+        };
+        Ok((to(left, &one), to(right, &other)))
+    }
+
+    /// The type of an expression over the columns of one atom.
+    fn type_of(&self, expr: &Expr, atoms: &[String]) -> Result<Type> {
+        if let Some((atom, name)) = place(expr) {
+            return Ok(self.column(&atoms[atom], name)?.0);
+        }
+        let atom = atoms_of(expr).first().copied().unwrap_or(0);
+        let schema = self.table(&atoms[atom])?.schema;
+        let text = text(&bare(expr.clone())?)?;
+        let found = Projection::bind(None, &[&text], &schema)?;
+        found
+            .types()
+            .first()
+            .cloned()
+            .ok_or_else(|| unsupported("this key has no type"))
+    }
+
+    /// Conditions on the rows of an atom as an engine takes them, if it does.
+    pub(super) fn filter(&self, atoms: &[String], conditions: &[Expr]) -> Option<Condition> {
+        let found = self.recognised(atoms, conditions)?;
+        // What binds to no filter is computed of the row, or refused there.
+        let atom = conditions.iter().flat_map(atoms_of).next().unwrap_or(0);
+        let first = std::slice::from_ref(atoms.get(atom)?);
+        let to_first = |one: &Expr| renamed(one.clone(), &|_, name| Some(of_atom(0, name))).ok();
+        let own = conditions
+            .iter()
+            .map(to_first)
+            .collect::<Option<Vec<_>>>()?;
+        let mut probe = over(first);
+        probe.atoms[0].filter = self.recognised(first, &own);
+        probe.outputs.push(Output::Aggregate {
+            name: "rows".to_owned(),
+            function: Function::Count,
+            argument: None,
+        });
+        bind(&probe, self).ok().map(|_| found)
+    }
+
+    fn recognised(&self, atoms: &[String], conditions: &[Expr]) -> Option<Condition> {
+        let mut operand = |expr: &Expr| match place(expr) {
+            Some(_) => scalar(expr).ok(),
+            None if self.is_polynomial(expr, atoms).ok()? => scalar(expr).ok(),
+            None => constant(expr).map(|value| Scalar::Literal { value }),
+        };
+        let found = conditions.iter().map(|one| condition(one, &mut operand));
+        all_of(found.collect::<Option<Vec<_>>>()?)
+    }
+}

@@ -1,0 +1,127 @@
+//! Settled rows as a query: those of a join, or groups that a condition chooses.
+//!
+//! Invariant: the result has the columns in their order under the names that are given. Cost: O(columns).
+
+use std::collections::BTreeMap;
+
+use ringview_core::Result;
+use ringview_query::{Block, ColumnRef, Condition, Output, Query, SubqueryExpr};
+
+use super::levels;
+use super::pending::Pending;
+use super::settle::{Settled, Wanted};
+use super::state::{BAG, Lowering, free, named, over};
+
+impl Lowering<'_> {
+    /// The query of rows that are shown under these names.
+    pub(crate) fn shown(&mut self, mut rows: Pending, names: &[String]) -> Result<Query> {
+        let wanted = Wanted::columns(&std::mem::take(&mut rows.columns));
+        let settled = self.settle(rows, wanted)?;
+        match self.inlined(&settled, names) {
+            Some(query) => Ok(query),
+            None => self.listed(&settled, names),
+        }
+    }
+
+    /// The rows of a join as a query.
+    pub(super) fn listed(&mut self, settled: &Settled, names: &[String]) -> Result<Query> {
+        let columns = (0..names.len()).map(|at| settled.column(at));
+        let columns: Vec<ColumnRef> = columns.collect();
+        let outputs = names
+            .iter()
+            .zip(&columns)
+            .map(|(name, column)| Output::Group {
+                name: name.clone(),
+                column: column.clone(),
+            });
+        let outputs = outputs.collect();
+        let mut group_by: Vec<ColumnRef> = Vec::new();
+        for column in columns {
+            if !group_by.contains(&column) {
+                group_by.push(column);
+            }
+        }
+        let query = Query {
+            group_by,
+            outputs,
+            bag: Some(BAG),
+            ..settled.query()
+        };
+        if let ([of], [None], Some(condition)) =
+            (&settled.atoms[..], &settled.filters[..], &settled.condition)
+            && let Some(groups) = self.groups_of(of)
+            && !groups.query.outputs.iter().any(is_cofactor)
+        {
+            let groups = groups.clone();
+            return self.chosen_groups(groups, condition, &query);
+        }
+        Ok(query)
+    }
+
+    /// The groups of a block that a condition chooses: the columns of GROUP BY find one, shown or not.
+    ///
+    /// The block calls its columns as the result does.
+    fn chosen_groups(
+        &mut self,
+        groups: Block,
+        condition: &Condition<SubqueryExpr>,
+        shown: &Query,
+    ) -> Result<Query> {
+        let mut names: BTreeMap<String, String> = BTreeMap::new();
+        for output in &shown.outputs {
+            if let Output::Group { name, column } = output {
+                names.entry(column.column.clone()).or_insert(name.clone());
+            }
+        }
+        let mut block = groups.query;
+        for output in &mut block.outputs {
+            let old = output.name().to_owned();
+            if !names.contains_key(&old) {
+                let is_taken = |name: &str| names.values().any(|other| other == name);
+                names.insert(old.clone(), free(&old, &is_taken));
+            }
+            *output = named(output.clone(), &names[&old]);
+        }
+        let column = |name: &str| ColumnRef {
+            atom: 0,
+            column: names.get(name).cloned().unwrap_or_default(),
+        };
+        let mut query = Query {
+            condition: Some(levels::renamed(condition, &|_, name| column(name).column)),
+            ..over(&[self.emit(&groups.name, block)?])
+        };
+        for output in &shown.outputs {
+            if let Output::Group { name, column: of } = output {
+                query.outputs.push(Output::Group {
+                    name: name.clone(),
+                    column: column(&of.column),
+                });
+            }
+        }
+        let own = shown.group_by.iter().map(|of| of.column.as_str());
+        let keys = groups_of_outputs(&self.blocks, &query.atoms[0].table);
+        for name in own.map(|name| column(name).column).chain(keys) {
+            let of = ColumnRef {
+                atom: 0,
+                column: name,
+            };
+            if !query.group_by.contains(&of) {
+                query.group_by.push(of);
+            }
+        }
+        query.is_chosen = true;
+        Ok(query)
+    }
+}
+
+/// The columns of a block that its groups are told by.
+fn groups_of_outputs(blocks: &[Block], name: &str) -> Vec<String> {
+    let block = blocks.iter().find(|block| block.name == name);
+    let outputs = block.into_iter().flat_map(|block| &block.query.outputs);
+    let keys = outputs.filter(|output| matches!(output, Output::Group { .. }));
+    keys.map(|output| output.name().to_owned()).collect()
+}
+
+fn is_cofactor(output: &Output) -> bool {
+    matches!(output, Output::Cofactor { .. })
+}
