@@ -13,8 +13,10 @@ use datafusion_expr::{Aggregate, Expr};
 use ringview_core::{Error, Result};
 use ringview_query::{ColumnRef, Nulls, Output};
 
+use super::kept::{Call, Calls, grouped};
 use super::pending::{Pending, place};
-use super::state::Lowering;
+use super::settle::Wanted;
+use super::state::{Lowering, free};
 use crate::context::{CATEGORICAL, COFACTOR};
 use crate::error::{refusal, unsupported};
 
@@ -52,6 +54,48 @@ pub(super) fn arguments(expr: &Expr) -> Option<&[Expr]> {
 }
 
 impl Lowering<'_> {
+    /// Groups with a COFACTOR, which a view shows beside other aggregates.
+    pub(super) fn with_cofactor(
+        &mut self,
+        rows: Pending,
+        aggregate: &Aggregate,
+    ) -> Result<Pending> {
+        let schema = aggregate.input.schema();
+        let meant = |expr: &Expr| rows.meant(expr, schema);
+        let groups = aggregate.group_expr.iter().map(meant);
+        let groups = groups.collect::<Result<Vec<Expr>>>()?;
+        let mut features = Vec::new();
+        let mut others = Vec::new();
+        for (at, expr) in aggregate.aggr_expr.iter().enumerate() {
+            match arguments(expr) {
+                Some(named) => {
+                    features.push((at, self.features(&rows, named, &groups, aggregate)?));
+                }
+                None => others.push(meant(expr)?),
+            }
+        }
+        let Calls::Kept(calls) = Calls::new(&others)? else {
+            return Err(unsupported(
+                "COFACTOR beside aggregates that need all rows of a group is not kept; make a view of each",
+            ));
+        };
+        let mut wanted = Wanted::columns(&groups);
+        wanted.extend(calls.iter().flat_map(Call::wanted));
+        let read = features.iter().flat_map(|(_, features)| features.read());
+        wanted.extend(Wanted::columns(&read.collect::<Vec<Expr>>()));
+        let settled = self.settle(rows, wanted)?;
+        let (mut query, mut names) = grouped(&settled, groups.len(), &calls)?;
+        for (at, features) in features {
+            let name = free("cofactor", &|name| names.iter().any(|other| other == name));
+            names.insert(groups.len() + at, name.clone());
+            query
+                .outputs
+                .insert(groups.len() + at, features.output(name));
+        }
+        let name = self.emit("groups", query)?;
+        Ok(Pending::over(&name, &names))
+    }
+
     /// The features that the arguments of a COFACTOR name.
     pub(super) fn features(
         &self,

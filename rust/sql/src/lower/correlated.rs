@@ -13,7 +13,7 @@ use ringview_query::{
     Comparison, Condition, Function, Literal, Measure, Output, Query, SubqueryExpr,
 };
 
-use super::aggregate::recognised_call;
+use super::kept::recognised_call;
 use super::levels::deepened;
 use super::pending::{Pending, any, is_nested, place, split};
 use super::recognise::{Recognise, comparison, condition, tree};

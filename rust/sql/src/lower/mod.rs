@@ -12,7 +12,9 @@
 //! | `compare` | equalities that join, filters that an engine takes |
 //! | `shown` | settled rows as a query |
 //! | `aggregate` | GROUP BY, DISTINCT |
+//! | `kept` | aggregates that an engine keeps |
 //! | `cofactor` | the features of COFACTOR |
+//! | `sets` | GROUPING SETS, ROLLUP, CUBE |
 //! | `pairs` | joins whose pairs must meet conditions |
 //! | `constant` | VALUES |
 //! | `truth` | EXISTS, IN, ANY and ALL as values |
@@ -36,6 +38,7 @@ mod constant;
 mod correlated;
 mod fused;
 mod join;
+mod kept;
 mod lateral;
 mod levels;
 mod order;
@@ -43,6 +46,7 @@ mod pairs;
 mod part;
 mod pending;
 mod recognise;
+mod sets;
 mod settle;
 mod shown;
 mod state;

@@ -1,0 +1,107 @@
+//! GROUPING SETS, ROLLUP and CUBE: one block for each set of groups, and their union.
+//!
+//! Invariant: a column that a set does not group by is NULL in its rows, and GROUPING(..) tells it from one that is NULL.
+//! Cost: that of each set.
+
+use datafusion_common::ScalarValue;
+use datafusion_expr::{Aggregate, Expr, lit};
+use ringview_core::Result;
+use ringview_query::Rows;
+
+use super::kept::Calls;
+use super::pending::Pending;
+use super::settle::branch;
+use super::state::{Lowering, computing};
+use crate::error::unsupported;
+
+impl Lowering<'_> {
+    /// One block for each set of groups, and their union.
+    pub(super) fn grouping_sets(
+        &mut self,
+        rows: &Pending,
+        sets: &datafusion_expr::expr::GroupingSet,
+        (calls, groupings): (&Calls, &[Option<&[Expr]>]),
+        aggregate: &Aggregate,
+    ) -> Result<Pending> {
+        use datafusion_expr::expr::GroupingSet;
+        let subsets: Vec<Vec<Expr>> = match sets {
+            GroupingSet::GroupingSets(sets) => sets.clone(),
+            GroupingSet::Rollup(all) => {
+                (0..=all.len()).rev().map(|to| all[..to].to_vec()).collect()
+            }
+            GroupingSet::Cube(all) if all.len() < 8 => (0..1u32 << all.len())
+                .map(|set| {
+                    let in_set = all.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
+                    in_set.map(|(_, expr)| expr.clone()).collect()
+                })
+                .collect(),
+            GroupingSet::Cube(_) => {
+                return Err(unsupported("a CUBE of so many columns is not kept"));
+            }
+        };
+        let all: Vec<Expr> = sets.distinct_expr().into_iter().cloned().collect();
+        let schema = aggregate.input.schema();
+        let (mut tables, mut branches) = (Vec::new(), Vec::new());
+        for subset in subsets {
+            let groups = subset
+                .iter()
+                .map(|expr| rows.meant(expr, schema))
+                .collect::<Result<Vec<_>>>()?;
+            let found = self.groups(rows.clone(), groups, calls)?;
+            let mut columns: Vec<Expr> = Vec::new();
+            for expr in &all {
+                let at = subset.iter().position(|other| other == expr);
+                columns.push(at.map_or(Expr::Literal(ScalarValue::Null, None), |at| {
+                    found.columns[at].clone()
+                }));
+            }
+            let values = found.columns[subset.len()..].to_vec();
+            columns.extend(with_groupings(values, groupings, &subset));
+            tables.push(found.atoms[0].clone());
+            branches.push(branch(&[], columns, false)?);
+        }
+        let names: Vec<String> = (0..all.len() + groupings.len())
+            .map(|at| format!("column {at}"))
+            .collect();
+        let name = self.emit(
+            "sets",
+            computing(
+                &tables,
+                Rows::Map {
+                    names: names.clone(),
+                    branches,
+                },
+            ),
+        )?;
+        let mut rows = Pending::over(&name, &names);
+        // Behind the groups, the binder has a column for the number of the set.
+        rows.columns
+            .insert(all.len(), Expr::Literal(ScalarValue::Null, None));
+        Ok(rows)
+    }
+}
+
+/// The columns of GROUPING(..), if that is what is computed.
+pub(super) fn grouping(expr: &Expr) -> Option<&[Expr]> {
+    match expr {
+        Expr::Alias(alias) => grouping(&alias.expr),
+        Expr::AggregateFunction(of) if of.func.name() == "grouping" => Some(&of.params.args),
+        _ => None,
+    }
+}
+
+/// Aggregates, and among them for each GROUPING(..) which of its columns a set of groups lacks, the first the highest bit.
+pub(super) fn with_groupings(
+    values: Vec<Expr>,
+    groupings: &[Option<&[Expr]>],
+    set: &[Expr],
+) -> Vec<Expr> {
+    let mut values = values.into_iter();
+    let one = |grouping: &Option<&[Expr]>| match grouping {
+        Some(of) => Some(lit(of.iter().fold(0i64, |bits, column| {
+            bits * 2 + i64::from(!set.contains(column))
+        }))),
+        None => values.next(),
+    };
+    groupings.iter().filter_map(one).collect()
+}
