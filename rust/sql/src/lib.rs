@@ -17,6 +17,7 @@
 //! | `named` | what a text names, without tables |
 //! | `order` | a variable order that the user gives |
 //! | `names` | names are found without case; what has no AS is named by its own text |
+//! | `partial` | names for the first columns of a table |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
 //! | `positions` | ORDER BY ALL, GROUP BY ALL, constants that are no numbers of outputs |
 //! | `aliases` | names of outputs that are used beside them |
@@ -40,6 +41,7 @@ mod names;
 mod near;
 mod order;
 mod parameters;
+mod partial;
 mod place;
 mod placed;
 mod positions;

@@ -13,6 +13,7 @@ use datafusion_sql::sqlparser::ast::{
 use ringview_expr::Doubles;
 
 use crate::context::Context;
+use crate::partial::Partial;
 use crate::syntax::Syntax;
 use crate::using::Using;
 use crate::within::WithinGroup;
@@ -40,6 +41,7 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Using {
         }
     }
     let _ = VisitMut::visit(statement, &mut names);
+    let _ = VisitMut::visit(statement, &mut Partial(context));
     let mut using = Using::default();
     let _ = VisitMut::visit(statement, &mut using);
     using

@@ -68,10 +68,10 @@ pub struct Query {
     pub rows: Option<Rows>,
     /// Rows of the join itself, each as often as it is there, in the place of groups; absent for
     /// groups.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bag: Option<Bag>,
     /// Which groups are rows of the result; all where absent.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub having: Option<Condition<Measure>>,
     /// The variable order, a forest; chosen by cost where absent.
     #[serde(default)]

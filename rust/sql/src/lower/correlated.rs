@@ -162,7 +162,7 @@ impl<'w> Within<'w, '_> {
             calls.push(recognised_call(&rows.meant(expr, schema).ok()?)?);
         }
         let wanted = calls.iter().flat_map(|(function, arguments)| {
-            let is_sum = matches!(function, Function::Sum | Function::Avg);
+            let is_sum = matches!(function, Function::Sum | Function::Avg | Function::Count);
             arguments.iter().map(move |expr| Wanted {
                 expr: expr.clone(),
                 is_column: !is_sum,

@@ -394,13 +394,3 @@ fn equality(
         _ => None,
     })
 }
-
-/// An equality whose left side is of one atom.
-pub(super) fn single_atom(one: Expr, other: Expr) -> Result<(Expr, Expr)> {
-    if place(&one).is_none() && atoms_of(&one).len() != 1 {
-        return Err(unsupported(
-            "a subquery compared with an expression over several tables is not kept here",
-        ));
-    }
-    Ok((one, other))
-}

@@ -22,9 +22,12 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Its arguments: of sums, sums of products; else columns.
+    /// Its arguments: of sums and counts, sums of products; else columns.
     pub(super) fn wanted(&self) -> impl Iterator<Item = Wanted> + '_ {
-        let is_sum = matches!(self.function, Function::Sum | Function::Avg);
+        let is_sum = matches!(
+            self.function,
+            Function::Sum | Function::Avg | Function::Count
+        );
         self.arguments.iter().map(move |expr| Wanted {
             expr: expr.clone(),
             is_column: !is_sum,

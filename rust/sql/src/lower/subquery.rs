@@ -10,9 +10,8 @@ use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
 use ringview_query::Rows;
 
-use super::join::single_atom;
 use super::pairs::Conditions;
-use super::pending::{Pending, any, is_nested, of_atom, place, renamed};
+use super::pending::{Pending, any, atoms_of, is_nested, of_atom, place, renamed};
 use super::state::Lowering;
 use crate::error::{refusal, unsupported};
 
@@ -378,4 +377,14 @@ fn replace(exprs: &mut [Expr], node: &Expr, by: &Expr) -> Result<()> {
         *expr = made.map_err(|problem| refusal(&problem))?.data;
     }
     Ok(())
+}
+
+/// An equality whose left side is of one atom.
+fn single_atom(one: Expr, other: Expr) -> Result<(Expr, Expr)> {
+    if place(&one).is_none() && atoms_of(&one).len() != 1 {
+        return Err(unsupported(
+            "a subquery compared with an expression over several tables is not kept here",
+        ));
+    }
+    Ok((one, other))
 }
