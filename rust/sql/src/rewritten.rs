@@ -24,6 +24,17 @@ pub(crate) fn rewritten(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
                 questions += 1;
                 token.token = Token::Placeholder(format!("${questions}"));
             }
+            // How a name of WITH is kept is the planner's choice.
+            _ if word(&token, Keyword::MATERIALIZED)
+                && tokens
+                    .get(at + 1)
+                    .is_some_and(|next| next.token == Token::LParen) =>
+            {
+                if made.last().is_some_and(|last| word(last, Keyword::NOT)) {
+                    made.pop();
+                }
+                continue;
+            }
             _ if word(&token, Keyword::FROM) && begins_query(&made) && !selects(&tokens[at..]) => {
                 let span = token.span;
                 for token in [keyword(Keyword::SELECT, "SELECT"), Token::Mul] {

@@ -32,17 +32,21 @@ pub(crate) fn correlation(condition: &Expr) -> Option<(Expr, Expr)> {
 impl Lowering<'_> {
     /// Rows that meet a condition with subqueries: by joins with blocks, or as an engine keeps it.
     ///
-    /// Which rows a subquery has is counted by key; what its value is, an engine that compares aggregates knows best.
+    /// A subquery that chooses rows is joined by key; what its value is, an engine that compares aggregates knows best.
     pub(crate) fn with_subqueries(
         &mut self,
         mut rows: Pending,
         condition: Expr,
         schema: &DFSchema,
     ) -> Result<Pending> {
-        let has_value = any(&condition, |node| matches!(node, Expr::ScalarSubquery(_)));
-        let joined = match has_value {
-            true => self.joined_value(&rows, &condition, schema).map(Ok),
-            false => Some(self.nested(rows.clone(), condition.clone(), schema)),
+        let is_choice = match &condition {
+            Expr::Not(of) => matches!(**of, Expr::Exists(_)),
+            Expr::InSubquery(within) => !within.negated,
+            other => matches!(other, Expr::Exists(_)),
+        };
+        let joined = match is_choice {
+            true => Some(self.nested(rows.clone(), condition.clone(), schema)),
+            false => self.joined_value(&rows, &condition, schema).map(Ok),
         };
         if let Some(Ok(joined)) = joined {
             return Ok(joined);
