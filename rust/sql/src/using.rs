@@ -176,18 +176,37 @@ impl Merged<'_> {
             .joins
             .iter()
             .any(|join| is_by_name(&join.join_operator));
-        let all =
-            std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation));
-        let tables = all.filter_map(|factor| match factor {
-            TableFactor::Table { name, alias, .. } => {
-                let last = name.0.last()?.as_ident()?;
-                let called = alias.as_ref().map_or(last, |alias| &alias.name);
-                (self.has)(&last.value).then(|| called.clone())
-            }
-            _ => None,
-        });
-        let tables: Vec<Ident> = tables.collect();
+        let mut tables = Vec::new();
+        self.tables(from, &mut tables);
         (merges && tables.len() > 1).then(|| tables.into_iter().next())?
+    }
+
+    /// What the text calls the tables of a chain that have the column, those in subqueries of `Using` too.
+    fn tables(&self, from: &TableWithJoins, into: &mut Vec<Ident>) {
+        let joined = from.joins.iter().map(|join| &join.relation);
+        for factor in std::iter::once(&from.relation).chain(joined) {
+            match factor {
+                TableFactor::Table { name, alias, .. } => {
+                    let Some(last) = name.0.last().and_then(|part| part.as_ident()) else {
+                        continue;
+                    };
+                    if (self.has)(&last.value) {
+                        let called = alias.as_ref().map_or(last, |alias| &alias.name);
+                        into.push(called.clone());
+                    }
+                }
+                TableFactor::Derived {
+                    subquery,
+                    alias: None,
+                    ..
+                } => {
+                    if let SetExpr::Select(select) = &*subquery.body {
+                        select.from.iter().for_each(|from| self.tables(from, into));
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 }
 
@@ -201,6 +220,14 @@ impl VisitorMut for Merged<'_> {
         let Some(table) = select.from.iter().find_map(|from| self.first(from)) else {
             return ControlFlow::Continue(());
         };
+        let has_column = |from: &&TableWithJoins| {
+            let mut tables = Vec::new();
+            self.tables(from, &mut tables);
+            !tables.is_empty()
+        };
+        if select.from.iter().filter(has_column).count() > 1 {
+            return ControlFlow::Continue(());
+        }
         let from = std::mem::take(&mut select.from);
         let mut uses = Short {
             name: self.name,
