@@ -2,117 +2,50 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import duckdb
 import pyarrow as pa
-import pyarrow.compute
 import pytest
 import ringview as rv
-from advice import (
-    COLUMN,
-    GROUPS,
-    Advice,
-    Advised,
-    computed,
-    named,
-    null_or,
-    read,
-    refuse,
-    rows_of,
-    take,
-    with_column,
-)
+from advice import advise, refuse, rows_of, take
 from oracle import plain_rows
 from ringview import errors
-from ringview.sql import scalars
 
-ADVICE: Advice = [
-    (
-        "SELECT a, SUM(x) AS y FROM r GROUP BY a HAVING ABS(SUM(x)) > 3",
-        GROUPS,
-        computed("SELECT * FROM v0 WHERE ABS(y) > 3", "SELECT a, SUM(x) AS y FROM r GROUP BY a"),
-    ),
-    (
-        "SELECT a || '!' AS y, COUNT(*) AS n FROM r GROUP BY a",
-        GROUPS,
-        computed("SELECT a || '!', n FROM v0", "SELECT a, COUNT(*) AS n FROM r GROUP BY a"),
-    ),
-    (
-        "SELECT SUM(CASE WHEN a = 1 THEN x ELSE 2 END) FROM r",
-        COLUMN,
-        with_column(
-            "r.k",
-            "float64",
-            lambda row: row["x"] if row["a"] == 1 else 2.0,
-            "SELECT SUM(k) FROM r2",
-        ),
-    ),
-    (
-        "SELECT SUM(CAST(x AS INT)) FROM r",
-        COLUMN,
-        # Half to even, as DuckDB casts.
-        with_column("r.k", "int64", null_or(round, "x"), "SELECT SUM(k) FROM r2"),
-    ),
-    (
-        "SELECT SUM(x) FROM r WHERE ABS(x) > 2",
-        COLUMN,
-        with_column("r.k", "float64", null_or(abs, "x"), "SELECT SUM(x) FROM r2 WHERE k > 2"),
-    ),
-    (
-        "SELECT SUM(x / a) FROM r",
-        COLUMN,
-        with_column(
-            "r.k", "float64", null_or(lambda x, a: x / a, "x", "a"), "SELECT SUM(k) FROM r2"
-        ),
-    ),
-    (
-        "SELECT COUNT(x / 2) FROM r",
-        COLUMN,
-        with_column("r.k", "float64", null_or(lambda x: x / 2, "x"), "SELECT COUNT(k) FROM r2"),
-    ),
-    ("SELECT SUM(x / 2) FROM r", "divide the aggregate", read("SELECT SUM(x) / 2 FROM r")),
-    ("SELECT AVG(a / 2) FROM r", "divide the aggregate", read("SELECT AVG(a) / 2 FROM r")),
-    ("SELECT SUM(x ** 2) FROM r", "write x * x", read("SELECT SUM(x * x) FROM r")),
-    (
-        "SELECT SUM(x ** 0.5) FROM r WHERE x > 0",
-        COLUMN,
-        with_column(
-            "r.k",
-            "float64",
-            null_or(lambda x: abs(x) ** 0.5, "x"),
-            "SELECT SUM(k) FROM r2 WHERE x > 0",
-        ),
-    ),
-    (
-        "SELECT a, SUM(x) ** 2 AS y FROM r GROUP BY a",
-        "write SUM(x) * SUM(x)",
-        read("SELECT a, SUM(x) * SUM(x) AS y FROM r GROUP BY a"),
-    ),
-    (
-        "SELECT a + b AS y FROM r",
-        "select its columns and compute it from what you read",
-        computed("SELECT a + b FROM v0", "SELECT a, b FROM r"),
-    ),
-    (
-        "SELECT COUNT(*) FROM r WHERE a IN (1, b)",
-        "write = and OR for columns",
-        read("SELECT COUNT(*) FROM r WHERE a = 1 OR a = b"),
-    ),
-    (
-        "SELECT COUNT(*) FROM r WHERE a IS DISTINCT FROM 1",
-        COLUMN,
-        with_column("r.k", "bool", lambda row: row["a"] != 1, "SELECT COUNT(*) FROM r2 WHERE k"),
-    ),
+TAKEN = [
+    "SELECT a, SUM(x) AS y FROM r GROUP BY a HAVING ABS(SUM(x)) > 3",
+    "SELECT a || '!' AS y, COUNT(*) AS n FROM r GROUP BY a",
+    "SELECT SUM(CASE WHEN a = 1 THEN x ELSE 2 END) FROM r",
+    "SELECT SUM(CAST(x AS INT)) FROM r",
+    "SELECT SUM(x) FROM r WHERE ABS(x) > 2",
+    "SELECT SUM(x / a) FROM r",
+    "SELECT COUNT(x / 2) FROM r",
+    "SELECT SUM(x / 2) FROM r",
+    "SELECT AVG(a / 2) FROM r",
+    "SELECT SUM(x ** 2) FROM r",
+    "SELECT a, SUM(x) ** 2 AS y FROM r GROUP BY a",
+    "SELECT a + b AS y FROM r",
+    "SELECT COUNT(*) FROM r WHERE a IN (1, b)",
+    "SELECT COUNT(*) FROM r WHERE a IS DISTINCT FROM 1",
+]
+
+ADVICE = [
     (
         "SELECT COUNT(*) FROM r WHERE a + 1",
-        "compare it with something",
-        read("SELECT COUNT(*) FROM r WHERE a + 1 <> 0"),
+        "non-boolean predicate",
+        "SELECT COUNT(*) FROM r WHERE a + 1 <> 0",
     ),
 ]
 
 
-@named(ADVICE)
-def test_advice_comes_to_what_was_refused(sql: str, words: str, advised: Advised) -> None:
-    take(sql, words, advised)
+@pytest.mark.parametrize("sql", TAKEN)
+def test_what_was_refused_equals_duckdb(sql: str) -> None:
+    take(sql)
+
+
+@pytest.mark.parametrize(("sql", "words", "advised"), ADVICE)
+def test_advice_comes_to_what_was_refused(sql: str, words: str, advised: str) -> None:
+    advise(sql, words, advised)
 
 
 def test_a_row_that_is_deleted_is_given_whole() -> None:
@@ -174,36 +107,19 @@ MOMENTS = {"t": "timestamp[us]", "u": "timestamp[us]", "k": "int64"}
 
 
 @pytest.mark.parametrize(
-    ("sql", "words", "advised"),
+    "sql",
     [
-        (
-            "SELECT COUNT(*) FROM r WHERE t + INTERVAL 1 DAY > TIMESTAMP '2020-01-02'",
-            "move the interval to the constant on the other side",
-            "SELECT COUNT(*) FROM r WHERE t > TIMESTAMP '2020-01-02' - INTERVAL 1 DAY",
-        ),
-        (
-            "SELECT COUNT(*) FROM r WHERE u > t + INTERVAL 1 DAY",
-            COLUMN,
-            "SELECT COUNT(*) FROM later WHERE u > t",
-        ),
-        (
-            "SELECT COUNT(*) FROM r WHERE t > now() - INTERVAL 1 DAY",
-            scalars.AS_TIME_PASSES,
-            "SELECT COUNT(*) FROM r WHERE t > TIMESTAMP '2020-01-02' - INTERVAL 1 DAY",
-        ),
-        (
-            "SELECT COUNT(*) FROM r WHERE t::DATE > current_date",
-            "",
-            None,
-        ),
-        ("SELECT k, MAX(t) - MIN(t) AS d FROM r GROUP BY k", GROUPS, None),
+        "SELECT COUNT(*) FROM r WHERE t + INTERVAL 1 DAY > TIMESTAMP '2020-01-02'",
+        "SELECT COUNT(*) FROM r WHERE u > t + INTERVAL 1 DAY",
+        "SELECT COUNT(*) FROM r WHERE t > now() - INTERVAL 1 DAY",
+        "SELECT COUNT(*) FROM r WHERE t::DATE < current_date",
     ],
 )
-def test_advice_on_moments(sql: str, words: str, advised: str | None) -> None:
+def test_conditions_on_moments(sql: str) -> None:
     db = rv.Database()
     db.create_table("r", MOMENTS)
-    # A column that was computed before the rows were inserted.
-    db.create_table("later", MOMENTS)
+    db.advance(datetime(2020, 1, 2))
+    view = db.create_view("v", sql)
     day = 86_400_000_000
     start = 1_577_836_800_000_000
     rows = pa.table(
@@ -213,14 +129,15 @@ def test_advice_on_moments(sql: str, words: str, advised: str | None) -> None:
             "k": [1, 1, 2],
         }
     )
-    assert words in refuse(db, sql).splitlines()[0]
-    if advised is None:
-        return
     db.insert("r", rows)
-    shifted = pa.compute.add(rows["t"], pa.scalar(day, pa.duration("us")))
-    db.insert("later", rows.set_column(0, "t", shifted))
-    found = db.create_view("v", advised).scalar()
     with duckdb.connect() as connection:
         connection.register("r", rows)
         asked = sql.replace("now()", "TIMESTAMP '2020-01-02'")
-        assert [(found,)] == connection.sql(asked).fetchall()
+        asked = asked.replace("current_date", "DATE '2020-01-02'")
+        assert [(view.scalar(),)] == connection.sql(asked).fetchall()
+
+
+def test_differences_of_moments_are_refused() -> None:
+    db = rv.Database()
+    db.create_table("r", MOMENTS)
+    refuse(db, "SELECT k, MAX(t) - MIN(t) AS d FROM r GROUP BY k")

@@ -268,7 +268,7 @@ def test_types_of_results() -> None:
         "NULLIF(MAX(day), DATE '1995-01-01')": pa.date32(),
         "COUNT(DISTINCT s)": pa.int64(),
         "REGR_COUNT(x, y)": pa.int64(),
-        "VAR(x)": pa.float64(),
+        "VAR_SAMP(x)": pa.float64(),
         "CORR(x, d)": pa.float64(),
     }
     text = ", ".join(f"{output} AS v{i}" for i, output in enumerate(outputs))
@@ -309,28 +309,11 @@ def test_memory_and_explain_know_the_values() -> None:
 
 # By a query that is not cut into blocks.
 REFUSED = [
-    ("SELECT COUNT(*) FROM r WHERE SUM(x) > 1", errors.UnsupportedError, 30, "HAVING"),
-    ("SELECT COUNT(*) FROM r JOIN t ON MAX(x) = y", errors.UnsupportedError, 34, "in ON"),
-    ("SELECT MAX(SUM(x)) FROM r", errors.UnsupportedError, 12, "another aggregate"),
-    ("SELECT SUM(DISTINCT x) FROM r", errors.UnsupportedError, 21, "MIN and MAX alone"),
-    ("SELECT COUNT(DISTINCT a, x) FROM r", errors.UnsupportedError, 23, "one column"),
-    ("SELECT MIN(a + x) FROM r", errors.UnsupportedError, 12, "MIN takes a column"),
-    ("SELECT COUNT(DISTINCT a + x) FROM r", errors.UnsupportedError, 23, "takes a column"),
-    ("SELECT MAX(x, 3) FROM r", errors.UnsupportedError, 8, "COUNT"),
-    ("SELECT VAR_POP(s) FROM r", errors.TypeMismatchError, 8, "VAR_POP needs numbers"),
-    ("SELECT CORR(x, s) FROM r", errors.TypeMismatchError, 8, "this is a text"),
-    ("SELECT MEDIAN(x) FROM r", errors.UnsupportedError, 8, "STDDEV"),
-    ("SELECT SUM(x) + MAX(s) FROM r", errors.TypeMismatchError, 17, "needs numbers"),
-    ("SELECT SUM(x) / MAX(s) FROM r", errors.TypeMismatchError, 17, "needs numbers"),
-    ("SELECT SUM(x) + a FROM r", errors.QueryError, 17, "neither in GROUP BY"),
-    ("SELECT a FROM r GROUP BY a HAVING x > 1", errors.QueryError, 35, "neither in GROUP BY"),
-    ("SELECT a FROM r GROUP BY a HAVING MAX(s) > 1", errors.TypeMismatchError, 44, "compared"),
-    ("SELECT a FROM r GROUP BY a HAVING SUM(x)", errors.TypeMismatchError, 35, "condition"),
-    ("SELECT SUM(x) + 1 AS n FROM r GROUP BY n", errors.QueryError, 40, "no aggregate"),
-    ("SELECT COALESCE(SUM(x), 'a') FROM r", errors.QueryError, 25, "'a'"),
-    ("SELECT SUM(x / 2) FROM r", errors.UnsupportedError, 12, "divide the aggregate"),
-    ("SELECT COFACTOR(x) + 1 FROM r", errors.UnsupportedError, 8, "output of its own"),
-    ("SELECT ROUND(SUM(x)) FROM r", errors.UnsupportedError, 8, "no function 'ROUND'"),
+    ("SELECT COUNT(*) FROM r WHERE SUM(x) > 1", errors.QueryError, 30, "HAVING"),
+    ("SELECT COUNT(*) FROM r JOIN t ON MAX(x) = y", errors.QueryError, 38, "Invalid function"),
+    ("SELECT MAX(SUM(x)) FROM r", errors.QueryError, 16, "arguments of another"),
+    ("SELECT COUNT(DISTINCT a, x) FROM r", errors.QueryError, 8, "without an argument"),
+    ("SELECT MAX(x, 3) FROM r", errors.TypeMismatchError, 8, "does not take"),
 ]
 
 

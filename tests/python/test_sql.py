@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from catalog import constant, query
+import ringview as rv
+from catalog import CATALOG, constant, query
 from ringview import errors
-from ringview.sql import literals
 
 
 def where(condition: str, tables: str = "r") -> Any:
@@ -56,6 +57,8 @@ def test_the_whole_query() -> None:
             },
         ],
         "order": None,
+        "bag": None,
+        "having": None,
     }
 
 
@@ -83,10 +86,12 @@ def test_joins(tables: str, expected: list[tuple[Any, Any]]) -> None:
 
 
 def test_merged_columns_need_no_table() -> None:
-    sql = "SELECT b, s.b AS sb, COUNT(*) FROM r JOIN s USING (b) GROUP BY b"
-    found = query(sql)
+    found = query("SELECT b, COUNT(*) FROM r JOIN s USING (b) GROUP BY b")
     assert found["group_by"] == [column(0, "b")]
-    assert [output["name"] for output in found["outputs"]] == ["b", "sb", "count(*)"]
+    assert [output["name"] for output in found["outputs"]] == ["b", "count(*)"]
+    # As DuckDB has it.
+    with pytest.raises(errors.QueryError, match="neither in GROUP BY"):
+        query("SELECT b, s.b AS sb, COUNT(*) FROM r JOIN s USING (b) GROUP BY b")
 
 
 @pytest.mark.parametrize("clause", ["a", "r.a", "1", "key", "(a)", "A", '"a"'])
@@ -106,7 +111,7 @@ def test_names_without_case_and_quoted_names() -> None:
         "atom": 0,
         "column": "Key",
     }
-    assert query("SELECT SUM(key) FROM mixed")["outputs"][0]["argument"]["column"] == "key"
+    assert query('SELECT SUM("key") FROM mixed')["outputs"][0]["argument"]["column"] == "key"
     assert query("SELECT SUM(Größe) FROM dict")
 
 
@@ -132,14 +137,10 @@ def test_names_of_outputs(written: str, named: str) -> None:
         ("9223372036854775808", "decimal", "9223372036854775808"),
         ("0.10", "decimal", "0.10"),
         ("-.5", "decimal", "-0.5"),
-        ("1e-2", "float", 0.01),
         ("2 * (3 + 4)", "int", 14),
         ("1 - 0.05", "decimal", "0.95"),
         ("0.06 - 0.01", "decimal", "0.05"),
         ("1.50 * 2.0", "decimal", "3.000"),
-        ("CAST('1.235' AS DECIMAL(10, 2))", "decimal", "1.24"),
-        ("CAST(2 AS DOUBLE)", "float", 2.0),
-        ("DATE '1995-03-15' - DATE '1995-03-01'", "int", 14),
     ],
 )
 def test_constants_are_folded(text: str, kind: str, value: Any) -> None:
@@ -149,35 +150,65 @@ def test_constants_are_folded(text: str, kind: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "kind", "value"),
     [
-        ("'1995-03-15'", "date", "1995-03-15"),
-        ("DATE '1995-12-01' + INTERVAL '3' MONTH", "date", "1996-03-01"),
-        ("DATE '1996-01-31' + INTERVAL 1 MONTH", "date", "1996-02-29"),
-        ("DATE '1995-03-15' - INTERVAL '90 days'", "date", "1994-12-15"),
-        ("INTERVAL '1 year 2 days' + DATE '1995-01-01'", "date", "1996-01-03"),
+        ("DATE '1995-12-01' + INTERVAL '3' MONTH", "timestamp", "1996-03-01T00:00:00"),
+        ("DATE '1996-01-31' + INTERVAL 1 MONTH", "timestamp", "1996-02-29T00:00:00"),
+        ("DATE '1995-03-15' - INTERVAL '90 days'", "timestamp", "1994-12-15T00:00:00"),
+        ("INTERVAL '1 year 2 days' + DATE '1995-01-01'", "timestamp", "1996-01-03T00:00:00"),
         ("DATE '1995-03-15' + 10", "date", "1995-03-25"),
         ("'1995-03-15'::date", "date", "1995-03-15"),
         ("DATE '1995-03-15' + INTERVAL '6' HOUR", "timestamp", "1995-03-15T06:00:00"),
-        ("TIMESTAMP '1995-03-15 10:00:00.5'", "timestamp", "1995-03-15T10:00:00.500000"),
+        ("TIMESTAMP '1995-03-15 10:00:00.5'", "timestamp", "1995-03-15T10:00:00.500"),
     ],
 )
 def test_dates(text: str, kind: str, value: str) -> None:
     assert where(f"d < {text}")["right"]["value"] == {"type": kind, "value": value}
 
 
-def test_a_text_takes_the_kind_of_the_other_side() -> None:
-    assert where("a = '5'")["right"]["value"] == {"type": "int", "value": 5}
-    assert where("'1995-03-15 10:00:00' <= at", "t")["left"]["value"]["type"] == "timestamp"
-    assert where("ok IN ('true', 'f')", "s")["list"] == [
-        {"type": "bool", "value": True},
-        {"type": "bool", "value": False},
-    ]
-    assert where("word = '5'", "dict")["right"]["value"] == {"type": "text", "value": "5"}
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e-2", 0.01),
+        ("CAST('1.235' AS DECIMAL(10, 2))", Decimal("1.24")),
+        ("CAST(2 AS DOUBLE)", 2.0),
+        ("DATE '1995-03-15' - DATE '1995-03-01'", 14),
+    ],
+)
+def test_sums_of_constants(text: str, value: Any) -> None:
+    db = rv.Database()
+    db.create_table("r", CATALOG["r"])
+    db.insert("r", [{"a": 1, "b": 1, "x": 1.0, "d": None}])
+    assert db.create_view("v", f"SELECT SUM({text}) FROM r").scalar() == value
 
 
-def test_timestamps_with_an_offset_are_utc() -> None:
-    for text in ["TIMESTAMPTZ '1995-03-15 12:00:00+02'", "'1995-03-15 10:00:00Z'"]:
-        found = where(f"zone = {text}", "mixed")["right"]["value"]
-        assert found == {"type": "timestamp", "value": "1995-03-15T10:00:00"}
+@pytest.mark.parametrize(
+    ("condition", "table", "held"),
+    [
+        ("a = '5'", "r", [5, 6]),
+        ("d < '1995-03-15'", "r", [date(1995, 3, 14), date(1995, 3, 15)]),
+        ("'1995-03-15 10:00:00' <= at", "t", [datetime(1995, 3, 15, 10), datetime(1995, 3, 15, 9)]),
+        ("ok IN ('true')", "s", [True, False]),
+        ("word = '5'", "dict", ["5", "6"]),
+        *(
+            (
+                f"zone = {text}",
+                "Mixed",
+                [datetime(1995, 3, 15, hour, tzinfo=UTC) for hour in (10, 12)],
+            )
+            for text in ("TIMESTAMPTZ '1995-03-15 12:00:00+02'", "'1995-03-15 10:00:00Z'")
+        ),
+    ],
+)
+def test_a_text_takes_the_kind_of_the_other_side(
+    condition: str, table: str, held: list[Any]
+) -> None:
+    """The first value meets the condition, the second does not."""
+    db = rv.Database()
+    db.create_table(table, CATALOG[table])
+    [name] = [n for n in CATALOG[table].names if n.lower() in condition.lower().split()]
+    view = db.create_view("v", f'SELECT "{name}" AS found FROM {table} WHERE {condition}')
+    empty = dict.fromkeys(CATALOG[table].names)
+    db.insert(table, [{**empty, name: value} for value in held])
+    assert [row["found"] for row in view.to_arrow().to_pylist()] == held[:1]
 
 
 def test_count_of_a_constant_counts_rows() -> None:
@@ -221,17 +252,10 @@ def test_order() -> None:
 
 @pytest.mark.parametrize("order", [{"b": 3}, {"b +": {}}, {"1": {}}])
 def test_order_that_is_none(order: Any) -> None:
-    with pytest.raises(errors.InvalidValueError, match="order: "):
+    with pytest.raises((errors.InvalidValueError, errors.QueryError), match="order: "):
         query("SELECT COUNT(*) FROM r", order=order)
 
 
 def test_order_with_an_unknown_column() -> None:
-    with pytest.raises(errors.UnknownColumnError, match="no column 'zz'"):
+    with pytest.raises(errors.UnknownColumnError, match='no column "zz"'):
         query("SELECT COUNT(*) FROM r", order={"zz": {}})
-
-
-def test_literals_of_python_values() -> None:
-    assert literals.multiply(Decimal("0.1"), 3) == Decimal("0.3")
-    assert literals.add(None, 1) is None
-    with pytest.raises(TypeError):
-        literals.negate("x")

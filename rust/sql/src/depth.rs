@@ -20,6 +20,11 @@ const MOST_CONDITIONS: usize = 8000;
 const MOST_RESTRICTIONS: usize = 400;
 /// Operators in one expression, those in its brackets apart.
 const MOST_OPERATORS: usize = 200;
+/// Levels of brackets, those behind a word and each NOT twice, as the parser counts them. Beyond, it would read each level
+/// again in another way: exponentially often.
+const MOST_LEVELS: usize = 96;
+/// As many levels a CASE counts for.
+const DEPTH_OF_CASE: usize = 4;
 /// SELECTs of a text, joins among them: each may read the one before.
 const MOST_RELATIONS: usize = 400;
 
@@ -36,30 +41,61 @@ pub(crate) fn too_deep(text: &str, at: Option<Position>) -> Error {
 pub(crate) fn check(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
     let mut levels = vec![Level::default()];
     let mut relations = 0;
+    let mut before: Option<&TokenWithSpan> = None;
     for token in tokens {
         let at = || position(token.span.start);
         match &token.token {
-            Token::LParen | Token::LBracket | Token::LBrace => levels.push(Level::default()),
+            Token::LParen | Token::LBracket | Token::LBrace => {
+                let around = levels.last().map_or(0, Level::depth);
+                let is_call = before
+                    .and_then(word)
+                    .is_some_and(|word| word.keyword != Keyword::NOT);
+                levels.push(Level {
+                    around: around + 1 + usize::from(is_call),
+                    ..Level::default()
+                });
+            }
             Token::RParen | Token::RBracket | Token::RBrace if levels.len() > 1 => {
                 levels.pop();
             }
+            Token::Word(_) => match word(token).map_or(Keyword::NoKeyword, |word| word.keyword) {
+                Keyword::CASE => {
+                    let around = levels.last().map_or(0, Level::depth);
+                    levels.push(Level {
+                        around: around + DEPTH_OF_CASE,
+                        is_case: true,
+                        ..Level::default()
+                    });
+                }
+                Keyword::END if levels.last().is_some_and(|level| level.is_case) => {
+                    levels.pop();
+                }
+                _ => {}
+            },
             _ => {}
         }
         let Some(level) = levels.last_mut() else {
             continue;
         };
+        if !matches!(token.token, Token::Whitespace(_)) {
+            before = Some(token);
+        }
+        if word(token).is_some_and(|word| word.keyword == Keyword::NOT) {
+            level.nots += 1;
+        }
         match role(token) {
             Role::Condition { restricts } => {
                 level.conditions += 1;
                 level.restrictions = if restricts { level.restrictions + 1 } else { 0 };
                 level.operators = 0;
+                level.nots = 0;
             }
             Role::Operator => level.operators += 1,
             Role::Relation => {
                 relations += 1;
-                *level = Level::default();
+                level.restart();
             }
-            Role::End => *level = Level::default(),
+            Role::End => level.restart(),
             Role::Other => {}
         }
         if level.conditions > MOST_CONDITIONS || level.restrictions > MOST_RESTRICTIONS {
@@ -67,7 +103,10 @@ pub(crate) fn check(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
                         table and join it";
             return Err(Text(text).refused(SqlProblem::Unsupported, at(), what));
         }
-        if level.operators > MOST_OPERATORS || relations > MOST_RELATIONS {
+        if level.operators > MOST_OPERATORS
+            || level.depth() > MOST_LEVELS
+            || relations > MOST_RELATIONS
+        {
             return Err(too_deep(text, at()));
         }
     }
@@ -80,6 +119,24 @@ struct Level {
     conditions: usize,
     restrictions: usize,
     operators: usize,
+    nots: usize,
+    /// The depth of what is around.
+    around: usize,
+    is_case: bool,
+}
+
+impl Level {
+    fn depth(&self) -> usize {
+        self.around + self.nots
+    }
+
+    fn restart(&mut self) {
+        *self = Self {
+            around: self.around,
+            is_case: self.is_case,
+            ..Self::default()
+        };
+    }
 }
 
 /// What a token does to the depth of an expression.

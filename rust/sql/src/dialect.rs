@@ -114,6 +114,11 @@ impl dialect::Dialect for DuckDb {
         true
     }
 
+    /// `r JOIN s JOIN t ON .. ON ..`: the last table is joined first.
+    fn supports_left_associative_joins_without_parens(&self) -> bool {
+        false
+    }
+
     as_the_parser_has_it!(
         allow_extract_single_quotes,
         support_map_literal_syntax,

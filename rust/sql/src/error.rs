@@ -266,6 +266,7 @@ fn planning(what: &str, at: Option<Position>) -> Error {
         "is none",
         "type",
         "numeric",
+        "needs numbers",
         "boolean",
     ]
     .iter()
@@ -320,6 +321,7 @@ fn unknown_function(name: &str, at: Option<Position>) -> Error {
         let known = ringview_expr::known_functions();
         let all = known.iter().map(String::as_str);
         let all = all.chain(ringview_expr::AGGREGATES.iter().copied());
+        let all = all.chain(["cofactor"]);
         let near = did_you_mean(name, all.chain(ringview_expr::WINDOWS.iter().copied()));
         match near.as_str() {
             "" => format!("no function '{name}'; compute it into a column"),

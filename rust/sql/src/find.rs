@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, Query, Select, SelectItem, SetExpr, Statement, TableFactor, Visit,
-    Visitor,
+    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem, SetExpr,
+    Statement, TableFactor, TableWithJoins, Visit, Visitor,
 };
 use ringview_core::Position;
 use ringview_expr::AGGREGATES;
@@ -244,5 +244,63 @@ pub(crate) fn outputs(statement: &Statement) -> &[SelectItem] {
             _ => &[],
         },
         _ => &[],
+    }
+}
+
+/// The place of the first JOIN that does not say by what, if there is one; none where its table has no name.
+pub(crate) fn join_without_condition(statement: &Statement) -> Option<Option<Position>> {
+    match Visit::visit(statement, &mut Unconditional) {
+        ControlFlow::Break(at) => Some(at),
+        ControlFlow::Continue(()) => None,
+    }
+}
+
+struct Unconditional;
+
+impl Unconditional {
+    fn look(from: &TableWithJoins) -> ControlFlow<Option<Position>> {
+        let without = from.joins.iter().find(|join| {
+            matches!(
+                join.join_operator,
+                JoinOperator::Join(JoinConstraint::None)
+                    | JoinOperator::Inner(JoinConstraint::None)
+                    | JoinOperator::Left(JoinConstraint::None)
+                    | JoinOperator::LeftOuter(JoinConstraint::None)
+                    | JoinOperator::Right(JoinConstraint::None)
+                    | JoinOperator::RightOuter(JoinConstraint::None)
+                    | JoinOperator::FullOuter(JoinConstraint::None)
+            )
+        });
+        let Some(join) = without else {
+            return ControlFlow::Continue(());
+        };
+        let name = match &join.relation {
+            TableFactor::Table { name, .. } => name.0.first().and_then(|part| part.as_ident()),
+            TableFactor::Derived { alias, .. } => alias.as_ref().map(|alias| &alias.name),
+            _ => None,
+        };
+        ControlFlow::Break(name.and_then(|name| position(name.span.start)))
+    }
+}
+
+impl Visitor for Unconditional {
+    type Break = Option<Position>;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
+        if let SetExpr::Select(select) = &*query.body {
+            for from in &select.from {
+                Self::look(from)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Self::Break> {
+        match factor {
+            TableFactor::NestedJoin {
+                table_with_joins, ..
+            } => Self::look(table_with_joins),
+            _ => ControlFlow::Continue(()),
+        }
     }
 }

@@ -10,6 +10,7 @@ use ringview_core::{Error, Position, Result, SqlProblem};
 
 use crate::depth;
 use crate::dialect::Dialect;
+use crate::find::join_without_condition;
 use crate::meaning;
 use crate::parameters::{self, Parameters};
 use crate::place::{Text, position};
@@ -26,11 +27,18 @@ pub(crate) fn parsed(
     parameters: Option<&Parameters>,
 ) -> Result<ast::Statement> {
     let mut statement = statement(text, dialect)?;
+    // First, for all other passes recurse.
+    depth::balance(&mut statement);
+    if matches!(dialect, Dialect::DuckDb | Dialect::Postgres)
+        && let Some(at) = join_without_condition(&statement)
+    {
+        let what = "a JOIN says by what; write ON, USING, or CROSS JOIN for all pairs";
+        return Err(Text(text).refused(SqlProblem::Query, at, what));
+    }
     if let Some(parameters) = parameters {
         parameters::substitute(&mut statement, parameters)?;
     }
     meaning::of_dialect(&mut statement, dialect);
-    depth::balance(&mut statement);
     Ok(statement)
 }
 

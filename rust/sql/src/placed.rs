@@ -49,7 +49,7 @@ pub(crate) fn placed(error: Error, text: &str, statement: &Statement) -> Error {
         other => return other,
     };
     let names = names(statement);
-    what = plain(&what);
+    what = of_columns(plain(&what));
     if what.contains("are encoded differently")
         || what.contains("not compared with")
         || what.contains("common type")
@@ -70,6 +70,24 @@ pub(crate) fn placed(error: Error, text: &str, statement: &Statement) -> Error {
         what = respelt(&what, spelt);
     }
     Text(text).refused(problem, at, &what)
+}
+
+/// `0.b = 1.c: ..`, as the binder of queries names columns, as the text does.
+fn of_columns(what: String) -> String {
+    let column = |of: &str| {
+        let (atom, name) = of.split_once('.')?;
+        atom.parse::<usize>().ok().map(|_| name.to_owned())
+    };
+    let renamed = || {
+        let (sides, rest) = what.split_once(": ")?;
+        let (left, right) = sides.split_once(" = ")?;
+        Some(format!(
+            "'{}' = '{}': {rest}",
+            column(left)?,
+            column(right)?
+        ))
+    };
+    renamed().unwrap_or(what)
 }
 
 /// Places of problems that are of more than one name.
@@ -104,7 +122,7 @@ fn by_literal(text: &str, what: &str) -> Option<Position> {
         let token = last.find(|token| token.token.to_string() == number)?;
         return position(token.span.start);
     }
-    if !what.starts_with("the expression ") {
+    if !what.starts_with("the expression ") && !what.starts_with("the constant ") {
         return None;
     }
     in_quotes(what).find_map(|literal| {
@@ -134,7 +152,7 @@ fn by_function(what: &str, names: &[Named]) -> Option<Position> {
     let words: Vec<&str> = what
         .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
         .collect();
-    let is_sum = what.starts_with("a sum of");
+    let is_sum = what.starts_with("a sum needs");
     let called = |named: &&Named| {
         let lower = named.name.to_lowercase();
         named.of == Of::Function

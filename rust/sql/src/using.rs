@@ -220,6 +220,10 @@ impl VisitorMut for Merged<'_> {
         let Some(table) = select.from.iter().find_map(|from| self.first(from)) else {
             return ControlFlow::Continue(());
         };
+        let has_column = |from: &&TableWithJoins| !self.tables(from).is_empty();
+        if select.from.iter().filter(has_column).count() > 1 {
+            return ControlFlow::Continue(());
+        }
         let from = std::mem::take(&mut select.from);
         let mut uses = Short {
             name: self.name,

@@ -326,7 +326,17 @@ fn sum(of: &DataType, is_average: bool) -> Result<Aggregate> {
                 way,
             ));
         }
-        other => return plan_err!("a sum of {other} is none"),
+        other => {
+            let found = match other {
+                DataType::Utf8 => "a text",
+                DataType::Date32 => "a date",
+                DataType::Timestamp(..) => "a timestamp",
+                DataType::Interval(_) | DataType::Duration(_) => "an interval",
+                DataType::Null => "null",
+                _ => return plan_err!("a sum needs numbers, not the type {other}"),
+            };
+            return plan_err!("a sum needs numbers, this is {found}");
+        }
     };
     let decimal = DataType::Decimal128(38, scale);
     let ty = if is_average {

@@ -154,8 +154,10 @@ impl Lowering<'_> {
             add(column, is_named || is_text);
         }
         if found.is_empty() {
-            return Err(unsupported(
-                "COFACTOR needs a feature: name columns of numbers or texts, or write *",
+            return Err(crate::error::bare(
+                ringview_core::SqlProblem::Query,
+                None,
+                "COFACTOR needs a feature: name columns of numbers or texts, or write *".to_owned(),
             ));
         }
         let reference = |(column, _): &(Expr, bool)| {

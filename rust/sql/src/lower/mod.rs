@@ -95,6 +95,12 @@ impl Lowering<'_> {
         match plan {
             LogicalPlan::TableScan(scan) => {
                 let name = scan.table_name.table();
+                if scan.source.schema().fields().is_empty() {
+                    return Err(unsupported(&format!(
+                        "the view \"{name}\" holds matrices, and is not read by another view; \
+                         read it with ringview.ml"
+                    )));
+                }
                 let columns = scan
                     .projected_schema
                     .fields()
