@@ -86,7 +86,7 @@ class Generator:
 
     def static(self) -> dict[str, pa.Table]:
         """All tables but orders and lineitem."""
-        return {
+        found = {
             "region": pa.table(
                 {
                     "r_regionkey": np.arange(len(REGIONS)),
@@ -107,6 +107,7 @@ class Generator:
             "partsupp": self.partsupp(),
             "customer": self.customer(),
         }
+        return {name: required(rows) for name, rows in found.items()}
 
     def supplier(self) -> pa.Table:
         """Some of them have had complaints."""
@@ -243,7 +244,7 @@ class Generator:
                 "l_comment": self.comments(rows, 10, 43),
             }
         )
-        return orders, lineitem
+        return required(orders), required(lineitem)
 
     def one_of(self, values: tuple[str, ...], rows: int) -> pa.Array:
         """Some of the values."""
@@ -258,6 +259,11 @@ class Generator:
         at = np.arange(offsets[-1]) + np.repeat(starts - offsets[:-1], lengths)
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(self.text[at])]
         return pa.Array.from_buffers(pa.string(), rows, buffers)
+
+
+def required(rows: pa.Table) -> pa.Table:
+    """The same; no column has NULL, as the standard says."""
+    return rows.cast(pa.schema([field.with_nullable(False) for field in rows.schema]))
 
 
 def retail(part: Ints) -> Ints:

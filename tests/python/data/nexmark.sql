@@ -69,8 +69,8 @@ from (
     select bidder, date_time, sum(is_first) over (
             partition by bidder order by date_time range between unbounded preceding and current row) as session
     from (
-        select bidder, date_time, case when date_time - lag(date_time) over (
-                partition by bidder order by date_time) <= interval '10 seconds' then 0 else 1 end as is_first
+        select bidder, date_time, case when lag(date_time) over (partition by bidder order by date_time)
+                >= date_time - interval '10 seconds' then 0 else 1 end as is_first
         from bid) gaps) numbered
 group by bidder, session;
 -- Q13
