@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tables import chains, correlated, files, joins, over_spark, samples, streams, triangles
+from tables import chains, correlated, files, joins, over_spark, samples, streams, tpch, triangles
 from tables.lines import Lines
 from workloads import STREAMS
 
@@ -37,6 +37,7 @@ def tables(results: dict[str, Any]) -> str:
         *chains.chains(results["lines"]),
         *samples.samples(results["lines"]),
         *correlated.order_book(results["lines"]),
+        *tpch.tables(results["lines"]),
         *files.tables(results["lines"]),
         *over_spark.tables(results["lines"]),
     ]

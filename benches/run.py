@@ -323,6 +323,14 @@ def order_book(bench: Bench, cell: Cell) -> None:
     keep(bench, cell, [*script, *seconds])
 
 
+def tpch(bench: Bench, cell: Cell) -> None:
+    """TPC-H's 22 views under refreshes, each alone and all together."""
+    scale = 0.01 if bench.options.quick else bench.options.tpch_scale
+    batches = 3 if bench.options.quick else 15
+    script = [sys.executable, str(HERE / "python" / "tpch.py")]
+    keep(bench, cell, [*script, "--scale", str(scale), "--batches", str(batches)])
+
+
 def files(bench: Bench, cell: Cell) -> None:
     """Databases in files: what a batch costs beside memory, how long opening takes."""
     folder = bench.export(Cell(cell.part, "retailer", cell.order))
@@ -362,6 +370,7 @@ PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "chains": chains,
     "samples": samples,
     "order-book": order_book,
+    "tpch": tpch,
     "files": files,
     "spark": spark,
     "worst": worst,
@@ -385,6 +394,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
         yield Cell("samples", workload, "shuffled")
     for workload in ("order-book", "order-book-cost", "q17"):
         yield Cell("order-book", workload, "-")
+    yield Cell("tpch", "tpch", "-")
     yield Cell("files", "files", "sorted")
     for name in SPARK:
         yield Cell("spark", OVER_SPARK + name, "-")

@@ -122,7 +122,13 @@ impl Lowering<'_> {
         calls: &[Call],
     ) -> Result<(String, Vec<String>)> {
         let mut wanted = Wanted::columns(groups);
-        wanted.extend(calls.iter().flat_map(Call::wanted));
+        for one in calls.iter().flat_map(Call::wanted) {
+            let expr = match one.is_column {
+                true => one.expr,
+                false => self.as_products(one.expr, &rows.atoms)?,
+            };
+            wanted.push(Wanted { expr, ..one });
+        }
         let settled = self.settle(rows, wanted)?;
         let (query, names) = grouped(&settled, groups.len(), calls)?;
         Ok((self.emit("groups", query)?, names))

@@ -15,8 +15,10 @@
 //! | `kept` | aggregates that an engine keeps |
 //! | `cofactor` | the features of COFACTOR |
 //! | `sets` | GROUPING SETS, ROLLUP, CUBE |
+//! | `indicator` | sums of what one table chooses and another has |
 //! | `pairs` | joins whose pairs must meet conditions |
 //! | `constant` | VALUES |
+//! | `prune` | blocks without the columns that nobody reads |
 //! | `truth` | EXISTS, IN, ANY and ALL as values |
 //! | `recognise` | what engines recognise in an expression |
 //! | `correlated` | conditions with subqueries as an engine keeps them |
@@ -37,6 +39,7 @@ mod compare;
 mod constant;
 mod correlated;
 mod fused;
+mod indicator;
 mod join;
 mod kept;
 mod lateral;
@@ -45,6 +48,7 @@ mod order;
 mod pairs;
 mod part;
 mod pending;
+mod prune;
 mod recognise;
 mod sets;
 mod settle;
@@ -84,8 +88,9 @@ impl Lowering<'_> {
         if let Some(order) = order {
             query.order = Some(variable_order::resolve(order, &query, &self)?);
         }
+        let blocks = self.read_by(&query);
         Ok(Query {
-            blocks: self.read_by(&query),
+            blocks: self.pruned(&query, blocks),
             ..query
         })
     }
@@ -130,7 +135,9 @@ impl Lowering<'_> {
                     &mut conjuncts,
                 );
                 let schema = filter.input.schema();
-                let (conjuncts, on_time) = time::apart(conjuncts);
+                let (mut conjuncts, on_time) = time::apart(conjuncts);
+                // A subquery may make a block of the rows so far, so what restricts them comes before it.
+                conjuncts.sort_by_key(|conjunct| any(conjunct, is_nested));
                 for conjunct in conjuncts {
                     let mut meant = rows.meant(&conjunct, schema)?;
                     if !rows.windows.is_empty() && any(&meant, looks_elsewhere) {

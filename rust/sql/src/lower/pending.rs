@@ -155,8 +155,33 @@ impl Pending {
                 return;
             }
         }
+        // What an OR over several atoms asks of one alone keeps most rows of it out of the join.
+        let implied = implied_by_arms(&condition);
+        self.filters
+            .extend(implied.into_iter().filter(|one| *one != condition));
         self.filters.push(condition);
     }
+}
+
+/// What an OR over several atoms implies of the rows of one: that one of its arms holds there.
+fn implied_by_arms(condition: &Expr) -> Vec<Expr> {
+    let atoms = atoms_of(condition);
+    let mut arms = Vec::new();
+    split(condition, Operator::Or, &mut arms);
+    if atoms.len() < 2 || arms.len() < 2 {
+        return Vec::new();
+    }
+    let own = |arm: &Expr, atom: usize| {
+        let mut conjuncts = Vec::new();
+        split(arm, Operator::And, &mut conjuncts);
+        conjuncts.retain(|one| !any(one, is_nested) && atoms_of(one) == BTreeSet::from([atom]));
+        datafusion_expr::utils::conjunction(conjuncts)
+    };
+    let of_atom = |&atom: &usize| {
+        let parts = arms.iter().map(|arm| own(arm, atom));
+        datafusion_expr::utils::disjunction(parts.collect::<Option<Vec<Expr>>>()?)
+    };
+    atoms.iter().filter_map(of_atom).collect()
 }
 
 /// The conditions that hold in each arm of an OR, and the OR of what is left; NULL in one is NULL in all.

@@ -1,0 +1,99 @@
+//! Columns that nobody reads leave the blocks that list or map rows.
+//!
+//! The binder's plan hands on every column of a join until a projection drops it, and so do the blocks: without this a
+//! block below an outer or anti join would store whole rows. Invariant: each reader finds the columns that it reads, and
+//! a block has at least one; rows keep their multiplicities, as these blocks are bags. Cost: binding each block once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringview_query::{Block, Output, Query, Rows, bind};
+
+use super::state::Lowering;
+
+/// By block, the columns that are read; all of them where it is absent.
+type Read = BTreeMap<String, BTreeSet<String>>;
+
+impl Lowering<'_> {
+    /// The blocks of a query, in their order, with the columns alone that are read.
+    pub(crate) fn pruned(&self, query: &Query, mut blocks: Vec<Block>) -> Vec<Block> {
+        let mut read = Read::new();
+        let mut whole = BTreeSet::new();
+        self.note(query, &mut read, &mut whole);
+        // Whoever reads a block stands behind it.
+        for block in blocks.iter_mut().rev() {
+            if let Some(columns) = read.get(&block.name)
+                && !whole.contains(&block.name)
+            {
+                narrow(&mut block.query, columns);
+            }
+            self.note(&block.query, &mut read, &mut whole);
+        }
+        blocks
+    }
+
+    /// Notes what a query reads of its tables; all of them where it cannot be bound alone.
+    fn note(&self, query: &Query, read: &mut Read, whole: &mut BTreeSet<String>) {
+        let Ok(bound) = bind(query, self) else {
+            let atoms = query.all_atoms().into_iter();
+            whole.extend(atoms.map(|atom| atom.table.clone()));
+            return;
+        };
+        for (atom, plan) in query.all_atoms().into_iter().zip(bound.all_atoms()) {
+            let fields = plan.schema.fields();
+            let names = plan.columns.iter().map(|&at| fields[at].name.clone());
+            read.entry(atom.table.clone()).or_default().extend(names);
+        }
+    }
+}
+
+/// Drops the other columns of a block that lists or maps rows; one of them stays where none is read.
+fn narrow(query: &mut Query, read: &BTreeSet<String>) {
+    match &mut query.rows {
+        Some(Rows::Map { names, branches }) => {
+            let kept: Vec<bool> = kept(names.iter(), read);
+            retain(names, &kept);
+            for branch in branches {
+                retain(&mut branch.columns, &kept);
+            }
+        }
+        None if query.bag.as_ref().is_some_and(|bag| !bag.distinct) => {
+            let is_listed = |output: &Output| match output {
+                Output::Group { column, .. } => query.group_by.contains(column),
+                _ => false,
+            };
+            let is_plain = query.condition.is_none() && query.having.is_none();
+            if !is_plain || query.is_chosen || !query.outputs.iter().all(is_listed) {
+                return;
+            }
+            let names: Vec<String> = query
+                .outputs
+                .iter()
+                .map(|one| one.name().to_owned())
+                .collect();
+            retain(&mut query.outputs, &kept(names.iter(), read));
+            let outputs = &query.outputs;
+            let is_shown = |of: &ringview_query::ColumnRef| {
+                let mut shown = outputs.iter();
+                shown.any(|output| matches!(output, Output::Group { column, .. } if column == of))
+            };
+            query.group_by.retain(is_shown);
+        }
+        _ => {}
+    }
+}
+
+/// By column, whether it stays.
+fn kept<'n>(names: impl Iterator<Item = &'n String>, read: &BTreeSet<String>) -> Vec<bool> {
+    let mut kept: Vec<bool> = names.map(|name| read.contains(name)).collect();
+    if !kept.contains(&true)
+        && let Some(first) = kept.first_mut()
+    {
+        *first = true;
+    }
+    kept
+}
+
+fn retain<T>(all: &mut Vec<T>, kept: &[bool]) {
+    let mut kept = kept.iter();
+    all.retain(|_| kept.next().is_some_and(|&stays| stays));
+}
