@@ -357,5 +357,5 @@ def test_nested_too_deeply() -> None:
 
 
 def test_decimals_of_too_many_digits() -> None:
-    with pytest.raises(errors.TypeMismatchError, match="needs numbers|38 digits"):
+    with pytest.raises(errors.TypeMismatchError, match="needs numbers"):
         constant("1" * 39)

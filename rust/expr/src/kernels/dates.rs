@@ -104,8 +104,7 @@ impl ScalarUDFImpl for DateDiff {
             let is_known = from.is_valid(row) && to.is_valid(row);
             is_known
                 .then(|| Some(number(to.value(row))? - number(from.value(row))?))
-                .map(|found| found.map(|found| if is_week { found / 7 } else { found }))
-                .flatten()
+                .and_then(|found| found.map(|found| if is_week { found / 7 } else { found }))
         });
         let counted: PrimitiveArray<Int64Type> = pairs.collect::<Int64Array>();
         Ok(ColumnarValue::Array(Arc::new(counted)))
