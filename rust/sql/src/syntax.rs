@@ -146,7 +146,7 @@ fn order_by_all(query: &mut Query) {
     {
         let key = |number: usize| OrderByExpr {
             expr: Expr::value(Value::Number(number.to_string(), false)),
-            options: options.clone(),
+            options: *options,
             with_fill: None,
         };
         order.kind = OrderByKind::Expressions((1..=outputs).map(key).collect());
