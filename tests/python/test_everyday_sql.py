@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 import ringview as rv
 from everyday import SCHEMAS
+from everyday_queries import Queries
 from oracle import Oracle, comparable
 
 QUERIES = [
@@ -127,7 +128,7 @@ def share_taken(seed: int, number: int) -> float:
         db = database(held)
         views = {}
         for at in range(20):
-            sql = everyday.Queries(rng).one()
+            sql = Queries(rng).one()
             if not expects(sql, oracle, held):
                 continue
             asked += 1
