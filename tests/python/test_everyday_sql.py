@@ -128,7 +128,7 @@ def share_taken(seed: int, number: int) -> float:
         db = database(held)
         views = {}
         for at in range(20):
-            sql = Queries(rng).one()
+            sql = Queries(rng).one().sql
             if not expects(sql, oracle, held):
                 continue
             asked += 1
