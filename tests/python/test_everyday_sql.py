@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 import ringview as rv
 from everyday import SCHEMAS
+from everyday_queries import Queries
 from oracle import Oracle, comparable
 
 QUERIES = [

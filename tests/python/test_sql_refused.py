@@ -234,7 +234,10 @@ TAKEN = [
     "SELECT COUNT(*) FROM r WHERE a IN (1, b)",
     "SELECT COUNT(*) FROM r WHERE a IS DISTINCT FROM 1",
     "SELECT COUNT(*) FROM r WHERE d + INTERVAL '1' DAY < '1995-01-01'",
-    "SELECT COUNT(*) FROM t WHERE t.at < '1995-01-01 00:00:00.1234567'",
+    pytest.param(
+        "SELECT COUNT(*) FROM t WHERE t.at < '1995-01-01 00:00:00.1234567'",
+        marks=pytest.mark.xfail(strict=True, reason="DuckDB drops the nanoseconds"),
+    ),
     "SELECT COUNT(*) FROM mixed WHERE zone < '1995-01-01 00:00'",
 ]
 
@@ -354,5 +357,5 @@ def test_nested_too_deeply() -> None:
 
 
 def test_decimals_of_too_many_digits() -> None:
-    with pytest.raises(errors.TypeMismatchError, match="needs numbers|38 digits"):
+    with pytest.raises(errors.TypeMismatchError, match="needs numbers"):
         constant("1" * 39)

@@ -17,6 +17,7 @@
 //! | `named` | what a text names, without tables |
 //! | `order` | a variable order that the user gives |
 //! | `names` | names are found without case; what has no AS is named by its own text |
+//! | `outer` | RIGHT and FULL joins by name |
 //! | `partial` | names for the first columns of a table |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
 //! | `positions` | ORDER BY ALL, GROUP BY ALL, constants that are no numbers of outputs |
@@ -40,6 +41,7 @@ mod named;
 mod names;
 mod near;
 mod order;
+mod outer;
 mod parameters;
 mod partial;
 mod place;
@@ -106,7 +108,7 @@ fn lowered(
     options: &Options,
 ) -> Result<Query> {
     let context = Context::new(known, catalog)?;
-    let using = names::settle(&mut statement, &context);
+    let using = names::settle(&mut statement, &context)?;
     let read = ringview_expr::options()
         .with_collect_spans(true)
         .with_default_null_ordering(options.dialect.nulls());

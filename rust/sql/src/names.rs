@@ -10,9 +10,11 @@ use datafusion_sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement, TableAlias,
     TableFactor, VisitMut, VisitorMut,
 };
+use ringview_core::Result;
 use ringview_expr::Doubles;
 
 use crate::context::Context;
+use crate::outer::Outer;
 use crate::partial::Partial;
 use crate::syntax::Syntax;
 use crate::using::Using;
@@ -22,7 +24,7 @@ use crate::within::WithinGroup;
 const SCHEMAS: [&str; 2] = ["main", "public"];
 
 /// Spells names alike, and names the outputs; what joins by name have hidden.
-pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Using {
+pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Result<Using> {
     if let Statement::Query(query) = statement {
         name_outputs(query);
     }
@@ -42,9 +44,12 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Using {
     }
     let _ = VisitMut::visit(statement, &mut names);
     let _ = VisitMut::visit(statement, &mut Partial(context));
+    if let ControlFlow::Break(refusal) = VisitMut::visit(statement, &mut Outer(context)) {
+        return Err(refusal);
+    }
     let mut using = Using::default();
     let _ = VisitMut::visit(statement, &mut using);
-    using
+    Ok(using)
 }
 
 /// By lower case: how a name is spelt.

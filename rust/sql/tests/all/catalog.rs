@@ -52,6 +52,6 @@ pub(crate) fn query(text: &str) -> Result<Query> {
         text,
         &TABLES.map(str::to_owned),
         &Tables,
-        &Options::default(),
+        &ringview_sql::Options::default(),
     )
 }
