@@ -137,3 +137,7 @@ SELECT x.a FROM (FROM r WHERE b > 0) AS x
 SELECT d + INTERVAL (b) DAY AS x, d + b * INTERVAL '1 month' AS y FROM r
 SELECT decade(d) AS x, century(d) AS y, date_trunc('decade', d) AS z, epoch_ms(ts) AS e FROM r
 SELECT main.r.a, r."B" FROM main.r ORDER BY ALL
+SELECT a, b, c FROM r RIGHT JOIN s USING (a)
+SELECT a, COUNT(*) AS n FROM r FULL JOIN s USING (a) GROUP BY a
+SELECT r.a IS NULL AS missing, a + 1 AS k, t FROM r NATURAL FULL JOIN s WHERE a > 1 OR a IS NULL
+SELECT * FROM r FULL JOIN s USING (a)
