@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from results import Line
 
-from .markdown import figure, table
+from .markdown import NONE, figure, table
 
 NAMES = {"none": "tables alone", "all": "all 22 together"}
 
@@ -25,14 +25,14 @@ def tables(lines: list[Line]) -> list[str]:
         return failures
     loads = [line for line in lines if "load_seconds" in line]
     rows = loads[0]["loaded_rows"] if loads else 0
-    found = []
+    found: list[list[str]] = []
     for line in lines:
         ours, anew = 1e3 * line["batch_seconds"], 1e3 * line["duckdb_seconds"]
-        ratio = figure(anew / ours) if anew else ""
+        ratio = figure(anew / ours) if anew else NONE
         mega = figure(line["view_bytes"] / 1e6)
         created = figure(line["create_seconds"])
-        name = NAMES.get(line["query"], line["query"])
-        found.append([name, figure(ours), figure(anew) if anew else "", ratio, created, mega])
+        name: str = NAMES.get(line["query"]) or line["query"]
+        found.append([name, figure(ours), figure(anew) if anew else NONE, ratio, created, mega])
     scale = lines[0]["tpch_scale"]
     head = [f"TPC-H at scale factor {scale:g}, batches of 1,000 rows", "ms a batch"]
     head += ["DuckDB recomputing, ms", "ratio", "s to create", "MB"]

@@ -29,6 +29,7 @@ import render  # noqa: E402
 import run  # noqa: E402
 import samples  # noqa: E402
 import shaped  # noqa: E402
+import tpch  # noqa: E402
 from results import Results  # noqa: E402
 from tables import over_spark  # noqa: E402
 from tables.lines import TITLES  # noqa: E402
@@ -296,6 +297,16 @@ def test_systems_agree_on_correlated_aggregates(capsys: pytest.CaptureFixture[st
     assert all(line["tuples_per_second"] > 0 for line in lines)
     text = render.tables({"machine": MACHINE, "lines": lines})
     assert cells(text, "order book and Q17", "VWAP", "1")["ringview, Python"] != NONE
+
+
+def test_tpch_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    # Whoever has another result than DuckDB stops the program.
+    tpch.main(["--scale", "0.001", "--batches", "2", "--only", "q3,q17"])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["query"] for line in lines] == ["none", "q3", "q17", "all"]
+    text = render.tables({"machine": MACHINE, "lines": lines})
+    assert float(cells(text, "TPC-H at scale factor 0.001", "q3")["ms a batch"]) > 0
+    assert "bulk loading without views" in text
 
 
 def test_a_book_becomes_events_for_the_program_in_rust(tmp_path: Path) -> None:

@@ -61,7 +61,9 @@ fn narrow(query: &mut Query, read: &BTreeSet<String>) {
                 Output::Group { column, .. } => query.group_by.contains(column),
                 _ => false,
             };
-            let is_plain = query.condition.is_none() && query.having.is_none();
+            // A condition with subqueries may be kept by the columns that are shown.
+            let has_subqueries = query.all_atoms().len() > query.atoms.len();
+            let is_plain = !has_subqueries && query.having.is_none();
             if !is_plain || query.is_chosen || !query.outputs.iter().all(is_listed) {
                 return;
             }
