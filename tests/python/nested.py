@@ -91,7 +91,8 @@ class Query:
             return f"({left} {self.one_of('+', '-', '*')} {right})"
         if form == 7 and self.draw(st.booleans()):
             divisor = self.column(self.around[-1], whole=True)
-            return f"{self.subquery(depth - 1)} / {self.one_of('2', divisor)}"
+            # By zero DuckDB has an infinity, and an engine NULL, as NULLIF asks for.
+            return f"{self.subquery(depth - 1)} / {self.one_of('2', f'NULLIF({divisor}, 0)')}"
         if form == 7:
             return f"{self.one_of('0.5', '2', '-1')} * {self.subquery(depth - 1)}"
         return self.subquery(depth - 1)

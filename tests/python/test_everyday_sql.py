@@ -19,7 +19,6 @@ import pyarrow as pa
 import pytest
 import ringview as rv
 from everyday import SCHEMAS
-from everyday_queries import Queries
 from oracle import Oracle, comparable
 
 QUERIES = [

@@ -227,7 +227,7 @@ REFUSED = [
     ("SELECT r.b, s.b FROM r JOIN s USING (b)", errors.QueryError, "two columns are called 'b'"),
     ("SELECT * FROM r JOIN s ON r.b = s.b", errors.QueryError, "USING"),
     ("SELECT z.* FROM r", errors.QueryError, "no table or alias 'z'"),
-    ("SELECT *, COUNT(*) FROM r", errors.UnsupportedError, "beside aggregates"),
+    ("SELECT *, COUNT(*) FROM r", errors.QueryError, "neither in GROUP BY"),
 ]
 
 

@@ -57,8 +57,6 @@ def test_the_whole_query() -> None:
             },
         ],
         "order": None,
-        "bag": None,
-        "having": None,
     }
 
 

@@ -17,7 +17,7 @@
 //! | `named` | what a text names, without tables |
 //! | `order` | a variable order that the user gives |
 //! | `names` | names are found without case; what has no AS is named by its own text |
-//! | `outer` | RIGHT and FULL joins by name |
+//! | `by_name` | NATURAL JOIN and USING spelt out |
 //! | `partial` | names for the first columns of a table |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
 //! | `positions` | ORDER BY ALL, GROUP BY ALL, constants that are no numbers of outputs |
@@ -28,6 +28,7 @@
 //! | `lower/` | relational operators to blocks |
 
 mod aliases;
+mod by_name;
 mod clock;
 mod context;
 mod depth;
@@ -41,7 +42,6 @@ mod named;
 mod names;
 mod near;
 mod order;
-mod outer;
 mod parameters;
 mod partial;
 mod place;

@@ -10,12 +10,14 @@ use datafusion_sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement, TableAlias,
     TableFactor, VisitMut, VisitorMut,
 };
-use ringview_core::Result;
+use ringview_core::{Error, Result, SqlProblem};
 use ringview_expr::Doubles;
 
+use crate::by_name::ByName;
 use crate::context::Context;
-use crate::outer::Outer;
+use crate::error::bare;
 use crate::partial::Partial;
+use crate::place::position;
 use crate::syntax::Syntax;
 use crate::using::Using;
 use crate::within::WithinGroup;
@@ -26,6 +28,9 @@ const SCHEMAS: [&str; 2] = ["main", "public"];
 /// Spells names alike, and names the outputs; what joins by name have hidden.
 pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Result<Using> {
     if let Statement::Query(query) = statement {
+        if let Some(twice) = twice(&query.body) {
+            return Err(twice);
+        }
         name_outputs(query);
     }
     let _ = VisitMut::visit(statement, &mut Doubles);
@@ -44,7 +49,7 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Result<Usi
     }
     let _ = VisitMut::visit(statement, &mut names);
     let _ = VisitMut::visit(statement, &mut Partial(context));
-    if let ControlFlow::Break(refusal) = VisitMut::visit(statement, &mut Outer(context)) {
+    if let ControlFlow::Break(refusal) = VisitMut::visit(statement, &mut ByName(context)) {
         return Err(refusal);
     }
     let mut using = Using::default();
@@ -202,4 +207,28 @@ impl VisitorMut for InLower {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Refuses a second output of one name.
+fn twice(body: &SetExpr) -> Option<Error> {
+    let select = match body {
+        SetExpr::Select(select) => select,
+        SetExpr::SetOperation { left, .. } => return twice(left),
+        SetExpr::Query(query) => return twice(&query.body),
+        _ => return None,
+    };
+    let name = |item: &SelectItem| match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(alias.clone()),
+        SelectItem::UnnamedExpr(Expr::Identifier(ident)) => Some(ident.clone()),
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(idents)) => idents.last().cloned(),
+        _ => None,
+    };
+    let names: Vec<Ident> = select.projection.iter().filter_map(name).collect();
+    let is_second = |at: &usize| names[..*at].iter().any(|one| one.value == names[*at].value);
+    let second = &names[(0..names.len()).find(is_second)?];
+    let what = format!(
+        "two columns are called '{}'; give one another name: AS; or join with USING, which shows it once",
+        second.value
+    );
+    Some(bare(SqlProblem::Query, position(second.span.start), what))
 }

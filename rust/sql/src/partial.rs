@@ -69,7 +69,7 @@ fn whole(alias: &mut TableAlias, names: Option<Vec<String>>) {
 }
 
 /// What the outputs of a query are called, where none of them is a star.
-fn outputs(query: &Query) -> Option<Vec<String>> {
+pub(crate) fn outputs(query: &Query) -> Option<Vec<String>> {
     let mut body = &*query.body;
     let select = loop {
         match body {

@@ -3,13 +3,15 @@
 //! Invariant: names are quoted; read again over the columns of the block, the text means what the expression means.
 //! Cost: linear in the expression.
 
+use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::{BinaryExpr, Expr, Operator};
 use datafusion_sql::unparser::Unparser;
 use datafusion_sql::unparser::dialect::{Dialect, IntervalStyle};
 use ringview_core::{Error, Result};
 
 use crate::clock::reads_clock;
-use crate::error::refusal;
+use crate::context::CATEGORICAL;
+use crate::error::{refusal, unsupported};
 
 /// Names are quoted, and nothing else is a dialect's.
 struct Quoted;
@@ -26,6 +28,12 @@ impl Dialect for Quoted {
 
 /// The text of an expression, which does not read the clock: only conditions on it are kept.
 pub(crate) fn text(expr: &Expr) -> Result<String> {
+    if expr
+        .exists(|node| Ok(is_categorical(node)))
+        .unwrap_or(false)
+    {
+        return Err(unsupported("CATEGORICAL stands in COFACTOR alone"));
+    }
     if reads_clock(expr) {
         return Err(clock_refused(expr));
     }
@@ -55,6 +63,10 @@ pub(crate) fn text(expr: &Expr) -> Result<String> {
 
 /// Conditions joined by AND from which on they are written one by one.
 const LONG: usize = 50;
+
+fn is_categorical(node: &Expr) -> bool {
+    matches!(node, Expr::ScalarFunction(call) if call.func.name() == CATEGORICAL)
+}
 
 fn unparsed(expr: &Expr) -> Result<String> {
     let made = Unparser::new(&Quoted).expr_to_sql(expr);

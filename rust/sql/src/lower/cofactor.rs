@@ -119,9 +119,21 @@ impl Lowering<'_> {
             if is_star {
                 let all = expand_wildcard(schema, &of.input, None);
                 let grouped = equal_to(groups, &rows.equal);
+                let mut seen: Vec<Expr> = Vec::new();
                 for column in all.map_err(|problem| refusal(&problem))? {
                     let column = rows.meant(&column, schema)?;
-                    let ty = self.feature_type(rows, &column)?;
+                    // What a join by name merged is shown once.
+                    let equal = equal_to(std::slice::from_ref(&column), &rows.equal);
+                    let name = |one: &Expr| place(one).map(|(_, name)| name.to_owned());
+                    let is_same = |one: &Expr| equal.contains(one) && name(one) == name(&column);
+                    if seen.iter().any(is_same) {
+                        continue;
+                    }
+                    seen.push(column.clone());
+                    // A COFACTOR below is no value.
+                    let Ok(ty) = self.feature_type(rows, &column) else {
+                        continue;
+                    };
                     let is_text = ty == DataType::Utf8;
                     if ty.is_numeric() || (is_text && !grouped.contains(&column)) {
                         add(column, is_text);

@@ -16,7 +16,7 @@ use ringview_query::{
 use super::kept::recognised_call;
 use super::levels::deepened;
 use super::pending::{Pending, any, is_nested, place, split};
-use super::recognise::{Recognise, comparison, condition, tree};
+use super::recognise::{Recognise, comparison, condition, constant, tree};
 use super::settle::Wanted;
 use super::state::Lowering;
 
@@ -117,6 +117,16 @@ impl<'w> Within<'w, '_> {
             }
             Expr::OuterReferenceColumn(_, column) => self.around(column),
             Expr::ScalarSubquery(subquery) => self.value(&subquery.subquery),
+            // An engine makes NULL of a division by zero, as NULLIF does.
+            Expr::BinaryExpr(binary) if binary.op == Operator::Divide => {
+                let divisor = not_zero(&binary.right)?;
+                let left = self.operand(&binary.left)?;
+                let right = self.operand(divisor)?;
+                Some(SubqueryExpr::Divide {
+                    left: Box::new(left),
+                    right: Box::new(right),
+                })
+            }
             _ => None,
         }
     }
@@ -385,6 +395,18 @@ fn aggregation(plan: &LogicalPlan) -> Option<(Option<&Expr>, &Aggregate)> {
         LogicalPlan::Aggregate(of) if of.group_expr.is_empty() && of.aggr_expr.len() == 1 => {
             Some((None, of))
         }
+        _ => None,
+    }
+}
+
+/// What `NULLIF(x, 0)` is of.
+fn not_zero(of: &Expr) -> Option<&Expr> {
+    match of {
+        Expr::Alias(alias) => not_zero(&alias.expr),
+        Expr::ScalarFunction(call) if call.func.name() == "nullif" => match &call.args[..] {
+            [value, zero] if constant(zero) == Some(Literal::Int(0)) => Some(value),
+            _ => None,
+        },
         _ => None,
     }
 }

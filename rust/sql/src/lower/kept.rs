@@ -22,11 +22,11 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Its arguments: of sums and counts, sums of products; else columns.
+    /// Its arguments: columns where an engine keeps values, else sums of products.
     pub(super) fn wanted(&self) -> impl Iterator<Item = Wanted> + '_ {
-        let is_sum = matches!(
+        let is_sum = !matches!(
             self.function,
-            Function::Sum | Function::Avg | Function::Count
+            Function::Min | Function::Max | Function::CountDistinct
         );
         self.arguments.iter().map(move |expr| Wanted {
             expr: expr.clone(),

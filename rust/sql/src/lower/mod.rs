@@ -59,10 +59,10 @@ mod time;
 mod truth;
 
 use datafusion_expr::{Distinct, Expr, LogicalPlan};
-use ringview_core::Result;
+use ringview_core::{Result, SqlProblem};
 use ringview_query::Query;
 
-use crate::error::unsupported;
+use crate::error::{bare, unsupported};
 use crate::order::{self as variable_order, Named};
 use pending::{Pending, any, is_nested, of_window, split, window};
 pub(crate) use state::Lowering;
@@ -74,9 +74,10 @@ impl Lowering<'_> {
         let names: Vec<String> = fields.map(|field| field.name().clone()).collect();
         let twice = |(at, name): (usize, &String)| names[..at].contains(name).then(|| name.clone());
         if let Some(name) = names.iter().enumerate().find_map(twice) {
-            return Err(unsupported(&format!(
-                "two columns are called {name:?}; name one of them with AS"
-            )));
+            let what = format!(
+                "two columns are called '{name}'; give one another name: AS; or join with USING, which shows it once"
+            );
+            return Err(bare(SqlProblem::Query, None, what));
         }
         let mut query = match self.ordered_plan(plan)? {
             Some(ordered) => self.ordered(ordered, &names)?,

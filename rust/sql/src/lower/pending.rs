@@ -134,6 +134,10 @@ impl Pending {
 
     /// Adds a condition: an equality of two atoms, or a filter; one that holds behind the windows where there are any.
     pub(crate) fn restrict(&mut self, condition: Expr) {
+        // What is not TRUE fails, NULL too.
+        if let Expr::IsTrue(of) = condition {
+            return self.restrict(*of);
+        }
         if !self.windows.is_empty() {
             self.above.push(condition);
             return;

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringview_query::{Block, Output, Query, Rows, bind};
+use ringview_query::{Block, Measure, Output, Query, Rows, Scalar, bind};
 
 use super::state::Lowering;
 
@@ -43,6 +43,43 @@ impl Lowering<'_> {
             let names = plan.columns.iter().map(|&at| fields[at].name.clone());
             read.entry(atom.table.clone()).or_default().extend(names);
         }
+        // What an aggregate is of is named, even where the engine need not read it.
+        for (atom, name) in query.outputs.iter().flat_map(arguments) {
+            if let Some(atom) = query.atoms.get(atom) {
+                read.entry(atom.table.clone()).or_default().insert(name);
+            }
+        }
+    }
+}
+
+/// The columns that the arguments of an output name.
+fn arguments(of: &Output) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    match of {
+        Output::Aggregate {
+            argument: Some(argument),
+            ..
+        } => scalar(argument, &mut found),
+        Output::Expression {
+            value: Measure::Aggregate { arguments, .. },
+            ..
+        } => arguments.iter().for_each(|one| scalar(one, &mut found)),
+        _ => {}
+    }
+    found
+}
+
+fn scalar(of: &Scalar, found: &mut Vec<(usize, String)>) {
+    match of {
+        Scalar::Column { atom, column } => found.push((*atom, column.clone())),
+        Scalar::Literal { .. } => {}
+        Scalar::Add { left, right }
+        | Scalar::Subtract { left, right }
+        | Scalar::Multiply { left, right } => {
+            scalar(left, found);
+            scalar(right, found);
+        }
+        Scalar::Negate { operand } => scalar(operand, found),
     }
 }
 

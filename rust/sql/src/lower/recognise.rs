@@ -22,7 +22,7 @@ pub(super) trait Arithmetic: Sized {
 }
 
 macro_rules! arithmetic_of {
-    ($tree:ident $(, $also:ident => $variant:ident)?) => {
+    ($tree:ident, $divides:expr $(, $variant:ident)?) => {
         impl Arithmetic for $tree {
             fn literal(value: Literal) -> Self {
                 $tree::Literal { value }
@@ -35,12 +35,15 @@ macro_rules! arithmetic_of {
             }
 
             fn binary(op: Operator, left: Self, right: Self) -> Option<Self> {
+                if op == Operator::Divide && !$divides(&right) {
+                    return None;
+                }
                 let (left, right) = (Box::new(left), Box::new(right));
                 Some(match op {
                     Operator::Plus => $tree::Add { left, right },
                     Operator::Minus => $tree::Subtract { left, right },
                     Operator::Multiply => $tree::Multiply { left, right },
-                    $(Operator::$also => $tree::$variant { left, right },)?
+                    $(Operator::Divide => $tree::$variant { left, right },)?
                     _ => return None,
                 })
             }
@@ -48,9 +51,22 @@ macro_rules! arithmetic_of {
     };
 }
 
-arithmetic_of!(Scalar);
-arithmetic_of!(SubqueryExpr, Divide => Divide);
-arithmetic_of!(Measure, Divide => Divide);
+arithmetic_of!(Scalar, |_: &Scalar| false);
+arithmetic_of!(SubqueryExpr, is_not_zero, Divide);
+arithmetic_of!(Measure, |_: &Measure| true, Divide);
+
+/// Whether an engine divides by a value in a condition as DuckDB does: it makes NULL of a division by zero.
+fn is_not_zero(of: &SubqueryExpr) -> bool {
+    match of {
+        SubqueryExpr::Literal { value } => match value {
+            Literal::Int(value) => *value != 0,
+            Literal::Float(value) => *value != 0.0,
+            Literal::Decimal(digits) => digits.contains(|digit: char| ('1'..='9').contains(&digit)),
+            _ => false,
+        },
+        _ => false,
+    }
+}
 
 /// An expression as an engine's tree over leaves that `leaf` recognises.
 pub(super) fn tree<S: Arithmetic>(

@@ -1,0 +1,350 @@
+//! NATURAL JOIN and USING spelt out: ON, and the merged column of the side that is there.
+//!
+//! The binder keeps one of the merged columns by the names of the tables, which may be the one that is NULL where its
+//! side has no row. So a join by name gets ON, and each name without a table in front becomes the left column, of RIGHT
+//! JOIN the right one, of FULL JOIN COALESCE of both. Where the columns of a side are not known, inner and left joins
+//! stay for the binder, others are refused. Invariant: names with a table in front mean that table's column. Cost:
+//! linear in the text and the columns of its tables.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, Query, Select, SelectItem,
+    SetExpr, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+};
+use ringview_core::Error;
+
+use crate::context::Context;
+use crate::error::unsupported;
+use crate::meaning::call;
+
+/// See the module.
+pub(crate) struct ByName<'c>(pub(crate) &'c Context);
+
+/// A table of FROM: what the text calls it, and its columns.
+struct Known {
+    alias: Ident,
+    columns: Vec<String>,
+}
+
+/// A merged column, what it is, and of how many tables.
+struct Merged {
+    name: String,
+    value: Expr,
+    tables: usize,
+}
+
+impl VisitorMut for ByName<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        let SetExpr::Select(select) = &mut *query.body else {
+            return ControlFlow::Continue(());
+        };
+        if !select
+            .from
+            .iter()
+            .flat_map(|from| &from.joins)
+            .any(is_by_name)
+        {
+            return ControlFlow::Continue(());
+        }
+        let mut merged = Vec::new();
+        for from in &mut select.from {
+            match self.spelt_out(from) {
+                Some(found) => merged.extend(found),
+                None if from.joins.iter().any(is_right) => return ControlFlow::Break(refused()),
+                None => {}
+            }
+        }
+        if merged.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        if !self.name(select, &merged) {
+            return ControlFlow::Break(unsupported(
+                "* over joins by name of tables and subqueries is not kept; name the columns",
+            ));
+        }
+        // Where a table that is not merged has the column too, its name is ambiguous: the binder says so.
+        let from = &select.from;
+        merged.retain(|one| self.tables_with(from, &one.name) == one.tables);
+        let mut names = Names {
+            merged: &merged,
+            depth: 0,
+        };
+        let from = std::mem::take(&mut select.from);
+        let _ = VisitMut::visit(&mut **select, &mut names);
+        select.from = from;
+        // ORDER BY knows the names of the outputs first.
+        let shown = |one: &Merged| {
+            let mut items = select.projection.iter();
+            items.any(|item| matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value == one.name))
+        };
+        merged.retain(|one| !shown(one));
+        let mut names = Names {
+            merged: &merged,
+            depth: 0,
+        };
+        let _ = VisitMut::visit(&mut query.order_by, &mut names);
+        ControlFlow::Continue(())
+    }
+}
+
+impl ByName<'_> {
+    /// Gives the joins by name of a chain ON; the columns that they merge. None, and the chain as it was, where a side
+    /// has columns that are not known, or a name twice.
+    fn spelt_out(&self, from: &mut TableWithJoins) -> Option<Vec<Merged>> {
+        let mut chain = from.clone();
+        let mut tables = vec![self.known(&chain.relation)?];
+        let mut merged: Vec<Merged> = Vec::new();
+        for join in &mut chain.joins {
+            let right = self.known(&join.relation)?;
+            if is_by_name(join) {
+                merge(join, &tables, &right, &mut merged)?;
+            }
+            tables.push(right);
+        }
+        *from = chain;
+        Some(merged)
+    }
+
+    /// Names the outputs that are merged columns, and spells a star out; whether it could.
+    fn name(&self, select: &mut Select, merged: &[Merged]) -> bool {
+        let find = |name: &str| merged.iter().find(|one| one.name == name);
+        let mut shown = Vec::with_capacity(select.projection.len());
+        for item in std::mem::take(&mut select.projection) {
+            match item {
+                SelectItem::UnnamedExpr(Expr::Identifier(ident))
+                    if find(&ident.value).is_some() =>
+                {
+                    shown.push(SelectItem::ExprWithAlias {
+                        expr: Expr::Identifier(ident.clone()),
+                        alias: ident,
+                    });
+                }
+                SelectItem::Wildcard(options)
+                    if options.opt_exclude.is_none() && options.opt_replace.is_none() =>
+                {
+                    match self.all(&select.from, &find) {
+                        Some(all) => shown.extend(all),
+                        None => return false,
+                    }
+                }
+                SelectItem::Wildcard(_) => return false,
+                other => shown.push(other),
+            }
+        }
+        select.projection = shown;
+        true
+    }
+
+    /// All columns of FROM, the merged ones once.
+    fn all<'m>(
+        &self,
+        from: &[TableWithJoins],
+        find: &dyn Fn(&str) -> Option<&'m Merged>,
+    ) -> Option<Vec<SelectItem>> {
+        let mut shown: Vec<SelectItem> = Vec::new();
+        let mut seen: Vec<String> = Vec::new();
+        for chain in from {
+            let joined = chain.joins.iter().map(|join| &join.relation);
+            for factor in std::iter::once(&chain.relation).chain(joined) {
+                let known = self.known(factor)?;
+                for name in known.columns {
+                    let ident = Ident::with_quote('"', name.clone());
+                    match find(&name) {
+                        Some(_) if seen.contains(&name) => {}
+                        Some(merged) => {
+                            seen.push(name);
+                            shown.push(SelectItem::ExprWithAlias {
+                                expr: merged.value.clone(),
+                                alias: ident,
+                            });
+                        }
+                        None => {
+                            shown.push(SelectItem::UnnamedExpr(Expr::CompoundIdentifier(vec![
+                                known.alias.clone(),
+                                ident,
+                            ])))
+                        }
+                    }
+                }
+            }
+        }
+        Some(shown)
+    }
+
+    /// How many tables of FROM have a column, as far as that is known.
+    fn tables_with(&self, from: &[TableWithJoins], name: &str) -> usize {
+        let factors = from.iter().flat_map(|chain| {
+            let joined = chain.joins.iter().map(|join| &join.relation);
+            std::iter::once(&chain.relation).chain(joined)
+        });
+        let known = factors.filter_map(|factor| self.known(factor));
+        known
+            .filter(|known| known.columns.iter().any(|column| column == name))
+            .count()
+    }
+
+    fn known(&self, factor: &TableFactor) -> Option<Known> {
+        let (alias, columns) = match factor {
+            TableFactor::Table { name, alias, .. } => {
+                if alias
+                    .as_ref()
+                    .is_some_and(|alias| !alias.columns.is_empty())
+                {
+                    return None;
+                }
+                let last = name.0.last()?.as_ident()?;
+                let fields = self.0.tables.get(&last.value)?.fields();
+                let columns = fields.iter().map(|field| field.name().clone()).collect();
+                (alias.as_ref().map_or(last, |alias| &alias.name), columns)
+            }
+            TableFactor::Derived {
+                subquery,
+                alias: Some(alias),
+                ..
+            } => (&alias.name, crate::partial::outputs(subquery)?),
+            _ => return None,
+        };
+        Some(Known {
+            alias: alias.clone(),
+            columns,
+        })
+    }
+}
+
+/// Gives one join ON; adds the columns that it merges, or says what they are now.
+fn merge(join: &mut Join, left: &[Known], right: &Known, merged: &mut Vec<Merged>) -> Option<()> {
+    let kind = join.join_operator.clone();
+    let constraint = constraint(&mut join.join_operator)?;
+    let names: Vec<String> = match constraint {
+        JoinConstraint::Using(names) => {
+            let last = names.iter().filter_map(|name| name.0.last()?.as_ident());
+            last.map(|ident| ident.value.clone()).collect()
+        }
+        _ => {
+            let mut names: Vec<String> = Vec::new();
+            for name in left.iter().flat_map(|known| &known.columns) {
+                if right.columns.contains(name) && !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+            names
+        }
+    };
+    let mut condition: Option<Expr> = None;
+    for name in names {
+        let column = |known: &Known| {
+            let name = Ident::with_quote('"', name.clone());
+            Expr::CompoundIdentifier(vec![known.alias.clone(), name])
+        };
+        let before = merged.iter().position(|one| one.name == name);
+        let one = match before {
+            Some(at) => merged[at].value.clone(),
+            None => {
+                let mut with = left.iter().filter(|known| known.columns.contains(&name));
+                let only = with.next()?;
+                with.next().is_none().then(|| column(only))?
+            }
+        };
+        let other = right.columns.contains(&name).then(|| column(right))?;
+        let equal = Expr::BinaryOp {
+            left: Box::new(one.clone()),
+            op: BinaryOperator::Eq,
+            right: Box::new(other.clone()),
+        };
+        condition = Some(match condition {
+            Some(before) => Expr::BinaryOp {
+                left: Box::new(before),
+                op: BinaryOperator::And,
+                right: Box::new(equal),
+            },
+            None => equal,
+        });
+        let value = match kind {
+            JoinOperator::FullOuter(_) => call("coalesce", vec![one, other]),
+            JoinOperator::Right(_) | JoinOperator::RightOuter(_) => other,
+            _ => one,
+        };
+        match before {
+            Some(at) => {
+                merged[at].value = value;
+                merged[at].tables += 1;
+            }
+            None => merged.push(Merged {
+                name,
+                value,
+                tables: 2,
+            }),
+        }
+    }
+    *constraint = JoinConstraint::On(condition?);
+    Some(())
+}
+
+fn refused() -> Error {
+    unsupported(
+        "RIGHT and FULL JOIN by name are of tables here, and of subqueries that name their columns; write ON, and \
+         COALESCE(l.k, r.k) for what both sides have",
+    )
+}
+
+/// What a join asks for, of the kinds that may be by name.
+fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
+    match operator {
+        JoinOperator::Join(by)
+        | JoinOperator::Inner(by)
+        | JoinOperator::Left(by)
+        | JoinOperator::LeftOuter(by)
+        | JoinOperator::Right(by)
+        | JoinOperator::RightOuter(by)
+        | JoinOperator::FullOuter(by) => Some(by),
+        _ => None,
+    }
+}
+
+fn is_by_name(join: &Join) -> bool {
+    let mut operator = join.join_operator.clone();
+    let by = constraint(&mut operator);
+    by.is_some_and(|by| matches!(by, JoinConstraint::Using(_) | JoinConstraint::Natural))
+}
+
+/// Whether a join by name keeps all rows of its right side.
+fn is_right(join: &Join) -> bool {
+    let is_right = matches!(
+        join.join_operator,
+        JoinOperator::Right(_) | JoinOperator::RightOuter(_) | JoinOperator::FullOuter(_)
+    );
+    is_right && is_by_name(join)
+}
+
+/// Puts what merged columns are in the place of their names.
+struct Names<'m> {
+    merged: &'m [Merged],
+    depth: usize,
+}
+
+impl VisitorMut for Names<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Identifier(ident) = expr
+            && self.depth == 0
+            && let Some(merged) = self.merged.iter().find(|one| one.name == ident.value)
+        {
+            *expr = merged.value.clone();
+        }
+        ControlFlow::Continue(())
+    }
+}
