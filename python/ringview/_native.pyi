@@ -46,6 +46,7 @@ _Parameter: TypeAlias = bool | int | float | Decimal | str | date | None
 class _TextOptions(TypedDict):
     order: list[tuple[str, Any]] | None
     in_blocks: bool
+    only_joins: bool
     parameters: Sequence[_Parameter] | Mapping[str, _Parameter] | None
     dialect: str
 

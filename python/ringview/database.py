@@ -340,7 +340,9 @@ class Database(Durable, Changeable):
                 raise InvalidValueError(
                     f"{what}={number} is out of range; k is 1 or more, a seed 0 to 2^64 - 1"
                 )
-        query = only_joins(Definition(sql).query(self._native, None, in_blocks=False), "a sample")
+        query = only_joins(
+            Definition(sql, only_joins=True).query(self._native, None, in_blocks=False), "a sample"
+        )
         try:
             self._native.create_sample(name, json.dumps(query), sql, k, seed)
         except KeyboardInterrupt as interrupt:

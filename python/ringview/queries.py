@@ -44,6 +44,7 @@ def translate(
     representation: str | None = None,
     *,
     in_blocks: bool = False,
+    only_joins: bool = False,
     parameters: Parameters | None = None,
     dialect: str = "duckdb",
 ) -> Json:
@@ -56,6 +57,8 @@ def translate(
         representation: How the rows of a join are kept: "factorised" or "listing"; chosen if None.
         in_blocks: Whether conditions across tables and with subqueries become joins with blocks
             alone, where an engine might keep them as they stand.
+        only_joins: Whether rows without a partner are told by a condition, so that the query is
+            one of joins and groups where it can be.
         parameters: Values of `$1` and `?`, or by name of `$name` and `:name`.
         dialect: That of the text.
 
@@ -78,7 +81,7 @@ def translate(
     >>> query["outputs"][0]["function"], query["atoms"][0]["table"]
     ('sum', 'r')
     """
-    given = options(order, in_blocks, parameters, dialect)
+    given = options(order, in_blocks, only_joins, parameters, dialect)
     found = _native.translate(sql, [*catalog.items()], given)
     return represented(json.loads(found), representation)
 
@@ -94,10 +97,11 @@ class Definition:
     epsilon: Epsilon | None = None
     parameters: Parameters | None = None
     dialect: str = "duckdb"
+    only_joins: bool = False
 
     def query(self, database: _native.Database, own: str | None, in_blocks: bool) -> Json:
         """The logical query, over the tables and views of a database without the view `own`."""
-        given = options(self.order, in_blocks, self.parameters, self.dialect)
+        given = options(self.order, in_blocks, self.only_joins, self.parameters, self.dialect)
         query: Json = json.loads(database.translate(self.sql, own, given))
         query = represented(query, self.representation)
         if self.nulls is not None:
@@ -124,6 +128,7 @@ class Definition:
 def options(
     order: Order | None,
     in_blocks: bool,
+    only_joins: bool = False,
     parameters: Parameters | None = None,
     dialect: str = "duckdb",
 ) -> _native._TextOptions:
@@ -131,6 +136,7 @@ def options(
     return {
         "order": None if order is None else _named(order),
         "in_blocks": in_blocks,
+        "only_joins": only_joins,
         "parameters": parameters,
         "dialect": dialect,
     }

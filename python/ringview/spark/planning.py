@@ -61,7 +61,7 @@ class Planner:
 
     def _translated(self, sql: str, catalog: Mapping[str, pa.Schema]) -> Query:
         try:
-            return only_joins(translate(sql, catalog), "Spark")
+            return only_joins(translate(sql, catalog, only_joins=True), "Spark")
         except UnknownColumnError as error:
             if self._refused:
                 error.add_note(

@@ -59,6 +59,7 @@ impl Order {
 pub(crate) struct Beside<'py> {
     order: Option<Vec<Order>>,
     in_blocks: bool,
+    only_joins: bool,
     parameters: Option<Bound<'py, PyAny>>,
     dialect: String,
 }
@@ -72,17 +73,19 @@ impl Beside<'_> {
             parameters: parameters.transpose()?.unwrap_or_default(),
             order: order.map(|order| order.into_iter().map(Order::named).collect()),
             in_blocks: self.in_blocks,
+            only_joins: self.only_joins,
         })
     }
 }
 
 /// The query in JSON of a SELECT over tables, views and their columns. Of the options, `order` is a variable order,
-/// `in_blocks` leaves no condition to an engine that compares across tables or with subqueries, `parameters` are the
+/// `only_joins` tells rows without a partner by conditions, `in_blocks` leaves no condition to an engine that compares across tables or with subqueries, `parameters` are the
 /// values of `$1`, `?` (a sequence), `$name` and `:name` (a mapping), `dialect` is that of the text.
 ///
 /// >>> import json, pyarrow as pa
 /// >>> from ringview._native import translate
-/// >>> options = {"order": None, "in_blocks": False, "parameters": None, "dialect": "duckdb"}
+/// >>> options = {"order": None, "in_blocks": False, "only_joins": False, "parameters": None,
+/// ...            "dialect": "duckdb"}
 /// >>> tables = [("r", pa.schema({"d": pa.date32()}))]
 /// >>> query = translate("SELECT year(d) AS y FROM r", tables, options)
 /// >>> [output["name"] for output in json.loads(query)["outputs"]]

@@ -73,8 +73,8 @@ pub(crate) fn bound(text: &str, schema: &DFSchema) -> Result<Expr> {
 /// function; `Type`.
 ///
 /// ```
-/// let sum = ringview_expr::constant("1 - 0.05")?;
-/// assert_eq!(sum.map(|of| of.data_type().to_string()).as_deref(), Some("Decimal128(3, 2)"));
+/// let sum = ringview_expr::constant("2 + 3")?;
+/// assert_eq!(sum.map(|of| of.data_type().to_string()).as_deref(), Some("Int64"));
 /// # Ok::<(), ringview_core::Error>(())
 /// ```
 pub fn constant(text: &str) -> Result<Option<ScalarValue>> {

@@ -15,6 +15,7 @@
 //! | `error` | problems of the library as ours |
 //! | `find`, `near`, `place`, `placed` | where in the text a problem is, and how a message shows it |
 //! | `named` | what a text names, without tables |
+//! | `options` | what a caller says beside the text |
 //! | `order` | a variable order that the user gives |
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `by_name` | NATURAL JOIN and USING spelt out |
@@ -41,6 +42,7 @@ mod meaning;
 mod named;
 mod names;
 mod near;
+mod options;
 mod order;
 mod parameters;
 mod partial;
@@ -66,25 +68,12 @@ use placed::placed;
 
 pub use dialect::Dialect;
 pub use named::{product_columns, sql_tokens, tables_named};
+pub use options::Options;
 pub use order::Named;
 pub use parameters::{Parameter, Parameters};
 
 /// How many names of outputs a text may use beside them.
 const MOST_ALIASES: usize = 100;
-
-/// What a user may say of a text beside it.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// That of the text.
-    pub dialect: Dialect,
-    /// What stands for its parameters.
-    pub parameters: Parameters,
-    /// A variable order; chosen by cost if absent.
-    pub order: Option<Vec<Named>>,
-    /// Whether conditions that compare across tables, or with subqueries, become joins with blocks alone, where an engine
-    /// might keep them as they stand.
-    pub in_blocks: bool,
-}
 
 /// The query of a SELECT over the tables of a catalog, of which `known` are the names.
 ///
@@ -139,5 +128,5 @@ fn lowered(
             }
         }
     };
-    Lowering::new(catalog, known, !options.in_blocks).query(&plan, options.order.as_deref())
+    Lowering::new(catalog, known, options).query(&plan, options.order.as_deref())
 }

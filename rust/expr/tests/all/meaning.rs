@@ -53,7 +53,7 @@ const VALUES: &[(&str, &str)] = &[
         "2",
     ),
     (
-        "date_diff('week', DATE '2024-03-03', DATE '2024-03-04')",
+        "date_diff('week', DATE '2024-03-03', DATE '2024-03-11')",
         "1",
     ),
     (

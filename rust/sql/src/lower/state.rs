@@ -8,6 +8,7 @@ use ringview_core::{Result, Type};
 use ringview_query::{Atom, Bag, Block, Catalog, Condition, Output, Query, Rows, TableInfo, bind};
 
 use super::pending::Pending;
+use crate::options::Options;
 
 /// The blocks of one text.
 pub(crate) struct Lowering<'c> {
@@ -19,6 +20,8 @@ pub(crate) struct Lowering<'c> {
     pub(super) computed: usize,
     /// Whether conditions may be kept by an engine that compares across tables and with subqueries.
     pub(super) keeps_conditions: bool,
+    /// Whether such a condition comes before a block that takes rows away.
+    pub(super) only_joins: bool,
     /// The rows around the subquery that is lowered, and their columns; the innermost last.
     pub(super) scopes: Vec<(super::pending::Pending, datafusion_common::DFSchema)>,
 }
@@ -34,18 +37,15 @@ impl Catalog for Lowering<'_> {
 }
 
 impl<'c> Lowering<'c> {
-    pub(crate) fn new(
-        catalog: &'c dyn Catalog,
-        known: &'c [String],
-        keeps_conditions: bool,
-    ) -> Self {
+    pub(crate) fn new(catalog: &'c dyn Catalog, known: &'c [String], options: &Options) -> Self {
         Self {
             catalog,
             known,
             blocks: Vec::new(),
             infos: BTreeMap::new(),
             computed: 0,
-            keeps_conditions,
+            keeps_conditions: !options.in_blocks,
+            only_joins: options.only_joins,
             scopes: Vec::new(),
         }
     }

@@ -40,9 +40,10 @@ impl Lowering<'_> {
         schema: &DFSchema,
     ) -> Result<Pending> {
         let is_choice = match &condition {
-            Expr::Not(of) => matches!(**of, Expr::Exists(_)),
+            Expr::Not(of) => matches!(**of, Expr::Exists(_)) && !self.only_joins,
             Expr::InSubquery(within) => !within.negated,
-            other => matches!(other, Expr::Exists(_)),
+            Expr::Exists(exists) => !exists.negated || !self.only_joins,
+            _ => false,
         };
         let joined = match is_choice {
             true => Some(self.nested(rows.clone(), condition.clone(), schema)),
