@@ -27,6 +27,9 @@ __all__ = [
     "count_triangles",
     "merge_samples",
     "output_schema",
+    "product_columns",
+    "sql_tokens",
+    "tables_named",
     "translate",
 ]
 
