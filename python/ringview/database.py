@@ -153,9 +153,8 @@ class Database(Durable, Changeable):
 
         Args:
             name: Its name.
-            sql: `SELECT` of group columns, aggregates and expressions over them, from inner joins;
-                or of plain columns (`*`): the rows of the join, each once with DISTINCT. What is
-                joined are tables, other views, subqueries and names of WITH.
+            sql: One `SELECT` over tables, other views, subqueries and names of WITH: docs/sql.md
+                lists what a view keeps, and what a change costs.
             order: A variable order: names of columns, nested, as
                 `{"postcode": {"h.house": {}, "s.shop": {}}}`; chosen by cost if None.
             nulls: What a COFACTOR does with rows that have NULL in a feature: "refuse" the change

@@ -327,3 +327,61 @@ def test_refusals_name_the_place(
     message = str(caught.value)
     assert message.startswith(f"line 1, column {place}: ")
     assert says in message
+
+
+# Once refused; the text of a column, NULL and a row that repeats are among the rows.
+TAKEN = [
+    "SELECT SUM(DISTINCT x) AS v FROM r",
+    "SELECT MIN(a + x) AS v FROM r",
+    "SELECT COUNT(DISTINCT a + x) AS v FROM r",
+    "SELECT a, MEDIAN(x) AS v FROM r GROUP BY a",
+    "SELECT SUM(x / 2) AS v FROM r",
+    "SELECT a, ROUND(SUM(x)) AS v FROM r GROUP BY a",
+]
+
+
+@pytest.mark.parametrize("sql", TAKEN)
+def test_what_was_refused_equals_duckdb(sql: str) -> None:
+    schema = pa.schema({"a": pa.int64(), "x": pa.float64(), "s": pa.string()})
+    rows = [
+        {"a": a, "x": x, "s": s}
+        for a, x, s in [
+            (1, 0.5, "u"),
+            (1, 0.5, "u"),
+            (2, 1.75, None),
+            (None, 3.0, "w"),
+            (2, None, "v"),
+        ]
+    ]
+    oracle = Oracle({"r": schema})
+    db = rv.Database()
+    db.create_table("r", schema)
+    view = db.create_view("v", sql)
+    for number in range(len(rows) + 1):
+        assert comparable(view.to_arrow()) == oracle.rows(sql, {"r": rows[:number]})
+        db.insert("r", rows[number : number + 1])
+    db.delete("r", rows[:2])
+    assert comparable(view.to_arrow()) == oracle.rows(sql, {"r": rows[2:]})
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT VAR_POP(s) FROM r",
+        "SELECT CORR(x, s) FROM r",
+        "SELECT SUM(x) + MAX(s) FROM r",
+        "SELECT SUM(x) / MAX(s) FROM r",
+        "SELECT SUM(x) + a FROM r",
+        "SELECT a FROM r GROUP BY a HAVING x > 1",
+        "SELECT a FROM r GROUP BY a HAVING MAX(s) > 1",
+        "SELECT a FROM r GROUP BY a HAVING SUM(x)",
+        "SELECT SUM(x) + 1 AS n FROM r GROUP BY n",
+        "SELECT COALESCE(SUM(x), 'a') FROM r",
+        "SELECT COFACTOR(x) + 1 FROM r",
+    ],
+)
+def test_what_means_nothing_is_refused(sql: str) -> None:
+    db = database()
+    with pytest.raises(errors.RingviewError):
+        db.create_view("v", sql)
+    assert "v" not in db

@@ -53,7 +53,7 @@ impl Order {
     }
 }
 
-/// What a caller says of a text beside it, as a dict.
+/// Options of a translation, as a dict.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Beside<'py> {

@@ -1,4 +1,4 @@
-//! What a text of SQL names, told without a database.
+//! Names and tokens of SQL texts, without a database.
 //!
 //! Invariant: only the text is read. Cost: linear in it.
 

@@ -15,7 +15,7 @@
 //! | `error` | problems of the library as ours |
 //! | `find`, `near`, `place`, `placed` | where in the text a problem is, and how a message shows it |
 //! | `named` | what a text names, without tables |
-//! | `options` | what a caller says beside the text |
+//! | `options` | options of a translation |
 //! | `order` | a variable order that the user gives |
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `by_name` | NATURAL JOIN and USING spelt out |

@@ -12,7 +12,7 @@ use crate::find;
 use crate::grammar::parsed;
 use crate::tokens::{tokens, word};
 
-/// What a text names in FROM, in subqueries too: tables, views, names of WITH; sorted, each once.
+/// The names that a text reads in FROM, in subqueries too: tables, views, names of WITH; sorted, each once.
 ///
 /// # Errors
 /// `Sql` for a text that is no SELECT.

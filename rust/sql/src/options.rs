@@ -1,4 +1,4 @@
-//! What a caller says of a text beside it.
+//! Options of a translation.
 //!
 //! Invariant: none beyond its shape. Cost: none.
 
@@ -6,7 +6,7 @@ use crate::dialect::Dialect;
 use crate::order::Named;
 use crate::parameters::Parameters;
 
-/// What a user may say of a text beside it.
+/// Options of a translation.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// That of the text.

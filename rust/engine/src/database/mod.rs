@@ -120,7 +120,7 @@ impl Database {
         }
     }
 
-    /// What the tables and views are to those that bind a query over them. O(1); a look-up is O(tables and views).
+    /// The tables and views as the binder of a query sees them. O(1); a look-up is O(tables and views).
     pub fn catalog(&self) -> impl Catalog + '_ {
         self.catalogue()
     }
