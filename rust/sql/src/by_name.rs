@@ -17,6 +17,7 @@ use ringview_core::Error;
 use crate::context::Context;
 use crate::error::unsupported;
 use crate::meaning::call;
+use crate::short::Short;
 
 /// See the module.
 pub(crate) struct ByName<'c>(pub(crate) &'c Context);
@@ -68,10 +69,8 @@ impl VisitorMut for ByName<'_> {
         // Where a table that is not merged has the column too, its name is ambiguous: the binder says so.
         let from = &select.from;
         merged.retain(|one| self.tables_with(from, &one.name) == one.tables);
-        let mut names = Names {
-            merged: &merged,
-            depth: 0,
-        };
+        let value = |ident: &Ident| value_of(&merged, ident);
+        let mut names = Short::new(&value);
         let from = std::mem::take(&mut select.from);
         let _ = VisitMut::visit(&mut **select, &mut names);
         select.from = from;
@@ -81,10 +80,8 @@ impl VisitorMut for ByName<'_> {
             items.any(|item| matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value == one.name))
         };
         merged.retain(|one| !shown(one));
-        let mut names = Names {
-            merged: &merged,
-            depth: 0,
-        };
+        let value = |ident: &Ident| value_of(&merged, ident);
+        let mut names = Short::new(&value);
         let _ = VisitMut::visit(&mut query.order_by, &mut names);
         ControlFlow::Continue(())
     }
@@ -319,32 +316,8 @@ fn is_right(join: &Join) -> bool {
     is_right && is_by_name(join)
 }
 
-/// Puts what merged columns are in the place of their names.
-struct Names<'m> {
-    merged: &'m [Merged],
-    depth: usize,
-}
-
-impl VisitorMut for Names<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Identifier(ident) = expr
-            && self.depth == 0
-            && let Some(merged) = self.merged.iter().find(|one| one.name == ident.value)
-        {
-            *expr = merged.value.clone();
-        }
-        ControlFlow::Continue(())
-    }
+/// What a name means that joins have merged.
+fn value_of(merged: &[Merged], name: &Ident) -> Option<Expr> {
+    let found = merged.iter().find(|one| one.name == name.value);
+    found.map(|one| one.value.clone())
 }

@@ -24,6 +24,7 @@
 //! | `positions` | ORDER BY ALL, GROUP BY ALL, constants that are no numbers of outputs |
 //! | `aliases` | names of outputs that are used beside them |
 //! | `text` | a bound expression as the text that a block keeps |
+//! | `short` | names without a table in front |
 //! | `using` | several joins by name in a row |
 //! | `within` | WITHIN GROUP as ORDER BY among the arguments |
 //! | `lower/` | relational operators to blocks |
@@ -50,6 +51,7 @@ mod place;
 mod placed;
 mod positions;
 mod rewritten;
+mod short;
 mod syntax;
 mod text;
 mod tokens;

@@ -12,6 +12,8 @@ use datafusion_sql::sqlparser::ast::{
     TableWithJoins, VisitMut, VisitorMut,
 };
 
+use crate::short::Short;
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Using {
@@ -225,51 +227,17 @@ impl VisitorMut for Merged<'_> {
             return ControlFlow::Continue(());
         }
         let from = std::mem::take(&mut select.from);
-        let mut uses = Short {
-            name: self.name,
-            table,
-            depth: 0,
-            any: false,
+        let qualified = |ident: &Ident| {
+            let is_it = ident.value == self.name;
+            is_it.then(|| Expr::CompoundIdentifier(vec![table.clone(), ident.clone()]))
         };
+        let mut uses = Short::new(&qualified);
         let _ = VisitMut::visit(select, &mut uses);
         let _ = VisitMut::visit(&mut query.order_by, &mut uses);
         if let SetExpr::Select(select) = &mut *query.body {
             select.from = from;
         }
         self.any |= uses.any;
-        ControlFlow::Continue(())
-    }
-}
-
-/// Names without a table in front, outside subqueries.
-struct Short<'n> {
-    name: &'n str,
-    table: Ident,
-    depth: usize,
-    any: bool,
-}
-
-impl VisitorMut for Short<'_> {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Identifier(ident) = expr
-            && self.depth == 0
-            && ident.value == self.name
-        {
-            *expr = Expr::CompoundIdentifier(vec![self.table.clone(), ident.clone()]);
-            self.any = true;
-        }
         ControlFlow::Continue(())
     }
 }
