@@ -1,13 +1,16 @@
 //! Slots of a part in the order of their values: the ordered multiset behind MIN and MAX.
 //!
 //! The part holds how often each value is there; this holds each value once, as its slot, for as long as it is there at
-//! all. Where the ends alone are asked for, blocks between the first and the last are not kept in order: a value goes
-//! into its block as it comes, and a block is put in order when it becomes an end. Invariant: blocks are in order one
+//! all. Where the ends alone are asked for, only the first and the last block are in order, and they are small: what is
+//! too much for them goes to the blocks between, and comes back when they are empty. Invariant: blocks are in order one
 //! after the other, are never empty, hold a bounded number of slots each, and have room for no more than four times
-//! their slots; the least slot of each stands first; the first and the last are in order, or all of them. So the ends are
-//! read in O(1). Cost: O(log n) comparisons to find a block of n / [`LOOSE`], O(1) to add to it, and O([`LOOSE`]) moves of
-//! slots without a comparison to remove; a block splits, joins its neighbour or is put in order in O([`LOOSE`]) comparisons
-//! a constant number of times in as many changes. No step costs more than a block.
+//! their slots; the least slot of each stands first. So the ends are read in O(1). Cost: O(log n) comparisons to find a
+//! block of n / [`LOOSE`]; O(1) to add to it, O([`LOOSE`]) moves of slots without a comparison to remove; a block splits,
+//! joins its neighbour or fills an end in O([`LOOSE`]) comparisons, once in as many changes but for a constant. No step
+//! costs more than a block.
+
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Ordering;
 
@@ -16,6 +19,9 @@ const BLOCK: usize = 512;
 
 /// Slots in a block that is not, but for its least one.
 const LOOSE: usize = 2_048;
+
+/// Slots in the first and the last block, where only those are in order.
+const END: usize = 256;
 
 /// Slots of values, the least and the greatest at hand. Who calls says how the values of two slots compare.
 #[derive(Clone, Debug, Default)]
@@ -36,13 +42,6 @@ pub(super) struct Order<F> {
 }
 
 impl<F: Fn(u32, u32) -> Ordering + Copy> Order<F> {
-    fn most(&self) -> usize {
-        match self.whole {
-            true => BLOCK,
-            false => LOOSE,
-        }
-    }
-
     fn sort(&self, block: &mut [u32]) {
         block.sort_unstable_by(|&one, &other| (self.compare)(one, other));
     }
@@ -71,9 +70,23 @@ impl OrderedSlots {
         self.first.iter().chain(self.rest.iter().flatten()).copied()
     }
 
+    /// Whether a block is one of two that alone are in order.
+    fn is_end<F>(&self, at: usize, order: Order<F>) -> bool {
+        !order.whole && (at == 0 || at == self.rest.len())
+    }
+
     /// Whether a block is in order.
-    fn is_sorted<F: Fn(u32, u32) -> Ordering + Copy>(&self, at: usize, order: Order<F>) -> bool {
+    fn is_sorted<F>(&self, at: usize, order: Order<F>) -> bool {
         order.whole || at == 0 || at == self.rest.len()
+    }
+
+    /// How many slots a block holds at the most.
+    fn most<F>(&self, at: usize, order: Order<F>) -> usize {
+        match (order.whole, self.is_end(at, order)) {
+            (true, _) => BLOCK,
+            (false, true) => END,
+            (false, false) => LOOSE,
+        }
     }
 
     /// Adds a slot.
@@ -83,15 +96,19 @@ impl OrderedSlots {
         order: Order<F>,
     ) {
         let at = self.block(slot, order);
-        let sorted = self.is_sorted(at, order);
+        let (sorted, most) = (self.is_sorted(at, order), self.most(at, order));
         let block = self.block_mut(at);
         let place = match sorted {
             true => block.partition_point(|&other| (order.compare)(other, slot).is_lt()),
             false => block.len(),
         };
         block.insert(place, slot);
-        if self.block_mut(at).len() > order.most() {
-            self.split(at, order);
+        if block.len() <= most {
+            return;
+        }
+        match self.is_end(at, order) {
+            true => self.spill(at),
+            false => self.split(at, order),
         }
     }
 
@@ -107,6 +124,32 @@ impl OrderedSlots {
         let upper = block[half..].to_vec();
         block.truncate(half);
         self.rest.insert(at, upper);
+    }
+
+    /// Moves the inner half of an end to the block beside it, or makes it one.
+    fn spill(&mut self, at: usize) {
+        let last = self.rest.len();
+        let block = self.block_mut(at);
+        let half = block.len() / 2;
+        if at == 0 {
+            let upper = block.split_off(half);
+            match self.rest.first_mut() {
+                Some(beside) if last > 1 && beside.len() + upper.len() <= LOOSE => {
+                    let least = beside.len();
+                    beside.extend(upper);
+                    beside.swap(0, least);
+                }
+                _ => self.rest.insert(0, upper),
+            }
+            return;
+        }
+        let lower: Vec<u32> = block.drain(..half).collect();
+        match at.checked_sub(2) {
+            Some(beside) if self.rest[beside].len() + half <= LOOSE => {
+                self.rest[beside].extend(lower);
+            }
+            _ => self.rest.insert(at - 1, lower),
+        }
     }
 
     /// Removes a slot.
@@ -144,42 +187,74 @@ impl OrderedSlots {
         let left = block.len();
         if left == 0 {
             match at.checked_sub(1) {
-                Some(at) => drop(self.rest.remove(at)),
+                Some(inner) => drop(self.rest.remove(inner)),
                 None if self.rest.is_empty() => self.first = Vec::new(),
-                None => self.first = self.rest.remove(0),
+                None => self.fill_first(order),
             }
-            self.sort_ends(order);
+            self.fill_last(at, order);
             return self.trim();
         }
         if left * 4 < block.capacity() {
             block.shrink_to(left * 2);
         }
-        let most = order.most() / 4;
-        let joins = |other: Option<usize>| other.is_some_and(|other| left + other <= most);
-        if joins(self.rest.get(at).map(Vec::len)) {
-            self.join(at, order);
-        } else if joins(at.checked_sub(1).map(|before| self.block_mut(before).len())) {
-            self.join(at - 1, order);
+        if self.joins(at, order) {
+            self.join(at);
+        } else if at > 0 && self.joins(at - 1, order) {
+            self.join(at - 1);
         }
+    }
+
+    /// The first block has gone: the least slots of the next one are it now.
+    fn fill_first<F: Fn(u32, u32) -> Ordering + Copy>(&mut self, order: Order<F>) {
+        let is_sorted = self.is_sorted(1, order);
+        let next = &mut self.rest[0];
+        if is_sorted || next.len() <= END {
+            order.sort(next);
+            self.first = self.rest.remove(0);
+            return;
+        }
+        next.select_nth_unstable_by(END / 2, |&one, &other| (order.compare)(one, other));
+        self.first = next.drain(..END / 2).collect();
+        order.sort(&mut self.first);
+        order.lead(next);
+    }
+
+    /// The last block may have gone: the greatest slots of the one before are it then.
+    fn fill_last<F: Fn(u32, u32) -> Ordering + Copy>(&mut self, at: usize, order: Order<F>) {
+        let Some(last) = self.rest.last_mut().filter(|_| !order.whole && at > 0) else {
+            return;
+        };
+        if last.len() <= END {
+            return order.sort(last);
+        }
+        let from = last.len() - END / 2;
+        last.select_nth_unstable_by(from, |&one, &other| (order.compare)(one, other));
+        let mut upper = last.split_off(from);
+        order.lead(last);
+        order.sort(&mut upper);
+        self.rest.push(upper);
+    }
+
+    /// Whether a block and the one behind it are few enough to be one, and in order as much.
+    fn joins<F: Copy>(&self, at: usize, order: Order<F>) -> bool {
+        let Some(behind) = self.rest.get(at) else {
+            return false;
+        };
+        let alike = self.is_end(at, order) == self.is_end(at + 1, order);
+        alike && self.length(at) + behind.len() <= self.most(at, order) / 4
     }
 
     /// Joins a block with the one behind it.
-    fn join<F: Fn(u32, u32) -> Ordering + Copy>(&mut self, at: usize, order: Order<F>) {
+    fn join(&mut self, at: usize) {
         let behind = self.rest.remove(at);
         self.block_mut(at).extend(behind);
-        if !order.whole && self.is_sorted(at, order) {
-            order.sort(self.block_mut(at));
-        }
         self.trim();
     }
 
-    /// Puts the blocks in order that are the first and the last now.
-    fn sort_ends<F: Fn(u32, u32) -> Ordering + Copy>(&mut self, order: Order<F>) {
-        if !order.whole {
-            order.sort(&mut self.first);
-            if let Some(last) = self.rest.last_mut() {
-                order.sort(last);
-            }
+    fn length(&self, at: usize) -> usize {
+        match at.checked_sub(1) {
+            None => self.first.len(),
+            Some(at) => self.rest[at].len(),
         }
     }
 
@@ -260,7 +335,7 @@ impl OrderedSlots {
         let is_less = |one: u32, other: u32| (order.compare)(one, other).is_lt();
         let mut before: Option<u32> = None;
         for (at, block) in self.blocks().enumerate() {
-            assert!(block.len() <= order.most());
+            assert!(block.len() <= self.most(at, order));
             assert!(!block.is_empty() || self.rest.is_empty());
             assert!(block.iter().skip(1).all(|&slot| is_less(block[0], slot)));
             assert!(!self.is_sorted(at, order) || block.is_sorted_by(|&a, &b| is_less(a, b)));
@@ -271,128 +346,5 @@ impl OrderedSlots {
             }
             before = greatest.or(before);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn mixed(slot: u32) -> u32 {
-        slot.wrapping_mul(0x9E37_79B1)
-    }
-
-    fn by_value(one: u32, other: u32) -> Ordering {
-        mixed(one).cmp(&mixed(other))
-    }
-
-    proptest! {
-        /// Against a sorted vector; the value of a slot is its number, mixed up.
-        #[test]
-        fn a_sorted_vector_agrees(
-            steps in prop::collection::vec(0u32..9_000, 0..12_000),
-            whole in any::<bool>(),
-            modulus in 2u32..9,
-        ) {
-            let order = Order { compare: by_value, whole };
-            let (mut ours, mut model) = (OrderedSlots::default(), Vec::new());
-            for slot in steps {
-                match model.binary_search(&mixed(slot)) {
-                    Ok(at) => {
-                        model.remove(at);
-                        ours.remove(slot, order);
-                    }
-                    Err(at) => {
-                        model.insert(at, mixed(slot));
-                        ours.insert(slot, order);
-                    }
-                }
-                prop_assert_eq!(ours.first().map(mixed), model.first().copied());
-                prop_assert_eq!(ours.last().map(mixed), model.last().copied());
-            }
-            ours.check(order);
-            let mut all: Vec<u32> = ours.iter().map(mixed).collect();
-            if !whole {
-                all.sort_unstable();
-            }
-            prop_assert_eq!(&all, &model);
-            let keep = |value: &u32| value.is_multiple_of(modulus);
-            let kept = |slot: &u32| keep(&mixed(*slot));
-            let least = ours.least_of(order, kept).map(mixed);
-            prop_assert_eq!(least, model.iter().copied().find(keep));
-            let greatest = ours.greatest_of(order, kept).map(mixed);
-            prop_assert_eq!(greatest, model.iter().copied().rev().find(keep));
-        }
-
-        /// A window slides over values that come in order: an end leaves, the other comes.
-        #[test]
-        fn a_window_slides(length in 1u32..9_000, steps in 1u32..9_000, down in any::<bool>()) {
-            let compare = |one: u32, other: u32| match down {
-                true => other.cmp(&one),
-                false => one.cmp(&other),
-            };
-            let order = Order { compare, whole: false };
-            let mut ours = OrderedSlots::default();
-            (0..length).for_each(|slot| ours.insert(slot, order));
-            for step in 0..steps {
-                ours.insert(length + step, order);
-                ours.remove(step, order);
-                let ends = [ours.first(), ours.last()];
-                let expected = [Some(step + 1), Some(length + step)];
-                prop_assert_eq!(ends, if down { [expected[1], expected[0]] } else { expected });
-            }
-            ours.check(order);
-        }
-
-        /// Most of many leave, from wherever: few blocks are left, and little room.
-        #[test]
-        fn room_follows_what_is_there(
-            keep in 0u32..40,
-            stride in 1u32..400,
-            whole in any::<bool>(),
-        ) {
-            const MANY: u32 = 12_007;
-            let order = Order { compare: |one: u32, other: u32| one.cmp(&other), whole };
-            let mut ours = OrderedSlots::default();
-            (0..MANY).for_each(|slot| ours.insert(slot, order));
-            // Coprime to their number: each leaves once.
-            let mut left: Vec<u32> = (1..=MANY).map(|at| at * stride % MANY).collect();
-            while left.len() > keep as usize {
-                let slot = left.swap_remove(left.len() / 2);
-                ours.remove(slot, order);
-            }
-            ours.check(order);
-            left.sort_unstable();
-            let mut found: Vec<u32> = ours.iter().collect();
-            found.sort_unstable();
-            prop_assert_eq!(found, left);
-            prop_assert!(ours.memory_usage() < 4 * order.most(), "{}", ours.memory_usage());
-        }
-    }
-
-    #[test]
-    fn a_value_among_many_is_compared_with_few() {
-        let compared = std::cell::Cell::new(0u64);
-        let counting = |one: u32, other: u32| {
-            compared.set(compared.get() + 1);
-            by_value(one, other)
-        };
-        let order = Order {
-            compare: counting,
-            whole: false,
-        };
-        let mut ours = OrderedSlots::default();
-        let mut of = |slots: std::ops::Range<u32>| {
-            let before = compared.get();
-            let number = u64::from(slots.end - slots.start);
-            slots.for_each(|slot| ours.insert(slot, order));
-            (compared.get() - before) / number
-        };
-        let few = of(0..20_000);
-        let many = of(20_000..400_000);
-        // The blocks are found by halving; all else does not grow.
-        assert!(many <= few + 8, "{few} comparisons a value, then {many}");
     }
 }
