@@ -16,6 +16,7 @@ from tables import (
     nexmark,
     over_spark,
     samples,
+    several,
     streams,
     tpch,
     triangles,
@@ -50,6 +51,7 @@ def tables(results: dict[str, Any]) -> str:
         *correlated.order_book(results["lines"]),
         *tpch.tables(results["lines"]),
         *nexmark.tables(results["lines"]),
+        *several.tables(results["lines"]),
         *files.tables(results["lines"]),
         *over_spark.tables(results["lines"]),
     ]

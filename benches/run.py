@@ -339,6 +339,12 @@ def nexmark(bench: Bench, cell: Cell) -> None:
     keep(bench, cell, script)
 
 
+def several(bench: Bench, cell: Cell) -> None:
+    """Views over one join together, and views over full tables."""
+    rows = "20000" if bench.options.quick else "1000000"
+    keep(bench, cell, [sys.executable, str(HERE / "python" / "several.py"), "--rows", rows])
+
+
 def files(bench: Bench, cell: Cell) -> None:
     """Databases in files: what a batch costs beside memory, how long opening takes."""
     folder = bench.export(Cell(cell.part, "retailer", cell.order))
@@ -380,6 +386,7 @@ PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "order-book": order_book,
     "tpch": tpch,
     "nexmark": nexmark,
+    "several": several,
     "files": files,
     "spark": spark,
     "worst": worst,
@@ -405,6 +412,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
         yield Cell("order-book", workload, "-")
     yield Cell("tpch", "tpch", "-")
     yield Cell("nexmark", "nexmark", "-")
+    yield Cell("several", "several", "-")
     yield Cell("files", "files", "sorted")
     for name in SPARK:
         yield Cell("spark", OVER_SPARK + name, "-")
