@@ -156,7 +156,7 @@ impl RowStore {
         }
         let len = self.len.checked_add(amount);
         let len = len.filter(|&len| len <= MOST).ok_or(Refusal::Overflow)?;
-        if self.directory.is_full() {
+        if self.directory.is_due() {
             self.directory.grow();
         }
         match self.seek(hash, packed) {

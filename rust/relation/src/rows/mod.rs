@@ -32,7 +32,7 @@ pub use keyed::{Action, Actions, KeyedDelta};
 pub use net::Net;
 use packing::Packing;
 use pages::Pages;
-use pending::Pending;
+use repeats::Repeats;
 
 /// Rows of a table, each as often as it is there: what other layers can count too.
 const MOST: u64 = i64::MAX as u64;
@@ -69,6 +69,18 @@ pub struct RowStore {
     len: u64,
     journal: Journal,
     scratch: Scratch,
+}
+
+/// The rows that wait for the directory; see `pending`.
+#[derive(Clone, Debug, Default)]
+struct Pending {
+    /// The first of the slots that never entered the directory.
+    known: u32,
+    /// Slots that were free, filled again.
+    refilled: Vec<u32>,
+    /// Whether only a few rows may wait.
+    is_bounded: bool,
+    repeats: Repeats,
 }
 
 /// The rows of the batch at hand, packed, and the hashes of their keys.
