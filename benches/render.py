@@ -8,7 +8,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tables import chains, correlated, files, joins, over_spark, samples, streams, tpch, triangles
+from tables import (
+    chains,
+    correlated,
+    files,
+    joins,
+    over_spark,
+    samples,
+    stalls,
+    streams,
+    tpch,
+    triangles,
+)
 from tables.lines import Lines
 from workloads import STREAMS
 
@@ -34,6 +45,7 @@ def tables(results: dict[str, Any]) -> str:
         triangles.triangles(lines),
         triangles.toggles(results["lines"]),
         triangles.exponents(results["lines"]),
+        stalls.stalls(results["lines"]),
         *chains.chains(results["lines"]),
         *samples.samples(results["lines"]),
         *correlated.order_book(results["lines"]),
