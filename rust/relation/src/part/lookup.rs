@@ -236,6 +236,7 @@ impl Part {
     /// Enters all keys in a hash table that goes on counting where `before` stops.
     fn hash_all(&mut self, before: &HashDirectory) {
         let mut hash = before.successor();
+        self.reentered += self.len as u64;
         hash.reserve(self.len + self.len / 3 + 8);
         let mut slots = self.iter();
         let strained = slots.any(|slot| {
@@ -297,6 +298,7 @@ impl Part {
 
     #[cold]
     fn rebuild_dense(&mut self, ranges: &Ranges) {
+        self.reentered += self.len as u64;
         let mut dense = DenseDirectory::new(ranges);
         for slot in self.iter() {
             if let Some(code) = dense.code(|f| self.field(slot, f)) {

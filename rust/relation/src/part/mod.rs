@@ -40,6 +40,8 @@ pub struct Part {
     hashing: Hashing,
     /// How often the keys were hashed anew.
     reseeds: u32,
+    /// Keys that were entered anew, all at once.
+    reentered: u64,
     indexes: Vec<Index>,
     journal: Journal,
 }
@@ -61,6 +63,7 @@ impl Part {
             directory,
             hashing: Hashing::default(),
             reseeds: 0,
+            reentered: 0,
             indexes: Vec::new(),
             journal: Journal::default(),
         }
@@ -268,6 +271,16 @@ impl Part {
         match &self.directory {
             Directory::Hash(hash) => (self.reseeds, hash.passed()),
             Directory::Dense(_) => (self.reseeds, 0),
+        }
+    }
+
+    /// How many entries moved as the directory grew, and keys were entered anew where it became
+    /// another: what bounds a single insertion is tested by.
+    #[must_use]
+    pub fn moved(&self) -> u64 {
+        match &self.directory {
+            Directory::Hash(hash) => self.reentered + hash.moved(),
+            Directory::Dense(_) => self.reentered,
         }
     }
 

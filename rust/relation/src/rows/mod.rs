@@ -148,6 +148,11 @@ impl RowStore {
         (self.reseeds, self.directory.passed())
     }
 
+    /// How many entries moved as the directory grew: what bounds a single insert is tested by.
+    pub fn moved(&self) -> u64 {
+        self.directory.moved()
+    }
+
     /// Adds the rows of a batch, in order and with their multiplicities: a negative one deletes.
     /// The batch must carry every column. All or nothing.
     pub fn insert(&mut self, batch: &Batch, dict: &Dictionary) -> Result<()> {
