@@ -376,6 +376,11 @@ def worst(bench: Bench, cell: Cell) -> None:
         figure.draw(lines, path / "epsilon.svg")
 
 
+def stalls(bench: Bench, cell: Cell) -> None:
+    """The slowest batch beside the median one, while tables grow to ten million rows."""
+    keep(bench, cell, [bench.program, "--stalls", *bench.share])
+
+
 PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "sum": sums,
     "cofactor": cofactors,
@@ -390,6 +395,7 @@ PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "files": files,
     "spark": spark,
     "worst": worst,
+    "stalls": stalls,
 }
 
 
@@ -418,6 +424,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
         yield Cell("spark", OVER_SPARK + name, "-")
     for workload in ("toggles", "exponents"):
         yield Cell("worst", workload, "-")
+    yield Cell("stalls", "stalls", "-")
 
 
 def main() -> int:

@@ -11,6 +11,7 @@
 //! | `workloads` | one file a stream, and what is asked of it |
 //! | `ringview` | ringview under those streams |
 //! | `harness` | the matrix of a run, and its lines |
+//! | `stalls` | the slowest batch beside the median, while tables grow |
 //! | `worst` | data made against one way of maintenance, by size |
 //! | `correlated` | an order book under queries with correlated aggregates |
 
@@ -19,6 +20,7 @@ mod correlated;
 mod harness;
 mod ringview;
 mod rivals;
+mod stalls;
 mod workloads;
 mod worst;
 
@@ -35,6 +37,7 @@ const USAGE: &str = "usage: ringview-benches [--workload LIST] [--order LIST] [-
                         [--deletes back|again] [--repeat N] [--seconds S] [--edges FILE] [--share N] [--export DIR]
        ringview-benches --worst toggles|exponents [--share N]
        ringview-benches --correlated book|cost [--events FILE] [--share N]
+       ringview-benches --stalls [--share N]
   workloads: retailer retailer-fact housing triangles triangles-own, each as it is, with -float, -cofactor or -join behind
   orders: sorted shuffled        batches: rows, 1000        scale: of Housing, 20
   systems: handwritten-arrays handwritten-tables ringview-trusted ringview-checked ringview-scalars ringview-plain
@@ -45,6 +48,7 @@ const USAGE: &str = "usage: ringview-benches [--workload LIST] [--order LIST] [-
   --share N: only an Nth of the rows
   --correlated: an order book: its events one at a time; what one costs against the orders that are there
   --events FILE: lines of table (0 or 1), times (1 or -1), volume, price behind a head: the book, else a short one
+  --stalls: the slowest batch and the first delete beside the median batch, on the way to ten million rows
   --worst: hubs and cliques whose edges come and go, in time; steps and keys over epsilon, counted
   --export DIR: write the rows of the first workload and order, and stop";
 
@@ -62,9 +66,14 @@ fn run() -> Result<(), String> {
     let mut settings = Settings::default();
     let mut export: Option<PathBuf> = None;
     let mut worst: Option<Worst> = None;
+    let mut stalls = false;
     let (mut correlated, mut events): (Option<Correlated>, Option<PathBuf>) = (None, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(flag) = arguments.next() {
+        if flag == "--stalls" {
+            stalls = true;
+            continue;
+        }
         let mut value = || arguments.next().ok_or(format!("{flag} needs a value"));
         match flag.as_str() {
             "--workload" => settings.workloads = list(&value()?, Workload::parse)?,
@@ -83,6 +92,9 @@ fn run() -> Result<(), String> {
             "--export" => export = Some(value()?.into()),
             _ => return Err(format!("unknown flag {flag}")),
         }
+    }
+    if stalls {
+        return stalls::run(settings.size.share);
     }
     if let Some(worst) = worst {
         return worst.run(settings.size.share);

@@ -20,6 +20,7 @@ __all__ = [
     "MatrixChain",
     "PaiMap",
     "ReservoirLaw",
+    "RowBuffer",
     "RowStream",
     "Rows",
     "RpaiTree",
@@ -61,6 +62,18 @@ _Reals = NDArray[np.float64]
 @final
 class Batches:
     """Rows that were read, for changes to come."""
+
+    def __len__(self) -> int: ...
+
+@final
+class RowBuffer:
+    """Rows that are gathered one at a time, to be applied together."""
+
+    def append(self, row: object) -> int:
+        """How many there are with this one; 0 if pyarrow is to read it, and it was not added."""
+
+    def take(self) -> Batches:
+        """The rows; none are left."""
 
     def __len__(self) -> int: ...
 
@@ -212,7 +225,13 @@ class Database:
         If `net`, the net effect counts.
         """
 
-    def take(self, data: _Stream | _Array) -> Batches:
+    def plain_rows(self, table: str, rows: object) -> Batches | None:
+        """Rows of plain Python values; None if pyarrow is to read them."""
+
+    def row_buffer(self, table: str) -> RowBuffer:
+        """Gathers rows of a table one at a time."""
+
+    def take(self, data: _Data) -> Batches:
         """Read rows, for a change that comes later; their memory may be written to after that."""
 
     def tables(self) -> list[str]:
@@ -220,6 +239,9 @@ class Database:
 
     def table_ids(self) -> list[tuple[str, int]]:
         """The names and numbers of the tables: all as they are at one moment."""
+
+    def table_id(self, name: str) -> int:
+        """The number of a table."""
 
     def table_schema(self, table: _Handle) -> Columns:
         """The columns of a table."""

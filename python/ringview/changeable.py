@@ -28,14 +28,10 @@ class Changeable:
     def tables(self) -> Mapping[str, Table]:
         """The tables by name; `db.tables["r"]` raises UnknownTableError if there is none."""
 
-        def find(name: str) -> int:
-            number: int = self._native.table_info(name)["id"]
-            return number
-
         def table(name: str, number: int) -> Table:
             return Table(self._native, name, number)
 
-        return Named(self._native.table_ids, find, table)
+        return Named(self._native.table_ids, self._native.table_id, table)
 
     def insert(
         self,
@@ -50,8 +46,10 @@ class Changeable:
 
         Args:
             table: Where to.
-            rows: Arrow data (pyarrow, polars, DuckDB, ..), a pandas frame, a dict of columns or a
-                list of dicts. Columns are matched by name. All batches of a stream are read before
+            rows: Arrow data (pyarrow, polars, DuckDB, ..), a pandas frame, a dict of columns; one
+                row, or a list of rows: a dict, a tuple of all columns in the table's order, or a
+                dataclass. Else columns are matched by name. For many single rows see
+                `Table.writer`. All batches of a stream are read before
                 any is applied; for the main thread by a thread of its own, so that Ctrl-C is heard
                 whatever the producer does. One that is bound to its thread, such as a cursor of
                 sqlite3, goes in as a generator of batches, which is read where it is.
@@ -79,8 +77,10 @@ class Changeable:
         >>> db = rv.Database()
         >>> table = db.create_table("r", {"a": "int64"})
         >>> db.insert("r", {"a": [1, 2, 3]})
+        >>> db.insert("r", {"a": 4})
+        >>> db.insert("r", [(5,), (6,)])
         >>> len(table)
-        3
+        6
         """
         change_rows(self.tables[table], 1, rows, multiplicity, progress, batch_id)
 

@@ -1,13 +1,15 @@
 """Rows in any of their forms to Arrow.
 
-Invariant: columns are named, never taken by place; a Python value that does not fit its column's
-type is an error with its column and row, never a silent conversion. Arrow data passes through as it
-is. Cost: O(1) for Arrow data, O(values) else.
+Invariant: columns are named, but for tuples, which have all of them in the order of the table; a
+Python value that does not fit its column's type is an error with its column and row, never a silent
+conversion. Arrow data passes through as it is; rows of plain values are read by the extension, and
+what it does not read by pyarrow. Cost: O(1) for Arrow data, O(values) else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
+from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -18,20 +20,22 @@ from .errors import InvalidValueError, TypeMismatchError, UnknownColumnError, di
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from . import _native
     from .protocols import TableLike
 
 Rows = Any
-"""Arrow data, a pandas or polars frame, a dict of columns, or a list of dicts."""
+"""Arrow data, a pandas or polars frame, a dict of columns; a row, or a list of rows, which are
+dicts, tuples of all columns, or dataclasses."""
 
 
 def to_arrow(
     rows: Rows, table: TableLike, multiplicity: str | None = None, *, op: str | None = None
-) -> list[Arrow]:
+) -> list[Arrow | _native.Batches]:
     """`rows` as Arrow data, in parts to be applied in turn.
 
     Args:
         rows: Anything with `__arrow_c_stream__` or `__arrow_c_array__`, a list of those, a pandas
-            frame, a dict of columns or a list of dicts.
+            frame, a dict of columns, a row or a list of rows.
         table: Where the rows go: its schema gives Python values their types.
         multiplicity: A further column of integers that says how often each row counts.
         op: A further column of texts that says what each row does.
@@ -41,10 +45,16 @@ def to_arrow(
         InvalidValueError: A value does not fit its column, or columns differ in length.
         UnknownColumnError: A column that the table lacks.
     """
+    if multiplicity is None and op is None and (type(rows) is list or _is_row(rows)):
+        plain = table._native.plain_rows(table.name, rows)
+        if plain is not None:
+            return [plain]
     if is_pandas(rows):
         return [_Reader(table, multiplicity, op).pandas(rows)]
     if is_arrow(rows):
         return [rows]
+    if _is_row(rows):
+        rows = [rows]
     if isinstance(rows, Mapping):
         return [_Reader(table, multiplicity, op).columns(rows)]
     if not isinstance(rows, Iterable) or isinstance(rows, (str, bytes)):
@@ -52,11 +62,22 @@ def to_arrow(
     listed = list(rows)
     if not listed:
         return []
-    if all(isinstance(row, Mapping) for row in listed):
-        return [_Reader(table, multiplicity, op).dicts(listed)]
     if all(is_arrow(part) for part in listed):
         return listed
-    _refuse(next(row for row in listed if not isinstance(row, Mapping)))
+    reader = _Reader(table, multiplicity, op)
+    return [reader.dicts([reader.named(row, number) for number, row in enumerate(listed)])]
+
+
+def _is_row(rows: object) -> bool:
+    """Whether it is one row: a tuple, a dataclass, or a dict of values, not of columns."""
+    if isinstance(rows, Mapping):
+        return bool(rows) and not any(
+            hasattr(value, "__len__") and not isinstance(value, (str, bytes))
+            for value in rows.values()
+        )
+    if isinstance(rows, tuple):
+        return bool(rows) and not any(is_arrow(value) or _is_row(value) for value in rows)
+    return is_dataclass(rows) and not isinstance(rows, type)
 
 
 def as_dicts(rows: Rows) -> list[dict[str, Any]]:
@@ -116,7 +137,7 @@ class _Reader:
             if isinstance(values, (str, bytes, Set, Mapping)) or not hasattr(values, "__len__"):
                 raise TypeMismatchError(
                     f"column {name!r} holds {values!r}, not a list of values; "
-                    "for one row write a list with one dict: [{..}]"
+                    "a dict is of columns if one of its values is a list, else it is a row"
                 )
         return self._table(columns)
 
@@ -131,6 +152,23 @@ class _Reader:
                     "write None for NULL"
                 )
         return self._table({name: [row[name] for row in rows] for name in names})
+
+    def named(self, row: Any, number: int) -> Mapping[str, Any]:
+        """A row with the names of its columns."""
+        if isinstance(row, Mapping):
+            return row
+        if hasattr(row, "_asdict"):
+            return dict(row._asdict())
+        if isinstance(row, tuple):
+            if len(row) != len(self.fields):
+                raise InvalidValueError(
+                    f"table {self.table!r}, row {number} is a tuple of {len(row)} values; "
+                    f"one has all {len(self.fields)} columns: {', '.join(self.fields)}"
+                )
+            return dict(zip(self.fields, row, strict=True))
+        if is_dataclass(row) and not isinstance(row, type):
+            return {field.name: getattr(row, field.name) for field in fields(row)}
+        _refuse(row)
 
     def _table(self, columns: Mapping[str, Any]) -> pa.Table:
         import pyarrow as pa
@@ -213,5 +251,5 @@ _MISFITS = (TypeError, ValueError, OverflowError, NotImplementedError)
 def _refuse(rows: object) -> NoReturn:
     raise TypeMismatchError(
         f"no rows in a {type(rows).__name__}; pass Arrow data, a pandas or polars frame, "
-        "a dict of columns or a list of dicts"
+        "a dict of columns, a row or a list of rows: dicts, tuples or dataclasses"
     )

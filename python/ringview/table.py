@@ -6,6 +6,7 @@ schema, O(rows) for the rows, O(1) else; a change costs what it costs by `Databa
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from . import arrow, notebook
@@ -13,6 +14,7 @@ from .changing import change_by_key, change_rows
 from .clock import moment
 from .errors import RingviewError, UnknownTableError
 from .rows import Rows
+from .writer import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,6 +165,34 @@ class Table:
         [{'a': 2}]
         """
         change_rows(self, 1, rows, multiplicity, progress)
+
+    def writer(
+        self,
+        rows: int = 1000,
+        seconds: float | None = 0.1,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Writer:
+        """Gathers rows that come one at a time and inserts them together; see `Writer`.
+
+        Args:
+            rows: Insert once so many are gathered.
+            seconds: Insert once the oldest has waited so long; None to wait for rows alone.
+            clock: What tells the time, in seconds.
+
+        Raises:
+            InvalidValueError: No rows, or a negative time.
+            UnknownTableError: The table was dropped.
+
+        >>> import ringview as rv
+        >>> table = rv.Database().create_table("r", {"a": "int64"})
+        >>> with table.writer() as writer:
+        ...     for a in range(3):
+        ...         writer.insert((a,))
+        >>> len(table)
+        3
+        """
+        return Writer(self, rows, seconds, clock)
 
     def delete(
         self,

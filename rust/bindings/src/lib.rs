@@ -1,6 +1,6 @@
 //! The Python extension of ringview: classes, Arrow in and out, errors to exceptions.
 //!
-//! Nothing is computed here, and nothing is done a row: a call turns names and Arrow capsules into
+//! Nothing is computed here, and nothing is done a row but to read plain values: a call turns names and Arrow capsules into
 //! what the engine takes, in microseconds, and its answer into capsules again.
 //!
 //! | file | holds |
@@ -10,7 +10,7 @@
 //! | `index/` | the classes `RpaiTree` and `PaiMap` |
 //! | `busy` | one call at a time, without deadlock, in forked processes too |
 //! | `watch` | Ctrl-C and progress during long calls |
-//! | `incoming` | Arrow data from any library that speaks the Arrow C interface |
+//! | `incoming` | rows: Arrow data from any library that speaks its C interface, plain values |
 //! | `change` | what changes are, from Python's values to the engine's |
 //! | `output` | what columns a query gives |
 //! | `sql` | what a text of SQL names |
@@ -52,7 +52,7 @@ mod _native {
     #[pymodule_export]
     use super::graph::count_triangles;
     #[pymodule_export]
-    use super::incoming::Batches;
+    use super::incoming::{Batches, RowBuffer};
     #[pymodule_export]
     use super::index::{PaiMap, RpaiTree};
     #[pymodule_export]

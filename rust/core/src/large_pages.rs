@@ -17,9 +17,14 @@ const LONG: usize = 1 << 22;
 /// ```
 #[inline]
 pub fn in_large_pages<T>(list: &Vec<T>) {
-    let bytes = list.capacity() * size_of::<T>();
+    ask_for(list.as_ptr().addr(), list.capacity() * size_of::<T>());
+}
+
+/// The same of some bytes.
+#[inline]
+pub(crate) fn ask_for(start: usize, bytes: usize) {
     if bytes >= LONG {
-        ask(list.as_ptr().addr(), bytes);
+        ask(start, bytes);
     }
 }
 

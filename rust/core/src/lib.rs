@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `types`, `schema` | [`Type`], [`Field`], [`Schema`] and their Arrow counterparts |
 //! | `prefetch`, `large_pages` | hints to the memory system |
+//! | `slab` | [`Slab`]: a list that grows without moving what it holds |
 //! | `random` | hashing that nobody can foresee |
 //! | `trim` | lists that keep the room that they need |
 //! | `error` | [`Error`], one variant for each thing that can go wrong |
@@ -24,6 +25,7 @@ mod large_pages;
 mod prefetch;
 mod random;
 mod schema;
+mod slab;
 mod trim;
 mod types;
 
@@ -36,5 +38,6 @@ pub use large_pages::in_large_pages;
 pub use prefetch::prefetch;
 pub use random::random_hasher;
 pub use schema::{Field, LONGEST_NAME, Schema, check_name};
+pub use slab::{LONG, Slab, Word};
 pub use trim::empty;
 pub use types::{TimeUnit, Type};

@@ -6,9 +6,11 @@
 //! a field, without hashing or comparing, and neighbouring keys are neighbours in memory.
 //!
 //! The box widens geometrically, so widening is O(1) amortised an insert; where that would break
-//! the bound, the part goes back to hashing.
+//! the bound, the part goes back to hashing. Where it widens upwards in its first field, which
+//! varies slowest, cells are added behind the others, and the system has their memory empty: that
+//! is O(1), so keys that count upwards never wait.
 
-use ringview_core::in_large_pages;
+use ringview_core::Slab;
 
 use crate::ABSENT;
 use crate::layout::KeyLayout;
@@ -34,7 +36,8 @@ struct Dimension {
 #[derive(Clone, Debug)]
 pub(crate) struct DenseDirectory {
     dimensions: Vec<Dimension>,
-    pub(crate) slots: Vec<u32>,
+    /// By code the slot, all bits turned: what was never written is `ABSENT`.
+    cells: Slab<u32>,
 }
 
 /// The cells of the box that spans `ranges`.
@@ -70,10 +73,46 @@ impl DenseDirectory {
             })
             .collect();
         dimensions.reverse();
-        let mut slots = Vec::with_capacity(stride as usize);
-        in_large_pages(&slots);
-        slots.resize(stride as usize, ABSENT);
-        Self { dimensions, slots }
+        let mut cells = Slab::new();
+        cells.reserve_exact(stride as usize);
+        cells.extend_zeroed(stride as usize);
+        Self { dimensions, cells }
+    }
+
+    /// Widens the box to ranges, if nothing but cells behind all others is new.
+    pub(crate) fn extend(&mut self, ranges: &Ranges) -> bool {
+        let (Some(first), Some(&(low, high))) = (self.dimensions.first().copied(), ranges.first())
+        else {
+            return false;
+        };
+        let extents = ranges.iter().zip(&self.dimensions);
+        let mut others = extents.skip(1);
+        let same = others.all(|(&(low, high), d)| {
+            low as u64 == d.base && high.wrapping_sub(low) as u64 + 1 == d.extent
+        });
+        let extent = high.wrapping_sub(low) as u64 + 1;
+        if !same || low as u64 != first.base || extent < first.extent {
+            return false;
+        }
+        self.dimensions[0].extent = extent;
+        self.cells.extend_zeroed((extent * first.stride) as usize);
+        true
+    }
+
+    /// How many cells there are.
+    pub(crate) fn cells(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// How many of them hold a slot.
+    pub(crate) fn filled(&self) -> usize {
+        self.cells.iter().filter(|&&cell| cell != !ABSENT).count()
+    }
+
+    /// Puts a slot, or `ABSENT`, at a code in the box.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, code: usize, slot: u32) {
+        self.cells[code] = !slot;
     }
 
     /// The code of one key, or `None` outside the box.
@@ -93,7 +132,7 @@ impl DenseDirectory {
     /// The slot at a code; `ABSENT` outside the box.
     #[inline(always)]
     pub(crate) fn slot(&self, code: u32) -> u32 {
-        self.slots.get(code as usize).copied().unwrap_or(ABSENT)
+        self.cells.get(code as usize).map_or(ABSENT, |cell| !cell)
     }
 
     /// The codes of a batch, column by column: no less than there are cells for keys outside the
@@ -167,6 +206,6 @@ impl DenseDirectory {
     }
 
     pub(crate) fn memory_usage(&self) -> usize {
-        self.slots.capacity() * size_of::<u32>()
+        self.cells.memory_usage()
     }
 }

@@ -1,5 +1,7 @@
 //! Changes: rows in, all or none, each identity once.
 
+use std::sync::{Arc, PoisonError};
+
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyString, PyTuple};
 use ringview_durable::{BatchId, Group, Prepared};
@@ -8,8 +10,11 @@ use ringview_engine::Change;
 use super::Database;
 use crate::change;
 use crate::errors::{OrRaise, named};
-use crate::incoming::{Batches, Keep, hears};
+use crate::incoming::{Batches, Form, Keep, RowBuffer, hears, plain_rows};
 use crate::watch::Progress;
+
+/// Tables of which it is remembered how plain rows are read.
+const FORMS: usize = 64;
 
 /// Calls with fewer rows keep the interpreter: letting it go would take longer than they do.
 const FEW: u64 = 64;
@@ -72,6 +77,22 @@ impl Database {
         Ok(self.engine(batch_id.py())?.value.is_applied(&id))
     }
 
+    /// Reads a dict, a tuple of all columns or a dataclass as a row, or a list of those, where all
+    /// values are of Python's own types for the columns; None where they are not, for pyarrow to try.
+    fn plain_rows(
+        &self,
+        py: Python<'_>,
+        table: &str,
+        rows: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<Batches>> {
+        plain_rows(&*self.form(py, table)?, rows)
+    }
+
+    /// Gathers rows of a table one at a time, as `plain_rows` reads them.
+    fn row_buffer(&self, py: Python<'_>, table: &str) -> PyResult<RowBuffer> {
+        Ok(RowBuffer::new(self.form(py, table)?))
+    }
+
     /// Reads rows, for a change that comes later; the caller may write to its memory after that.
     fn take(&self, data: &Bound<'_, PyAny>) -> PyResult<Batches> {
         let mut batches = Vec::new();
@@ -81,6 +102,22 @@ impl Database {
 }
 
 impl Database {
+    /// How plain rows of a table are read.
+    fn form(&self, py: Python<'_>, table: &str) -> PyResult<Arc<Form>> {
+        let (id, schema) = self.engine(py)?.value.table_schema(table).or_raise(py)?;
+        let lock = || self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, form)) = lock().iter().find(|(known, _)| *known == id) {
+            return Ok(Arc::clone(form));
+        }
+        let form = Arc::new(Form::new(py, &schema));
+        let mut forms = lock();
+        if forms.len() == FORMS {
+            forms.remove(0);
+        }
+        forms.push((id, Arc::clone(&form)));
+        Ok(form)
+    }
+
     fn apply_alone(
         &self,
         py: Python<'_>,

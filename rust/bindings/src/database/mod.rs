@@ -21,7 +21,7 @@ mod views;
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use pyo3::prelude::*;
@@ -35,7 +35,7 @@ use ringview_query::Query;
 use crate::busy::{Busy, Hold};
 use crate::errors::{OrRaise, named};
 use crate::handle::Handle;
-use crate::incoming::{Keep, Schemas, rows, schema};
+use crate::incoming::{Form, Keep, Schemas, rows, schema};
 use crate::outgoing::{Columns, Rows};
 use crate::output::Beside;
 use crate::watch::Progress;
@@ -61,6 +61,8 @@ pub(crate) struct Database {
     closed: AtomicBool,
     bell: Bell,
     schemas: Mutex<Schemas>,
+    /// By the number of a table, how plain rows are read.
+    forms: Mutex<Vec<(u64, Arc<Form>)>>,
     /// Where each transaction is on disk when it returns.
     group: Option<Group>,
 }
@@ -177,10 +179,17 @@ impl Database {
         Ok(self.engine(py)?.value.table_ids())
     }
 
+    /// The number of a table.
+    fn table_id(&self, py: Python<'_>, name: &str) -> PyResult<u64> {
+        Ok(self.engine(py)?.value.table_schema(name).or_raise(py)?.0)
+    }
+
     /// The columns of a table, as an object with `__arrow_c_schema__`.
     fn table_schema(&self, py: Python<'_>, table: Handle) -> PyResult<Columns> {
-        let status = self.table_status(py, &table)?;
-        Ok(Columns::new(status.schema.to_arrow()))
+        let engine = self.engine(py)?;
+        table.check_table(&engine.value).or_raise(py)?;
+        let (_, schema) = engine.value.table_schema(table.name()).or_raise(py)?;
+        Ok(Columns::new(schema.to_arrow()))
     }
 
     /// The rows of a table, each as often as it is there; or each once, with a last column of this name
@@ -308,6 +317,7 @@ impl Database {
             closed: AtomicBool::new(false),
             bell: Bell::default(),
             schemas: Mutex::default(),
+            forms: Mutex::default(),
             group: None,
         }
     }

@@ -1,9 +1,10 @@
-//! Arrow data from any library that speaks the Arrow C interface.
+//! Rows from Python: Arrow data from any library that speaks the Arrow C interface, and plain values.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `schemas` | C schemas, walked before they are believed, to those of the `arrow` crates |
 //! | `array` | a C array to a record batch, checked |
+//! | `plain` | rows of plain Python values |
 //! | `reader` | streams, with Ctrl-C and the producer's own exceptions |
 //!
 //! Invariant: what a capsule holds is moved out and marked as released, so that it is read once; a capsule
@@ -13,6 +14,7 @@
 //! and yields the very same `SchemaRef`, so that whoever compares it afterwards compares pointers.
 
 mod array;
+mod plain;
 mod reader;
 mod schemas;
 
@@ -29,6 +31,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
 pub(crate) use self::array::Keep;
+pub(crate) use self::plain::{Form, RowBuffer, rows as plain_rows};
 pub(crate) use self::reader::hears;
 use self::reader::{Item, Source};
 pub(crate) use self::schemas::Schemas;

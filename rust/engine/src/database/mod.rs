@@ -251,6 +251,15 @@ impl Database {
         Ok(self.state.storage.tables[self.state.storage.index(name)?].status())
     }
 
+    /// The number and the columns of a table. O(1), where [`Database::table`] asks all rows for their bytes.
+    ///
+    /// # Errors
+    /// `UnknownTable`.
+    pub fn table_schema(&self, name: &str) -> Result<(u64, Arc<Schema>)> {
+        let table = &self.state.storage.tables[self.state.storage.index(name)?];
+        Ok((table.id, Arc::clone(&table.schema)))
+    }
+
     /// The rows of a view. O(rows).
     ///
     /// # Errors

@@ -1,11 +1,12 @@
-//! What passes over a whole directory from one end to the other: growing, shrinking, merging.
+//! What passes over a whole directory from one end to the other: shrinking, merging.
 //!
 //! Homes are monotone in the tag, whatever the capacity, so entries keep their order: each is put
 //! at its home, or behind the one before it. Cost: one sequential pass over the entries, nothing
-//! hashed anew. A long table lies in large pages: its probes are spread over all of its memory, and
-//! each would miss the map of small pages too.
+//! hashed anew. What is growing ends that first. A table that is made at once lies in large pages: its
+//! probes are spread over all of its memory, and each would miss the map of small pages too. One
+//! that grows takes small ones: to fill a large one with zeros is a pause.
 
-use ringview_core::in_large_pages;
+use ringview_core::Slab;
 
 use super::{EMPTY, HashDirectory, TAIL};
 
@@ -25,50 +26,6 @@ fn close_up(entries: &mut [u64]) -> usize {
 }
 
 impl HashDirectory {
-    /// Makes room for 40% more.
-    #[cold]
-    pub(crate) fn grow(&mut self) {
-        self.resize((self.capacity + self.capacity * 2 / 5).max(16));
-    }
-
-    /// Makes room for `keys` entries in all.
-    pub fn reserve(&mut self, keys: usize) {
-        let capacity = keys * 5 / 4 + 1;
-        if capacity > self.capacity {
-            self.resize(capacity);
-        }
-    }
-
-    /// Spreads the entries over more room, in place and block by block from the right.
-    ///
-    /// A block begins behind a gap. Homes only move to the right, and an entry's place grows by no
-    /// more than the capacity does, so a block never reaches what stood behind the gap to its
-    /// right, which has moved on. Within a block nothing branches on gaps.
-    fn resize(&mut self, capacity: usize) {
-        let mut end = self.entries.len();
-        let room = end.max(capacity) + TAIL;
-        self.entries.reserve_exact(room - end);
-        in_large_pages(&self.entries);
-        self.entries.resize(room, EMPTY);
-        self.capacity = capacity;
-        let mut block = Vec::with_capacity(BLOCK);
-        while end > 0 {
-            let before = &self.entries[..end.saturating_sub(BLOCK)];
-            let start = before
-                .iter()
-                .rposition(|&e| e == EMPTY)
-                .map_or(0, |at| at + 1);
-            block.clear();
-            block.extend_from_slice(&self.entries[start..end]);
-            self.entries[start..end].fill(EMPTY);
-            let mut next = 0;
-            for &entry in &block {
-                next = self.settle(entry, next);
-            }
-            end = start;
-        }
-    }
-
     /// Adds entries in the order of their tags, all in one pass from left to right into a table of
     /// its own. `absorb(known, slot)` says whether two slots of one tag have the same key; it has
     /// seen to both when they do, and `slot` is not entered. Returns how many it has taken in: all,
@@ -78,6 +35,7 @@ impl HashDirectory {
         entries: &[u64],
         mut absorb: impl FnMut(u32, u32) -> bool,
     ) -> usize {
+        self.finish();
         let mut merged = self.with_room_for(self.len + entries.len());
         (merged.len, merged.account) = (self.len, self.account);
         let (mut rest, mut next, mut taken) = (&self.entries[..], 0, 0);
@@ -116,14 +74,16 @@ impl HashDirectory {
             next = merged.settle(known, next);
         }
         *self = merged;
+        self.schedule();
         taken
     }
 
     /// An empty table with room for so many keys that goes on counting where this one stops.
     fn with_room_for(&self, keys: usize) -> Self {
         let capacity = keys * 7 / 5 + 1;
-        let mut entries = Vec::with_capacity(capacity + TAIL);
-        in_large_pages(&entries);
+        let mut entries = Slab::new();
+        entries.reserve_exact(capacity + TAIL);
+        entries.in_large_pages();
         entries.resize(capacity + TAIL, EMPTY);
         Self {
             entries,
@@ -134,6 +94,7 @@ impl HashDirectory {
 
     /// Removes the entries of the slots that `keep` does not hold for. One pass over all.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
+        self.finish();
         self.move_up(|entry| match keep(entry as u32) {
             true => entry,
             false => EMPTY,
@@ -143,10 +104,12 @@ impl HashDirectory {
     /// Lets every entry name the slot to which `to` sends its own, in as little room as they need.
     /// One pass over all, in place.
     pub(crate) fn relocate(&mut self, to: impl Fn(u32) -> u32) {
+        self.finish();
         self.capacity = self.capacity.min(self.len * 7 / 5 + 1);
         let end = self.move_up(|entry| entry >> 32 << 32 | u64::from(to(entry as u32)));
         self.entries.truncate(end.max(self.capacity) + TAIL);
         self.entries.shrink_to_fit();
+        self.schedule();
     }
 
     /// Makes each entry what `change` makes of it, or a gap, and moves what stays towards its home:
@@ -182,7 +145,7 @@ impl HashDirectory {
         };
         let at = next.max(home);
         if at + 1 >= self.entries.len() {
-            self.entries.extend([EMPTY; TAIL]);
+            self.entries.resize(self.entries.len() + TAIL, EMPTY);
         }
         self.entries[at] &= entry;
         at + usize::from(entry != EMPTY)

@@ -10,7 +10,7 @@
 //! An index whose groups are intersected with others has a sieve a group (`bloom_filter`) in the run
 //! itself.
 
-use ringview_core::prefetch;
+use ringview_core::{Slab, prefetch};
 
 use crate::ABSENT;
 use crate::directory::{KeyScratch, Keys};
@@ -42,7 +42,7 @@ impl Index {
             rest,
             groups: Box::new(Part::new(layout.project(fields), 2)),
             runs: Runs::default(),
-            place: Vec::new(),
+            place: Slab::new(),
             waiting: Vec::new(),
             scratch: KeyScratch::default(),
             rebuilds: 0,
@@ -318,7 +318,7 @@ impl Index {
     pub(crate) fn forget(&mut self) {
         *self.groups = Part::new(self.groups.layout().clone(), 2);
         self.runs = self.runs.emptied();
-        self.place = Vec::new();
+        self.place = Slab::new();
         self.waiting = Vec::new();
         self.rebuilds += 1;
     }
@@ -343,7 +343,8 @@ impl Index {
     pub(crate) fn memory_usage(&self) -> usize {
         self.groups.memory_usage()
             + self.runs.memory_usage()
-            + (self.place.capacity() + self.waiting.capacity()) * size_of::<u32>()
+            + self.place.memory_usage()
+            + self.waiting.capacity() * size_of::<u32>()
     }
 
     pub(crate) fn check(&self, part: &Part) {

@@ -59,7 +59,7 @@ impl Part {
             Directory::Dense(dense) => {
                 for &slot in slots {
                     if let Some(code) = dense.code(|f| layout.get(key(slot), f)) {
-                        dense.slots[code] = ABSENT;
+                        dense.put(code, ABSENT);
                     }
                 }
             }

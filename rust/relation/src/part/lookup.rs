@@ -44,7 +44,9 @@ impl Part {
     #[inline(always)]
     pub(super) fn find_one(&self, field: impl Fn(usize) -> u64, packed: &mut Vec<u64>) -> u32 {
         match &self.directory {
-            Directory::Dense(dense) => dense.code(field).map_or(ABSENT, |code| dense.slots[code]),
+            Directory::Dense(dense) => dense
+                .code(field)
+                .map_or(ABSENT, |code| dense.slot(code as u32)),
             Directory::Hash(hash) => {
                 self.layout.pack_one(field, packed);
                 let found = hash.find(self.hashing.hash(packed), |slot| self.key(slot) == packed);
@@ -149,7 +151,7 @@ impl Part {
             return;
         };
         let first = out.len();
-        let room = dense.slots.len();
+        let room = dense.cells();
         out.extend(codes[first..].iter().map(|&code| dense.slot(code)));
         for row in first..codes.len() {
             if out[row] != ABSENT {
@@ -168,18 +170,18 @@ impl Part {
 
     /// The slot of a key within the box, made if no row before has made it.
     fn take_dense(&mut self, code: usize, key: &[u64]) -> u32 {
-        let slots = match &self.directory {
-            Directory::Dense(dense) => &dense.slots[..],
-            Directory::Hash(_) => &[],
+        let known = match &self.directory {
+            Directory::Dense(dense) => dense.slot(code as u32),
+            Directory::Hash(_) => ABSENT,
         };
-        let known = slots.get(code).copied().filter(|&slot| slot != ABSENT);
-        known.unwrap_or_else(|| {
-            let slot = self.take_slot(key);
-            if let Directory::Dense(dense) = &mut self.directory {
-                dense.slots[code] = slot;
-            }
-            slot
-        })
+        if known != ABSENT {
+            return known;
+        }
+        let slot = self.take_slot(key);
+        if let Directory::Dense(dense) = &mut self.directory {
+            dense.put(code, slot);
+        }
+        slot
     }
 
     #[inline(always)]
@@ -194,8 +196,10 @@ impl Part {
         };
         let mut coming = Coming::begin(&hash, hashes, out.len(), |slot| self.ask(slot));
         for row in out.len()..hashes.len() {
-            if hash.is_full() {
-                if let Some(ranges) = self.dense_ranges() {
+            if hash.is_due() {
+                if !hash.is_growing()
+                    && let Some(ranges) = self.dense_ranges()
+                {
                     self.rebuild_dense(&ranges);
                     return;
                 }
@@ -232,6 +236,7 @@ impl Part {
     /// Enters all keys in a hash table that goes on counting where `before` stops.
     fn hash_all(&mut self, before: &HashDirectory) {
         let mut hash = before.successor();
+        self.reentered += self.len as u64;
         hash.reserve(self.len + self.len / 3 + 8);
         let mut slots = self.iter();
         let strained = slots.any(|slot| {
@@ -281,10 +286,11 @@ impl Part {
     /// Makes room for a key outside the box, or goes back to hashing.
     #[cold]
     fn widen(&mut self, key: &[u64]) {
-        let Directory::Dense(dense) = &self.directory else {
+        let Directory::Dense(dense) = &mut self.directory else {
             return;
         };
         match dense.widened(&self.layout, key, self.len + 1) {
+            Some(ranges) if dense.extend(&ranges) => {}
             Some(ranges) => self.rebuild_dense(&ranges),
             None => self.hash_all(&HashDirectory::new()),
         }
@@ -292,10 +298,11 @@ impl Part {
 
     #[cold]
     fn rebuild_dense(&mut self, ranges: &Ranges) {
+        self.reentered += self.len as u64;
         let mut dense = DenseDirectory::new(ranges);
         for slot in self.iter() {
             if let Some(code) = dense.code(|f| self.field(slot, f)) {
-                dense.slots[code] = slot;
+                dense.put(code, slot);
             }
         }
         self.directory = Directory::Dense(dense);

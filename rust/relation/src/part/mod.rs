@@ -15,9 +15,8 @@ mod lookup;
 mod runs;
 mod shrink;
 
-use ringview_core::in_large_pages;
+use ringview_core::Slab;
 
-use crate::ABSENT;
 use crate::directory::{Directory, Hashing, KeyScratch};
 use crate::journal::{Journal, SlotChange};
 use crate::layout::KeyLayout;
@@ -30,10 +29,10 @@ pub use shrink::Relocated;
 pub struct Part {
     layout: KeyLayout,
     stride: usize,
-    keys: Vec<u64>,
-    payloads: Vec<u64>,
+    keys: Slab<u64>,
+    payloads: Slab<u64>,
     /// One bit a slot.
-    live: Vec<u64>,
+    live: Slab<u64>,
     free: Vec<u32>,
     slots: u32,
     len: usize,
@@ -41,6 +40,8 @@ pub struct Part {
     hashing: Hashing,
     /// How often the keys were hashed anew.
     reseeds: u32,
+    /// Keys that were entered anew, all at once.
+    reentered: u64,
     indexes: Vec<Index>,
     journal: Journal,
 }
@@ -53,15 +54,16 @@ impl Part {
         Self {
             layout,
             stride,
-            keys: Vec::new(),
-            payloads: Vec::new(),
-            live: Vec::new(),
+            keys: Slab::new(),
+            payloads: Slab::new(),
+            live: Slab::new(),
             free: Vec::new(),
             slots: 0,
             len: 0,
             directory,
             hashing: Hashing::default(),
             reseeds: 0,
+            reentered: 0,
             indexes: Vec::new(),
             journal: Journal::default(),
         }
@@ -163,9 +165,12 @@ impl Part {
     /// Gives payloads another length, those that the running transaction replaced too: `convert`
     /// appends the new form of a payload, `stride` words. O(slots).
     pub fn restride(&mut self, stride: usize, mut convert: impl FnMut(&[u64], &mut Vec<u64>)) {
-        let mut payloads = Vec::with_capacity(self.slots() * stride);
+        let (mut payloads, mut converted) = (Slab::new(), Vec::with_capacity(stride));
+        payloads.reserve_exact(self.slots() * stride);
         for payload in self.payloads.chunks_exact(self.stride) {
-            convert(payload, &mut payloads);
+            converted.clear();
+            convert(payload, &mut converted);
+            payloads.extend_from_slice(&converted);
         }
         debug_assert_eq!(payloads.len(), self.slots() * stride);
         self.payloads = payloads;
@@ -205,8 +210,14 @@ impl Part {
             None => {
                 let slot = self.slots;
                 self.slots += 1;
-                extend_slab(&mut self.keys, key);
-                zeros(&mut self.payloads, self.stride);
+                match *key {
+                    [only] => self.keys.push(only),
+                    _ => self.keys.extend_from_slice(key),
+                }
+                match self.stride {
+                    1 => self.payloads.push(0),
+                    stride => self.payloads.resize(self.payloads.len() + stride, 0),
+                }
                 if slot.is_multiple_of(64) {
                     self.live.push(0);
                 }
@@ -263,10 +274,22 @@ impl Part {
         }
     }
 
+    /// How many entries moved as the directory grew, and keys were entered anew where it became
+    /// another: what bounds a single insertion is tested by.
+    #[must_use]
+    pub fn moved(&self) -> u64 {
+        match &self.directory {
+            Directory::Hash(hash) => self.reentered + hash.moved(),
+            Directory::Dense(_) => self.reentered,
+        }
+    }
+
     /// Bytes allocated.
     #[must_use]
     pub fn memory_usage(&self) -> usize {
-        (self.keys.capacity() + self.payloads.capacity() + self.live.capacity()) * size_of::<u64>()
+        self.keys.memory_usage()
+            + self.payloads.memory_usage()
+            + self.live.memory_usage()
             + self.free.capacity() * size_of::<u32>()
             + self.directory.memory_usage()
             + self.journal.memory_usage()
@@ -286,7 +309,7 @@ impl Part {
                 }),
                 Directory::Dense(dense) => dense
                     .code(|f| self.field(slot, f))
-                    .map(|code| dense.slots[code]),
+                    .map(|code| dense.slot(code as u32)),
             };
             assert_eq!(found, Some(slot));
         }
@@ -296,56 +319,13 @@ impl Part {
                 assert_eq!(hash.len(), self.len);
             }
             Directory::Dense(dense) => {
-                assert_eq!(
-                    dense.slots.iter().filter(|&&s| s != ABSENT).count(),
-                    self.len
-                );
+                assert_eq!(dense.filled(), self.len);
             }
         }
         for index in &self.indexes {
             index.check(self);
         }
     }
-}
-
-/// Appends to a slab.
-#[inline(always)]
-fn extend_slab(slab: &mut Vec<u64>, words: &[u64]) {
-    if slab.capacity() - slab.len() < words.len() {
-        grow_slab(slab, words.len());
-    }
-    match *words {
-        [only] => slab.push(only),
-        _ => slab.extend_from_slice(words),
-    }
-}
-
-/// Appends zeros to a slab.
-#[inline(always)]
-fn zeros(slab: &mut Vec<u64>, words: usize) {
-    if slab.capacity() - slab.len() < words {
-        grow_slab(slab, words);
-    }
-    match words {
-        1 => slab.push(0),
-        _ => slab.resize(slab.len() + words, 0),
-    }
-}
-
-/// Makes room in a slab: a quarter more once it is large, and an eighth where a block is so big
-/// that it moves by remapping: what is allocated stays close to what is used, and little is copied.
-#[cold]
-fn grow_slab(slab: &mut Vec<u64>, words: usize) {
-    const LARGE: usize = 1 << 18;
-    const REMAPPED: usize = 1 << 22;
-    let len = slab.len();
-    let more = match len {
-        ..LARGE => (len + words).max(16),
-        LARGE..REMAPPED => len / 4,
-        _ => len / 8,
-    };
-    slab.reserve_exact(more.max(words));
-    in_large_pages(slab);
 }
 
 /// An index on some fields of the keys of a part.
@@ -362,7 +342,7 @@ pub struct Index {
     groups: Box<Part>,
     runs: Runs,
     /// By slot: the place in its run; `ABSENT` or `NAMED` while it waits.
-    place: Vec<u32>,
+    place: Slab<u32>,
     /// Reused slots that wait, each once. Slots from `place.len()` on wait without being named.
     waiting: Vec<u32>,
     scratch: KeyScratch,

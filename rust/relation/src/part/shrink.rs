@@ -6,6 +6,8 @@
 //! ([`Relocated`]). A change that is undone leaves no slots behind, and moves none. Cost: O(slots),
 //! once five sixths of them at the least have been given up: O(1) amortised a key that goes.
 
+use ringview_core::Slab;
+
 use super::Part;
 use crate::ABSENT;
 use crate::directory::Directory;
@@ -76,7 +78,8 @@ impl Part {
         self.keys.shrink_to_fit();
         self.payloads.truncate(self.len * self.stride);
         self.payloads.shrink_to_fit();
-        self.live = vec![u64::MAX; self.len.div_ceil(64)];
+        self.live = Slab::new();
+        self.live.resize(self.len.div_ceil(64), u64::MAX);
         if let Some(last) = self.live.last_mut() {
             *last >>= (64 - self.len % 64) % 64;
         }

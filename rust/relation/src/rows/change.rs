@@ -79,6 +79,7 @@ impl RowStore {
 
     /// Packs and hashes a batch, for a directory that knows all rows.
     pub(super) fn prepare(&mut self, batch: &Batch) -> Scratch {
+        self.pending.expect_looks();
         self.enter_pending();
         let mut scratch = std::mem::take(&mut self.scratch);
         self.packing.pack(batch, &mut scratch.packed);
@@ -155,7 +156,7 @@ impl RowStore {
         }
         let len = self.len.checked_add(amount);
         let len = len.filter(|&len| len <= MOST).ok_or(Refusal::Overflow)?;
-        if self.directory.is_full() {
+        if self.directory.is_due() {
             self.directory.grow();
         }
         match self.seek(hash, packed) {
@@ -209,7 +210,8 @@ impl RowStore {
         whole.then_some(at)
     }
 
-    /// Writes a row into a free slot or a new one; `None` when the slots are used up.
+    /// Writes a row into a free slot or a new one, which the caller enters in the directory; `None`
+    /// when the slots are used up.
     #[inline(always)]
     pub(super) fn fill_slot(&mut self, packed: &[u8]) -> Option<u32> {
         if let Some(slot) = self.journal.reuse().or_else(|| self.free.pop()) {
@@ -222,6 +224,7 @@ impl RowStore {
             .filter(|&slot| slot != crate::ABSENT)?;
         self.rows.extend(packed, 1);
         self.counts.push_free();
+        self.pending.enter_below(slot + 1);
         Some(slot)
     }
 

@@ -3,18 +3,18 @@
 //! Invariant: 0 marks a free slot. Most tables stay at one byte a row; the first larger
 //! multiplicity rewrites the array once, in O(slots).
 
-use ringview_core::prefetch;
+use ringview_core::{Slab, Word, prefetch};
 
 #[derive(Clone, Debug)]
 pub(super) enum Counts {
-    Byte(Vec<u8>),
-    Half(Vec<u32>),
-    Word(Vec<u64>),
+    Byte(Slab<u8>),
+    Half(Slab<u32>),
+    Word(Slab<u64>),
 }
 
 impl Counts {
     pub(super) fn new() -> Counts {
-        Counts::Byte(Vec::new())
+        Counts::Byte(Slab::new())
     }
 
     /// Number of slots, free ones too.
@@ -59,9 +59,9 @@ impl Counts {
     /// Adds slots of multiplicity 1.
     pub(super) fn push_ones(&mut self, slots: usize) {
         match self {
-            Counts::Byte(all) => extend_tightly(all, slots, 1),
-            Counts::Half(all) => extend_tightly(all, slots, 1),
-            Counts::Word(all) => extend_tightly(all, slots, 1),
+            Counts::Byte(all) => all.resize(all.len() + slots, 1),
+            Counts::Half(all) => all.resize(all.len() + slots, 1),
+            Counts::Word(all) => all.resize(all.len() + slots, 1),
         }
     }
 
@@ -69,9 +69,9 @@ impl Counts {
     #[inline(always)]
     pub(super) fn push_free(&mut self) {
         match self {
-            Counts::Byte(all) => extend_tightly(all, 1, 0),
-            Counts::Half(all) => extend_tightly(all, 1, 0),
-            Counts::Word(all) => extend_tightly(all, 1, 0),
+            Counts::Byte(all) => all.push(0),
+            Counts::Half(all) => all.push(0),
+            Counts::Word(all) => all.push(0),
         }
     }
 
@@ -105,37 +105,25 @@ impl Counts {
     #[cold]
     fn widen(&mut self) {
         *self = match self {
-            Counts::Byte(all) => Counts::Half(all.iter().map(|&count| count.into()).collect()),
-            Counts::Half(all) => Counts::Word(all.iter().map(|&count| count.into()).collect()),
+            Counts::Byte(all) => Counts::Half(widened(all)),
+            Counts::Half(all) => Counts::Word(widened(all)),
             Counts::Word(_) => return,
         };
     }
 
     pub(super) fn memory_usage(&self) -> usize {
         match self {
-            Counts::Byte(all) => all.capacity(),
-            Counts::Half(all) => all.capacity() * 4,
-            Counts::Word(all) => all.capacity() * 8,
+            Counts::Byte(all) => all.memory_usage(),
+            Counts::Half(all) => all.memory_usage(),
+            Counts::Word(all) => all.memory_usage(),
         }
     }
 }
 
-/// Appends a value so many times, with little room to spare: a long array grows by an eighth.
-#[inline(always)]
-pub(super) fn extend_tightly<T: Copy>(into: &mut Vec<T>, times: usize, value: T) {
-    if into.capacity() - into.len() < times {
-        grow_tightly(into, times);
-    }
-    into.resize(into.len() + times, value);
-}
-
-#[cold]
-pub(super) fn grow_tightly<T>(into: &mut Vec<T>, values: usize) {
-    const SHORT: usize = 1 << 12;
-    let more = if into.len() < SHORT {
-        into.len()
-    } else {
-        into.len() / 8
-    };
-    into.reserve_exact(more.max(values).max(64));
+/// The same counts, each in more bytes.
+fn widened<T: Word, W: Word + From<T>>(counts: &[T]) -> Slab<W> {
+    let mut wide = Slab::new();
+    wide.reserve_exact(counts.len());
+    counts.iter().for_each(|&count| wide.push(count.into()));
+    wide
 }

@@ -77,8 +77,8 @@ impl Journal {
         self.mark
     }
 
-    /// How many of the rows that wait did so before the transaction, if this is the first time that
-    /// they are asked for; they wait no longer.
+    /// How many of the slots that were filled again waited before the transaction, if this is the
+    /// first time that they are asked for; they wait no longer.
     pub(super) fn take_waiting(&mut self) -> usize {
         std::mem::take(&mut self.waiting)
     }
@@ -165,7 +165,7 @@ impl RowStore {
 
     /// What was done since the last commit is undone, in the time that it took.
     pub fn rollback(&mut self) {
-        self.pending.truncate(self.journal.waiting);
+        self.pending.refilled.truncate(self.journal.waiting);
         self.cut_off();
         while let Some((slot, was)) = self.journal.pop() {
             let hash = self.hash(self.rows.row(slot));
@@ -191,18 +191,22 @@ impl RowStore {
     /// Forgets the slots that the transaction made.
     fn cut_off(&mut self) {
         let mark = self.journal.mark;
-        let made = self.counts.len() - mark as usize;
-        if made < self.directory.len() / PASS {
-            for slot in mark..self.counts.len() as u32 {
+        let most_is_made = self.counts.len() > ROOM + 4 * mark as usize;
+        let entered = self.pending.known.saturating_sub(mark);
+        if (entered as usize) < self.directory.len() / PASS {
+            for slot in mark..mark + entered {
                 self.directory.remove(self.hash(self.rows.row(slot)), slot);
             }
-        } else if made > 0 {
+        } else if entered > 0 {
             self.directory.retain(|slot| slot < mark);
         }
+        self.pending.known = self.pending.known.min(mark);
         self.rows.truncate(mark as usize);
         self.counts.truncate(mark as usize);
         if self.directory.is_sparse() {
             self.directory.relocate(|slot| slot);
+        }
+        if most_is_made {
             self.counts.fit();
         }
     }
@@ -220,7 +224,7 @@ impl RowStore {
         give_back(&mut journal.reusable, ROOM);
         journal.limit = FEW;
         journal.mark = self.counts.len() as u32;
-        journal.waiting = self.pending.len();
+        journal.waiting = self.pending.refilled.len();
         journal.len = self.len;
     }
 }

@@ -156,7 +156,7 @@ impl RowStore {
         part: Option<&[usize]>,
         moved: &mut KeyedDelta,
     ) -> std::result::Result<(), Refusal> {
-        if self.directory.is_full() {
+        if self.directory.is_due() {
             self.directory.grow();
         }
         let (hash, packed) = (scratch.hashes[row], &scratch.packed[self.bytes_of(row)]);

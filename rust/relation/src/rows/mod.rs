@@ -1,16 +1,16 @@
 //! The base rows of one table: a multiset, kept to check deletes and to feed views made later.
 //!
 //! Invariant: a live slot holds a row with a multiplicity of at least 1. The slots that `pending`
-//! names were filled lately and are not in the directory; of all others, no two hold the same row.
-//! With a unique key nothing is pending, no two live slots share the key and every multiplicity
-//! is 1. A call that fails has changed nothing; `rollback` takes back all that was done since the
-//! last `commit` (`journal`). Cost: O(1) amortised and expected to insert or delete a row. A batch
-//! is packed column by column; rows that come wait until a row is looked for, or until they are a
-//! share of all rows, and then enter the directory together (`pending`). A row takes the widths of
-//! its columns (`packing`), one byte of multiplicity and 10 to 14 bytes of directory. Slots of
-//! deleted rows are reused, and given back where they are most of all (`shrink`). Rows that were
-//! chosen to collide are hashed anew under a seed that nobody knows; nothing but the places in the
-//! directory depends on it.
+//! names are not in the directory; of all others, no two hold the same row. With a unique key
+//! nothing is pending, no two live slots share the key and every multiplicity is 1. A call that
+//! fails has changed nothing; `rollback` takes back all that was done since the last `commit`
+//! (`journal`). Cost: O(1) amortised and expected to insert or delete a row. A batch is packed
+//! column by column; the rows of a bag enter the directory when one is looked for, or when they
+//! repeat (`pending`, `repeats`): a table from which nothing is deleted has none. A row takes the
+//! widths of its columns (`packing`), one byte of multiplicity and, in the directory, 10 to 14
+//! bytes. Slots of deleted rows are reused, and given back where they are most of all (`shrink`).
+//! Rows that were chosen to collide are hashed anew under a seed that nobody knows; nothing but the
+//! places in the directory depends on it.
 
 mod change;
 mod counts;
@@ -20,6 +20,7 @@ mod net;
 mod packing;
 mod pages;
 mod pending;
+mod repeats;
 mod shrink;
 
 use foldhash::quality::SeedableRandomState;
@@ -31,6 +32,7 @@ pub use keyed::{Action, Actions, KeyedDelta};
 pub use net::Net;
 use packing::Packing;
 use pages::Pages;
+use repeats::Repeats;
 
 /// Rows of a table, each as often as it is there: what other layers can count too.
 const MOST: u64 = i64::MAX as u64;
@@ -59,8 +61,7 @@ pub struct RowStore {
     rows: Pages,
     counts: Counts,
     free: Vec<u32>,
-    /// Slots whose rows the directory does not know yet.
-    pending: Vec<u32>,
+    pending: Pending,
     directory: HashDirectory,
     hasher: SeedableRandomState,
     /// How often the rows were hashed anew.
@@ -68,6 +69,18 @@ pub struct RowStore {
     len: u64,
     journal: Journal,
     scratch: Scratch,
+}
+
+/// The rows that wait for the directory; see `pending`.
+#[derive(Clone, Debug, Default)]
+struct Pending {
+    /// The first of the slots that never entered the directory.
+    known: u32,
+    /// Slots that were free, filled again.
+    refilled: Vec<u32>,
+    /// Whether only a few rows may wait.
+    is_bounded: bool,
+    repeats: Repeats,
 }
 
 /// The rows of the batch at hand, packed, and the hashes of their keys.
@@ -91,7 +104,7 @@ impl RowStore {
             unique,
             counts: Counts::new(),
             free: Vec::new(),
-            pending: Vec::new(),
+            pending: Pending::default(),
             directory: HashDirectory::new(),
             hasher: SeedableRandomState::fixed(),
             reseeds: 0,
@@ -121,7 +134,8 @@ impl RowStore {
     pub fn memory_usage(&self) -> usize {
         self.rows.memory_usage()
             + self.counts.memory_usage()
-            + (self.free.capacity() + self.pending.capacity()) * size_of::<u32>()
+            + self.free.capacity() * size_of::<u32>()
+            + self.pending.memory_usage()
             + self.directory.memory_usage()
             + self.journal.memory_usage()
             + self.scratch.packed.capacity()
@@ -132,6 +146,11 @@ impl RowStore {
     /// many places their coming and going has passed in the directory.
     pub fn strain(&self) -> (u32, u64) {
         (self.reseeds, self.directory.passed())
+    }
+
+    /// How many entries moved as the directory grew: what bounds a single insert is tested by.
+    pub fn moved(&self) -> u64 {
+        self.directory.moved()
     }
 
     /// Adds the rows of a batch, in order and with their multiplicities: a negative one deletes.
@@ -185,7 +204,7 @@ impl RowStore {
                 self.packing.unpack(rows, index, column);
             }
         }
-        let once = self.len == (self.directory.len() + self.pending.len()) as u64;
+        let once = self.len == (self.directory.len() + self.waiting()) as u64;
         batch.multiplicity = (!once).then(|| {
             let count = |&slot| self.counts.get(slot).cast_signed();
             slots.iter().map(count).collect()
@@ -241,7 +260,7 @@ struct Journal {
     limit: usize,
     /// Slots at the last commit.
     mark: u32,
-    /// How many of the rows that wait for the directory did so at the last commit.
+    /// How many of the slots that were filled again waited for the directory at the last commit.
     waiting: usize,
     /// Rows at the last commit.
     len: u64,

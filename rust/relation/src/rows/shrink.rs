@@ -24,13 +24,14 @@ impl RowStore {
     /// Slots whose rows are the first already stay: what came last went first.
     fn close_up(&mut self, rows: usize) {
         let behind = self.free.iter().all(|&slot| slot as usize >= rows);
+        // Free slots lie below those that never entered the directory, which keep their order.
+        self.pending.known -= self.free.len() as u32;
         if behind {
             self.directory.relocate(|slot| slot);
         } else {
             let to = self.move_up();
-            self.pending
-                .iter_mut()
-                .for_each(|slot| *slot = to[*slot as usize]);
+            let refilled = self.pending.refilled.iter_mut();
+            refilled.for_each(|slot| *slot = to[*slot as usize]);
             self.directory.relocate(|slot| to[slot as usize]);
         }
         self.rows.truncate(rows);
@@ -38,7 +39,7 @@ impl RowStore {
         self.counts.truncate(rows);
         self.counts.fit();
         self.free = Vec::new();
-        self.pending.shrink_to_fit();
+        self.pending.refilled.shrink_to_fit();
     }
 
     /// Moves all rows to the front; where each went, by slot.

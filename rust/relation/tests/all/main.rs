@@ -1,6 +1,7 @@
 //! Relations: parts, base rows, partitions, joins.
 
 mod crafted;
+mod growth;
 mod join;
 mod part;
 mod partition;

@@ -304,3 +304,87 @@ fn a_row_costs_its_columns_and_16_bytes_and_slots_are_reused() {
         .scan(10, &[true, true], |_| panic!("no rows"))
         .unwrap();
 }
+
+/// Nothing is looked for: a row takes its bytes and its multiplicity, and its entry once it is.
+#[test]
+fn a_table_from_which_nothing_goes_has_no_directory() {
+    const MANY: i32 = 200_000;
+    let dict = Dictionary::new();
+    let mut store = RowStore::new("t", &two_ints(), None);
+    for part in 0..MANY / 1_000 {
+        let rows = (0..1_000).map(|row| (part * 1_000 + row, row));
+        store.insert(&ints(rows), &dict).unwrap();
+        store.commit();
+    }
+    let bytes = store.memory_usage() as f64 / f64::from(MANY);
+    assert!(bytes < 8.0 + 1.0 + 1.5, "{bytes} bytes a row");
+    let absent = store.delete(&ints([(0, 1)].into_iter()), &dict);
+    assert!(matches!(
+        absent,
+        Err(Error::OverDelete {
+            asked: 1,
+            present: 0,
+            ..
+        })
+    ));
+    store.rollback();
+    assert_eq!(store.len(), MANY as u64);
+    store
+        .delete(&ints((0..1_000).map(|row| (row, row))), &dict)
+        .unwrap();
+    store.commit();
+    assert_eq!(store.distinct(), MANY as usize - 1_000);
+    let bytes = store.memory_usage() as f64 / f64::from(MANY);
+    assert!(bytes < 8.0 + 16.0, "{bytes} bytes a row");
+}
+
+/// Copies side by side, a batch later, and anywhere: each row takes room once.
+#[test]
+fn rows_that_repeat_meet_though_none_is_looked_for() {
+    const MANY: i32 = 400_000;
+    let dict = Dictionary::new();
+    let random = |row: i32| (row.wrapping_mul(0x9e37_79b1_u32 as i32) as u32 >> 8) as i32;
+    let orders: [&dyn Fn(i32) -> i32; 3] = [
+        &|row| row / 2,
+        &|row| row / 2_000 * 1_000 + row % 1_000,
+        &|row| random(row) % (MANY / 3),
+    ];
+    for order in orders {
+        let mut store = RowStore::new("t", &two_ints(), None);
+        for part in 0..MANY / 1_000 {
+            let rows = (0..1_000).map(|row| (order(part * 1_000 + row), 7));
+            store.insert(&ints(rows), &dict).unwrap();
+            store.commit();
+        }
+        let bytes = store.memory_usage() as f64;
+        // Waiting rows are at most as many as the known ones.
+        let bytes = bytes / store.distinct() as f64;
+        assert!(bytes < 2.0 * (8.0 + 16.0), "{bytes} bytes a row");
+    }
+}
+
+/// What made the directory may be undone, and the rows stay known.
+#[test]
+fn a_first_look_that_is_undone_leaves_all_rows() {
+    let dict = Dictionary::new();
+    let mut store = RowStore::new("t", &two_ints(), None);
+    for round in 0..6 {
+        let all = ints((0..30_000).map(|row| (row % 20_000, 0)));
+        store.insert(&all, &dict).unwrap();
+        if round % 2 == 0 {
+            store.commit();
+        }
+        let some = ints((0..10_000).map(|row| (row, 0)));
+        store.delete(&some, &dict).unwrap();
+        store.insert(&some, &dict).unwrap();
+        store.rollback();
+        let rounds = round as u64 / 2 + 1;
+        assert_eq!((store.len(), store.distinct()), (30_000 * rounds, 20_000));
+        let whole = contents(&mut store);
+        assert!(
+            whole
+                .iter()
+                .all(|(row, &count)| count == rounds * (1 + u64::from(row.0 < 10_000)))
+        );
+    }
+}
