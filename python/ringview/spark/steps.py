@@ -11,18 +11,21 @@ from collections.abc import Mapping
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from ringview.spark import frames
+from ringview.spark import frames, rows
+from ringview.spark.rows import RowStage
 from ringview.spark.stage import Stage
 from ringview.spark.types import spark_schema
 
 
 def run(
-    stage: Stage, tables: Mapping[str, DataFrame], kept: list[DataFrame] | None = None
+    stage: Stage | RowStage, tables: Mapping[str, DataFrame], kept: list[DataFrame] | None = None
 ) -> dict[str, DataFrame]:
     """What a stage finds over DataFrames, by names.
 
     What several results share persists, if there is a list for it, ``kept``.
     """
+    if isinstance(stage, RowStage):
+        return {stage.name: rows.run(stage, tables)}
     slots = frames.in_cells(stage, tables)
     found = slots.mapInArrow(stage.partition, spark_schema(stage.schema))
     if stage.output is None:
@@ -34,6 +37,11 @@ def run(
         one.name: merged(stage, number, frames.of_result(stage, number, found))
         for number, one in enumerate(stage.wanted)
     }
+
+
+def finished(stage: Stage | RowStage, found: DataFrame) -> DataFrame:
+    """A view that a stage found, in its order if it has one."""
+    return rows.finished(stage, found) if isinstance(stage, RowStage) else found
 
 
 def merged(stage: Stage, number: int, partials: DataFrame) -> DataFrame:
@@ -49,9 +57,9 @@ def merged(stage: Stage, number: int, partials: DataFrame) -> DataFrame:
     return together.mapInArrow(merge, spark_schema(one.schema))
 
 
-def stream(rows: pa.Table) -> bytes:
+def stream(table: pa.Table) -> bytes:
     """Rows as the bytes of an Arrow stream."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
     return bytes(sink.getvalue())
