@@ -120,7 +120,7 @@ class RowMap:
     def rows(self, atom: int, data: _Data, multiplicity: str | None) -> Rows:
         """What rows of an atom compute, with how often each is there in a last column.
 
-        `data` has the columns of the atom's table in their order; `multiplicity` names one more.
+        `data` has the columns that the atom reads; `multiplicity` names one more.
         """
 
 @final

@@ -71,9 +71,10 @@ def evaluate(
         >>> evaluate("SELECT COUNT(*) AS n FROM r", {"r": df}).first().n  # doctest: +SKIP
         3
     """
-    return prepare(
+    prepared = prepare(
         sql, tables, multiplicity=multiplicity, partitions=partitions, rows=rows, now=now
-    ).result()
+    )
+    return prepared.result(persist=False)
 
 
 def prepare(
@@ -112,7 +113,7 @@ def views(
     """Several views, which may read each other by their names.
 
     Views that move the same rows the same way are found in one shuffle, whose results are kept
-    until `Views.unpersist`.
+    until `Views.unpersist`, and so is what several stages read.
 
     Args:
         sql: The SQL of each view by its name.
@@ -310,7 +311,7 @@ class Views:
         if self._found is None:
             self._found = dict(self._frames)
             for stage in self._ready().stages:
-                self._found |= steps.run(stage, self._found, self._kept)
+                self._found |= steps.run(stage, self._found, self._kept, self.plan.shared)
         found = self._found
         shown = self.views if name is None else [name]
         made = {each: self.plan.finished(each, found[each]) for each in shown}
@@ -325,7 +326,7 @@ class Views:
         return [table for table in self.tables if table in self.plan.reads(name)]
 
     def unpersist(self) -> None:
-        """Free what is kept of shuffles that found several views."""
+        """Free what is kept of what several views or stages share."""
         while self._kept:
             self._kept.pop().unpersist()
         self._found = None
@@ -366,9 +367,14 @@ class Evaluation(Views):
         """The result: ``partials`` added in the ring, group by group."""
         return self.plan.merge(partials)
 
-    def result(self) -> DataFrame:
-        """The result as a DataFrame; nothing runs until it is used."""
-        return self.to_df(self.views[0])
+    def result(self, *, persist: bool = True) -> DataFrame:
+        """The result as a DataFrame; nothing runs until it is used.
+
+        Args:
+            persist: Whether what several stages read is kept, until `unpersist`.
+        """
+        (view,) = self.views
+        return self.to_df(view) if persist else self._ready().run(self._frames)[view]
 
 
 def _warn_of_one_partition(plan: Plan, rows: Rows | None) -> None:

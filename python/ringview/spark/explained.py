@@ -36,7 +36,7 @@ def _of_rows(stage: RowStage) -> str:
     """How a stage of computed rows finds them."""
     tasks = "1 task" if stage.partitions == 1 else f"{stage.partitions} tasks"
     read = ", ".join(stage.inputs)
-    if stage.kind == "map":
+    if stage.is_map:
         return f"computed where rows lie: {read}"
     if stage.kind == "timed" and not stage.multiplicities:
         return f"chosen by time where rows lie: {read}"

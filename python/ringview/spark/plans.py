@@ -12,6 +12,7 @@ blocks together, apart, and without those that are one row.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -53,6 +54,17 @@ class Plan:
     def grids(self) -> tuple[Stage, ...]:
         """The stages that join and group, in cells."""
         return tuple(stage for stage in self.stages if isinstance(stage, Stage))
+
+    @property
+    def shared(self) -> frozenset[str]:
+        """What several stages read, and is more than a map of rows that are there."""
+        read = Counter(name for stage in self.stages for name in _read_by(stage))
+        found: set[str] = set()
+        for stage in self.stages:
+            below = _read_by(stage) & {*self.places}
+            if not (isinstance(stage, RowStage) and stage.is_map and below <= found):
+                found |= {name for name in stage.names if read[name] > 1}
+        return frozenset(found)
 
     @property
     def partition(self) -> Shipped:
@@ -104,6 +116,10 @@ class Plan:
         """The stages that a view takes, its own the last."""
         numbers = {self.places[each][0] for each in self.reads(name) if each in self.places}
         return [self.stages[number] for number in sorted(numbers | {self.places[name][0]})]
+
+
+def _read_by(stage: Stage | RowStage) -> frozenset[str]:
+    return frozenset().union(*(stage.read_by(place) for place in range(len(stage.names))))
 
 
 def plan_of(

@@ -27,24 +27,25 @@ from ringview.spark.variables import Query
 class MapRows:
     """What some atoms of a query of projections and filters make of the rows of their table.
 
-    ``schemas`` are the columns that are read of each table, ``schema`` those of the result as Spark
-    has them: the last says how often a row is there, if the result is ``counted``.
+    ``tables`` are the columns of each table, ``read`` those that come of this one; ``schema`` are
+    those of the result as Spark has them, and the last says how often a row is there, if the result
+    is ``counted``.
     """
 
     query: Query
-    schemas: dict[str, pa.Schema]
+    tables: dict[str, pa.Schema]
     atoms: tuple[int, ...]
+    read: pa.Schema
     multiplicity: str | None
     schema: pa.Schema
     counted: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of the table in, rows of the result out."""
-        rows = RowMap(json.dumps(self.query), [*self.schemas.items()])
-        schema = self.schemas[self.query["atoms"][self.atoms[0]]["table"]]
-        name = None if self.multiplicity is None else with_multiplicity(schema).names[-1]
+        rows = RowMap(json.dumps(self.query), [*self.tables.items()])
+        name = None if self.multiplicity is None else with_multiplicity(self.read).names[-1]
         for batch in batches:
-            given = _given(batch, schema, self.multiplicity)
+            given = _given(batch, self.read, self.multiplicity)
             for atom in self.atoms:
                 found = pa.table(rows.rows(atom, given, name))
                 columns = found.columns if self.counted else found.columns[:-1]

@@ -36,12 +36,14 @@ from ringview.spark.variables import Query
 class RowStage:
     """A block of computed rows.
 
-    ``inputs`` are the columns that are read of each table, and ``multiplicities`` the columns of
-    tables that say how often a row is there, if any do. ``schema`` are the columns of the result.
+    ``tables`` are the columns of each table, ``inputs`` those that are read, and ``multiplicities``
+    the columns of tables that say how often a row is there, if any do. ``schema`` are the columns
+    of the result.
     """
 
     name: str
     query: Query
+    tables: Mapping[str, pa.Schema]
     inputs: Mapping[str, pa.Schema]
     multiplicities: Mapping[str, str]
     schema: pa.Schema
@@ -51,7 +53,7 @@ class RowStage:
     @property
     def multiplicity(self) -> str | None:
         """The column of the result that says how often a row is there, if one does."""
-        if self.kind != "map":
+        if not self.is_map:
             return None
         takes = any(branch.get("minus") for branch in self.query["rows"]["branches"])
         return with_multiplicity(self.schema).names[-1] if takes or self.multiplicities else None
@@ -69,6 +71,11 @@ class RowStage:
     def kind(self) -> str:
         """How it computes."""
         return kind_of(self.query) or ""
+
+    @property
+    def is_map(self) -> bool:
+        """Whether each row is computed by itself."""
+        return self.kind == "map"
 
     @property
     def by(self) -> list[str]:
@@ -122,16 +129,21 @@ def row_stage(
     below = tables_below(query)
     read = _native.columns_read(json.dumps(query), [(name, tables[name]) for name in below])
     used: dict[str, set[str]] = {name: set() for name in below}
-    for atom, columns in zip(query["atoms"], read, strict=True):
-        used[atom["table"]] |= {*columns}
-    inputs = {name: columns_of(tables[name], used[name]) for name in below}
+    for atom, names in zip(query["atoms"], read, strict=True):
+        used[atom["table"]] |= {*names}
+    columns = {name: tables[name] for name in below}
+    # An expression on time may name columns whose values it needs not.
+    inputs = {
+        name: schema if kind_of(query) == "timed" else columns_of(schema, used[name])
+        for name, schema in columns.items()
+    }
     told = {name: multiplicities[name] for name in below if name in multiplicities}
-    return RowStage(name, query, inputs, told, schema, partitions, now)
+    return RowStage(name, query, columns, inputs, told, schema, partitions, now)
 
 
 def run(stage: RowStage, tables: Mapping[str, DataFrame]) -> DataFrame:
     """What a stage computes of DataFrames; nothing runs until it is used."""
-    if stage.kind == "map":
+    if stage.is_map:
         return reduce(DataFrame.union, _mapped(stage, tables))
     rows = tables[stage.table]
     schema = stage.inputs[stage.table]
@@ -172,7 +184,8 @@ def _mapped(stage: RowStage, tables: Mapping[str, DataFrame]) -> list[DataFrame]
         read, told = stage.inputs[table], stage.multiplicities.get(table)
         rows = _by_place(tables[table].select(*_columns(read), *_often(told)))
         counted = stage.multiplicity is not None
-        step = MapRows(stage.query, dict(stage.inputs), tuple(atoms), told, schema, counted)
+        tables_read = dict(stage.tables)
+        step = MapRows(stage.query, tables_read, tuple(atoms), read, told, schema, counted)
         found.append(rows.mapInArrow(Shipped(step), spark_schema(schema)))
     return found
 

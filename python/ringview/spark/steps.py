@@ -6,7 +6,7 @@ groups are found in several cells.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -18,25 +18,36 @@ from ringview.spark.types import spark_schema
 
 
 def run(
-    stage: Stage | RowStage, tables: Mapping[str, DataFrame], kept: list[DataFrame] | None = None
+    stage: Stage | RowStage,
+    tables: Mapping[str, DataFrame],
+    kept: list[DataFrame] | None = None,
+    shared: Collection[str] = (),
 ) -> dict[str, DataFrame]:
     """What a stage finds over DataFrames, by names.
 
-    What several results share persists, if there is a list for it, ``kept``.
+    What several results share persists, and so does what several stages read, the names of which
+    are ``shared``, if there is a list for it, ``kept``.
     """
     if isinstance(stage, RowStage):
-        return {stage.name: rows.run(stage, tables)}
+        found = rows.run(stage, tables)
+        return {stage.name: _kept(found, kept if stage.name in shared else None)}
     slots = frames.in_cells(stage, tables)
     found = slots.mapInArrow(stage.partition, spark_schema(stage.schema))
     if stage.output is None:
-        return {stage.wanted[0].name: merged(stage, 0, found)}
-    if kept is not None:
-        found = found.persist()
-        kept.append(found)
+        name = stage.wanted[0].name
+        return {name: _kept(merged(stage, 0, found), kept if name in shared else None)}
+    found = _kept(found, kept)
     return {
         one.name: merged(stage, number, frames.of_result(stage, number, found))
         for number, one in enumerate(stage.wanted)
     }
+
+
+def _kept(found: DataFrame, kept: list[DataFrame] | None) -> DataFrame:
+    if kept is None:
+        return found
+    kept.append(found.persist())
+    return kept[-1]
 
 
 def finished(stage: Stage | RowStage, found: DataFrame) -> DataFrame:

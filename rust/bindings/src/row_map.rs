@@ -11,7 +11,7 @@ use arrow_array::{Array as _, ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef};
 use pyo3::prelude::*;
 use ringview_core::{Error, Result};
-use ringview_query::{Query, bind};
+use ringview_query::{PlanAtom, Query, bind};
 
 use crate::errors::OrRaise;
 use crate::incoming::{Keep, Schemas, rows};
@@ -58,7 +58,7 @@ pub(crate) fn columns_read(
 #[derive(Debug)]
 pub(crate) struct RowMap {
     map: ringview_engine::RowMap,
-    /// By atom: the columns of its table.
+    /// By atom: the columns of its table that are read.
     inputs: Vec<SchemaRef>,
 }
 
@@ -74,20 +74,24 @@ impl RowMap {
         let known = Tables::read(py, tables)?;
         let query = Query::from_json(query_json).or_raise(py)?;
         let bound = bind(&query, &known).or_raise(py)?;
+        let map = ringview_engine::RowMap::new(&bound).or_raise(py)?;
+        let read = |(at, atom): (usize, &PlanAtom)| {
+            let read = atom.schema.to_arrow().project(map.inputs(at));
+            read.map(Arc::new)
+        };
+        let inputs = bound.atoms.iter().enumerate().map(read);
+        let inputs = inputs.collect::<std::result::Result<_, _>>();
+        let inputs = inputs.map_err(|problem| refused(problem.to_string()));
         Ok(RowMap {
-            inputs: bound
-                .atoms
-                .iter()
-                .map(|atom| Arc::new(atom.schema.to_arrow()))
-                .collect(),
-            map: ringview_engine::RowMap::new(&bound).or_raise(py)?,
+            inputs: inputs.or_raise(py)?,
+            map,
         })
     }
 
     /// What rows of an atom compute, with how often each is there in a last column, an int64.
     ///
-    /// `multiplicity` names such a column of `data`, which has those of the atom's table in their order; without one
-    /// each row is there once.
+    /// `data` has the columns that the atom reads, by their names; `multiplicity` names one more, without which each row
+    /// is there once.
     fn rows(
         &self,
         atom: usize,
@@ -125,25 +129,24 @@ impl RowMap {
             .inputs
             .get(atom)
             .ok_or_else(|| refused(format!("there is no atom {atom}")))?;
-        let columns = wanted.fields().iter().enumerate().map(|(at, field)| {
-            let column = batch.columns().get(at);
+        let columns = wanted.fields().iter().map(|field| {
+            let column = batch.column_by_name(field.name());
             let column = column.filter(|column| column.data_type() == field.data_type());
             column
                 .cloned()
-                .ok_or_else(|| refused(format!("no column {at} is {field}")))
+                .ok_or_else(|| refused(format!("no column is {field}")))
         });
         let columns = columns.collect::<Result<Vec<ArrayRef>>>()?;
-        let rows = RecordBatch::try_new(Arc::clone(wanted), columns);
-        let rows = rows.map_err(|problem| refused(problem.to_string()))?;
         let often = multiplicity.map(|name| {
             let column = batch.column_by_name(name);
             let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
             column.ok_or_else(|| refused(format!("no column {name:?} is int64")))
         });
         let often = often.transpose()?;
+        let times = |row| often.map_or(1, |of| of.value(row));
         let (found, often) = self
             .map
-            .of_batch(atom, &rows, &|row| often.map_or(1, |of| of.value(row)))?;
+            .of_arrays(atom, columns, batch.num_rows(), &times)?;
         let mut fields: Vec<Arc<Field>> = found.schema().fields().iter().cloned().collect();
         fields.push(Arc::new(Field::new("multiplicity", DataType::Int64, false)));
         let mut columns = found.columns().to_vec();

@@ -85,23 +85,27 @@ impl RowMap {
         })
     }
 
+    /// The columns that an atom's expressions read, by their places in its table, ascending.
+    #[must_use]
+    pub fn inputs(&self, atom: usize) -> &[usize] {
+        self.branches[atom].projection.inputs()
+    }
+
     /// What Arrow rows of an atom compute: the columns of the result, and how often each row is there.
     ///
-    /// `rows` has the columns of the atom's table, those that are not read too; `multiplicity` says how often each of
-    /// them is there. O(rows).
+    /// `inputs` are the columns that are read; `multiplicity` says how often each of the rows is there. O(rows).
     ///
     /// # Errors
     /// Those of a row that cannot be computed.
-    pub fn of_batch(
+    pub fn of_arrays(
         &self,
         atom: usize,
-        rows: &RecordBatch,
+        inputs: Vec<ArrayRef>,
+        rows: usize,
         multiplicity: &dyn Fn(usize) -> i64,
     ) -> Result<(RecordBatch, Vec<i64>)> {
-        let inputs = self.branches[atom].projection.inputs().iter();
-        let inputs = inputs.map(|&at| Arc::clone(rows.column(at))).collect();
         let all = vec![true; self.schema.fields().len()];
-        let made = self.made(atom, inputs, rows.num_rows(), multiplicity, &all)?;
+        let made = self.made(atom, inputs, rows, multiplicity, &all)?;
         let options = RecordBatchOptions::new().with_row_count(Some(made.multiplicity.len()));
         let columns = made.columns.into_iter().flatten().collect();
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);
