@@ -1,8 +1,8 @@
 # The commands of the project. Needs Rust, Python >= 3.11 and, for Spark, Java 17; everything else goes into .venv.
 #
 # Stamps in .venv say what is installed, so a second run does only what changed. The extension that Python imports is
-# of one profile at a time: `dev` (every check on, shared with the tests in Rust) for tests, `release` for the demo and
-# the benches.
+# of one profile at a time: `dev` (every check on, shared with the tests in Rust) for tests and demos, so that a fresh
+# machine compiles the dependencies once; `release` for the benches.
 
 SHELL := bash
 .SHELLFLAGS := -o pipefail -ec
@@ -19,10 +19,10 @@ CRATES := $(shell find rust -name '*.rs' -not -path '*/tests/*' -not -path '*/ex
 
 .PHONY: demo demo-spark test test-rust test-python test-spark test-long bench lint docs wheel wheel-test setup clean
 
-demo: $(VENV)/native-release  ## the TPC-H stream with deletes, its views fresh after every batch
+demo: $(VENV)/native-dev  ## the TPC-H stream with deletes, its views fresh after every batch
 	$(BIN)/ringview run examples/tpch_stream/job.toml
 
-demo-spark: $(VENV)/native-release $(VENV)/spark  ## TPC-H as a stream of Spark, with a restart; needs Java 17
+demo-spark: $(VENV)/native-dev $(VENV)/spark  ## TPC-H as a stream of Spark, with a restart; needs Java 17
 	$(BIN)/python examples/spark_stream/tpch.py
 
 test: test-rust test-python test-spark  ## everything that must hold before a change lands
