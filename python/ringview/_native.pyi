@@ -21,10 +21,12 @@ __all__ = [
     "PaiMap",
     "ReservoirLaw",
     "RowBuffer",
+    "RowMap",
     "RowStream",
     "Rows",
     "RpaiTree",
     "__version__",
+    "columns_read",
     "count_triangles",
     "merge_samples",
     "output_schema",
@@ -122,6 +124,17 @@ class ReservoirLaw:
 
     def w(self) -> float:
         """The largest key held: 1 until the reservoir is full."""
+
+@final
+class RowMap:
+    """Rows computed from the rows of tables, each by itself."""
+
+    def __new__(cls, query_json: str, tables: Sequence[tuple[str, _Schema]]) -> RowMap: ...
+    def rows(self, atom: int, data: _Data, multiplicity: str | None) -> Rows:
+        """What rows of an atom compute, with how often each is there in a last column.
+
+        `data` has the columns that the atom reads; `multiplicity` names one more.
+        """
 
 @final
 class RowStream:
@@ -391,6 +404,9 @@ def count_triangles(edges: _Stream, directed: bool, multigraph: bool) -> int:
 
 def merge_samples(parts: Sequence[tuple[int, int]], k: int, seed: int) -> list[list[int]]:
     """Which of the rows drawn from each part of a join are k of the whole, by their places."""
+
+def columns_read(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> list[list[str]]:
+    """The columns that the atoms of a query of computed rows read, by atom."""
 
 def output_schema(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> Columns:
     """The columns that a view of a query in JSON would have, over what its atoms read.

@@ -22,6 +22,7 @@ from ringview.spark.skew import Heavy
 from ringview.spark.slots import MULTIPLICITY, NOBODY, rows_to_batches
 from ringview.spark.stage import Stage
 from ringview.spark.steps import stream
+from ringview.spark.types import shown_schema
 
 Tables = dict[str, pa.Table]
 dumps: Any = cloudpickle.dumps
@@ -53,7 +54,7 @@ def plan(
 def run(made: Plan, tables: Tables, draw: random.Random) -> Tables:
     """Every view and block that the plan finds."""
     data = dict(tables)
-    for stage in made.stages:
+    for stage in made.grids:
         data |= _run(stage, data, draw)
     return data
 
@@ -76,7 +77,7 @@ def _run(stage: Stage, data: Tables, draw: random.Random) -> Tables:
         draw.shuffle(batches)
         # As a shuffle brings them: parts of all cells, in any order.
         merged = batches if merge is None else list(pickle.loads(dumps(merge))(iter(batches)))
-        named[one.name] = pa.Table.from_batches(merged, schema=one.schema)
+        named[one.name] = pa.Table.from_batches(merged, schema=shown_schema(one.schema))
     return named
 
 

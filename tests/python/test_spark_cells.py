@@ -122,7 +122,7 @@ def test_cells_add_up_to_the_whole(sql: str) -> None:
 def grid(made: Plan, view: str = "v") -> list[tuple[str, int]]:
     """The dimensions of a view and their shares."""
     stage, place = made.places[view]
-    route = made.stages[stage].wanted[place].route
+    route = made.grids[stage].wanted[place].route
     return [("+".join(v.name for v in d.variables), d.share) for d in route.dimensions]
 
 
@@ -157,15 +157,15 @@ def test_shares_follow_sizes() -> None:
 
 def test_a_query_that_tells_nothing_apart_has_one_cell() -> None:
     made = plan({"v": QUERIES[26]}, tables(random.Random(3)), LARGE, 8)
-    assert [stage.cells for stage in made.stages] == [1]
+    assert [stage.cells for stage in made.grids] == [1]
 
 
 def test_a_block_that_cannot_lie_as_its_reader_asks_is_found_first() -> None:
     (sql,) = (sql for sql in QUERIES if "CROSS JOIN" in sql)
     made = plan({"v": sql}, tables(random.Random(4)), LARGE, 8)
-    assert [[one.name for one in stage.wanted] for stage in made.stages] == [["m"], ["v"]]
+    assert [[one.name for one in stage.wanted] for stage in made.grids] == [["m"], ["v"]]
     # Where it can, one shuffle does for both.
-    assert len(plan({"v": QUERIES[16]}, tables(random.Random(4)), LARGE, 8).stages) == 1
+    assert len(plan({"v": QUERIES[16]}, tables(random.Random(4)), LARGE, 8).grids) == 1
 
 
 def test_views_share_a_shuffle_where_they_move_rows_alike() -> None:
@@ -177,8 +177,8 @@ def test_views_share_a_shuffle_where_they_move_rows_alike() -> None:
     draw = random.Random(5)
     data = tables(draw)
     made = plan(views, data, LARGE, 4)
-    assert [len(stage.wanted) for stage in made.stages] == [3]
-    assert [relation.name for relation in made.stages[0].relations] == ["r", "s"]
+    assert [len(stage.wanted) for stage in made.grids] == [3]
+    assert [relation.name for relation in made.grids[0].relations] == ["r", "s"]
     found = run(made, data, draw)
     for name in ("least", "most"):
         assert comparable(found[name]) == expected(views[name], data)
@@ -213,7 +213,7 @@ def test_small_tables_come_with_the_plan() -> None:
     draw = random.Random(6)
     data = tables(draw)
     made = plan({"v": sql}, data, {"r": 1e7, "s": 1e3, "t": 10.0}, 4, small=("s", "t"))
-    (stage,) = made.stages
+    (stage,) = made.grids
     assert stage.in_place == "r"
     assert stage.sends == {"s", "t"}
     assert comparable(run(made, data, draw)["v"]) == expected(sql, data)
@@ -234,7 +234,7 @@ def test_heavy_values_are_spread_on_the_larger_side() -> None:
     sql = "SELECT r.a, SUM(s.c) AS c FROM r JOIN s USING (b) GROUP BY r.a"
     data = tables(random.Random(8))
     made = plan({"v": sql}, data, LARGE, 8, heavy=HEAVY)
-    (stage,) = made.stages
+    (stage,) = made.grids
     spreads = {relation.name: relation.spread for relation in stage.relations}
     assert spreads == {
         "r": (Along(8, ("b",), True, (1, 2)),),
@@ -255,7 +255,7 @@ def test_cofactors_come_whole_or_in_parts(groups: list[str]) -> None:
     data["r"] = data["r"].filter(pc.is_valid(data["r"]["a"]))
     data["s"] = data["s"].filter(pc.is_valid(data["s"]["c"]))
     made = plan({"v": sql}, data, LARGE, 8)
-    assert all(to_spark(field.type) for field in made.stages[0].wanted[0].schema)
+    assert all(to_spark(field.type) for field in made.grids[0].wanted[0].schema)
     found = run(made, data, draw)["v"].to_pylist()
     sums = f"{shown}COUNT(*) AS n, SUM(a) AS a, SUM(c) AS c"
     wanted = expected(f"SELECT {sums} FROM r JOIN s USING (b){by}", data)
@@ -278,7 +278,7 @@ def test_multiplicities_meet_in_a_cell() -> None:
     for sql in (QUERIES[0], QUERIES[8], "SELECT COUNT(*) AS n, SUM(x) AS x FROM r"):
         for rows in (LARGE, {"r": 1e6, "s": 1e3, "t": 10.0}):
             made = plan({"v": sql}, data, rows, 8, multiplicity="m", small=("s", "t"))
-            assert all(stage.in_place is None for stage in made.stages)
+            assert all(stage.in_place is None for stage in made.grids)
             assert comparable(run(made, data, draw)["v"]) == expected(sql, left)
 
 

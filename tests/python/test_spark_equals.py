@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import pytest
 from oracle import comparable
@@ -17,26 +16,8 @@ from test_spark import frames
 from test_spark_cells import QUERIES, SCHEMAS, expected, query, tables
 
 PARTITIONS = (1, 3, 8)
-# Compiling takes longer than these few rows do; `test_spark.py` has it on.
-INTERPRETED = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-}
 # Spark has no correlation with a query further out than the next.
 REFUSED = [sql for sql in QUERIES if "t.c = r.b" in sql]
-
-
-@pytest.fixture(scope="module")
-def quick(spark: SparkSession) -> Iterator[SparkSession]:
-    """The session, without what pays only for many rows."""
-    before = {key: str(spark.conf.get(key)) for key in INTERPRETED}
-    for key, value in INTERPRETED.items():
-        spark.conf.set(key, value)
-    yield spark
-    for key, value in before.items():
-        spark.conf.set(key, value)
 
 
 def check(

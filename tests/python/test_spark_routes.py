@@ -30,7 +30,7 @@ def test_rows_are_where_the_route_says(spark: SparkSession) -> None:
     sent = {atom: sum(atom == found for found, _, _ in lies) for atom in range(3)}
     # Rows without a key cannot join: they stay at home; those of a small table come with the plan.
     [o, i] = [data[name].num_rows - data[name]["id"].null_count for name in ("orders", "items")]
-    names = [relation.name for relation in steps.plan.stages[0].relations]
+    names = [relation.name for relation in steps.plan.grids[0].relations]
     assert dict(zip(names, sent.values(), strict=True))["items"] == i
     assert sent[names.index("orders")] <= o
     assert sent[names.index("customers")] == 0

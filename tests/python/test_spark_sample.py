@@ -86,7 +86,7 @@ RESULTS = 7
 
 def in_process(k: int, seed: int, partitions: int, order: random.Random) -> list[tuple[Any, ...]]:
     """What Spark does, with rows in random order and cells in any."""
-    [stage] = cells.plan({"v": JOIN}, TABLES, {"r": 5, "s": 6}, partitions).stages
+    [stage] = cells.plan({"v": JOIN}, TABLES, {"r": 5, "s": 6}, partitions).grids
     schema = stage.wanted[0].schema
     draw = Draw(stage.relations, stage.layout, stage.results[0].query, schema, k, seed)
     parts: list[pa.RecordBatch] = []

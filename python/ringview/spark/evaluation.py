@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from ringview.clock import Moment, microseconds
 from ringview.errors import (
     InvalidValueError,
     UnknownTableError,
@@ -25,9 +26,11 @@ from ringview.spark import frames, options, steps
 from ringview.spark.explained import explained
 from ringview.spark.planning import Planner, tables_below
 from ringview.spark.plans import Plan, Sizes, plan_of
+from ringview.spark.rows import RowStage
 from ringview.spark.session import use_this_python
 from ringview.spark.ship import Shipped
 from ringview.spark.skew import Heavy
+from ringview.spark.stage import Stage
 from ringview.spark.types import arrow_schema
 
 Rows = Mapping[str, int]
@@ -48,6 +51,7 @@ def evaluate(
     multiplicity: str | Mapping[str, str] | None = None,
     partitions: int | None = None,
     rows: Rows | None = None,
+    now: Moment | None = None,
 ) -> DataFrame:
     """The result of ``sql`` over ``tables``, as a DataFrame.
 
@@ -60,13 +64,17 @@ def evaluate(
         partitions: How many engines; by default one a core, and where rows are counted or given, at
             most one for each 100,000.
         rows: About how many rows each table has, if known: saves counting them.
+        now: The moment that ``now()`` is, if the text asks for it: a datetime, a date or an ISO
+            text, of UTC where no zone is said.
 
     Example:
         >>> evaluate("SELECT COUNT(*) AS n FROM r", {"r": df}).first().n  # doctest: +SKIP
         3
     """
-    prepared = prepare(sql, tables, multiplicity=multiplicity, partitions=partitions, rows=rows)
-    return prepared.result()
+    prepared = prepare(
+        sql, tables, multiplicity=multiplicity, partitions=partitions, rows=rows, now=now
+    )
+    return prepared.result(persist=False)
 
 
 def prepare(
@@ -76,6 +84,7 @@ def prepare(
     multiplicity: str | Mapping[str, str] | None = None,
     partitions: int | None = None,
     rows: Rows | None = None,
+    now: Moment | None = None,
 ) -> Evaluation:
     """The steps of `evaluate` one by one, for those who run them themselves.
 
@@ -86,7 +95,7 @@ def prepare(
             partials = steps.slots().rdd.mapPartitions(steps.partition.on_rows)
             result = steps.merge(spark.createDataFrame(partials, steps.partial_schema))
     """
-    return Evaluation({_ONE: sql}, tables, multiplicity, partitions, rows)
+    return Evaluation({_ONE: sql}, tables, multiplicity, partitions, rows, now)
 
 
 _ONE = "result"
@@ -99,11 +108,12 @@ def views(
     multiplicity: str | Mapping[str, str] | None = None,
     partitions: int | None = None,
     rows: Rows | None = None,
+    now: Moment | None = None,
 ) -> Views:
     """Several views, which may read each other by their names.
 
     Views that move the same rows the same way are found in one shuffle, whose results are kept
-    until `Views.unpersist`.
+    until `Views.unpersist`, and so is what several stages read.
 
     Args:
         sql: The SQL of each view by its name.
@@ -111,6 +121,7 @@ def views(
         multiplicity: As there.
         partitions: As there.
         rows: As there.
+        now: As there.
 
     Example:
         >>> found = views({"spent": a, "best": b}, tables).to_df()  # doctest: +SKIP
@@ -118,7 +129,7 @@ def views(
     """
     if not sql:
         raise InvalidValueError("views: there is none; give the SQL of each by its name")
-    return Views(sql, tables, multiplicity, partitions, rows)
+    return Views(sql, tables, multiplicity, partitions, rows, now)
 
 
 def plan(
@@ -128,6 +139,7 @@ def plan(
     multiplicity: str | Mapping[str, str] | None = None,
     partitions: int,
     rows: Rows | None = None,
+    now: Moment | None = None,
 ) -> Plan:
     """How views are found, without Spark and without rows: plain data that can be pickled.
 
@@ -140,6 +152,7 @@ def plan(
         multiplicity: As for `evaluate`.
         partitions: How many engines.
         rows: About how many rows each table has; without it all count the same.
+        now: As for `evaluate`.
 
     Example:
         >>> import pyarrow as pa
@@ -153,7 +166,7 @@ def plan(
     """
     options.check_partitions(partitions)
     columns = {name: _columns(of) for name, of in tables.items()}
-    planner, multiplicities = _planner(columns, multiplicity)
+    planner, multiplicities = _planner(columns, multiplicity, now)
     small = {name: of for name, of in tables.items() if isinstance(of, pa.Table)}
     known = None if rows is None else {**rows, **{n: of.num_rows for n, of in small.items()}}
     made = plan_of(
@@ -163,7 +176,9 @@ def plan(
         Sizes(known, partitions, tuple(small)),
     )
     stages = [
-        stage.sent({t: steps.stream(frames.as_sent(stage, t, small[t])) for t in stage.sends})
+        stage
+        if isinstance(stage, RowStage)
+        else stage.sent({t: steps.stream(frames.as_sent(stage, t, small[t])) for t in stage.sends})
         for stage in made.stages
     ]
     return Plan(tuple(stages), made.places, made.views)
@@ -178,11 +193,12 @@ def _columns(of: pa.Schema | StructType | pa.Table) -> tuple[pa.Schema, list[str
 def _planner(
     columns: Mapping[str, tuple[pa.Schema, list[str]]],
     multiplicity: str | Mapping[str, str] | None,
+    now: Moment | None,
 ) -> tuple[Planner, dict[str, str]]:
     """What knows the tables, and their columns that say how often a row is there."""
     schemas = {name: schema for name, (schema, _) in columns.items()}
     multiplicities = options.multiplicities(multiplicity, schemas)
-    planner = Planner()
+    planner = Planner(None if now is None else microseconds(now))
     for name, (schema, refused) in columns.items():
         planner.create_table(name, schema, multiplicities.get(name), refused)
     return planner, multiplicities
@@ -198,12 +214,13 @@ class Views:
         multiplicity: str | Mapping[str, str] | None,
         partitions: int | None,
         rows: Rows | None,
+        now: Moment | None,
     ) -> None:
         self.views = tuple(views)
         for name, frame in tables.items():
             options.check_frame(name, frame)
         columns = {name: arrow_schema(frame.schema) for name, frame in tables.items()}
-        planner, self._multiplicities = _planner(columns, multiplicity)
+        planner, self._multiplicities = _planner(columns, multiplicity, now)
         options.check_partitions(partitions)
         queries = planner.queries(views)
         read = list(dict.fromkeys(t for query in queries.values() for t in tables_below(query)))
@@ -239,7 +256,7 @@ class Views:
         """The frequent values of columns that route large tables."""
         columns = {
             (relation.table, along.columns[0]): along.share
-            for stage in self.plan.stages
+            for stage in self.plan.grids
             for relation in stage.relations
             for along in relation.spread
             if len(along.columns) == 1 and relation.table in self._frames
@@ -257,8 +274,11 @@ class Views:
     def _ready(self) -> Plan:
         """The plan with the rows of small tables in it; those that turn out large are none."""
         while True:
-            stages = []
+            stages: list[Stage | RowStage] = []
             for stage in self.plan.stages:
+                if isinstance(stage, RowStage):
+                    stages.append(stage)
+                    continue
                 rows = frames.small(stage, {t: self._frames[t] for t in sorted(stage.sends)})
                 large = {table for table, found in rows.items() if found.nbytes > _SMALL_BYTES}
                 if large:
@@ -291,9 +311,11 @@ class Views:
         if self._found is None:
             self._found = dict(self._frames)
             for stage in self._ready().stages:
-                self._found |= steps.run(stage, self._found, self._kept)
+                self._found |= steps.run(stage, self._found, self._kept, self.plan.shared)
         found = self._found
-        return {each: found[each] for each in self.views} if name is None else found[name]
+        shown = self.views if name is None else [name]
+        made = {each: self.plan.finished(each, found[each]) for each in shown}
+        return made if name is None else made[name]
 
     def __getitem__(self, name: str) -> DataFrame:
         """A view by its name."""
@@ -304,7 +326,7 @@ class Views:
         return [table for table in self.tables if table in self.plan.reads(name)]
 
     def unpersist(self) -> None:
-        """Free what is kept of shuffles that found several views."""
+        """Free what is kept of what several views or stages share."""
         while self._kept:
             self._kept.pop().unpersist()
         self._found = None
@@ -345,13 +367,18 @@ class Evaluation(Views):
         """The result: ``partials`` added in the ring, group by group."""
         return self.plan.merge(partials)
 
-    def result(self) -> DataFrame:
-        """The result as a DataFrame; nothing runs until it is used."""
-        return self.to_df(self.views[0])
+    def result(self, *, persist: bool = True) -> DataFrame:
+        """The result as a DataFrame; nothing runs until it is used.
+
+        Args:
+            persist: Whether what several stages read is kept, until `unpersist`.
+        """
+        (view,) = self.views
+        return self.to_df(view) if persist else self._ready().run(self._frames)[view]
 
 
 def _warn_of_one_partition(plan: Plan, rows: Rows | None) -> None:
-    for stage in plan.stages:
+    for stage in plan.grids:
         if stage.cells > 1 or rows is None:
             continue
         number = sum(rows.get(relation.table, 0) for relation in stage.relations)

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from ringview.spark.partition import Relation
 from ringview.spark.plans import Plan
 from ringview.spark.route import Route
+from ringview.spark.rows import RowStage
 from ringview.spark.stage import Stage
 
 
@@ -21,14 +22,33 @@ def explained(plan: Plan, name: str | None) -> str:
     """
     stages = plan.stages if name is None else plan.stages_of(name)
     lines = {
-        one.name: _told(stage, number)
+        one: _of_rows(stage) if isinstance(stage, RowStage) else _told(stage, number)
         for stage in stages
-        for number, one in enumerate(stage.wanted)
-        if name in (None, one.name) or one.name not in plan.views
+        for number, one in enumerate(stage.names)
+        if name in (None, one) or one not in plan.views
     }
     if len(lines) == 1:
         return next(iter(lines.values()))
     return "\n".join(f"{view}: {told}" for view, told in lines.items())
+
+
+def _of_rows(stage: RowStage) -> str:
+    """How a stage of computed rows finds them."""
+    tasks = "1 task" if stage.partitions == 1 else f"{stage.partitions} tasks"
+    read = ", ".join(stage.inputs)
+    if stage.is_map:
+        return f"computed where rows lie: {read}"
+    if stage.kind == "timed" and not stage.multiplicities:
+        return f"chosen by time where rows lie: {read}"
+    if stage.is_sorted:
+        return f"sorted: {read}"
+    if stage.by:
+        return f"by {', '.join(stage.by)} in {tasks}: {read}"
+    if stage.kind == "timed":
+        return f"chosen by time in {tasks}: {read}"
+    if stage.first is not None and stage.partitions > 1:
+        return f"first {stage.first} of each task, then in 1 task: {read}"
+    return f"in 1 task: {read}"
 
 
 def _told(stage: Stage, number: int) -> str:

@@ -190,7 +190,7 @@ def _share(relation: Relation, along: Along) -> Column | list[Column]:
     anywhere = _hashed([column(name) for name in relation.schema.names], along.share)
     if not along.columns:
         return anywhere if along.scattered else [everywhere]
-    values = [_alike(column(c), relation.schema.field(c).type) for c in along.columns]
+    values = [alike(column(c), relation.schema.field(c).type) for c in along.columns]
     hashed = _hashed(values, along.share)
     if not along.heavy:
         return hashed
@@ -243,11 +243,16 @@ def _hashed(columns: list[Column], share: int) -> Column:
     return sf.pmod(sf.hash(*columns), sf.lit(share)).cast("int")
 
 
-def _alike(value: Column, kind: pa.DataType) -> Column:
+def alike(value: Column, kind: pa.DataType) -> Column:
     """Values that join must hash alike: integers of all widths, 0.0 and -0.0."""
     if kind in _INTEGERS:
         return value.cast("bigint")
-    return value + sf.lit(0.0) if kind in _FLOATS else value
+    return one_zero(value, kind)
+
+
+def one_zero(value: Column, kind: pa.DataType) -> Column:
+    """A number whose zero has one sign, as an engine has it."""
+    return value + sf.lit(0.0).cast(to_spark(kind)) if kind in _FLOATS else value
 
 
 def _nobody(frame: DataFrame, layout: Layout) -> DataFrame:

@@ -47,7 +47,8 @@ class Relation:
 class Result:
     """A view as a cell finds it: all of its groups that are there, or parts of them.
 
-    Of the cells only the first ``cells`` have rows for it.
+    Of the cells only the first ``cells`` have rows for it. ``schema`` are the columns as Spark has
+    them.
     """
 
     name: str
@@ -83,7 +84,7 @@ class Partition:
         for relation in self.relations:
             if relation.sent is not None:
                 rows = pa.ipc.open_stream(relation.sent).read_all()
-                _insert(database, relation, rows.to_batches(), deletions)
+                insert(database, relation, rows.to_batches(), deletions)
         if deletions:
             database.apply(deletions)
         for number, result in enumerate(self.results):
@@ -105,13 +106,13 @@ class Partition:
             if cell is None and batch.num_rows:
                 cell = batch.column(PARTITION)[0].as_py()
             for number, rows in self.layout.relations(batch, schemas):
-                _insert(database, self.relations[number], [rows], deletions)
+                insert(database, self.relations[number], [rows], deletions)
         return cell
 
     def _found(self, database: Any, number: int, result: Result) -> Iterator[pa.RecordBatch]:
         database.create_view(result.name, json.dumps(result.query))
         if result.whole:
-            found = _rows(database, result.name)
+            found = rows_of(database, result.name)
         else:
             found = iter([pa.table(database.view_partials(result.name))])
         for rows in found:
@@ -123,7 +124,8 @@ class Partition:
 class Merge:
     """Adds partial results in the ring, group by group, with the same engine.
 
-    ``partial`` is what cells give of ``view``, ``schema`` what it shows; ``relations`` are empty.
+    ``view`` is what cells give parts of, ``schema`` are its columns as Spark has them;
+    ``relations`` are empty.
     """
 
     relations: tuple[Relation, ...]
@@ -135,8 +137,9 @@ class Merge:
         database = Database(True)
         for relation in self.relations:
             database.create_table(relation.name, relation.schema, None, False)
-        name, partial = self.view.name, self.view.schema
+        name = self.view.name
         database.create_view(name, json.dumps(self.view.query))
+        partial = pa.schema(database.partial_schema(name)).remove_metadata()
         merged = False
         for batch in batches:
             if batch.num_rows:
@@ -145,17 +148,18 @@ class Merge:
                 merged = True
         # Of the partitions that got nothing none may say that there is a row.
         if merged:
-            for rows in _rows(database, name):
+            for rows in rows_of(database, name):
                 yield from rows.cast(self.schema).to_batches()
 
 
-def _rows(database: Any, view: str) -> Iterator[pa.Table]:
+def rows_of(database: Any, view: str) -> Iterator[pa.Table]:
+    """The rows of a view, some at a time."""
     stream = database.view_stream(view)
     while (rows := stream.next()) is not None:
         yield pa.table(rows)
 
 
-def _insert(
+def insert(
     database: Any, relation: Relation, batches: Iterable[pa.RecordBatch], deletions: list[Op]
 ) -> None:
     """Rows that come into a table; those that leave wait in ``deletions``."""

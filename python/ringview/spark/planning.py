@@ -13,18 +13,29 @@ from typing import Any
 import pyarrow as pa
 
 from ringview import _native
-from ringview.errors import ExistsError, QueryError, RingviewError, UnknownColumnError
-from ringview.queries import only_joins, tables_of, translate
+from ringview.errors import (
+    ExistsError,
+    InvalidValueError,
+    QueryError,
+    RingviewError,
+    UnknownColumnError,
+    UnsupportedError,
+)
+from ringview.queries import tables_of, translate
 from ringview.spark.place import Catalog
-from ringview.spark.types import shown
 from ringview.spark.variables import Query, queries
+
+# The forms of a text, best first: joins with conditions, which lie in one grid; then what a
+# database keeps.
+_FORMS: tuple[Mapping[str, bool], ...] = ({"only_joins": True}, {}, {"in_blocks": True})
 
 
 class Planner:
-    """The schemas of the tables, and what follows from them."""
+    """The schemas of the tables, the moment that clocks are at, and what follows from them."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: int | None = None) -> None:
         self.schemas: dict[str, pa.Schema] = {}
+        self.now = now
         self._refused: list[str] = []
 
     def __repr__(self) -> str:
@@ -49,38 +60,100 @@ class Planner:
         taken = {*catalog, *views}
         for name in _in_order(views, self.schemas):
             try:
-                query = self._translated(views[name], catalog)
+                found[name], catalog[name] = self._query(name, views[name], catalog, found, taken)
             except RingviewError as error:
                 raise _of_view(name, error) if len(views) > 1 else error from None
-            if query.get("bag", {}).get("distinct"):
-                # Cells find groups, which others add to.
-                del query["bag"]
-            found[name] = _over_tables(name, query, found, taken)
-            catalog[name], _ = self.result(found[name], self.schemas)
         return {name: found[name] for name in views}
 
-    def _translated(self, sql: str, catalog: Mapping[str, pa.Schema]) -> Query:
+    def _query(
+        self,
+        name: str,
+        sql: str,
+        catalog: Mapping[str, pa.Schema],
+        views: Mapping[str, Query],
+        taken: set[str],
+    ) -> tuple[Query, pa.Schema]:
+        """The best form of a view that engines take, and its columns."""
+        refusal: UnsupportedError | None = None
+        for form in _FORMS:
+            try:
+                query = self._translated(sql, catalog, form)
+                if form.get("only_joins") and computes_rows(query):
+                    continue
+                if query.get("bag", {}).get("distinct"):
+                    # Cells find groups, which others add to.
+                    del query["bag"]
+                names = {*taken}
+                made = _over_tables(name, query, views, names)
+                columns = self.result(made, self.schemas)
+            except UnsupportedError as error:
+                refusal = refusal or error
+            else:
+                taken |= names
+                return made, columns
+        assert refusal is not None
+        raise refusal
+
+    def _translated(
+        self, sql: str, catalog: Mapping[str, pa.Schema], form: Mapping[str, bool]
+    ) -> Query:
+        joins, blocks = form.get("only_joins", False), form.get("in_blocks", False)
         try:
-            return only_joins(translate(sql, catalog, only_joins=True), "Spark")
+            query = translate(sql, catalog, only_joins=joins, in_blocks=blocks)
         except UnknownColumnError as error:
             if self._refused:
                 error.add_note(
                     "Left out, for ringview does not hold their types: " + ", ".join(self._refused)
                 )
             raise
+        if self.now is None and any(kind_of(one) == "timed" for one in all_of(query)):
+            raise InvalidValueError(
+                "now() needs a moment, and Spark's clocks are not asked: say it, such as "
+                "now='2026-03-09T12:00:00' or now=datetime.now(UTC)"
+            )
+        return query
 
-    def result(self, query: Query, schemas: Mapping[str, pa.Schema]) -> tuple[pa.Schema, pa.Schema]:
-        """The columns of a query's result over tables of these columns, and of its parts."""
+    def result(self, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+        """The columns of a query's result over tables of these columns."""
+        if computed := query.get("rows"):
+            below = [(name, schemas[name]) for name in tables_below(query)]
+            if computed["kind"] == "map" and not query.get("blocks"):
+                return pa.schema(_native.output_schema(json.dumps(query), below))
+        database, view = self._view(query, schemas)
+        return pa.table(database.view_result(view)).schema.remove_metadata()
+
+    def partial(self, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+        """The columns of the parts of its groups."""
+        database, view = self._view(query, schemas)
+        return pa.schema(database.partial_schema(view)).remove_metadata()
+
+    def _view(self, query: Query, schemas: Mapping[str, pa.Schema]) -> tuple[_native.Database, str]:
+        """A query as a view over empty tables."""
         database = _native.Database(trust_deletes=True)
+        if self.now is not None:
+            database.apply([("", "advance", self.now)])
         for name in tables_below(query):
             database.create_table(name, schemas[name], None, False)
         view = "result"
         while view in schemas:
             view += "'"
         database.create_view(view, json.dumps(query))
-        columns = pa.table(database.view_result(view)).schema
-        result = pa.schema([pa.field(field.name, shown(field.type)) for field in columns])
-        return result, pa.schema(database.partial_schema(view)).remove_metadata()
+        return database, view
+
+
+def kind_of(query: Query) -> str | None:
+    """How a query computes rows; nothing if it is one of joins and groups."""
+    return (query.get("rows") or {}).get("kind")
+
+
+def all_of(query: Query) -> list[Query]:
+    """The blocks of a query, and it."""
+    return [*(block["query"] for block in query.get("blocks", ())), query]
+
+
+def computes_rows(query: Query) -> bool:
+    """Whether a part of a query is computed row by row, or in an order."""
+    return any(kind_of(one) is not None for one in all_of(query))
 
 
 def tables_below(query: Query) -> list[str]:

@@ -1,6 +1,7 @@
 """Views over tables as stages: what each shuffle finds.
 
-A block is found in the cells of its reader where it can lie as the reader needs it, in one shuffle.
+A block of computed rows is a stage of its own, and so is what it reads (`rows`). A block of joins
+is found in the cells of its reader where it can lie as the reader needs it, in one shuffle.
 Where that would load a cell more than a shuffle of its own, a block is found first, and its reader
 reads its rows as it reads those of a table.
 
@@ -11,6 +12,7 @@ blocks together, apart, and without those that are one row.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,8 +22,9 @@ from pyspark.sql.types import StructType
 from ringview.errors import InvalidValueError
 from ringview.spark import frames, steps
 from ringview.spark.place import Role
-from ringview.spark.planning import Planner, catalog_of, tables_below
+from ringview.spark.planning import Planner, catalog_of, kind_of, tables_below
 from ringview.spark.route import Asked, choose
+from ringview.spark.rows import RowStage, row_stage
 from ringview.spark.ship import Shipped
 from ringview.spark.skew import Heavy, split_heavy
 from ringview.spark.stage import Stage, Wanted, stage_of
@@ -43,9 +46,25 @@ class Sizes:
 class Plan:
     """Views as stages, and the stage and place in it where each is found."""
 
-    stages: tuple[Stage, ...]
+    stages: tuple[Stage | RowStage, ...]
     places: Mapping[str, tuple[int, int]]
     views: tuple[str, ...]
+
+    @property
+    def grids(self) -> tuple[Stage, ...]:
+        """The stages that join and group, in cells."""
+        return tuple(stage for stage in self.stages if isinstance(stage, Stage))
+
+    @property
+    def shared(self) -> frozenset[str]:
+        """What several stages read, and is more than a map of rows that are there."""
+        read = Counter(name for stage in self.stages for name in _read_by(stage))
+        found: set[str] = set()
+        for stage in self.stages:
+            below = _read_by(stage) & {*self.places}
+            if not (isinstance(stage, RowStage) and stage.is_map and below <= found):
+                found |= {name for name in stage.names if read[name] > 1}
+        return frozenset(found)
 
     @property
     def partition(self) -> Shipped:
@@ -70,16 +89,21 @@ class Plan:
         found = dict(tables)
         for stage in self.stages:
             found |= steps.run(stage, found)
-        return {name: found[name] for name in self.views}
+        return {name: self.finished(name, found[name]) for name in self.views}
+
+    def finished(self, name: str, found: DataFrame) -> DataFrame:
+        """A view that its stage found, in its order if it has one."""
+        return steps.finished(self.stages[self.places[name][0]], found)
 
     @property
     def _stage(self) -> Stage:
-        if len(self.stages) > 1 or len(self.views) > 1:
+        stage = self.stages[0]
+        if len(self.stages) > 1 or len(self.views) > 1 or isinstance(stage, RowStage):
             raise InvalidValueError(
-                f"{len(self.views)} views in {len(self.stages)} shuffles have no one step for all: "
+                f"{len(self.views)} views in {len(self.stages)} stages have no one step for all: "
                 "run() takes them one after another"
             )
-        return self.stages[0]
+        return stage
 
     def reads(self, name: str) -> frozenset[str]:
         """The tables that a view reads, and what stages before it find for it."""
@@ -88,10 +112,14 @@ class Plan:
         read = stage.read_by(place)
         return read.union(*(self.reads(table) for table in read if table in self.places))
 
-    def stages_of(self, name: str) -> list[Stage]:
+    def stages_of(self, name: str) -> list[Stage | RowStage]:
         """The stages that a view takes, its own the last."""
         numbers = {self.places[each][0] for each in self.reads(name) if each in self.places}
         return [self.stages[number] for number in sorted(numbers | {self.places[name][0]})]
+
+
+def _read_by(stage: Stage | RowStage) -> frozenset[str]:
+    return frozenset().union(*(stage.read_by(place) for place in range(len(stage.names))))
 
 
 def plan_of(
@@ -107,32 +135,43 @@ def plan_of(
         for step in _Steps(name, planner, multiplicities, sizes).of(query)
     ]
     tables = dict(planner.schemas)
-    stages: list[list[Wanted]] = []
+    told = dict(multiplicities)
+    stages: list[list[Wanted] | RowStage] = []
     for step in steps:
         if step.name in tables:
             # A view that another reads, or a block of both.
             continue
         tables[step.name] = step.schema
-        with_it = _together(step, stages, planner.schemas)
-        with_it.append(step)
+        if isinstance(step, RowStage):
+            stages.append(step)
+            if step.multiplicity is not None:
+                told[step.name] = step.multiplicity
+        else:
+            _together(step, stages, planner.schemas).append(step)
     one = sizes.partitions == 1
     made = tuple(
-        stage_of(wanted, tables, multiplicities, gathered=one).sending(sizes.small)
+        wanted
+        if isinstance(wanted, RowStage)
+        else stage_of(wanted, tables, told, gathered=one).sending(sizes.small)
         for wanted in stages
     )
     places = {
-        one.name: (number, place)
+        name: (number, place)
         for number, stage in enumerate(made)
-        for place, one in enumerate(stage.wanted)
+        for place, name in enumerate(stage.names)
     }
     return Plan(made, places, tuple(views))
 
 
-def _together(step: Wanted, stages: list[list[Wanted]], given: Collection[str]) -> list[Wanted]:
+def _together(
+    step: Wanted, stages: list[list[Wanted] | RowStage], given: Collection[str]
+) -> list[Wanted]:
     """The stage of a step over given tables: one that moves them the same way, else a new one."""
     if {*tables_below(step.query)} <= {*given} and step.route.in_place is None:
         mine = _roles(step)
         for wanted in stages:
+            if isinstance(wanted, RowStage):
+                continue
             first = wanted[0]
             if (
                 {*tables_below(first.query)} <= {*given}
@@ -141,8 +180,9 @@ def _together(step: Wanted, stages: list[list[Wanted]], given: Collection[str]) 
                 and mine & _roles(first)
             ):
                 return wanted
-    stages.append([])
-    return stages[-1]
+    new: list[Wanted] = []
+    stages.append(new)
+    return new
 
 
 def _roles(step: Wanted) -> set[Role]:
@@ -158,20 +198,65 @@ class _Steps:
         self, view: str, planner: Planner, multiplicities: Mapping[str, str], sizes: Sizes
     ) -> None:
         self._view, self._planner, self._sizes = view, planner, sizes
-        self._multiplicities = multiplicities
+        self._multiplicities = dict(multiplicities)
         self._tables = dict(planner.schemas)
         self._rows = None if sizes.rows is None else dict(sizes.rows)
 
-    def of(self, query: Query) -> list[Wanted]:
-        """The cheapest steps of those that there are."""
+    def of(self, query: Query) -> list[Wanted | RowStage]:
+        """The steps, each behind those whose rows it reads."""
+        blocks = {block["name"]: block["query"] for block in query.get("blocks", ())}
+        own = _with_blocks(query, {})
+        found: list[Wanted | RowStage] = []
+        alone = _stages_of_their_own(own, blocks)
+        joins = {name: block for name, block in blocks.items() if name not in alone}
+        for name, block in [*((name, blocks[name]) for name in alone), (self._view, own)]:
+            steps = self._found(name, _grouped(block), joins)
+            found += steps
+            self._known(steps[-1], _with_blocks(block, joins))
+        return found
+
+    def _found(
+        self, name: str, query: Query, joins: Mapping[str, Query]
+    ) -> Sequence[Wanted | RowStage]:
+        """The steps of a block over what is known, and blocks of joins that lie in its cells."""
+        plain = _handed_on(query) if self._is_computed(query) else None
+        if kind_of(query) is not None or plain is not None:
+            return [self._row_stage(name, plain or query)]
+        return self._cheapest(name, _with_blocks(query, joins))
+
+    def _is_computed(self, query: Query) -> bool:
+        """Whether a query reads rows of a stage, each of which is there as often as it comes."""
+        return all(
+            atom["table"] not in self._planner.schemas
+            and atom["table"] in self._tables
+            and atom["table"] not in self._multiplicities
+            for atom in query["atoms"]
+        )
+
+    def _row_stage(self, name: str, query: Query) -> RowStage:
+        schema = self._planner.result(query, self._tables)
+        told = self._multiplicities
+        now, partitions = self._planner.now, self._sizes.partitions
+        return row_stage(name, query, self._tables, told, schema, partitions, now)
+
+    def _known(self, step: Wanted | RowStage, query: Query) -> None:
+        """The rows of a step, which are those of a query, are those of a table from here on."""
+        self._tables[step.name] = step.schema
+        if self._rows is not None:
+            self._rows[step.name] = self._rows_of(query)
+        if isinstance(step, RowStage) and step.multiplicity is not None:
+            self._multiplicities[step.name] = step.multiplicity
+
+    def _cheapest(self, name: str, query: Query) -> list[Wanted]:
+        """The cheapest steps of those that there are for joins."""
         blocks = {block["name"]: block["query"] for block in query.get("blocks", ())}
         single = [name for name, block in blocks.items() if _is_one_row(block)]
         apart = dict.fromkeys(tuple(names) for names in ([], single, list(blocks)))
-        found = [self._apart(query, blocks, names) for names in apart]
+        found = [self._apart(name, query, blocks, names) for names in apart]
         return min(found, key=lambda steps: sum(step.route.load for step in steps))
 
     def _apart(
-        self, query: Query, blocks: Mapping[str, Query], apart: Sequence[str]
+        self, view: str, query: Query, blocks: Mapping[str, Query], apart: Sequence[str]
     ) -> list[Wanted]:
         """The steps where some blocks are found before."""
         tables, rows = self._tables, self._rows
@@ -179,12 +264,10 @@ class _Steps:
         below = {name: block for name, block in blocks.items() if name not in apart}
         steps = []
         for name in apart:
-            step = self._step(name, _with_blocks(blocks[name], below))
-            self._tables[name] = step.schema
-            if self._rows is not None:
-                self._rows[name] = self._rows_of(step.query)
+            step = self._step(name, _with_blocks(_grouped(blocks[name]), below))
+            self._known(step, step.query)
             steps.append(step)
-        steps.append(self._step(self._view, _with_blocks(query, below)))
+        steps.append(self._step(view, _with_blocks(query, below)))
         self._tables, self._rows = tables, rows
         return steps
 
@@ -205,12 +288,43 @@ class _Steps:
             small=self._sizes.small,
         )
         route = split_heavy(asked, choose(asked), self._sizes.heavy)
-        schema, partial = self._planner.result(query, self._tables)
-        return Wanted(name, query, catalog, route, schema, None if route.whole else partial)
+        schema = self._planner.result(query, self._tables)
+        partial = None if route.whole else self._planner.partial(query, self._tables)
+        return Wanted(name, query, catalog, route, schema, partial)
 
 
 def _is_one_row(query: Query) -> bool:
-    return not query["group_by"] and "bag" not in query
+    return kind_of(query) is None and not query.get("group_by") and "bag" not in query
+
+
+def _grouped(query: Query) -> Query:
+    """A query whose distinct rows are groups, which cells find and others add to."""
+    if not query.get("bag", {}).get("distinct"):
+        return query
+    return {key: value for key, value in query.items() if key != "bag"}
+
+
+def _stages_of_their_own(query: Query, blocks: Mapping[str, Query]) -> list[str]:
+    """The blocks that compute rows, and those that such read; each behind what it reads."""
+    found = {name for name, block in blocks.items() if kind_of(block) is not None}
+    for one in (*blocks.values(), query):
+        if kind_of(one) is not None:
+            found |= {name for name in _reads(one) if name in blocks}
+    return [name for name in blocks if name in found]
+
+
+def _handed_on(query: Query) -> Query | None:
+    """A query that only shows columns of one atom, as a map of its rows."""
+    bag, (atom, *others) = query.get("bag"), query["atoms"]
+    if bag is None or bag.get("distinct") or others or atom.get("filter") is not None:
+        return None
+    if any(query.get(what) for what in ("joins", "condition", "having")):
+        return None
+    names = [output["name"] for output in query["outputs"]]
+    columns = [output["column"]["column"] for output in query["outputs"]]
+    texts = ['"' + name.replace('"', '""') + '"' for name in columns]
+    rows = {"kind": "map", "names": names, "branches": [{"columns": texts}]}
+    return {"atoms": [atom], "outputs": [], "rows": rows}
 
 
 def _with_blocks(query: Query, blocks: Mapping[str, Query]) -> Query:

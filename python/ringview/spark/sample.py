@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 
 from ringview.errors import InvalidValueError, TypeMismatchError, UnsupportedError
+from ringview.queries import only_joins
 from ringview.spark import frames, options
 from ringview.spark.drawn import Draw, MergeDrawn, part_schema
 from ringview.spark.planning import Planner, catalog_of, tables_below
@@ -82,7 +83,7 @@ def sample(
     planner = Planner()
     for name, (schema, refused) in columns.items():
         planner.create_table(name, schema, multiplicities.get(name), refused)
-    query = planner.queries({_NAME: sql})[_NAME]
+    query = only_joins(planner.queries({_NAME: sql})[_NAME], "a sample")
     if "bag" not in query:
         raise UnsupportedError(
             "a sample is of the rows of a join, and this shows groups or distinct rows: leave out "
@@ -102,7 +103,7 @@ def sample(
     # By value alone: rows that stay where they lie, or values found to be frequent by looking at
     # some of them, would make the sample follow the order of rows.
     route = choose(Asked(query, catalog, rows, partitions, splits=False))
-    schema, _ = planner.result(query, planner.schemas)
+    schema = planner.result(query, planner.schemas)
     stage = stage_of(
         [Wanted(_NAME, query, catalog, route, schema)], planner.schemas, multiplicities
     )

@@ -19,6 +19,7 @@ from ringview.spark.planning import tables_below
 from ringview.spark.route import Route
 from ringview.spark.ship import Shipped
 from ringview.spark.slots import Layout
+from ringview.spark.types import shown_schema
 from ringview.spark.variables import Query, Variables, queries, references
 
 
@@ -34,9 +35,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A view that a stage finds: its query over tables, its route, and what it shows.
+    """A view that a stage finds: its query over tables, its route, and its columns.
 
-    ``partial`` are the columns of its parts, if groups are found in parts.
+    ``partial`` are the columns of its parts, if groups are found in parts. Spark has all of them in
+    types of its own.
     """
 
     name: str
@@ -70,6 +72,11 @@ class Stage:
     in_place: str | None
     gathered: bool = False
     sends: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of what it finds."""
+        return tuple(one.name for one in self.wanted)
 
     @property
     def moved(self) -> dict[str, list[int]]:
@@ -123,7 +130,8 @@ class Stage:
         if wanted.partial is None:
             return None
         relations = [replace(each, sent=None) for each in self.relations_of(number)]
-        return Shipped(Merge(tuple(relations), self.results[number], wanted.schema))
+        shown = shown_schema(wanted.schema)
+        return Shipped(Merge(tuple(relations), self.results[number], shown))
 
     @property
     def schema(self) -> pa.Schema:
@@ -152,7 +160,7 @@ def stage_of(
                 if relation in names:
                     used[names[relation]] |= {column}
         whole = one.partial is None
-        schema = one.schema if one.partial is None else one.partial
+        schema = shown_schema(one.schema if one.partial is None else one.partial)
         query = {"blocks": blocks, **found} if blocks else found
         results.append(Result(one.name, query, schema, whole, one.route.cells))
     relations = tuple(
@@ -160,7 +168,7 @@ def stage_of(
             name,
             role.table,
             role.spread,
-            _only(schemas[role.table], used[role.table]),
+            columns_of(schemas[role.table], used[role.table]),
             multiplicities.get(role.table),
         )
         for role, name in roles.names.items()
@@ -213,7 +221,7 @@ def _columns(query: Query) -> Iterator[tuple[str, str]]:
         yield atoms[path][atom]["table"], column
 
 
-def _only(schema: pa.Schema, used: frozenset[str]) -> pa.Schema:
+def columns_of(schema: pa.Schema, used: Collection[str]) -> pa.Schema:
     """The columns that are used; a relation of which none is still has rows to count."""
     fields = [field for field in schema if field.name in used]
     return pa.schema(fields or [schema.field(0)])

@@ -6,34 +6,53 @@ groups are found in several cells.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from ringview.spark import frames
+from ringview.spark import frames, rows
+from ringview.spark.rows import RowStage
 from ringview.spark.stage import Stage
 from ringview.spark.types import spark_schema
 
 
 def run(
-    stage: Stage, tables: Mapping[str, DataFrame], kept: list[DataFrame] | None = None
+    stage: Stage | RowStage,
+    tables: Mapping[str, DataFrame],
+    kept: list[DataFrame] | None = None,
+    shared: Collection[str] = (),
 ) -> dict[str, DataFrame]:
     """What a stage finds over DataFrames, by names.
 
-    What several results share persists, if there is a list for it, ``kept``.
+    What several results share persists, and so does what several stages read, the names of which
+    are ``shared``, if there is a list for it, ``kept``.
     """
+    if isinstance(stage, RowStage):
+        found = rows.run(stage, tables)
+        return {stage.name: _kept(found, kept if stage.name in shared else None)}
     slots = frames.in_cells(stage, tables)
     found = slots.mapInArrow(stage.partition, spark_schema(stage.schema))
     if stage.output is None:
-        return {stage.wanted[0].name: merged(stage, 0, found)}
-    if kept is not None:
-        found = found.persist()
-        kept.append(found)
+        name = stage.wanted[0].name
+        return {name: _kept(merged(stage, 0, found), kept if name in shared else None)}
+    found = _kept(found, kept)
     return {
         one.name: merged(stage, number, frames.of_result(stage, number, found))
         for number, one in enumerate(stage.wanted)
     }
+
+
+def _kept(found: DataFrame, kept: list[DataFrame] | None) -> DataFrame:
+    if kept is None:
+        return found
+    kept.append(found.persist())
+    return kept[-1]
+
+
+def finished(stage: Stage | RowStage, found: DataFrame) -> DataFrame:
+    """A view that a stage found, in its order if it has one."""
+    return rows.finished(stage, found) if isinstance(stage, RowStage) else found
 
 
 def merged(stage: Stage, number: int, partials: DataFrame) -> DataFrame:
@@ -49,9 +68,9 @@ def merged(stage: Stage, number: int, partials: DataFrame) -> DataFrame:
     return together.mapInArrow(merge, spark_schema(one.schema))
 
 
-def stream(rows: pa.Table) -> bytes:
+def stream(table: pa.Table) -> bytes:
     """Rows as the bytes of an Arrow stream."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
     return bytes(sink.getvalue())

@@ -24,6 +24,15 @@ _SAME: list[tuple[type[st.DataType], pa.DataType]] = [
 ]
 
 
+# Spark has no unsigned integers.
+_WIDER = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+}
+
+
 def to_arrow(kind: st.DataType) -> pa.DataType | None:
     """The Arrow type of Spark's ``kind``; ``None`` if ringview cannot hold it."""
     if isinstance(kind, st.StringType) and not kind.isUTF8BinaryCollation():
@@ -42,6 +51,7 @@ def to_spark(kind: pa.DataType) -> st.DataType:
         >>> to_spark(pa.decimal128(38, 4))
         DecimalType(38,4)
     """
+    kind = shown(kind)
     if pa.types.is_decimal128(kind):
         return st.DecimalType(kind.precision, kind.scale)
     if pa.types.is_timestamp(kind):
@@ -60,18 +70,30 @@ def to_spark(kind: pa.DataType) -> st.DataType:
 
 
 def shown(kind: pa.DataType) -> pa.DataType:
-    """The type in which Spark shows a column: it has no lists of a fixed length.
+    """The type in which Spark shows a column, all of whose values it holds.
+
+    Spark has no unsigned integers, no moments but those of microseconds, and no lists of a fixed
+    length.
 
     Example:
         >>> import pyarrow as pa
-        >>> shown(pa.list_(pa.int64(), 3))
-        ListType(list<item: int64>)
+        >>> shown(pa.list_(pa.int64(), 3)), shown(pa.uint32())
+        (ListType(list<item: int64>), DataType(int64))
     """
+    if pa.types.is_unsigned_integer(kind):
+        return _WIDER[kind]
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
     if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind):
         return pa.list_(shown(kind.value_type))
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(field.name, shown(field.type)) for field in kind])
     return kind
+
+
+def shown_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns as Spark shows them."""
+    return pa.schema([pa.field(field.name, shown(field.type)) for field in schema])
 
 
 def arrow_schema(schema: st.StructType) -> tuple[pa.Schema, list[str]]:

@@ -14,6 +14,7 @@
 //! | `change` | what changes are, from Python's values to the engine's |
 //! | `output` | what columns a query gives |
 //! | `sql` | what a text of SQL names |
+//! | `row_map` | the class `RowMap`: computed rows without a database |
 //! | `outgoing` | schemas and rows handed to such a library |
 //! | `stream` | the class `RowStream`: rows of a view, block by block |
 //! | `handle` | what tables and views are called by |
@@ -37,6 +38,7 @@ mod outgoing;
 mod output;
 mod parameters;
 mod reservoir;
+mod row_map;
 mod sql;
 mod watch;
 
@@ -61,6 +63,8 @@ mod _native {
     use super::output::{output_schema, translate};
     #[pymodule_export]
     use super::reservoir::{ReservoirLaw, merge_samples};
+    #[pymodule_export]
+    use super::row_map::{RowMap, columns_read};
     #[pymodule_export]
     use super::sql::{product_columns, sql_tokens, tables_named};
 

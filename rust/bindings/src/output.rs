@@ -33,11 +33,8 @@ pub(crate) fn output_schema(
     tables: Vec<(String, Bound<'_, PyAny>)>,
 ) -> PyResult<Columns> {
     let query = Query::from_json(query_json).or_raise(py)?;
-    let mut known = BTreeMap::new();
-    for (name, source) in tables {
-        known.insert(name, table(&schema(&source)?).or_raise(py)?);
-    }
-    let columns = columns(&query, &Tables(known)).or_raise(py)?;
+    let known = Tables::read(py, tables)?;
+    let columns = columns(&query, &known).or_raise(py)?;
     Ok(Columns::new(arrow_schema::Schema::new(columns)))
 }
 
@@ -97,13 +94,10 @@ pub(crate) fn translate(
     tables: Vec<(String, Bound<'_, PyAny>)>,
     options: Beside<'_>,
 ) -> PyResult<String> {
-    let mut known = BTreeMap::new();
-    for (name, source) in tables {
-        known.insert(name, table(&schema(&source)?).or_raise(py)?);
-    }
-    let names: Vec<String> = known.keys().cloned().collect();
+    let known = Tables::read(py, tables)?;
+    let names: Vec<String> = known.0.keys().cloned().collect();
     let options = options.options(py)?;
-    let query = ringview_sql::translate(sql, &names, &Tables(known), &options).or_raise(py)?;
+    let query = ringview_sql::translate(sql, &names, &known, &options).or_raise(py)?;
     query.to_json().or_raise(py)
 }
 
@@ -139,7 +133,19 @@ fn table(arrow: &arrow_schema::Schema) -> Result<TableInfo> {
     })
 }
 
-struct Tables(BTreeMap<String, TableInfo>);
+/// Tables by their names, of whose rows nothing is known.
+pub(crate) struct Tables(BTreeMap<String, TableInfo>);
+
+impl Tables {
+    /// Those of names and schemas (anything with `__arrow_c_schema__`).
+    pub(crate) fn read(py: Python<'_>, tables: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<Self> {
+        let mut known = BTreeMap::new();
+        for (name, source) in tables {
+            known.insert(name, table(&schema(&source)?).or_raise(py)?);
+        }
+        Ok(Self(known))
+    }
+}
 
 impl Catalog for Tables {
     fn table(&self, name: &str) -> Result<TableInfo> {

@@ -37,6 +37,7 @@ pub use database::{Database, Options};
 pub use op::{ByKey, Change, Direction, Keyed, Op, Product, ProductFactor};
 pub use ringview_chain::{Matrix, MatrixChain};
 pub use ringview_epsilon::{GraphKind, HeavyLight, count_triangles};
+pub use ringview_rows::RowMap;
 pub use ringview_rpai::{Cut, Expansion, Key, PaiMap, Payload, Real, RpaiTree};
 pub use ringview_sampling::{JoinSize, ReservoirState, SampledPart, merge_samples};
 pub use ringview_view::{Cell, KeyValue};

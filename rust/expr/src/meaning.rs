@@ -104,7 +104,7 @@ fn case(of: Case, schema: &DFSchema) -> Result<Expr> {
     Ok(Expr::Case(Case::new(operand, arms.collect(), otherwise)))
 }
 
-/// Arithmetic of dates, planned at once: whoever asks the library for its type is refused.
+/// Arithmetic of dates, and powers, planned at once: whoever asks the library for their types is refused.
 #[derive(Debug)]
 pub(crate) struct Dates;
 
@@ -129,6 +129,10 @@ impl ExprPlanner for Dates {
             BinaryOperator::DuckIntegerDivide => {
                 return Ok(PlannerResult::Planned(int_divide(raw.left, raw.right)));
             }
+            BinaryOperator::BitwiseXor => {
+                let power = math::power().call(vec![double(raw.left), double(raw.right)]);
+                return Ok(PlannerResult::Planned(power));
+            }
             _ => return Ok(PlannerResult::Original(raw)),
         };
         let days = [&raw.left, &raw.right].map(|side| side.get_type(schema));
@@ -148,7 +152,6 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> Re
     let days = |of: Expr| cast(of, DataType::Int32);
     Ok(match (op, &types.0, &types.1) {
         (Operator::Divide, _, _) => binary_expr(double(left), op, double(right)),
-        (Operator::BitwiseXor, _, _) => math::power().call(vec![double(left), double(right)]),
         (Operator::Minus, one, other) if is_day(one) && is_day(other) => binary_expr(
             cast(days(left), DataType::Int64),
             op,
@@ -347,13 +350,18 @@ fn time_bucket(mut args: Vec<Expr>, schema: &DFSchema) -> Result<Expr> {
     Ok(cast(found, if is_day { DataType::Date32 } else { MOMENT }))
 }
 
-/// What a cast to integers takes: doubles go to the nearest, ties to the even; decimals away from zero.
+/// What a cast to integers takes: doubles go to the nearest, ties to the even; decimals and texts away from zero.
 fn rounded(of: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
     let from = of.get_type(schema)?;
+    let is_decimal = matches!(to, DataType::Decimal128(..));
+    if is_decimal && from == DataType::Utf8 {
+        return Ok(kernels::plain_number().call(vec![of]));
+    }
     if !to.is_integer() {
         return Ok(of);
     }
     Ok(match from {
+        DataType::Utf8 => kernels::whole_number().call(vec![of]),
         DataType::Float32 | DataType::Float64 => kernels::round_even().call(vec![double(of)]),
         DataType::Decimal128(_, scale) if scale > 0 => math::round().call(vec![of]),
         _ => of,

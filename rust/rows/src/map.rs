@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, new_null_array};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use arrow_select::concat::concat;
 use ringview_core::{
@@ -76,25 +76,79 @@ impl RowMap {
         let inputs = mapped.projection.inputs().iter();
         let inputs = inputs.map(|&at| mapped.input(at, rows));
         let inputs = inputs.collect::<Result<Vec<ArrayRef>>>()?;
-        let made = mapped.projection.evaluate(inputs, batch.rows)?;
-        let passes = |row: &usize| made.passes.as_ref().is_none_or(|mask| mask.value(*row));
-        let sign = mapped.sign * rows.sign;
-        let multiplicity = (0..batch.rows).filter(passes);
-        let multiplicity: Vec<i64> = multiplicity
-            .map(|row| sign * batch.multiplicity(row))
-            .collect();
+        let multiplicity = |row| rows.sign * batch.multiplicity(row);
+        let made = self.made(rows.atom, inputs, batch.rows, &multiplicity, wanted)?;
+        let columns = made.columns.into_iter();
+        Ok(Delta {
+            columns: columns.map(|column| column.map(Cells::Array)).collect(),
+            multiplicity: made.multiplicity,
+        })
+    }
+
+    /// The columns that an atom's expressions read, by their places in its table, ascending.
+    #[must_use]
+    pub fn inputs(&self, atom: usize) -> &[usize] {
+        self.branches[atom].projection.inputs()
+    }
+
+    /// What Arrow rows of an atom compute: the columns of the result, and how often each row is there.
+    ///
+    /// `inputs` are the columns that are read; `multiplicity` says how often each of the rows is there. O(rows).
+    ///
+    /// # Errors
+    /// Those of a row that cannot be computed.
+    pub fn of_arrays(
+        &self,
+        atom: usize,
+        inputs: Vec<ArrayRef>,
+        rows: usize,
+        multiplicity: &dyn Fn(usize) -> i64,
+    ) -> Result<(RecordBatch, Vec<i64>)> {
+        let all = vec![true; self.schema.fields().len()];
+        let made = self.made(atom, inputs, rows, multiplicity, &all)?;
+        let options = RecordBatchOptions::new().with_row_count(Some(made.multiplicity.len()));
+        let columns = made.columns.into_iter().flatten().collect();
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);
+        let batch = batch.map_err(|problem| Error::Value {
+            place: "the rows of a block".to_owned(),
+            problem: problem.to_string(),
+        })?;
+        Ok((batch, made.multiplicity))
+    }
+
+    /// The columns that are wanted, given those that an atom's expressions read.
+    fn made(
+        &self,
+        atom: usize,
+        inputs: Vec<ArrayRef>,
+        rows: usize,
+        multiplicity: &dyn Fn(usize) -> i64,
+        wanted: &[bool],
+    ) -> Result<Made> {
+        let mapped = &self.branches[atom];
+        let found = mapped.projection.evaluate(inputs, rows)?;
+        let passes = |row: &usize| found.passes.as_ref().is_none_or(|mask| mask.value(*row));
+        let passing = (0..rows).filter(passes);
+        let multiplicity: Vec<i64> = passing.map(|row| mapped.sign * multiplicity(row)).collect();
         let fields = self.schema.fields().iter().zip(&mapped.columns);
         let columns = fields.zip(wanted).map(|((field, place), &wanted)| {
             wanted.then(|| match place {
-                Some(at) => Cells::Array(Arc::clone(&made.columns[*at])),
-                None => Cells::Array(new_null_array(field.data_type(), multiplicity.len())),
+                Some(at) => Arc::clone(&found.columns[*at]),
+                None => new_null_array(field.data_type(), multiplicity.len()),
             })
         });
-        Ok(Delta {
+        Ok(Made {
             columns: columns.collect(),
             multiplicity,
         })
     }
+}
+
+/// What rows compute.
+struct Made {
+    /// Absent where the column is not wanted.
+    columns: Vec<Option<ArrayRef>>,
+    multiplicity: Vec<i64>,
 }
 
 impl Mapped {

@@ -10,22 +10,23 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, Query, Select, SelectItem,
-    SetExpr, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    SetExpr, TableWithJoins, VisitMut, VisitorMut,
 };
-use ringview_core::Error;
+use ringview_core::{Error, SqlProblem};
 
+use crate::columns::{Columns, Known};
 use crate::context::Context;
-use crate::error::unsupported;
+use crate::error::{bare, unsupported};
 use crate::meaning::call;
 use crate::short::Short;
 
 /// See the module.
-pub(crate) struct ByName<'c>(pub(crate) &'c Context);
+pub(crate) struct ByName<'c>(Columns<'c>);
 
-/// A table of FROM: what the text calls it, and its columns.
-struct Known {
-    alias: Ident,
-    columns: Vec<String>,
+impl<'c> ByName<'c> {
+    pub(crate) fn new(context: &'c Context) -> Self {
+        Self(Columns::new(context))
+    }
 }
 
 /// A merged column, what it is, and of how many tables.
@@ -39,19 +40,36 @@ impl VisitorMut for ByName<'_> {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        self.0.enter(query);
+        let found = self.spell_out(query);
+        self.0.forget_names();
+        found
+    }
+
+    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Error> {
+        self.0.leave();
+        ControlFlow::Continue(())
+    }
+}
+
+impl ByName<'_> {
+    fn spell_out(&mut self, query: &mut Query) -> ControlFlow<Error> {
         let SetExpr::Select(select) = &mut *query.body else {
             return ControlFlow::Continue(());
         };
-        if !select
-            .from
-            .iter()
-            .flat_map(|from| &from.joins)
-            .any(is_by_name)
-        {
+        if !joins_by_name(select) {
             return ControlFlow::Continue(());
         }
         let mut merged = Vec::new();
         for from in &mut select.from {
+            if self.shares_nothing(from) {
+                return ControlFlow::Break(bare(
+                    SqlProblem::Query,
+                    None,
+                    "NATURAL JOIN: there is no column on both sides; write ON, or CROSS JOIN"
+                        .to_owned(),
+                ));
+            }
             match self.spelt_out(from) {
                 Some(found) => merged.extend(found),
                 None if from.joins.iter().any(is_right) => return ControlFlow::Break(refused()),
@@ -92,10 +110,10 @@ impl ByName<'_> {
     /// has columns that are not known, or a name twice.
     fn spelt_out(&self, from: &mut TableWithJoins) -> Option<Vec<Merged>> {
         let mut chain = from.clone();
-        let mut tables = vec![self.known(&chain.relation)?];
+        let mut tables = vec![self.0.known(&chain.relation)?];
         let mut merged: Vec<Merged> = Vec::new();
         for join in &mut chain.joins {
-            let right = self.known(&join.relation)?;
+            let right = self.0.known(&join.relation)?;
             if is_by_name(join) {
                 merge(join, &tables, &right, &mut merged)?;
             }
@@ -103,6 +121,27 @@ impl ByName<'_> {
         }
         *from = chain;
         Some(merged)
+    }
+
+    /// Whether a NATURAL JOIN of a chain has no column on both sides, as far as columns are known.
+    fn shares_nothing(&self, from: &TableWithJoins) -> bool {
+        let mut left = vec![self.0.known(&from.relation)];
+        from.joins.iter().any(|join| {
+            let right = self.0.known(&join.relation);
+            let mut operator = join.join_operator.clone();
+            let is_natural =
+                constraint(&mut operator).is_some_and(|by| matches!(by, JoinConstraint::Natural));
+            let shared = |known: &Option<Known>| match (known, &right) {
+                (Some(known), Some(right)) => {
+                    let mut columns = known.columns.iter();
+                    columns.any(|name| right.columns.contains(name))
+                }
+                _ => true,
+            };
+            let has_none = is_natural && !left.iter().any(shared);
+            left.push(right);
+            has_none
+        })
     }
 
     /// Names the outputs that are merged columns, and spells a star out; whether it could.
@@ -146,7 +185,7 @@ impl ByName<'_> {
         for chain in from {
             let joined = chain.joins.iter().map(|join| &join.relation);
             for factor in std::iter::once(&chain.relation).chain(joined) {
-                let known = self.known(factor)?;
+                let known = self.0.known(factor)?;
                 for name in known.columns {
                     let ident = Ident::with_quote('"', name.clone());
                     match find(&name) {
@@ -177,37 +216,10 @@ impl ByName<'_> {
             let joined = chain.joins.iter().map(|join| &join.relation);
             std::iter::once(&chain.relation).chain(joined)
         });
-        let known = factors.filter_map(|factor| self.known(factor));
+        let known = factors.filter_map(|factor| self.0.known(factor));
         known
             .filter(|known| known.columns.iter().any(|column| column == name))
             .count()
-    }
-
-    fn known(&self, factor: &TableFactor) -> Option<Known> {
-        let (alias, columns) = match factor {
-            TableFactor::Table { name, alias, .. } => {
-                if alias
-                    .as_ref()
-                    .is_some_and(|alias| !alias.columns.is_empty())
-                {
-                    return None;
-                }
-                let last = name.0.last()?.as_ident()?;
-                let fields = self.0.tables.get(&last.value)?.fields();
-                let columns = fields.iter().map(|field| field.name().clone()).collect();
-                (alias.as_ref().map_or(last, |alias| &alias.name), columns)
-            }
-            TableFactor::Derived {
-                subquery,
-                alias: Some(alias),
-                ..
-            } => (&alias.name, crate::partial::outputs(subquery)?),
-            _ => return None,
-        };
-        Some(Known {
-            alias: alias.clone(),
-            columns,
-        })
     }
 }
 
@@ -299,6 +311,12 @@ fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
         | JoinOperator::FullOuter(by) => Some(by),
         _ => None,
     }
+}
+
+/// Whether a join of a SELECT is by name.
+pub(crate) fn joins_by_name(select: &Select) -> bool {
+    let mut joins = select.from.iter().flat_map(|from| &from.joins);
+    joins.any(is_by_name)
 }
 
 fn is_by_name(join: &Join) -> bool {

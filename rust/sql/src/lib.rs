@@ -18,8 +18,10 @@
 //! | `options` | options of a translation |
 //! | `order` | a variable order that the user gives |
 //! | `names` | names are found without case; what has no AS is named by its own text |
+//! | `columns` | the columns of what FROM names |
 //! | `by_name` | NATURAL JOIN and USING spelt out |
 //! | `partial` | names for the first columns of a table |
+//! | `scopes` | names of WITH that hide others |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
 //! | `positions` | ORDER BY ALL, GROUP BY ALL, constants that are no numbers of outputs |
 //! | `aliases` | names of outputs that are used beside them |
@@ -32,6 +34,7 @@
 mod aliases;
 mod by_name;
 mod clock;
+mod columns;
 mod context;
 mod depth;
 mod dialect;
@@ -51,6 +54,7 @@ mod place;
 mod placed;
 mod positions;
 mod rewritten;
+mod scopes;
 mod short;
 mod syntax;
 mod text;

@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::error::bare;
 use crate::partial::Partial;
 use crate::place::position;
+use crate::scopes::Scopes;
 use crate::syntax::Syntax;
 use crate::using::Using;
 use crate::within::WithinGroup;
@@ -48,8 +49,9 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Result<Usi
         }
     }
     let _ = VisitMut::visit(statement, &mut names);
+    let _ = VisitMut::visit(statement, &mut Scopes::default());
     let _ = VisitMut::visit(statement, &mut Partial(context));
-    if let ControlFlow::Break(refusal) = VisitMut::visit(statement, &mut ByName(context)) {
+    if let ControlFlow::Break(refusal) = VisitMut::visit(statement, &mut ByName::new(context)) {
         return Err(refusal);
     }
     let mut using = Using::default();

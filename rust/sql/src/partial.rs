@@ -79,7 +79,12 @@ pub(crate) fn outputs(query: &Query) -> Option<Vec<String>> {
             _ => return None,
         }
     };
-    let name = |item: &SelectItem| match item {
+    select.projection.iter().map(output).collect()
+}
+
+/// What an output is called; nothing if it is a star.
+pub(crate) fn output(item: &SelectItem) -> Option<String> {
+    match item {
         SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
         SelectItem::UnnamedExpr(Expr::Identifier(ident)) => Some(ident.value.clone()),
         SelectItem::UnnamedExpr(Expr::CompoundIdentifier(idents)) => {
@@ -87,6 +92,5 @@ pub(crate) fn outputs(query: &Query) -> Option<Vec<String>> {
         }
         SelectItem::UnnamedExpr(other) => Some(other.to_string()),
         _ => None,
-    };
-    select.projection.iter().map(name).collect()
+    }
 }

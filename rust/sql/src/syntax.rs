@@ -2,7 +2,7 @@
 //!
 //! IS DISTINCT FROM binds more tightly than AND; a tuple in a list of tuples is one of them, column by column; SEMI and
 //! ANTI are of the left side; SIMILAR TO matches a whole text; `~` turns the bits of an integer; ORDER BY ALL is by every
-//! output; GROUP BY ALL does not group by constants. A tuple IN a subquery, where only its truth counts, is EXISTS.
+//! output; GROUP BY ALL does not group by constants. A tuple IN a subquery is EXISTS, where only its truth counts, else a CASE of two.
 //! Invariant: a node is changed once, its operands before it. Cost: linear in the text.
 
 use std::ops::ControlFlow;
@@ -115,17 +115,36 @@ fn tuples_in_subqueries(condition: &mut Expr) {
 }
 
 fn exists(tuple: &[Expr], subquery: &Query) -> Option<Expr> {
+    parsed(&some_row(tuple, subquery, &|name, expr| {
+        format!("{name} = ({expr})")
+    }))
+}
+
+/// `(a, b) IN (SELECT x, y ..)` as a value: NULL where no row equals and one might.
+fn is_in(tuple: &[Expr], subquery: &Query) -> Option<Expr> {
+    let equals = some_row(tuple, subquery, &|name, expr| format!("{name} = ({expr})"));
+    let might = some_row(tuple, subquery, &|name, expr| {
+        format!("({name} = ({expr}) OR {name} IS NULL OR ({expr}) IS NULL)")
+    });
+    parsed(&format!(
+        "(CASE WHEN {equals} THEN TRUE WHEN {might} THEN NULL ELSE FALSE END)"
+    ))
+}
+
+/// Whether there is a row of a subquery of which each column meets a condition with an expression of a tuple.
+fn some_row(tuple: &[Expr], subquery: &Query, meets: &dyn Fn(&str, &Expr) -> String) -> String {
     let names: Vec<String> = (0..tuple.len()).map(|at| format!("\"in {at}\"")).collect();
     let pairs = names.iter().zip(tuple);
-    let equal: Vec<String> = pairs
-        .map(|(name, expr)| format!("{name} = ({expr})"))
-        .collect();
-    let text = format!(
+    let all: Vec<String> = pairs.map(|(name, expr)| meets(name, expr)).collect();
+    format!(
         "EXISTS (SELECT 1 FROM ({subquery}) AS \"rows in\" ({}) WHERE {})",
         names.join(", "),
-        equal.join(" AND ")
-    );
-    let parser = Parser::new(&DuckDb).try_with_sql(&text);
+        all.join(" AND ")
+    )
+}
+
+fn parsed(text: &str) -> Option<Expr> {
+    let parser = Parser::new(&DuckDb).try_with_sql(text);
     parser.and_then(|mut parser| parser.parse_expr()).ok()
 }
 
@@ -265,6 +284,28 @@ fn bound(expr: Expr) -> Expr {
 fn by_columns(expr: Expr) -> Expr {
     let nested = |expr: Expr| Expr::Nested(Box::new(expr));
     match expr {
+        Expr::InSubquery {
+            expr,
+            subquery,
+            negated,
+        } => {
+            let found = match &*expr {
+                Expr::Tuple(tuple) => is_in(tuple, &subquery),
+                _ => None,
+            };
+            match found {
+                Some(found) if negated => nested(Expr::UnaryOp {
+                    op: UnaryOperator::Not,
+                    expr: Box::new(found),
+                }),
+                Some(found) => found,
+                None => Expr::InSubquery {
+                    expr,
+                    subquery,
+                    negated,
+                },
+            }
+        }
         Expr::InList {
             expr,
             list,

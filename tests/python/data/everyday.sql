@@ -141,3 +141,38 @@ SELECT a, b, c FROM r RIGHT JOIN s USING (a)
 SELECT a, COUNT(*) AS n FROM r FULL JOIN s USING (a) GROUP BY a
 SELECT r.a IS NULL AS missing, a + 1 AS k, t FROM r NATURAL FULL JOIN s WHERE a > 1 OR a IS NULL
 SELECT * FROM r FULL JOIN s USING (a)
+-- Subqueries in the arguments of aggregates, and in what groups
+SELECT b, SUM(a * (SELECT MAX(c) FROM s)) AS x, COUNT(*) AS n FROM r GROUP BY b
+SELECT b, SUM((SELECT COUNT(*) FROM s WHERE s.a = r.a)) AS x, MAX((SELECT SUM(c) FROM s WHERE s.a = r.a)) AS y FROM r GROUP BY b
+SELECT b, SUM((SELECT MAX(c) FROM s WHERE s.a = r.a AND s.c > r.b)) AS x FROM r GROUP BY b
+SELECT COUNT(*) FILTER (WHERE a IN (SELECT a FROM s)) AS x, SUM(CASE WHEN EXISTS (SELECT 1 FROM s WHERE s.a = r.a AND c > 0) THEN 1 ELSE 0 END) AS y FROM r
+SELECT MEDIAN(a * (SELECT MAX(c) FROM s)) AS x, STRING_AGG(s || (SELECT MAX(t) FROM s), ',' ORDER BY s, a) AS y FROM r
+SELECT GROUPING(b) AS g, b, SUM((SELECT MAX(c) FROM s WHERE s.a = r.a)) AS x FROM r GROUP BY ROLLUP (b)
+SELECT a, (SELECT SUM(c * (SELECT MAX(b) FROM r)) FROM s WHERE s.a = w.a) AS x FROM w
+SELECT (SELECT MAX(c) FROM s WHERE s.a = r.a) AS k, COUNT(*) AS n FROM r GROUP BY 1
+-- Tuples IN subqueries, as values
+SELECT a, b, (a, b) IN (SELECT a, c FROM s) AS x, (a, b) NOT IN (SELECT a, c FROM s WHERE t = 'x') AS y FROM r
+SELECT a, b FROM r WHERE NOT ((a, b) IN (SELECT a, c FROM s))
+SELECT a, COUNT(*) FILTER (WHERE (a, b) IN (SELECT a, c FROM s)) AS n FROM r GROUP BY a
+SELECT a, CASE WHEN (a, b) IN (SELECT a, c FROM s) OR b = 5 THEN 'in' WHEN ((a, b) IN (SELECT a, c FROM s)) IS NULL THEN '?' ELSE 'out' END AS x FROM r
+-- WITH within WITH that gives a name anew
+WITH t AS (SELECT a FROM r), u AS (WITH t AS (SELECT a FROM s) SELECT a FROM t) SELECT t.a, u.a AS ua FROM t JOIN u ON t.a = u.a
+WITH t AS (SELECT a FROM r) SELECT * FROM (WITH t AS (SELECT a + 10 AS a FROM t) SELECT a FROM t WHERE t.a > 10) x
+WITH t AS (SELECT a FROM r) SELECT a FROM t WHERE a IN (WITH t AS (SELECT a FROM w) SELECT a FROM t)
+WITH t AS (SELECT a FROM r) SELECT (SELECT COUNT(*) FROM (WITH t AS (SELECT a FROM s) SELECT * FROM t AS k WHERE k.a = t.a)) AS n FROM t
+-- LATERAL with conditions
+SELECT r.a, r.b, x.c FROM r LEFT JOIN LATERAL (SELECT c FROM s WHERE s.a = r.a) x ON x.c > 0 AND r.b > 1
+SELECT r.a, r.b, x.c FROM r LEFT JOIN LATERAL (SELECT c FROM s WHERE s.a = r.a) x ON x.c = r.b
+SELECT r.a, x.n FROM r LEFT JOIN LATERAL (SELECT COUNT(*) AS n FROM s WHERE s.a = r.a) x ON x.n > 1
+SELECT r.a, x.n FROM r LEFT JOIN LATERAL (SELECT COUNT(*) AS n FROM s WHERE s.a = r.a HAVING SUM(c) > 1) x ON TRUE
+SELECT r.a, x.m FROM r LEFT JOIN LATERAL (SELECT MAX(c) AS m FROM s WHERE s.c > r.b) x ON x.m > r.a
+-- Joins by name of subqueries and names of WITH
+SELECT * FROM (SELECT * FROM s) x FULL JOIN (SELECT a, b FROM r) y USING (a)
+WITH x AS (SELECT a, c FROM s), y AS (SELECT r.* FROM r) SELECT a, c, b FROM x FULL JOIN y USING (a) FULL JOIN (SELECT a, ok FROM w) v USING (a)
+SELECT a, SUM(c) AS c FROM (SELECT * FROM s) x NATURAL FULL JOIN (SELECT a, b FROM r) y GROUP BY a
+SELECT k, b, v FROM (SELECT a, b FROM r) x(k) RIGHT JOIN (VALUES (1, 'one'), (9, 'nine')) y(k, v) USING (k)
+-- Types
+SELECT CAST('1e0' AS INTEGER) AS x, CAST(' -2.5 ' AS BIGINT) AS y, CAST('12e-1' AS DECIMAL(6, 2)) AS z, TRY_CAST(s AS INTEGER) AS v, TRY_CAST('1_0.6' AS SMALLINT) AS u FROM r
+SELECT f ** p AS x, p ^ 2 AS y, a ^ 0.5 AS z, 2 ** b AS u FROM r WHERE f > 0
+SELECT a, MIN(g) + 1 AS x, MAX(g) - MIN(g) AS y, MAX(g) * 2 AS z FROM w GROUP BY a
+SELECT a FROM r WHERE ts > '2024-01-02 03:04:04.999999999' OR ts = '2024-02-29 23:00:00.000000400'

@@ -5,6 +5,7 @@
 mod bits;
 mod dates;
 mod numbers;
+mod numerals;
 mod patterns;
 mod texts;
 
@@ -22,6 +23,8 @@ pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
         patterns::extract(),
         patterns::full_match(),
         round_even(),
+        whole_number(),
+        plain_number(),
     ]
 }
 
@@ -79,4 +82,14 @@ function!(
     /// `in_float32(x)`: the same, which fails where a float32 cannot hold it.
     in_float32,
     numbers::InFloat32::default()
+);
+function!(
+    /// `whole_number(text)`: a number, rounded to an integer, as a text of digits.
+    whole_number,
+    numerals::Numeral::new(true)
+);
+function!(
+    /// `plain_number(text)`: a number as a text without an exponent.
+    plain_number,
+    numerals::Numeral::new(false)
 );

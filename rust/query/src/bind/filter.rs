@@ -359,8 +359,12 @@ pub(crate) fn coerce(text: &str, domain: Domain, kind: Kind) -> Result<(Expr, Do
             _ => return Err(wrong("'true' or 'false'")),
         },
         Domain::Date => Expr::int(date(text)?),
-        Domain::Timestamp { .. } => {
-            let (ticks, unit) = timestamp(text)?;
+        Domain::Timestamp { unit: of, .. } => {
+            let (mut ticks, mut unit) = timestamp(text)?;
+            if unit == TimeUnit::Nanosecond && of != unit {
+                // A text that is compared with microseconds is read as some.
+                (ticks, unit) = (ticks.div_euclid(1_000), TimeUnit::Microsecond);
+            }
             return Ok((Expr::int(ticks), Domain::Timestamp { unit, zoned: None }));
         }
     };

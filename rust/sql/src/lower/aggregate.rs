@@ -4,20 +4,21 @@
 
 use datafusion_expr::{Aggregate, Expr, Operator, binary_expr, lit};
 use datafusion_functions::core;
-use ringview_core::Result;
+use ringview_core::{Result, SqlProblem};
 use ringview_query::{Bag, Function, Query};
 
 use super::cofactor;
 use super::kept::{Call, Calls, grouped};
-use super::pending::{Pending, of_atom};
+use super::pending::{Pending, any, is_nested, of_atom};
 use super::sets::{grouping, with_groupings};
 use super::settle::Wanted;
 use super::state::Lowering;
+use crate::error::bare;
 
 impl Lowering<'_> {
     /// The groups of an aggregation.
     pub(crate) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Pending> {
-        let rows = self.relation(&aggregate.input)?;
+        let mut rows = self.relation(&aggregate.input)?;
         let schema = aggregate.input.schema();
         if aggregate
             .aggr_expr
@@ -28,22 +29,39 @@ impl Lowering<'_> {
         }
         let groupings: Vec<Option<&[Expr]>> = aggregate.aggr_expr.iter().map(grouping).collect();
         let exprs = aggregate.aggr_expr.iter().zip(&groupings);
-        let exprs = exprs
+        let exprs: Vec<&Expr> = exprs
             .filter(|(_, grouping)| grouping.is_none())
-            .map(|(expr, _)| rows.meant(expr, schema));
-        let calls = Calls::new(&exprs.collect::<Result<Vec<Expr>>>()?)?;
-        if let [Expr::GroupingSet(sets)] = &aggregate.group_expr[..] {
-            return self.grouping_sets(&rows, sets, (&calls, &groupings), aggregate);
-        }
+            .map(|(expr, _)| expr)
+            .collect();
         // The binder's schema has an expression once that groups twice.
         let mut sets: Vec<Expr> = Vec::new();
-        for expr in &aggregate.group_expr {
+        let of_sets = matches!(aggregate.group_expr[..], [Expr::GroupingSet(_)]);
+        for expr in aggregate.group_expr.iter().filter(|_| !of_sets) {
             if !sets.contains(expr) {
                 sets.push(expr.clone());
             }
         }
-        let groups = sets.iter().map(|expr| rows.meant(expr, schema));
-        let groups = groups.collect::<Result<Vec<Expr>>>()?;
+        let is_aggregate = |node: &Expr| matches!(node, Expr::AggregateFunction(_));
+        if sets.iter().any(|expr| any(expr, is_aggregate)) {
+            let what = "GROUP BY holds no aggregate, for groups come before it; group a subquery that computes it";
+            return Err(bare(SqlProblem::Query, None, what.to_owned()));
+        }
+        let mut all = exprs.iter().copied().chain(&sets);
+        let is_within = all.any(|expr| any(expr, is_nested));
+        if is_within {
+            rows = self.flat(rows)?;
+        }
+        let all = exprs.iter().copied().chain(&sets);
+        let all = all.map(|expr| rows.meant(expr, schema));
+        let mut all = all.collect::<Result<Vec<Expr>>>()?;
+        if is_within {
+            (rows, all) = self.with_values(rows, all, schema)?;
+        }
+        let groups = all.split_off(exprs.len());
+        let calls = Calls::new(&all)?;
+        if let [Expr::GroupingSet(sets)] = &aggregate.group_expr[..] {
+            return self.grouping_sets(&rows, sets, (&calls, &groupings), aggregate);
+        }
         let mut found = self.groups(rows, groups, &calls)?;
         let values = found.columns.split_off(sets.len());
         found

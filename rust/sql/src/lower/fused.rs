@@ -6,7 +6,7 @@
 
 use datafusion_expr::Expr;
 use datafusion_expr::expr::ScalarFunction;
-use ringview_core::Result;
+use ringview_core::{Result, Type};
 use ringview_query::{Block, ColumnRef, Condition, Measure, Output, Query};
 
 use super::pending::{Pending, of_atom, place};
@@ -41,7 +41,7 @@ impl Lowering<'_> {
         let is_whole = is_changed || rows.filters.is_empty();
         let mut computed = Vec::new();
         for (at, one) in wanted.iter().enumerate() {
-            if !is_whole || place(&one.expr).is_some() {
+            if !is_whole || place(&one.expr).is_some() || self.reads_single(&name, &one.expr) {
                 continue;
             }
             let Some(value) = measure(&one.expr, &known).filter(reads_groups) else {
@@ -70,6 +70,16 @@ impl Lowering<'_> {
             wanted[at].expr = of_atom(0, &name);
         }
         Ok((rows, wanted))
+    }
+
+    /// Whether an expression reads a float32 of a block: an engine would compute a double.
+    fn reads_single(&self, block: &str, expr: &Expr) -> bool {
+        let is_single = |name: &str| {
+            let found = self.column(block, name);
+            found.is_ok_and(|(ty, _)| ty == Type::Float32)
+        };
+        let columns = expr.column_refs();
+        columns.iter().any(|column| is_single(&column.name))
     }
 
     /// A block that keeps groups.

@@ -1,16 +1,17 @@
 //! LATERAL: a subquery in FROM that reads the tables before it.
 //!
 //! An aggregate without groups has one row for each row around it, so its values are looked up; any other subquery is
-//! joined by what equals the row around it. Invariant: LEFT JOIN LATERAL .. ON TRUE keeps each row. Cost: that of the
+//! joined by what equals the row around it. Invariant: LEFT JOIN LATERAL keeps each row. Cost: that of the
 //! joins.
 
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DFSchema, JoinType, ScalarValue};
-use datafusion_expr::{Expr, Join, LogicalPlan, Operator, binary_expr};
+use datafusion_expr::utils::conjunction;
+use datafusion_expr::{Expr, Join, LogicalPlan, Operator, binary_expr, when};
 use ringview_core::Result;
 
 use super::pairs::Conditions;
-use super::pending::{Pending, of_atom, renamed, split};
+use super::pending::{Pending, any, is_nested, of_atom, renamed, split};
 use super::state::Lowering;
 use super::subquery::{correlated, inside};
 use crate::error::{refusal, unsupported};
@@ -24,6 +25,20 @@ pub(crate) fn subquery(plan: &LogicalPlan) -> Option<&LogicalPlan> {
         }
         _ => None,
     }
+}
+
+/// Makes columns NULL where something does not hold.
+fn shown_where(conditions: Vec<Expr>, columns: &mut [Expr]) -> Result<()> {
+    let Some(holds) = conjunction(conditions) else {
+        return Ok(());
+    };
+    for column in columns {
+        let value = std::mem::take(column);
+        *column = when(holds.clone(), value)
+            .end()
+            .map_err(|problem| refusal(&problem))?;
+    }
+    Ok(())
 }
 
 /// Whether a plan has one row before filters above it, whatever it reads.
@@ -51,10 +66,9 @@ impl Lowering<'_> {
             split(filter, Operator::And, &mut conditions);
         }
         conditions.retain(|one| !matches!(one, Expr::Literal(ScalarValue::Boolean(Some(true)), _)));
-        if join.join_type == JoinType::Left && !conditions.is_empty() {
-            return Err(unsupported(
-                "LEFT JOIN LATERAL is kept with ON TRUE; write its conditions within the subquery",
-            ));
+        let is_left = join.join_type == JoinType::Left;
+        if is_left && conditions.iter().any(|one| any(one, is_nested)) {
+            return Err(unsupported("a subquery in ON of an outer join is not kept"));
         }
         if !matches!(join.join_type, JoinType::Left | JoinType::Inner) {
             return Err(unsupported("this join with LATERAL is not kept"));
@@ -66,23 +80,31 @@ impl Lowering<'_> {
         let mut rows = if is_one_row(subquery) {
             // Its conditions are asked of what is looked up: they may hold where it has no rows.
             let filters = std::mem::take(&mut inner.filters);
-            if join.join_type == JoinType::Left && !filters.is_empty() {
-                return Err(unsupported(
-                    "LEFT JOIN LATERAL of an aggregate with HAVING is not kept",
-                ));
-            }
             let mut values = std::mem::take(&mut inner.columns);
             let width = values.len();
             values.extend(filters);
             let mut found = self.looked_up(&mut left, &mut [], inner, keys, values)?;
-            let filters = found.split_off(width);
+            let mut filters = found.split_off(width);
+            let around = left.columns.len();
             left.columns.extend(found);
-            filters.into_iter().for_each(|filter| left.restrict(filter));
+            if is_left {
+                for condition in std::mem::take(&mut conditions) {
+                    filters.push(left.meant(&condition, &join.schema)?);
+                }
+                shown_where(filters, &mut left.columns[around..])?;
+            } else {
+                filters.into_iter().for_each(|filter| left.restrict(filter));
+            }
             left
-        } else if join.join_type == JoinType::Inner {
+        } else if !is_left {
             self.joined_with(left, inner, keys, schema)?
         } else if inner.around.is_empty() {
-            self.outer(left, inner, keys, JoinType::Left, &Conditions::none())?
+            let all = std::mem::take(&mut conditions);
+            let conditions = Conditions {
+                all: &all,
+                schema: Some(&join.schema),
+            };
+            self.outer(left, inner, keys, JoinType::Left, &conditions)?
         } else {
             return Err(unsupported(
                 "LEFT JOIN LATERAL with conditions beside equalities is kept of aggregates",

@@ -196,7 +196,7 @@ impl Lowering<'_> {
     }
 
     /// Rows joined with the values of the subqueries of some expressions, and the expressions over those.
-    fn with_values(
+    pub(super) fn with_values(
         &mut self,
         mut rows: Pending,
         mut exprs: Vec<Expr>,
