@@ -90,39 +90,23 @@ impl ScalarUDFImpl for Pattern {
             operands[1].as_string::<i32>(),
         );
         let groups = operands.get(2).map(|of| of.as_primitive::<Int64Type>());
-        let mut compiled: Option<(String, Regex)> = None;
-        let mut pattern = |of: &str| -> Result<Regex> {
-            if let Some((known, made)) = &compiled
-                && known == of
-            {
-                return Ok(made.clone());
-            }
-            let source = if self.extracts() {
-                of.to_owned()
-            } else {
-                format!("^(?:{of})$")
-            };
-            let Ok(made) = Regex::new(&source) else {
-                return exec_err!("{of:?} is no regular expression");
-            };
-            compiled = Some((of.to_owned(), made.clone()));
-            Ok(made)
+        let mut compiled = Compiled {
+            whole: !self.extracts(),
+            last: None,
         };
         let is_known = |row: usize| texts.is_valid(row) && patterns.is_valid(row);
         if !self.extracts() {
             let matched = (0..rows).map(|row| {
-                let one = is_known(row).then(|| pattern(patterns.value(row)));
-                one.transpose()
-                    .map(|one| one.map(|one| one.is_match(texts.value(row))))
+                let one = is_known(row).then(|| compiled.get(patterns.value(row)));
+                Ok(one.transpose()?.map(|one| one.is_match(texts.value(row))))
             });
             let matched = matched.collect::<Result<BooleanArray>>()?;
             return Ok(ColumnarValue::Array(Arc::new(matched)));
         }
         let found = (0..rows).map(|row| {
             let group = groups.map_or(0, |groups| groups.value(row));
-            let one = is_known(row).then(|| pattern(patterns.value(row)));
-            let one = one.transpose()?;
-            Ok(one.map(|one| {
+            let one = is_known(row).then(|| compiled.get(patterns.value(row)));
+            Ok(one.transpose()?.map(|one| {
                 let captured = one.captures(texts.value(row));
                 let group = usize::try_from(group).ok();
                 let found = captured.and_then(|captured| captured.get(group?));
@@ -131,5 +115,32 @@ impl ScalarUDFImpl for Pattern {
         });
         let found = found.collect::<Result<StringArray>>()?;
         Ok(ColumnarValue::Array(Arc::new(found)))
+    }
+}
+
+/// The pattern of the last row, compiled. It is lent and not cloned: a clone has caches of its own, which cost more than
+/// a match.
+struct Compiled {
+    /// Whether all of a text is to match.
+    whole: bool,
+    last: Option<(String, Regex)>,
+}
+
+impl Compiled {
+    fn get(&mut self, pattern: &str) -> Result<&Regex> {
+        if self.last.as_ref().is_none_or(|(known, _)| known != pattern) {
+            let source = match self.whole {
+                true => format!("^(?:{pattern})$"),
+                false => pattern.to_owned(),
+            };
+            let Ok(made) = Regex::new(&source) else {
+                return exec_err!("{pattern:?} is no regular expression");
+            };
+            self.last = Some((pattern.to_owned(), made));
+        }
+        match &self.last {
+            Some((_, made)) => Ok(made),
+            None => unreachable!("it was just made"),
+        }
     }
 }
