@@ -163,3 +163,46 @@ fn digits(text: &str) -> Option<String> {
     let is_between = !text.starts_with('_') && !text.ends_with('_') && !text.contains("__");
     (is_number && is_between).then(|| text.replace('_', ""))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Decimal;
+
+    #[test]
+    fn numbers_are_rounded_away_from_zero() {
+        let cases = [
+            ("1e0", "1"),
+            (" 7 ", "7"),
+            ("2.5", "3"),
+            ("-2.5", "-3"),
+            ("-0.49", "-0"),
+            (".5", "1"),
+            ("99.5", "100"),
+            ("12355e-1", "1236"),
+            ("1_000.4", "1000"),
+            ("0x1F", "31"),
+            ("1e-40", "0"),
+        ];
+        for (text, whole) in cases {
+            let found = Decimal::read(text).map(|number| number.rounded());
+            assert_eq!(found.as_deref(), Some(whole), "{text}");
+        }
+    }
+
+    #[test]
+    fn exponents_are_spelt_out() {
+        for (text, plain) in [("1e2", "100"), ("155e-2", "1.55"), ("+1.5e-3", "0.0015")] {
+            let found = Decimal::read(text).map(|number| number.plain());
+            assert_eq!(found.as_deref(), Some(plain), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_stays() {
+        for text in [
+            "", ".", "e5", "1e", "1e400", "5 5", "- 5", "1__0", "0xZ", "1e++2",
+        ] {
+            assert!(Decimal::read(text).is_none(), "{text}");
+        }
+    }
+}

@@ -1,6 +1,7 @@
-//! Texts that are refused, with their places; how deeply texts may be nested; what a text names.
+//! Texts that are refused, with their places; texts that are taken; how deeply texts may be nested; what a text names.
 
 mod catalog;
 mod depth;
 mod named;
 mod refused;
+mod taken;

@@ -92,6 +92,8 @@ const REFUSED: &[Row] = &[
     ("SELECT lead(a) FROM r", Unsupported, 1, 8, "'lead' is computed over a window; write lead(..) OVER (..)"),
     ("SELECT a, ntile(4) FROM r", Unsupported, 1, 11, "'ntile' is computed over a window; write ntile(..) OVER (..)"),
     ("SELECT a FROM r WHERE c LIKE 5", UnknownColumn, 1, 23, "no column 'c'"),
+    ("SELECT r.a FROM r NATURAL JOIN mixed", Query, 1, 19, "NATURAL JOIN: there is no column on both sides; write ON"),
+    ("SELECT SUM(x) + 1 AS n FROM r GROUP BY n", Query, 1, 31, "GROUP BY holds no aggregate, for groups come before it"),
 ];
 
 #[test]

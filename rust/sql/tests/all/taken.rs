@@ -1,0 +1,38 @@
+//! Texts that are taken, which were refused once.
+
+use crate::catalog::query;
+
+#[rustfmt::skip]
+const TAKEN: &[&str] = &[
+    "SELECT SUM(a * (SELECT MAX(b) FROM s)) AS x FROM r",
+    "SELECT b, SUM((SELECT COUNT(*) FROM s WHERE s.b = r.b)) AS x FROM r GROUP BY b",
+    "SELECT COUNT(*) FILTER (WHERE b IN (SELECT b FROM s)) AS x FROM r",
+    "SELECT (SELECT MAX(b) FROM s) AS k, COUNT(*) AS n FROM r GROUP BY 1",
+    "SELECT a, (a, b) IN (SELECT a, b FROM r) AS x FROM r",
+    "SELECT a FROM r WHERE NOT ((a, b) IN (SELECT a, b FROM r))",
+    "WITH q AS (SELECT a FROM r), p AS (WITH q AS (SELECT b AS a FROM s) SELECT a FROM q) SELECT q.a FROM q, p WHERE q.a = p.a",
+    "SELECT r.a, q.c FROM r LEFT JOIN LATERAL (SELECT c FROM s WHERE s.b = r.b) q ON q.c > 'x'",
+    "SELECT r.a, q.n FROM r LEFT JOIN LATERAL (SELECT COUNT(*) AS n FROM s WHERE s.b = r.b HAVING COUNT(*) > 1) q ON q.n > 2",
+    "SELECT b, a, c FROM (SELECT * FROM r) p FULL JOIN (SELECT * FROM s) q USING (b)",
+    "WITH p AS (SELECT r.* FROM r), q AS (SELECT b, ok FROM s) SELECT b, a, ok FROM p FULL JOIN q USING (b) FULL JOIN (VALUES (1)) v(b) USING (b)",
+    "SELECT CAST('1e0' AS INTEGER) + a AS x, x ** 1.5 AS y FROM r",
+];
+
+#[test]
+fn what_was_refused_is_taken() {
+    let refused = TAKEN.iter().filter_map(|text| {
+        let problem = query(text).err()?;
+        Some(format!("{text}: {problem}"))
+    });
+    let refused: Vec<String> = refused.collect();
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
+#[test]
+fn an_inner_name_of_with_hides_the_outer_one() {
+    let text = "WITH q AS (SELECT a FROM r), p AS (WITH q AS (SELECT b AS a FROM s) SELECT a FROM q) \
+                SELECT p.a FROM p";
+    let found = query(text).expect("it is taken");
+    let read: Vec<&str> = found.atoms.iter().map(|atom| atom.table.as_str()).collect();
+    assert_eq!(read, ["s"]);
+}
