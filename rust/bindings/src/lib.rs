@@ -14,6 +14,7 @@
 //! | `change` | what changes are, from Python's values to the engine's |
 //! | `output` | what columns a query gives |
 //! | `sql` | what a text of SQL names |
+//! | `expressions` | what the texts of a query's expressions name |
 //! | `outgoing` | schemas and rows handed to such a library |
 //! | `stream` | the class `RowStream`: rows of a view, block by block |
 //! | `handle` | what tables and views are called by |
@@ -28,6 +29,7 @@ mod chain;
 mod change;
 mod database;
 mod errors;
+mod expressions;
 mod graph;
 mod handle;
 mod incoming;
@@ -49,6 +51,8 @@ mod _native {
     use super::chain::{Dense, MatrixChain};
     #[pymodule_export]
     use super::database::{Database, Follower, RowStream};
+    #[pymodule_export]
+    use super::expressions::{equalities, expression_columns, filter_columns, spark_filter};
     #[pymodule_export]
     use super::graph::count_triangles;
     #[pymodule_export]

@@ -14,9 +14,9 @@ pub(crate) fn broken(problem: &str) -> Error {
 }
 
 /// A row that cannot be computed.
-pub(crate) fn of_a_row(problem: &DataFusionError, text: &str) -> Error {
+pub(crate) fn of_a_row(problem: &DataFusionError, place: &str) -> Error {
     let message = problem.find_root().strip_backtrace();
-    let place = format!("the expression {text}");
+    let place = place.to_owned();
     if message.contains("verflow") {
         return Error::Overflow { place };
     }

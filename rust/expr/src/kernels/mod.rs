@@ -4,6 +4,7 @@
 
 mod bits;
 mod dates;
+mod like;
 mod numbers;
 mod patterns;
 mod texts;
@@ -19,6 +20,7 @@ pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
         bits::not(),
         bits::xor(),
         last_day(),
+        text_like(),
         patterns::extract(),
         patterns::full_match(),
         round_even(),
@@ -54,6 +56,16 @@ function!(
     /// `as_text(x)`: a float or a moment as DuckDB writes it.
     as_text,
     texts::AsText::default()
+);
+function!(
+    /// `text_like(text, pattern, escape, insensitive)`.
+    text_like,
+    like::TextLike::default()
+);
+function!(
+    /// `ordered(x)`: the same double, of one zero and one NaN, which is greater than all else.
+    ordered,
+    numbers::Ordered::default()
 );
 function!(
     /// `interval_times(n, interval)`.

@@ -53,7 +53,7 @@ impl Lowering<'_> {
             return Ok(joined);
         }
         if let Some(kept) = self.kept_condition(&rows, &condition, schema) {
-            rows.conditions.push(kept);
+            rows.kept.append(kept)?;
             return Ok(rows);
         }
         joined.unwrap_or_else(|| self.nested(rows, condition, schema))
