@@ -305,7 +305,7 @@ def test_what_was_refused_equals_duckdb(sql: str) -> None:
 
 
 def test_of_columns_that_differ_in_case_one_is_meant() -> None:
-    assert query("SELECT SUM(KEY) FROM mixed")["outputs"][0]["argument"]["column"] == "Key"
+    assert query("SELECT SUM(KEY) FROM mixed")["outputs"][0]["argument"] == '"0"."Key"'
 
 
 @pytest.mark.xfail(strict=True, reason="DuckDB refuses it; it is taken as a CROSS JOIN")

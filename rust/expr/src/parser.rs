@@ -33,6 +33,9 @@ use crate::error::broken;
 use crate::functions::{Functions, known};
 use crate::meaning;
 
+/// How deeply a text may be nested. One that was made of a user's has twice as many brackets.
+pub(crate) const DEPTH: usize = 200;
+
 /// An expression of a text over the columns of a schema, with DuckDB's types.
 ///
 /// # Errors
@@ -91,6 +94,7 @@ fn planned(text: &str, schema: &DFSchema, context: Context) -> Result<Expr> {
     let failed = |problem| refusal(&format!("the expression {text}"), schema, problem);
     let mut parsed = DFParserBuilder::new(text)
         .with_dialect(&DuckDbDialect {})
+        .with_recursion_limit(DEPTH)
         .build()
         .and_then(|mut parser| parser.parse_into_expr())
         .map_err(failed)?;

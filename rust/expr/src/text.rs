@@ -14,6 +14,7 @@ use datafusion_sql::unparser::dialect::{Dialect, IntervalStyle};
 use ringview_core::{Error, Result};
 
 use crate::balance::Balance;
+use crate::parser::DEPTH;
 
 /// Names are quoted, and nothing else is a dialect's.
 struct Quoted;
@@ -190,6 +191,7 @@ fn is_closed(expr: &ast::Expr) -> bool {
 fn parsed(text: &str) -> Result<ast::Expr> {
     let parsed = DFParserBuilder::new(text)
         .with_dialect(&DuckDbDialect {})
+        .with_recursion_limit(DEPTH)
         .build()
         .and_then(|mut parser| parser.parse_into_expr());
     let parsed = parsed.map(|mut found| {

@@ -80,16 +80,16 @@ impl Lowering<'_> {
         let atom = conditions.iter().flat_map(atoms_of).next().unwrap_or(0);
         let mut probe = over(std::slice::from_ref(atoms.get(atom)?));
         probe.atoms[0].filter = Some(filter.clone());
-        self.binds(probe).then_some(filter)
+        self.counted(probe).is_ok().then_some(filter)
     }
 
-    /// Whether the rows of a query can be counted.
-    pub(super) fn binds(&self, mut query: Query) -> bool {
+    /// Binds a query that counts its rows, to see whether its conditions are recognised.
+    pub(super) fn counted(&self, mut query: Query) -> Result<()> {
         query.outputs = vec![Output::Aggregate {
             name: "rows".to_owned(),
             function: Function::Count,
             argument: None,
         }];
-        bind(&query, self).is_ok()
+        bind(&query, self).map(|_| ())
     }
 }

@@ -10,6 +10,7 @@ use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DFSchema, ScalarValue};
 use datafusion_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
 use datafusion_expr::{Aggregate, Expr, JoinType, LogicalPlan, Operator, binary_expr, lit};
+use ringview_core::Error;
 use ringview_expr::{all_of, replaced};
 use ringview_query::{Function, Named, Output, Query};
 
@@ -34,26 +35,30 @@ struct Within<'w, 'c> {
 }
 
 impl Lowering<'_> {
-    /// A condition on some rows as an engine keeps it, if one does.
+    /// A condition on some rows as an engine keeps it.
+    ///
+    /// # Errors
+    /// Why none does; nothing where it is of another form.
     pub(super) fn kept_condition(
         &mut self,
         rows: &Pending,
         of: &Expr,
         schema: &DFSchema,
-    ) -> Option<Kept> {
+    ) -> Result<Kept, Option<Error>> {
         if !self.keeps_conditions || !rows.windows.is_empty() {
-            return None;
+            return Err(None);
         }
         let scopes = vec![Scope { rows, schema }];
         let mut within = Within {
             lowering: self,
             scopes,
         };
-        let kept = within.condition(of)?;
+        let kept = within.condition(of).ok_or(None)?;
         let mut probe = over(&rows.atoms);
         probe.condition = all_of(kept.conditions.iter().cloned());
         probe.subqueries.clone_from(&kept.subqueries);
-        self.binds(probe).then_some(kept)
+        self.counted(probe).map_err(Some)?;
+        Ok(kept)
     }
 }
 

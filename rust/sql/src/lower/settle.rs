@@ -130,8 +130,8 @@ impl Lowering<'_> {
                 continue;
             }
             match self.kept_condition(&rows, &filter, &DFSchema::empty()) {
-                Some(kept) => rows.kept.append(kept)?,
-                None => {
+                Ok(kept) => rows.kept.append(kept)?,
+                Err(_) => {
                     above.push(filter.clone());
                     rows.filters.push(filter);
                 }
