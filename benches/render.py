@@ -8,7 +8,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tables import chains, correlated, files, joins, over_spark, samples, streams, tpch, triangles
+from tables import (
+    chains,
+    correlated,
+    files,
+    joins,
+    nexmark,
+    over_spark,
+    samples,
+    streams,
+    tpch,
+    triangles,
+)
 from tables.lines import Lines
 from workloads import STREAMS
 
@@ -38,6 +49,7 @@ def tables(results: dict[str, Any]) -> str:
         *samples.samples(results["lines"]),
         *correlated.order_book(results["lines"]),
         *tpch.tables(results["lines"]),
+        *nexmark.tables(results["lines"]),
         *files.tables(results["lines"]),
         *over_spark.tables(results["lines"]),
     ]

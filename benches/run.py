@@ -331,6 +331,14 @@ def tpch(bench: Bench, cell: Cell) -> None:
     keep(bench, cell, [*script, "--scale", str(scale), "--batches", str(batches)])
 
 
+def nexmark(bench: Bench, cell: Cell) -> None:
+    """Nexmark's queries over a stream of events, beside a peer if there is one."""
+    script = [sys.executable, str(HERE / "python" / "nexmark.py")]
+    script += ["--events", "20000" if bench.options.quick else "1000000"]
+    script += ["--peer", str(bench.options.pathway)] if bench.options.pathway else []
+    keep(bench, cell, script)
+
+
 def files(bench: Bench, cell: Cell) -> None:
     """Databases in files: what a batch costs beside memory, how long opening takes."""
     folder = bench.export(Cell(cell.part, "retailer", cell.order))
@@ -371,6 +379,7 @@ PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "samples": samples,
     "order-book": order_book,
     "tpch": tpch,
+    "nexmark": nexmark,
     "files": files,
     "spark": spark,
     "worst": worst,
@@ -395,6 +404,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     for workload in ("order-book", "order-book-cost", "q17"):
         yield Cell("order-book", workload, "-")
     yield Cell("tpch", "tpch", "-")
+    yield Cell("nexmark", "nexmark", "-")
     yield Cell("files", "files", "sorted")
     for name in SPARK:
         yield Cell("spark", OVER_SPARK + name, "-")
@@ -418,6 +428,7 @@ def main() -> int:
     parser.add_argument("--edges", type=Path, help="a graph: Parquet, or text as SNAP has it")
     parser.add_argument("--book", type=Path, help="an order book as Parquet, else a generated one")
     parser.add_argument("--tpch-scale", type=float, default=1.0, help="TPC-H's scale factor")
+    parser.add_argument("--pathway", type=Path, help="an interpreter that can import Pathway")
     parser.add_argument("--quick", action="store_true", help="a fiftieth of the rows, once")
     parser.add_argument("--list", action="store_true", help="only print the names of all cells")
     parser.add_argument("--render", action="store_true", help="only render the newest results")

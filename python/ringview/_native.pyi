@@ -144,7 +144,9 @@ class Follower:
 class Database:
     """Tables, and views that are exact after every call of `apply`."""
 
-    def __new__(cls, trust_deletes: bool = False, memory_limit: int | None = None) -> Database: ...
+    def __new__(
+        cls, trust_deletes: bool = False, memory_limit: int | None = None, share: bool = True
+    ) -> Database: ...
     def create_table(
         self,
         name: str,

@@ -47,6 +47,8 @@ class Database(Durable, Changeable):
             text such as `"512MB"`, `"2GB"` or `"1.5GiB"`. What needs more raises
             `OutOfMemoryError`, which is a `MemoryError`, and changes nothing. By default what the
             machine, or the control group of the process, has.
+        share: Whether views, and blocks of their queries, are kept once where their queries are
+            equal. A view that shares costs nothing; `explain` names those that it shares with.
 
     Raises:
         InvalidValueError: `memory_limit` is not a size.
@@ -64,10 +66,14 @@ class Database(Durable, Changeable):
     """
 
     def __init__(
-        self, *, trust_deletes: bool = False, memory_limit: int | str | None = None
+        self,
+        *,
+        trust_deletes: bool = False,
+        memory_limit: int | str | None = None,
+        share: bool = True,
     ) -> None:
         limit = None if memory_limit is None else sizes.size(memory_limit)
-        self._native = _native.Database(trust_deletes, limit)
+        self._native = _native.Database(trust_deletes, limit, share)
 
     def create_table(
         self,

@@ -29,8 +29,8 @@ QUERIES = [
 Rows = dict[str, list[dict[str, Any]]]
 
 
-def database(held: Rows) -> rv.Database:
-    db = rv.Database()
+def database(held: Rows, *, share: bool = True) -> rv.Database:
+    db = rv.Database(share=share)
     for table, schema in SCHEMAS.items():
         db.create_table(table, schema)
         db.insert(table, pa.Table.from_pylist(held[table], schema=schema))

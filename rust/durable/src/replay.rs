@@ -61,6 +61,7 @@ impl DurableDatabase {
         let options = Options {
             trust_deletes: file.head.trust_deletes,
             memory_limit,
+            ..Options::default()
         };
         let (mut database, _) = Self::replayed(&file, options, false, poll)?;
         database.engine.hold_beside(0);
@@ -205,6 +206,7 @@ impl File {
         let mut rows = Database::new(Options {
             trust_deletes: false,
             memory_limit,
+            ..Options::default()
         });
         let poll: Poll<'_> = &mut |_| Ok(());
         self.read(|record, _, _| match &record.entry {

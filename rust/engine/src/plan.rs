@@ -3,6 +3,7 @@
 //! Invariant: planning has read no rows. Cost: none beyond that of the plan.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use ringview_explain::{Explanation, Other};
 use ringview_query::{Bound, PlanAtom, Query, TableInfo};
@@ -15,6 +16,14 @@ pub(crate) enum Source {
     View(u64),
 }
 
+/// What identifies a query among those over the same sources: the query without the names of what it reads, and the
+/// engine that keeps it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Signature {
+    query: Query,
+    pub(crate) engine: String,
+}
+
 /// A view or a block that is to be made.
 pub(crate) struct Planned<'q> {
     /// The name of a block; none for the view itself.
@@ -25,6 +34,8 @@ pub(crate) struct Planned<'q> {
     /// What was asked for, where that is kept as another.
     pub(crate) asked: Option<&'q Query>,
     pub(crate) chosen: Chosen,
+    /// Whether its state follows from what it reads alone, so that it may be that of several.
+    pub(crate) is_shareable: bool,
     /// Its names and types.
     pub(crate) bound: Bound,
     /// Those of queries within too, by their numbers.
@@ -35,6 +46,36 @@ pub(crate) struct Planned<'q> {
     pub(crate) sources: Vec<Source>,
     /// What it is to those that read it.
     pub(crate) info: TableInfo,
+}
+
+impl Planned<'_> {
+    /// What identifies it.
+    pub(crate) fn signature(&self) -> Signature {
+        let mut query = Query::clone(&self.query);
+        query.blocks.clear();
+        for (at, atom) in query.atoms.iter_mut().enumerate() {
+            // Its source says what it reads; an exponent of a threshold is given by the alias.
+            atom.table.clear();
+            if query.epsilon.is_none() {
+                atom.alias = at.to_string();
+            }
+        }
+        Signature {
+            query,
+            engine: self.chosen.candidate.explanation().engine.name,
+        }
+    }
+
+    /// Lets it read the nodes that others were found to share, by the numbers that they would have had.
+    pub(crate) fn read_shared(&mut self, shared: &BTreeMap<u64, u64>) {
+        for source in &mut self.sources {
+            if let Source::View(id) = source
+                && let Some(&node) = shared.get(id)
+            {
+                *id = node;
+            }
+        }
+    }
 }
 
 /// Who keeps a view, and what is told of the others.

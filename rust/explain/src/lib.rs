@@ -35,6 +35,9 @@ pub struct Explanation {
     pub query: Option<serde_json::Value>,
     /// The engine, and why this one.
     pub engine: Choice,
+    /// Other views of an equal query, which share all that is kept.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_with: Vec<String>,
     /// The engines that were not taken: those that could, and those that cannot.
     #[serde(default)]
     pub others: Vec<Other>,

@@ -46,6 +46,10 @@ impl Explanation {
         if let Some(headline) = self.headline() {
             let _ = writeln!(text, "{headline}\n");
         }
+        if !self.shared_with.is_empty() {
+            let others = self.shared_with.join(", ");
+            let _ = writeln!(text, "kept once for this view and {}\n", elided(&others));
+        }
         self.costs(&mut text);
         self.tree(&mut text);
         self.why(&mut text);

@@ -32,6 +32,7 @@ impl Database {
         let options = Options {
             trust_deletes,
             memory_limit,
+            ..Options::default()
         };
         let opening = Opening {
             durability: match each {

@@ -68,11 +68,12 @@ pub(crate) struct Database {
 #[pymethods]
 impl Database {
     #[new]
-    #[pyo3(signature = (trust_deletes=false, memory_limit=None))]
-    fn new(trust_deletes: bool, memory_limit: Option<u64>) -> Database {
+    #[pyo3(signature = (trust_deletes=false, memory_limit=None, share=true))]
+    fn new(trust_deletes: bool, memory_limit: Option<u64>, share: bool) -> Database {
         let options = Options {
             trust_deletes,
             memory_limit,
+            keep_apart: !share,
         };
         Database::of(Engine::new(options))
     }

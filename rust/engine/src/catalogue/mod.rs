@@ -120,6 +120,7 @@ impl<'d> Catalogue<'d> {
             block,
             id: self.births + 1 + before.len() as u64,
             asked: None,
+            is_shareable: matches!(by, By::Choice(_)),
             chosen: by.choose(self.engines, &bound)?,
             atoms: bound.all_atoms().cloned().collect(),
             columns: columns.collect(),
@@ -156,13 +157,13 @@ impl<'d> Catalogue<'d> {
                 known: known.collect(),
             });
         };
-        let view = &self.state.graph.views[index];
+        let view = &self.state.graph.nodes[index];
         let rows = view.answer().len(&self.state.storage.dictionary).ok();
         let info = TableInfo {
             rows: rows.filter(|&rows| rows > 0),
             ..view.info.clone()
         };
-        Ok((Source::View(view.id), info))
+        Ok((Source::View(self.state.graph.declared(name)?.id), info))
     }
 }
 

@@ -1,7 +1,10 @@
 //! The birth of a view: planned, filled from the rows that are there, and only then known.
 //!
-//! Invariant: a view comes with all its blocks or not at all. Cost: that of applying all rows of what it
-//! reads, in chunks; what is static first, so that what only it needs can be freed.
+//! Invariant: a view comes with all its blocks or not at all; what a node maintains already is not made again. Cost: that
+//! of applying all rows of what it reads, in chunks; what is static first, so that what only it needs can be freed, then the
+//! smallest, so that the many rows of a fact table go up through the dimensions that they meet.
+
+use std::collections::BTreeMap;
 
 use ringview_core::{Batch, Budget, Error, Result};
 use ringview_query::Query;
@@ -10,10 +13,29 @@ use ringview_view::RowDelta;
 
 use super::Database;
 use crate::catalogue::choose::By;
-use crate::graph::view::NamedView;
+use crate::graph::declared::{Declared, Newborn};
+use crate::graph::node::Node;
 use crate::plan::{Planned, Source};
+use crate::storage::table::Table;
 use crate::transaction::prepare::of_a_view;
 use crate::{CHUNK, Poll};
+
+/// The nodes that rows may be read from while a node is filled.
+#[derive(Clone, Copy)]
+struct Readable<'n> {
+    /// Of the same view, which are not known yet.
+    family: &'n [Node],
+    nodes: &'n [Node],
+}
+
+impl Readable<'_> {
+    fn find(&self, id: u64) -> Option<&Node> {
+        self.family
+            .iter()
+            .chain(self.nodes)
+            .find(|node| node.id == id)
+    }
+}
 
 impl Database {
     /// Declares a view and fills it from the rows that are there.
@@ -40,28 +62,50 @@ impl Database {
     ) -> Result<()> {
         self.catalogue().check_new(name)?;
         let budget = self.state.budget(poll);
-        let family = self.bear(name, query, By::Choice(engine), &budget)?;
-        self.state.graph.views.extend(family);
-        self.state.wire();
-        self.state.count();
+        let newborn = self.bear(name, query, By::Choice(engine), &budget)?;
+        self.adopt(newborn);
         Ok(())
     }
 
-    /// A view behind its blocks, filled, and not yet known.
+    /// A view becomes known.
+    pub(crate) fn adopt(&mut self, newborn: Newborn) {
+        self.state.graph.nodes.extend(newborn.nodes);
+        self.state.graph.declared.push(newborn.declared);
+        self.state.wire();
+        self.state.count();
+    }
+
+    /// A view with the nodes of its blocks and its own, filled, and not yet known.
     pub(crate) fn bear(
         &mut self,
         name: &str,
         query: &Query,
         by: By<'_>,
         budget: &Budget<'_>,
-    ) -> Result<Vec<NamedView>> {
+    ) -> Result<Newborn> {
         let plans = self.catalogue().plans(query, by)?;
-        let born = plans.len() as u64;
-        let owner = self.births + born;
-        let mut family: Vec<NamedView> = Vec::with_capacity(plans.len());
-        for planned in plans {
-            match self.fill((name, owner), planned, &family, budget) {
-                Ok(view) => family.push(view),
+        // The view has a number beside that of its node.
+        let born = plans.len() as u64 + 1;
+        let mut declared = Declared {
+            name: name.to_owned(),
+            id: self.births + born,
+            text: None,
+            query: query.clone(),
+            own: None,
+            node: 0,
+        };
+        let mut family: Vec<Node> = Vec::with_capacity(plans.len());
+        let mut shared = BTreeMap::new();
+        for mut planned in plans {
+            planned.read_shared(&shared);
+            declared.node = planned.id;
+            if let Some(node) = self.shared(&planned, &family) {
+                declared.node = node;
+                shared.insert(planned.id, node);
+                continue;
+            }
+            match self.fill(name, planned, &family, budget) {
+                Ok(node) => family.push(node),
                 Err(problem) => {
                     // The strings that blocks computed; whoever saw them goes, too.
                     self.state.storage.dictionary.rollback();
@@ -71,17 +115,27 @@ impl Database {
         }
         self.state.storage.dictionary.commit();
         self.births += born;
-        Ok(family)
+        Ok(Newborn {
+            declared,
+            nodes: family,
+        })
     }
 
-    /// A view or block with the rows of what it reads.
+    /// The number of a node that maintains already what is planned.
+    fn shared(&self, planned: &Planned<'_>, family: &[Node]) -> Option<u64> {
+        let may = planned.is_shareable && !self.options.keep_apart;
+        let node = self.state.graph.alike(planned, family);
+        node.filter(|_| may).map(|node| node.id)
+    }
+
+    /// A node with the rows of what it reads.
     fn fill(
         &mut self,
-        (name, owner): (&str, u64),
+        name: &str,
         planned: Planned<'_>,
-        family: &[NamedView],
+        family: &[Node],
         budget: &Budget<'_>,
-    ) -> Result<NamedView> {
+    ) -> Result<Node> {
         for source in &planned.sources {
             let tables = &self.state.storage.tables;
             let table = tables.iter().find(|t| Source::Table(t.id) == *source);
@@ -90,7 +144,7 @@ impl Database {
                 return Err(rows_are_gone(name, &table.name));
             }
         }
-        let mut view = NamedView::new((name, owner), planned)?;
+        let mut view = Node::new(name, planned)?;
         if view.row_map().is_some() {
             // It keeps no rows: they go through it when its readers are filled.
             return Ok(view);
@@ -101,9 +155,17 @@ impl Database {
             };
             timed.advance(now, budget)?;
         }
-        self.load(&mut view, true, family, budget)?;
-        view.kept.freeze();
-        self.load(&mut view, false, family, budget)?;
+        let nodes = std::mem::take(&mut self.state.graph.nodes);
+        let from = Readable {
+            family,
+            nodes: &nodes,
+        };
+        let loaded = self.load(&mut view, true, from, budget).and_then(|()| {
+            view.kept.freeze();
+            self.load(&mut view, false, from, budget)
+        });
+        self.state.graph.nodes = nodes;
+        loaded?;
         view.prepare(&self.state.storage.dictionary, budget)?;
         view.kept.commit(&self.state.storage.dictionary);
         Ok(view)
@@ -112,22 +174,23 @@ impl Database {
     /// Applies the rows of what is static, or of what is not.
     fn load(
         &mut self,
-        view: &mut NamedView,
+        view: &mut Node,
         is_static: bool,
-        family: &[NamedView],
+        from: Readable<'_>,
         budget: &Budget<'_>,
     ) -> Result<()> {
         let strings = |database: &Self| database.state.storage.dictionary.memory_usage();
-        let born: usize = family.iter().map(|view| view.bytes(true)).sum();
-        let held = self.state.held() + born as u64;
+        let known = from.family.iter().chain(from.nodes);
+        let known: usize = known.map(|node| node.bytes(true)).sum();
+        let held = self.state.held() + known as u64;
         let strings_before = strings(self);
-        for index in 0..view.atoms.len() {
-            if view.atoms[index].is_static != is_static {
-                continue;
-            }
+        let atoms = (0..view.atoms.len()).filter(|&atom| view.atoms[atom].is_static == is_static);
+        let mut atoms: Vec<usize> = atoms.collect();
+        atoms.sort_by_cached_key(|&atom| self.rows_of(view.sources[atom], from));
+        for index in atoms {
             let (source, needed) = (view.sources[index], needed(view, index));
             let mut first = 0;
-            self.each_chunk((source, &needed), family, budget, &mut |database, batch| {
+            self.each_chunk((source, &needed), from, budget, &mut |database, batch| {
                 let rows = RowDelta {
                     atom: index,
                     batch,
@@ -148,21 +211,38 @@ impl Database {
         Ok(())
     }
 
+    /// How many rows a source has; of a block that keeps none, at the most.
+    fn rows_of(&self, source: Source, from: Readable<'_>) -> u64 {
+        match source {
+            Source::Table(id) => {
+                let mut tables = self.state.storage.tables.iter();
+                let table = tables.find(|table| table.id == id);
+                table.map_or(0, Table::len)
+            }
+            Source::View(id) => {
+                let Some(node) = from.find(self.state.graph.node_id(id)) else {
+                    return 0;
+                };
+                let below = node
+                    .sources
+                    .iter()
+                    .map(|&source| self.rows_of(source, from));
+                match node.row_map() {
+                    Some(_) => below.sum(),
+                    None => (node.answer().len(&self.state.storage.dictionary)).unwrap_or(0),
+                }
+            }
+        }
+    }
+
     /// Hands out all rows of a table, a view or a block of a family, in the columns that are needed, a chunk at a time.
     fn each_chunk(
         &mut self,
         (source, needed): (Source, &[bool]),
-        family: &[NamedView],
+        from: Readable<'_>,
         budget: &Budget<'_>,
         to: Taker<'_>,
     ) -> Result<()> {
-        let below = family.iter().find(|below| Source::View(below.id) == source);
-        if let Some(below) = below {
-            return match below.row_map() {
-                Some(map) => self.each_mapped((below, map), needed, family, budget, to),
-                None => self.each_shown(below, needed, budget, to),
-            };
-        }
         match source {
             Source::Table(id) => {
                 let tables = &mut self.state.storage.tables;
@@ -177,11 +257,11 @@ impl Database {
                 done
             }
             Source::View(id) => {
-                let views = std::mem::take(&mut self.state.graph.views);
-                let below = views.iter().find(|below| below.id == id);
-                let done = below.map(|below| self.each_shown(below, needed, budget, to));
-                self.state.graph.views = views;
-                done.unwrap_or(Ok(()))
+                let below = from.find(self.state.graph.node_id(id));
+                below.map_or(Ok(()), |below| match below.row_map() {
+                    Some(map) => self.each_mapped((below, map), needed, from, budget, to),
+                    None => self.each_shown(below, needed, budget, to),
+                })
             }
         }
     }
@@ -189,16 +269,16 @@ impl Database {
     /// The rows that a block computes of those that it reads.
     fn each_mapped(
         &mut self,
-        (below, map): (&NamedView, &RowMap),
+        (below, map): (&Node, &RowMap),
         wanted: &[bool],
-        family: &[NamedView],
+        from: Readable<'_>,
         budget: &Budget<'_>,
         to: Taker<'_>,
     ) -> Result<()> {
         let wanted = below.by_output(wanted);
         for (atom, &source) in below.sources.iter().enumerate() {
             let read = needed(below, atom);
-            self.each_chunk((source, &read), family, budget, &mut |database, batch| {
+            self.each_chunk((source, &read), from, budget, &mut |database, batch| {
                 let dictionary = &mut database.state.storage.dictionary;
                 let rows = RowDelta {
                     atom,
@@ -219,7 +299,7 @@ impl Database {
     /// The rows of a view or block that keeps them.
     fn each_shown(
         &mut self,
-        below: &NamedView,
+        below: &Node,
         needed: &[bool],
         budget: &Budget<'_>,
         to: Taker<'_>,
@@ -240,9 +320,9 @@ impl Database {
     /// Applies all rows of one view at an atom of another, or takes them back.
     pub(crate) fn pass_on(
         &mut self,
-        below: &NamedView,
+        below: &Node,
         (atom, sign): (usize, i64),
-        view: &mut NamedView,
+        view: &mut Node,
         budget: &Budget<'_>,
     ) -> Result<()> {
         let needed = needed(view, atom);
@@ -264,7 +344,7 @@ type Taker<'t> = &'t mut dyn FnMut(&mut Database, &Batch) -> Result<()>;
 
 /// Which columns of what an atom reads are needed: by any atom that reads the same, for a view may take its rows at
 /// one of them for all.
-fn needed(view: &NamedView, atom: usize) -> Vec<bool> {
+fn needed(view: &Node, atom: usize) -> Vec<bool> {
     let mut needed = vec![false; view.atoms[atom].schema.len()];
     for (source, alike) in view.sources.iter().zip(&view.atoms) {
         if *source == view.sources[atom] {

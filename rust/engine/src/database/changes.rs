@@ -14,8 +14,9 @@ use ringview_core::{Error, Result};
 use ringview_view::answer::listing::check_size;
 
 use super::Database;
+use crate::graph::declared::Declared;
 use crate::graph::log::{Follower, Log, WeightedRows};
-use crate::graph::view::NamedView;
+use crate::graph::node::Node;
 
 /// Somebody with a position of its own in the changes of a view.
 #[derive(Clone, Debug)]
@@ -33,9 +34,8 @@ impl Database {
     /// `UnknownView`; `Unsupported` for groups that are computed as they are read.
     pub fn follow(&mut self, view: &str, from_now: bool) -> Result<ViewFollower> {
         let index = self.state.graph.index(view)?;
-        let view = &mut self.state.graph.views[index];
-        let follower = view.follow(from_now)?;
-        Ok(view.follower(follower))
+        let follower = self.state.graph.nodes[index].follow(from_now)?;
+        Ok(self.state.graph.declared(view)?.follower(follower))
     }
 
     /// The follower behind `view_changes`, which all who ask the view itself share.
@@ -43,28 +43,23 @@ impl Database {
     /// # Errors
     /// As `follow`.
     pub fn own_follower(&mut self, view: &str) -> Result<ViewFollower> {
-        let index = self.state.graph.index(view)?;
-        let view = &mut self.state.graph.views[index];
-        let follower = match &view.own {
+        let (place, index) = (self.state.graph.place(view)?, self.state.graph.index(view)?);
+        let follower = match &self.state.graph.declared[place].own {
             Some(follower) => follower.clone(),
-            None => {
-                let follower = view.follow(false)?;
-                view.own.insert(follower).clone()
-            }
+            None => self.state.graph.nodes[index].follow(false)?,
         };
+        let view = &mut self.state.graph.declared[place];
+        view.own = Some(follower.clone());
         Ok(view.follower(follower))
     }
 
     /// Lets `view_changes` begin with what changes from here on, in all views that can be followed.
     pub fn begin_changes(&mut self) {
-        for view in self
-            .state
-            .graph
-            .views
-            .iter_mut()
-            .filter(|view| view.owner.is_none())
-        {
-            view.own = view.follow(true).ok();
+        for place in 0..self.state.graph.declared.len() {
+            let node = self.state.graph.declared[place].node;
+            let node = self.state.graph.position(node);
+            let own = node.and_then(|at| self.state.graph.nodes[at].follow(true).ok());
+            self.state.graph.declared[place].own = own;
         }
     }
 
@@ -73,9 +68,9 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn forget_changes(&mut self, view: &str) -> Result<()> {
-        let index = self.state.graph.index(view)?;
-        self.state.graph.views[index].own = None;
-        self.state.graph.views[index].tidy_log();
+        let (place, index) = (self.state.graph.place(view)?, self.state.graph.index(view)?);
+        self.state.graph.declared[place].own = None;
+        self.state.graph.nodes[index].tidy_log();
         Ok(())
     }
 
@@ -87,7 +82,7 @@ impl Database {
     /// `UnknownView` if the view was dropped, `Stale` if there is a new one of its name; as
     /// `view_result`.
     pub fn changes(&self, follower: &ViewFollower) -> Result<RecordBatch> {
-        let view = &self.state.graph.views[self.followed(follower)?];
+        let view = &self.state.graph.nodes[self.followed(follower)?];
         let changes = view.log.as_ref().map(|log| log.since(&follower.follower));
         match changes.transpose()?.flatten() {
             Some(changes) => view.weighted_batch(changes),
@@ -96,7 +91,7 @@ impl Database {
     }
 
     /// All rows of a view with their multiplicities.
-    fn whole(&self, view: &NamedView) -> Result<WeightedRows> {
+    fn whole(&self, view: &Node) -> Result<WeightedRows> {
         let wanted = vec![true; view.columns.len()];
         let rows = view.answer().len(&self.state.storage.dictionary)?;
         check_size(rows)?;
@@ -136,7 +131,7 @@ impl Database {
     /// `UnknownView` or `Stale` if the view was dropped.
     pub fn advance(&mut self, follower: &ViewFollower) -> Result<()> {
         let index = self.followed(follower)?;
-        let view = &mut self.state.graph.views[index];
+        let view = &mut self.state.graph.nodes[index];
         if let Some(log) = &mut view.log {
             log.advance(&follower.follower);
         }
@@ -149,7 +144,7 @@ impl Database {
     /// # Errors
     /// `UnknownView` or `Stale` if the view was dropped.
     pub fn has_moved(&self, follower: &ViewFollower) -> Result<bool> {
-        let log = &self.state.graph.views[self.followed(follower)?].log;
+        let log = &self.state.graph.nodes[self.followed(follower)?].log;
         Ok(log
             .as_ref()
             .is_none_or(|log| log.has_changes(&follower.follower)))
@@ -160,7 +155,7 @@ impl Database {
         let index = self.followed(&follower);
         drop(follower);
         if let Ok(index) = index {
-            self.state.graph.views[index].tidy_log();
+            self.state.graph.nodes[index].tidy_log();
         }
     }
 
@@ -182,7 +177,7 @@ impl Database {
     }
 }
 
-impl NamedView {
+impl Declared {
     fn follower(&self, follower: Follower) -> ViewFollower {
         ViewFollower {
             name: self.name.clone(),
@@ -190,7 +185,9 @@ impl NamedView {
             follower,
         }
     }
+}
 
+impl Node {
     fn follow(&mut self, from_now: bool) -> Result<Follower> {
         self.kept.has_delta()?;
         let log = match &mut self.log {

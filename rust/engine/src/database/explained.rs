@@ -10,7 +10,6 @@ use ringview_query::Query;
 use super::Database;
 use crate::catalogue::choose::By;
 use crate::graph::below::reads;
-use crate::graph::view::NamedView;
 use crate::plan::Source;
 
 impl Database {
@@ -20,12 +19,20 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_explanation(&self, name: &str) -> Result<Explanation> {
-        let view = self.state.graph.view(name)?;
-        let (below, places) = self.state.graph.below(&view.sources);
+        let (declared, node) = (
+            self.state.graph.declared(name)?,
+            self.state.graph.view(name)?,
+        );
+        let (below, places) = self.state.graph.below(&node.sources);
+        let others = self.state.graph.declared_as(node.id);
+        let others = others.filter(|other| other.id != declared.id);
         Ok(Explanation {
+            view: Some(name.to_owned()),
+            query: serde_json::to_value(&declared.query).ok(),
+            shared_with: others.map(|other| other.name.clone()).collect(),
             below,
-            reads: reads(&view.query, &view.sources, &places),
-            ..view.explanation()
+            reads: reads(&node.query, &node.sources, &places),
+            ..node.explanation()
         })
     }
 
@@ -34,15 +41,15 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_warnings(&self, name: &str) -> Result<Vec<CostWarning>> {
-        let view = self.state.graph.view(name)?;
-        let blocks = self
+        let family = self
             .state
             .graph
-            .views
-            .iter()
-            .filter(|block| block.owner == Some(view.id));
-        let explained = blocks.chain([view]).map(NamedView::explanation);
-        Ok(explained.filter_map(|one| one.warning).collect())
+            .with_blocks(self.state.graph.view(name)?.id);
+        let nodes = self.state.graph.nodes.iter();
+        let nodes = nodes.filter(|node| family.contains(&node.id));
+        Ok(nodes
+            .filter_map(|node| node.explanation().warning)
+            .collect())
     }
 
     /// How a view of this query would be maintained.

@@ -16,7 +16,7 @@ use ringview_core::{Error, Result, Type};
 use ringview_view::{Cell, Key, KeyValue};
 
 use super::Database;
-use crate::graph::view::NamedView;
+use crate::graph::node::Node;
 use crate::plan::Source;
 
 impl Database {
@@ -101,22 +101,19 @@ impl Database {
     }
 
     /// The block that has the groups of a view, where its rows are chosen from it.
-    fn groups_of(&self, view: &NamedView) -> Option<&NamedView> {
+    fn groups_of(&self, view: &Node) -> Option<&Node> {
         let Some(Source::View(groups)) = view.sources.first().copied() else {
             return None;
         };
-        let groups = self
-            .state
-            .graph
-            .views
-            .iter()
-            .find(|other| other.id == groups);
+        let graph = &self.state.graph;
+        let groups = graph.position(graph.node_id(groups));
+        let groups = groups.map(|at| &graph.nodes[at]);
         // Of a sum of partials no block has the rows.
         groups.filter(|_| view.query.is_chosen && !view.merged)
     }
 
     /// The row of a group.
-    fn row_of(&self, groups: &NamedView, key: &Key<'_>) -> Result<Option<RecordBatch>> {
+    fn row_of(&self, groups: &Node, key: &Key<'_>) -> Result<Option<RecordBatch>> {
         let (row, places) =
             (groups.answer()).get_rows(&[key.to_vec()], &self.state.storage.dictionary)?;
         Ok((!places.is_empty()).then_some(row))
@@ -124,14 +121,14 @@ impl Database {
 }
 
 /// Whether a key has the columns that tell groups, each once and no others.
-fn is_whole(groups: &NamedView, key: &Key<'_>) -> bool {
+fn is_whole(groups: &Node, key: &Key<'_>) -> bool {
     let columns = groups.answer().key_columns().unwrap_or_default();
     let has = |(name, _): &(&str, &Type)| key.iter().any(|(other, _)| other == name);
     columns.len() == key.len() && columns.iter().all(has)
 }
 
 /// The key of a row among the rows that were chosen: all columns that they are grouped by.
-fn whole<'a>(view: &'a NamedView, row: &'a RecordBatch) -> Result<Vec<(&'a str, KeyValue<'a>)>> {
+fn whole<'a>(view: &'a Node, row: &'a RecordBatch) -> Result<Vec<(&'a str, KeyValue<'a>)>> {
     let columns = view.query.group_by.iter().filter(|column| column.atom == 0);
     let value = |name: &'a str| {
         let column = row.column_by_name(name).ok_or_else(|| Error::Value {

@@ -25,7 +25,8 @@ use ringview_view::Engine;
 use crate::Poll;
 use crate::catalogue::Catalogue;
 use crate::catalogue::choose::engines;
-use crate::graph::view::NamedView;
+use crate::graph::declared::Declared;
+use crate::graph::node::Node;
 use crate::memory::Memory;
 use crate::plan::Source;
 use crate::state::State;
@@ -41,6 +42,8 @@ pub struct Options {
     /// Bytes that tables, views and strings may take, with what is read at once; what needs more is
     /// refused with `Memory`. By default what the machine or the control group has.
     pub memory_limit: Option<u64>,
+    /// Whether views and blocks whose queries are equal are kept each by itself, and not once for all.
+    pub keep_apart: bool,
 }
 
 /// Tables, and views that are exact after every transaction.
@@ -235,13 +238,8 @@ impl Database {
 
     /// The names and numbers of the views, oldest first.
     pub fn view_ids(&self) -> Vec<(String, u64)> {
-        let named = self
-            .state
-            .graph
-            .views
-            .iter()
-            .filter(|view| view.owner.is_none());
-        named.map(|view| (view.name.clone(), view.id)).collect()
+        let views = self.state.graph.declared.iter();
+        views.map(|view| (view.name.clone(), view.id)).collect()
     }
 
     /// What is known of a table.
@@ -290,7 +288,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_id(&self, name: &str) -> Result<u64> {
-        Ok(self.state.graph.view(name)?.id)
+        Ok(self.state.graph.declared(name)?.id)
     }
 
     /// The text that a view was written as, if whoever created it left one.
@@ -298,7 +296,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_text(&self, name: &str) -> Result<Option<&str>> {
-        Ok(self.state.graph.view(name)?.text.as_deref())
+        Ok(self.state.graph.declared(name)?.text.as_deref())
     }
 
     /// Leaves the text that a view was written as.
@@ -306,8 +304,8 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn set_view_text(&mut self, name: &str, text: &str) -> Result<()> {
-        let index = self.state.graph.index(name)?;
-        self.state.graph.views[index].text = Some(text.to_owned());
+        let place = self.state.graph.place(name)?;
+        self.state.graph.declared[place].text = Some(text.to_owned());
         Ok(())
     }
 
@@ -316,7 +314,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`; `Stale` if it is another.
     pub fn is_view(&self, name: &str, id: u64) -> Result<()> {
-        same("view", name, id, self.state.graph.view(name)?.id)
+        same("view", name, id, self.state.graph.declared(name)?.id)
     }
 
     /// Whether the table of a name is still the one with this number.
@@ -337,33 +335,24 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn rests_on(&self, view: &str) -> Result<Vec<String>> {
-        let mut found = vec![self.state.graph.view(view)?.id];
+        let graph = &self.state.graph;
+        let mut found = vec![graph.declared(view)?.node];
         let mut at = 0;
-        while let Some(&id) = found.get(at) {
+        while let Some(&node) = found.get(at) {
             at += 1;
-            let own = |view: &&NamedView| view.id == id || view.owner == Some(id);
-            for source in self
-                .state
-                .graph
-                .views
-                .iter()
-                .filter(own)
-                .flat_map(|view| &view.sources)
-            {
-                if let Source::View(read) = *source
-                    && !found.contains(&read)
-                {
-                    found.push(read);
+            let sources = graph.position(node).map(|at| &graph.nodes[at].sources);
+            for source in sources.into_iter().flatten() {
+                if let Source::View(read) = *source {
+                    for id in [read, graph.node_id(read)] {
+                        if !found.contains(&id) {
+                            found.push(id);
+                        }
+                    }
                 }
             }
         }
-        let views = self
-            .state
-            .graph
-            .views
-            .iter()
-            .filter(|view| view.owner.is_none());
-        let views = views.filter(|view| found.contains(&view.id));
+        let rests = |other: &&Declared| other.name == view || found.contains(&other.id);
+        let views = graph.declared.iter().filter(rests);
         Ok(views.map(|view| view.name.clone()).collect())
     }
 
@@ -372,15 +361,18 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_query(&self, name: &str) -> Result<&Query> {
-        Ok(self.state.graph.view(name)?.asked())
+        Ok(&self.state.graph.declared(name)?.query)
     }
 
-    /// Bytes held, part by part: each table's rows, each view, the dictionary of strings.
+    /// Bytes held, part by part: each table's rows, each view, the dictionary of strings. A view that shares its state
+    /// with an older one has 0.
     pub fn memory_usage(&self) -> Vec<(String, usize)> {
         let table = |table: &Table| (format!("table {}", table.name), table.bytes());
-        let view = |view: &NamedView| (self.state.graph.label(view), view.bytes(false));
+        let node = |node: &Node| (self.state.graph.label(node), node.bytes(false));
         let mut parts: Vec<_> = self.state.storage.tables.iter().map(table).collect();
-        parts.extend(self.state.graph.views.iter().map(view));
+        parts.extend(self.state.graph.nodes.iter().map(node));
+        let shared = self.state.graph.sharing();
+        parts.extend(shared.map(|view| (format!("view {}", view.name), 0)));
         parts.push((
             "dictionary".to_owned(),
             self.state.storage.dictionary.memory_usage(),
@@ -405,7 +397,7 @@ impl Database {
     pub fn check(&self) {
         self.state
             .graph
-            .views
+            .nodes
             .iter()
             .for_each(|view| view.kept.check());
     }

@@ -16,7 +16,8 @@ use ringview_view::part::partial::{merged_in, merged_view, partial_schema};
 use ringview_view::{Context, View};
 
 use super::Database;
-use crate::graph::view::NamedView;
+use crate::catalogue::choose::By;
+use crate::graph::node::Node;
 use crate::plan::Source;
 use crate::transaction::chunks::chunks;
 use crate::undo::Undo;
@@ -70,10 +71,11 @@ impl Database {
         poll: Poll<'_>,
         keep: Keep<'_>,
     ) -> Result<()> {
-        let index = self.state.graph.index(name)?;
         let budget = self.state.budget(poll);
+        self.keep_apart(name, &budget)?;
+        let index = self.state.graph.index(name)?;
         let mut undo = std::mem::take(&mut self.state.undo);
-        undo.begin(self.state.graph.views.len());
+        undo.begin(self.state.graph.nodes.len());
         undo.touched[index] = true;
         let merged = self.begin_merge(index, &budget).and_then(|before| {
             let merged = self
@@ -88,8 +90,8 @@ impl Database {
                 Err(problem) => {
                     self.state.roll_back(&mut undo);
                     if let Some(before) = before {
-                        self.state.graph.views[index].kept = before;
-                        self.state.graph.views[index].merged = false;
+                        self.state.graph.nodes[index].kept = before;
+                        self.state.graph.nodes[index].merged = false;
                         self.state.wire();
                     }
                     self.state.recount();
@@ -109,10 +111,37 @@ impl Database {
         Ok(self.state.graph.view(name)?.merged)
     }
 
+    /// Gives a view a node of its own, for what is merged into it is not merged into others.
+    fn keep_apart(&mut self, name: &str, budget: &Budget<'_>) -> Result<()> {
+        let (place, index) = (self.state.graph.place(name)?, self.state.graph.index(name)?);
+        let node = &mut self.state.graph.nodes[index];
+        let id = node.id;
+        // Nothing is like it from now on, not even what is born here.
+        let Some(signature) = node.signature.take() else {
+            return Ok(());
+        };
+        if self.state.graph.is_alone(id) {
+            return Ok(());
+        }
+        let query = self.state.graph.declared[place].query.clone();
+        let engine = By::Choice(Some(&signature.engine));
+        let born = self.bear(name, &query, engine, budget);
+        self.state.graph.nodes[index].signature = Some(signature);
+        let mut born = born?;
+        if let Some(node) = born.nodes.last_mut() {
+            node.signature = None;
+        }
+        self.state.graph.declared[place].node = born.declared.node;
+        self.state.graph.nodes.extend(born.nodes);
+        self.state.wire();
+        self.state.count();
+        Ok(())
+    }
+
     /// Makes a view one that partials are merged into, unless it is; what it was before.
     fn begin_merge(&mut self, index: usize, budget: &Budget<'_>) -> Result<Option<Box<dyn View>>> {
         let trusting = self.options.trust_deletes;
-        let view = &self.state.graph.views[index];
+        let view = &self.state.graph.nodes[index];
         if view.merged {
             return Ok(None);
         }
@@ -151,9 +180,12 @@ impl Database {
             return Err(problem);
         }
         kept.commit(&self.state.storage.dictionary);
-        let view = &mut self.state.graph.views[index];
-        view.own = None;
-        let before = replace(&mut view.kept, kept);
+        for view in &mut self.state.graph.declared {
+            if view.node == self.state.graph.nodes[index].id {
+                view.own = None;
+            }
+        }
+        let before = replace(&mut self.state.graph.nodes[index].kept, kept);
         self.state.wire();
         Ok(Some(before))
     }
@@ -166,7 +198,7 @@ impl Database {
     ) -> Result<()> {
         let trusting = self.options.trust_deletes;
         for (first, chunk) in chunks(rows) {
-            let view = &mut self.state.graph.views[index];
+            let view = &mut self.state.graph.nodes[index];
             let Some(merged) = merged_in(&mut *view.kept) else {
                 unreachable!("the merge has begun")
             };
@@ -180,12 +212,12 @@ impl Database {
             undo.words_left += self.state.storage.dictionary.fresh() - before;
             self.state.done(chunk.num_rows(), budget)?;
         }
-        self.state.graph.views[index].merged = true;
+        self.state.graph.nodes[index].merged = true;
         Ok(())
     }
 }
 
-fn refuse_sample(view: &NamedView) -> Result<()> {
+fn refuse_sample(view: &Node) -> Result<()> {
     let kept: &dyn Any = &*view.kept;
     match kept.is::<SampleView>() {
         false => Ok(()),

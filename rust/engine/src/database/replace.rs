@@ -10,8 +10,9 @@ use ringview_query::Query;
 
 use super::Database;
 use crate::catalogue::choose::By;
-use crate::graph::view::NamedView;
+use crate::graph::declared::{Declared, Newborn};
 use crate::plan::Source;
+use crate::storage::table::Reader;
 use crate::undo::Undo;
 use crate::{Keep, Poll};
 
@@ -21,10 +22,10 @@ impl Database {
     /// # Errors
     /// `UnknownView`; `InUse` if another view reads it.
     pub fn drop_view(&mut self, name: &str) -> Result<()> {
-        let id = self.can_drop_view(name)?;
-        let family = self.state.graph.take_family(id);
-        self.state.wire();
-        self.bury(&family);
+        self.can_drop_view(name)?;
+        let place = self.state.graph.place(name)?;
+        self.state.graph.declared.remove(place);
+        self.sweep();
         Ok(())
     }
 
@@ -33,7 +34,7 @@ impl Database {
     /// # Errors
     /// As [`drop_view`](Self::drop_view).
     pub fn can_drop_view(&self, name: &str) -> Result<u64> {
-        let id = self.state.graph.view(name)?.id;
+        let id = self.state.graph.declared(name)?.id;
         let views = self.state.graph.readers_of(Source::View(id));
         match views.is_empty() {
             true => Ok(id),
@@ -63,24 +64,22 @@ impl Database {
         poll: Poll<'_>,
         keep: Keep<'_>,
     ) -> Result<()> {
-        let Ok(old) = self.state.graph.view(name).map(|view| view.id) else {
+        let Ok(place) = self.state.graph.place(name) else {
             self.create_view_with(name, query, engine, poll)?;
             return keep().or_else(|problem| self.drop_view(name).and(Err(problem)));
         };
-        let readers = self.state.graph.readers_of(Source::View(old));
+        let id = self.state.graph.declared[place].id;
+        let readers = self.state.graph.readers_of(Source::View(id));
         let budget = self.state.budget(poll);
-        // It is out of reach, so that the new one cannot read it; nobody is told that it was gone.
-        let places: Vec<usize> = self.state.graph.family(old);
-        let family = self.state.graph.take_family(old);
+        // It is out of reach, so that the new one cannot read it; its nodes stay until that has its place.
+        let old = self.state.graph.declared.remove(place);
         let done = self
             .bear(name, query, By::Choice(engine), &budget)
-            .and_then(|new| self.take_over(name, (&family, new), (readers, keep), &budget));
+            .and_then(|new| self.take_over(&old, new, (readers, keep), &budget));
         match &done {
-            Ok(()) => self.bury(&family),
+            Ok(()) => self.sweep(),
             Err(_) => {
-                for (at, view) in places.into_iter().zip(family) {
-                    self.state.graph.views.insert(at, view);
-                }
+                self.state.graph.declared.insert(place, old);
                 self.state.wire();
                 self.state.recount();
             }
@@ -88,53 +87,57 @@ impl Database {
         done
     }
 
-    /// Puts a new view with its blocks in the place of an old one, for those that read that, too.
+    /// Puts a new view in the place of an old one, for those that read that, too.
     fn take_over(
         &mut self,
-        name: &str,
-        (old, new): (&[NamedView], Vec<NamedView>),
+        old: &Declared,
+        new: Newborn,
         (readers, keep): (Vec<String>, Keep<'_>),
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let (Some(was), Some(is)) = (old.last(), new.last()) else {
-            return Ok(());
+        let graph = &self.state.graph;
+        let (from, to) = (Source::View(old.id), Source::View(new.declared.id));
+        let (was, is) = (old.node, new.declared.node);
+        let info = |id: u64| {
+            let mut nodes = graph.nodes.iter().chain(&new.nodes);
+            nodes.find(|node| node.id == id).map(|node| &node.info)
         };
-        let (from, to) = (Source::View(was.id), Source::View(is.id));
-        let fits = self
-            .state
-            .graph
-            .readers_can_read(from, (&was.info, &is.info));
-        if !fits || self.state.graph.reads_readers(&new, from) {
-            return Err(in_use(name, readers));
+        let fits = match (info(was), info(is)) {
+            (Some(was), Some(is)) => graph.readers_can_read(from, (was, is)),
+            _ => false,
+        };
+        let mut sources: Vec<Source> = vec![Source::View(is)];
+        sources.extend(new.nodes.iter().flat_map(|node| &node.sources));
+        if !fits || graph.reads_readers(&sources, from) {
+            return Err(in_use(&old.name, readers));
         }
-        let (first, new_id) = (self.state.graph.views.len(), is.id);
-        self.state.graph.views.extend(new);
+        let first = self.state.graph.nodes.len();
         self.state.graph.redirect(from, to);
-        self.state.wire();
-        self.state.count();
-        let done = match readers.is_empty() {
+        self.adopt(new);
+        let done = match readers.is_empty() || was == is {
             true => keep(),
-            false => self.swap_rows(was, new_id, budget, keep),
+            false => self.swap_rows((was, is), to, budget, keep),
         };
         if done.is_err() {
-            self.state.graph.views.truncate(first);
+            self.state.graph.declared.pop();
+            self.state.graph.nodes.truncate(first);
             self.state.graph.redirect(to, from);
         }
         done
     }
 
-    /// Above, the rows of the old view go and those of the new one come, as one transaction.
+    /// In those that read it, the rows of the old node go and those of the new one come, as one transaction.
     fn swap_rows(
         &mut self,
-        old: &NamedView,
-        new: u64,
+        nodes: (u64, u64),
+        view: Source,
         budget: &Budget<'_>,
         keep: Keep<'_>,
     ) -> Result<()> {
         let mut undo = std::mem::take(&mut self.state.undo);
-        undo.begin(self.state.graph.views.len());
+        undo.begin(self.state.graph.nodes.len());
         let swapped = self
-            .swap_at_readers(old, new, &mut undo, budget)
+            .swap_at_readers(nodes, view, &mut undo, budget)
             .and_then(|()| self.state.prepare(&mut undo, budget))
             .and_then(|()| keep());
         match &swapped {
@@ -150,40 +153,41 @@ impl Database {
 
     fn swap_at_readers(
         &mut self,
-        old: &NamedView,
-        new: u64,
+        (old, new): (u64, u64),
+        view: Source,
         undo: &mut Undo,
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let Some(at) = self
-            .state
-            .graph
-            .views
-            .iter()
-            .position(|view| view.id == new)
-        else {
+        let graph = &self.state.graph;
+        let (Some(old), Some(new)) = (graph.position(old), graph.position(new)) else {
             return Ok(());
         };
-        for reader in self.state.graph.views[at].readers.clone() {
+        // The new node may have other readers, by the name of another view.
+        let reads = |reader: &&Reader| graph.nodes[reader.view].sources[reader.atom] == view;
+        let readers = graph.nodes[new].readers.iter().filter(reads);
+        let readers: Vec<Reader> = readers.copied().collect();
+        for reader in readers {
             undo.touched[reader.view] = true;
             // Taken out, as rows of one go to the other.
-            let new = self.state.graph.views.remove(at);
-            let place = reader.view - usize::from(reader.view > at);
-            let mut above = self.state.graph.views.remove(place);
-            let done = self
-                .pass_on(old, (reader.atom, -1), &mut above, budget)
-                .and_then(|()| self.pass_on(&new, (reader.atom, 1), &mut above, budget));
-            self.state.graph.views.insert(place, above);
-            self.state.graph.views.insert(at, new);
+            let mut nodes = std::mem::take(&mut self.state.graph.nodes);
+            let done = match nodes.get_disjoint_mut([old, new, reader.view]) {
+                Ok([old, new, above]) => self
+                    .pass_on(old, (reader.atom, -1), above, budget)
+                    .and_then(|()| self.pass_on(new, (reader.atom, 1), above, budget)),
+                Err(_) => unreachable!("no node reads itself"),
+            };
+            self.state.graph.nodes = nodes;
             done?;
             self.state.went_on(0, budget)?;
         }
         Ok(())
     }
 
-    /// What only these views held may go.
-    fn bury(&mut self, family: &[NamedView]) {
-        let words = family.iter().map(|view| view.kept.string_words());
+    /// Lets go of the nodes that no view rests on any more, and of what only they held.
+    fn sweep(&mut self) {
+        let gone = self.state.graph.sweep();
+        self.state.wire();
+        let words = gone.iter().map(|node| node.kept.string_words());
         self.state.storage.words_left(words.sum());
         self.state.collect_strings();
         self.state.recount();

@@ -150,7 +150,7 @@ impl Database {
         let view = self.state.graph.view(name)?;
         Ok(ViewStream {
             name: name.to_owned(),
-            view: view.id,
+            view: self.view_id(name)?,
             rows: view.answer().cursor(&self.state.storage.dictionary)?,
         })
     }
@@ -165,7 +165,7 @@ impl Database {
             return Ok(stream.rows.take());
         }
         let view = self.state.graph.view(&stream.name)?;
-        if view.id != stream.view || !view.answer().is_current(&stream.rows) {
+        if self.view_id(&stream.name)? != stream.view || !view.answer().is_current(&stream.rows) {
             return Err(Error::Changed {
                 view: stream.name.clone(),
             });

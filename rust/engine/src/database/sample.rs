@@ -32,10 +32,8 @@ impl Database {
         self.catalogue().check_new(name)?;
         let engine: Arc<dyn Engine> = Arc::new(Samples { k, seed });
         let budget = self.state.budget(poll);
-        let family = self.bear(name, query, By::This(&engine), &budget)?;
-        self.state.graph.views.extend(family);
-        self.state.wire();
-        self.state.count();
+        let newborn = self.bear(name, query, By::This(&engine), &budget)?;
+        self.adopt(newborn);
         Ok(())
     }
 
@@ -96,14 +94,14 @@ impl Database {
     pub fn resume_sample(&mut self, name: &str, state: &[u8]) -> Result<()> {
         self.sample(name)?;
         let at = self.state.graph.index(name)?;
-        if !self.state.graph.views[at].readers.is_empty() {
+        if !self.state.graph.nodes[at].readers.is_empty() {
             return Err(Error::Unsupported {
                 what: format!("letting the sample {name:?} go on from bytes"),
                 why: "views read it, which would not be told".to_owned(),
                 instead: "do it before they are created".to_owned(),
             });
         }
-        let view: &mut dyn Any = &mut *self.state.graph.views[at].kept;
+        let view: &mut dyn Any = &mut *self.state.graph.nodes[at].kept;
         match view.downcast_mut::<SampleView>() {
             Some(sample) => sample.from_bytes(state, &self.state.storage.dictionary),
             None => unreachable!("it was one just now"),

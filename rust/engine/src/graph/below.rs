@@ -9,7 +9,7 @@ use ringview_explain::{Below, Explanation, Read};
 use ringview_query::Query;
 
 use super::Graph;
-use super::view::NamedView;
+use super::node::Node;
 use crate::plan::Source;
 
 impl Graph {
@@ -18,15 +18,23 @@ impl Graph {
         let mut open: Vec<Source> = sources.to_vec();
         let mut found = BTreeSet::new();
         while let Some(source) = open.pop() {
-            let view = self.views.iter().find(|v| Source::View(v.id) == source);
-            if let Some(view) = view.filter(|view| found.insert(view.id)) {
-                open.extend(&view.sources);
+            let node = match source {
+                Source::View(id) => self.position(self.node_id(id)),
+                Source::Table(_) => None,
+            };
+            if let Some(node) = node.map(|at| &self.nodes[at])
+                && found.insert(node.id)
+            {
+                open.extend(&node.sources);
             }
         }
-        let ordered = self.order.iter().map(|&at| &self.views[at]);
+        let ordered = self.order.iter().map(|&at| &self.nodes[at]);
         let (mut below, mut places) = (Vec::new(), BTreeMap::new());
         for view in ordered.filter(|view| found.contains(&view.id)) {
-            places.insert(view.id, below.len());
+            let names = self.declared_as(view.id).map(|declared| declared.id);
+            for id in names.chain([view.id]) {
+                places.insert(id, below.len());
+            }
             below.push(Below {
                 what: self.label(view),
                 view: Explanation {
@@ -39,12 +47,14 @@ impl Graph {
     }
 
     /// What a view is called where blocks are told, too.
-    pub(crate) fn label(&self, view: &NamedView) -> String {
-        let owner = self.views.iter().find(|other| Some(other.id) == view.owner);
-        match owner {
-            Some(owner) => format!("block {} of view {}", view.name, owner.name),
-            None => format!("view {}", view.name),
+    pub(crate) fn label(&self, view: &Node) -> String {
+        if let Some(declared) = self.declared_as(view.id).next() {
+            return format!("view {}", declared.name);
         }
+        let mut owners = self.declared.iter();
+        let owner = owners.find(|owner| self.with_blocks(owner.node).contains(&view.id));
+        let owner = owner.map_or("", |owner| &*owner.name);
+        format!("block {} of view {owner}", view.name)
     }
 }
 

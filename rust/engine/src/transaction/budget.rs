@@ -73,7 +73,7 @@ impl State {
     /// Bytes held, by what is quickly counted.
     pub(crate) fn held(&self) -> u64 {
         let tables = self.storage.tables.iter().map(|table| table.bytes());
-        let views = self.graph.views.iter().map(|view| view.bytes(true));
+        let views = self.graph.nodes.iter().map(|view| view.bytes(true));
         let all = tables.sum::<usize>() + views.sum::<usize>();
         let all = (all + self.storage.dictionary.memory_usage()) as u64 + self.memory.other_columns;
         all.saturating_sub(self.memory.spare)

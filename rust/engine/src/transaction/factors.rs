@@ -65,7 +65,7 @@ impl State {
                 sign,
                 dictionary: &self.storage.dictionary,
             };
-            let view = &mut self.graph.views[reader.view];
+            let view = &mut self.graph.nodes[reader.view];
             view.apply_product(product, budget)?;
             budget.done(0)?;
         }

@@ -59,7 +59,7 @@ impl State {
                         sign,
                         dictionary: &self.storage.dictionary,
                     };
-                    let view = &mut self.graph.views[reader.view];
+                    let view = &mut self.graph.nodes[reader.view];
                     let place = |row| first as u64 + u64::from(moved.origin(row as usize));
                     view.apply(rows, budget)
                         .map_err(|error| error.counted_by(place))?;

@@ -97,7 +97,7 @@ impl State {
     where
         C: Copy + Into<Change<'a>>,
     {
-        undo.begin(self.graph.views.len());
+        undo.begin(self.graph.nodes.len());
         for op in ops {
             let Some(name) = (*op).into().table() else {
                 undo.of_op.push(NO_TABLE);
@@ -232,7 +232,7 @@ impl State {
                 sign: direction.sign(),
                 dictionary: &self.storage.dictionary,
             };
-            let view = &mut self.graph.views[reader.view];
+            let view = &mut self.graph.nodes[reader.view];
             view.apply(rows, budget).map_err(|error| match place {
                 RowNumbers::From(first) => error.counted_from(first as u64),
                 RowNumbers::Rows(rows) => error.counted_by(|row| rows[row as usize]),

@@ -8,7 +8,7 @@ use crate::undo::Undo;
 
 impl State {
     pub(crate) fn commit(&mut self, undo: &mut Undo) {
-        let views = self.graph.views.iter_mut().zip(&undo.touched);
+        let views = self.graph.nodes.iter_mut().zip(&undo.touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
             view.kept.commit(&self.storage.dictionary);
             if let Some(log) = &mut view.log {
@@ -16,7 +16,7 @@ impl State {
             }
         }
         for (view, rows) in undo.logged.drain(..) {
-            let view = &mut self.graph.views[view];
+            let view = &mut self.graph.nodes[view];
             view.log.iter_mut().for_each(|log| log.record(&rows));
             view.choose_wanted();
         }
@@ -40,7 +40,7 @@ impl State {
 
     pub(crate) fn roll_back(&mut self, undo: &mut Undo) {
         undo.logged.clear();
-        let views = self.graph.views.iter_mut().zip(&undo.touched);
+        let views = self.graph.nodes.iter_mut().zip(&undo.touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
             view.kept.rollback();
         }

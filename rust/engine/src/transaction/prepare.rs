@@ -23,7 +23,7 @@ impl State {
             if !undo.touched[index] {
                 continue;
             }
-            let view = &mut self.graph.views[index];
+            let view = &mut self.graph.nodes[index];
             let delta = view.prepare(&self.storage.dictionary, budget)?;
             if delta.is_empty() {
                 continue;
@@ -48,7 +48,7 @@ impl State {
         undo: &mut Undo,
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let view = &mut self.graph.views[index];
+        let view = &mut self.graph.nodes[index];
         let needed = view.needed.as_deref().unwrap_or_default();
         let batch = delta.encode(&view.bound.outputs, needed, &mut self.storage.dictionary)?;
         let fields = view.info.schema.fields().iter();
@@ -63,10 +63,10 @@ impl State {
                 sign: 1,
                 dictionary: &self.storage.dictionary,
             };
-            let above = self.graph.views[reader.view].apply(rows, budget);
+            let above = self.graph.nodes[reader.view].apply(rows, budget);
             above.map_err(of_a_view)
         });
-        self.graph.views[index].readers = readers;
+        self.graph.nodes[index].readers = readers;
         done?;
         self.went_on(batch.rows, budget)
     }

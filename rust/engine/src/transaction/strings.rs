@@ -40,7 +40,7 @@ impl State {
             .for_each(|holder| holder.mark_strings(&mut held));
         let gone = self.storage.dictionary.sweep(&held);
         self.storage.leaving = Leaving::default();
-        for view in &mut self.graph.views {
+        for view in &mut self.graph.nodes {
             view.kept.forget_strings(&gone);
         }
     }
@@ -48,7 +48,7 @@ impl State {
     /// The strings of the running transaction go with it; `touched` are the views that saw them.
     pub(crate) fn forget_fresh_strings(&mut self, touched: &[bool]) {
         let gone: FreedIds = self.storage.dictionary.rollback();
-        let views = self.graph.views.iter_mut().zip(touched);
+        let views = self.graph.nodes.iter_mut().zip(touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
             view.kept.forget_strings(&gone);
         }
@@ -64,7 +64,7 @@ impl State {
         let tables = tables.map(|rows| rows as &dyn HoldsStrings);
         let views = self
             .graph
-            .views
+            .nodes
             .iter()
             .map(|view| &*view.kept as &dyn HoldsStrings);
         tables.chain(views)

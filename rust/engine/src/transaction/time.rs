@@ -49,7 +49,7 @@ impl State {
         if undo.clock.is_none() {
             return Ok(());
         }
-        for (view, touched) in self.graph.views.iter_mut().zip(&mut undo.touched) {
+        for (view, touched) in self.graph.nodes.iter_mut().zip(&mut undo.touched) {
             if let Some(timed) = view.timed() {
                 *touched = true;
                 timed.advance(now, budget)?;

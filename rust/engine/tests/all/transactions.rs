@@ -14,8 +14,9 @@ use crate::common::{
 #[derive(Clone, Debug)]
 enum Step {
     Apply(Vec<Change>),
-    CreateView(usize),
-    DropView(usize),
+    /// One of two views of a query.
+    CreateView(usize, bool),
+    DropView(usize, bool),
 }
 
 fn small() -> impl Strategy<Value = Value> {
@@ -59,8 +60,8 @@ fn step() -> impl Strategy<Value = Step> {
     let views = crate::common::queries::all().len();
     prop_oneof![
         6 => vec(change(0..2), 0..4).prop_map(Step::Apply),
-        2 => (0..views).prop_map(Step::CreateView),
-        1 => (0..views).prop_map(Step::DropView),
+        2 => (0..views, any::<bool>()).prop_map(|(view, twin)| Step::CreateView(view, twin)),
+        1 => (0..views, any::<bool>()).prop_map(|(view, twin)| Step::DropView(view, twin)),
     ]
 }
 
@@ -103,15 +104,20 @@ fn can(db: &Database, query: &Query, engine: &str) -> bool {
     }
 }
 
+fn named(index: usize, twin: bool) -> String {
+    format!("v{index}{}", if twin { "b" } else { "a" })
+}
+
 /// A history with all views kept by one engine.
 fn live(
     engine: &str,
     fixed: Vec<Row>,
     steps: Vec<Step>,
-    trust_deletes: bool,
+    (trust_deletes, keep_apart): (bool, bool),
 ) -> Result<(), TestCaseError> {
     let mut db = with_recompute(Options {
         trust_deletes,
+        keep_apart,
         ..Options::default()
     });
     let queries: Vec<Query> = crate::common::queries::all();
@@ -136,12 +142,16 @@ fn live(
                     prop_assert!(refused, "{:?}", outcome);
                 }
             }
-            Step::CreateView(index) => {
-                let name = format!("v{index}");
+            Step::CreateView(index, twin) => {
+                let name = named(index, twin);
                 let query = queries[index].clone();
                 let known = views.iter().any(|view| view.name == name);
                 let read = |table: usize| query.atoms.iter().any(|a| a.table == TABLES[table].0);
                 let gone = trust_deletes && (0..2).any(|t| read(t) && model.len(t) > 0);
+                // What keeps the other view keeps this one.
+                let other = named(index, !twin);
+                let shared = !keep_apart && views.iter().any(|view| view.name == other);
+                let gone = gone && !shared;
                 let outcome = db.create_view_with(&name, &query, Some(engine), &mut unpolled);
                 match outcome {
                     Err(Error::Exists { .. }) => prop_assert!(known),
@@ -157,8 +167,8 @@ fn live(
                     }
                 }
             }
-            Step::DropView(index) => {
-                let name = format!("v{index}");
+            Step::DropView(index, twin) => {
+                let name = named(index, twin);
                 let at = views.iter().position(|view| view.name == name);
                 prop_assert_eq!(db.drop_view(&name).is_ok(), at.is_some());
                 at.map(|at| views.remove(at));
@@ -177,17 +187,17 @@ proptest! {
     fn views_equal_recomputation(
         fixed in vec(row(2), 0..6),
         steps in vec(step(), 1..14),
-        trust_deletes in any::<bool>(),
+        options in any::<(bool, bool)>(),
     ) {
-        live("viewtree", fixed, steps, trust_deletes)?;
+        live("viewtree", fixed, steps, options)?;
     }
 
     #[test]
     fn views_of_a_toy_engine_do_too(
         fixed in vec(row(2), 0..6),
         steps in vec(step(), 1..14),
-        trust_deletes in any::<bool>(),
+        options in any::<(bool, bool)>(),
     ) {
-        live("recompute", fixed, steps, trust_deletes)?;
+        live("recompute", fixed, steps, options)?;
     }
 }

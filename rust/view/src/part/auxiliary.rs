@@ -93,8 +93,11 @@ impl<M: Maintainer> Auxiliary<M> {
 impl<M: Maintainer> Auxiliaries<M> {
     /// Those that summaries are read from, then those of categories.
     #[must_use]
-    pub fn new(summarized: Vec<Auxiliary<M>>, tallied: Vec<Auxiliary<M>>) -> Self {
+    pub fn new(mut summarized: Vec<Auxiliary<M>>, tallied: Vec<Auxiliary<M>>) -> Self {
         let first = summarized.len();
+        for one in &mut summarized {
+            one.values.read_ends_alone();
+        }
         let all = summarized.into_iter().chain(tallied).collect();
         Self {
             all,

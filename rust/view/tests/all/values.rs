@@ -96,6 +96,8 @@ proptest! {
         let layout = KeyLayout::new(&[FIELD, FIELD]);
         let mut root = Part::new(layout.clone(), 4);
         let mut values = GroupValues::new(source(), &layout);
+        let mut ends = values.clone();
+        ends.read_ends_alone();
         let mut model = Model::new();
         let dictionary = Dictionary::new();
         let keys = [(0..GROUPS).collect::<Vec<u64>>()];
@@ -106,18 +108,26 @@ proptest! {
             let told = values.summaries(&root, &keys, asked, When::Before);
             prop_assert_eq!(told, summaries(&before));
             let told = values.summaries(&root, &keys, asked, When::Settling(&dictionary));
-            prop_assert_eq!(told, summaries(&model));
+            prop_assert_eq!(&told, &summaries(&model));
+            prop_assert_eq!(
+                &told,
+                &ends.summaries(&root, &keys, asked, When::Settling(&dictionary))
+            );
             prop_assert_eq!(values.tallies(&root, &keys, asked, When::Before), tallies(&before));
             if stays {
                 values.absorb(&root, &dictionary);
+                ends.absorb(&root, &dictionary);
                 root.commit(&emptied, |payload| payload[0] == 0);
-                values.follow(root.shrink().as_ref());
+                let moved = root.shrink();
+                values.follow(moved.as_ref());
+                ends.follow(moved.as_ref());
             } else {
                 root.rollback();
                 model = before;
             }
             values.check(Some(&root));
             prop_assert_eq!(values.summaries(&root, &keys, asked, When::Now), summaries(&model));
+            prop_assert_eq!(ends.summaries(&root, &keys, asked, When::Now), summaries(&model));
             prop_assert_eq!(values.tallies(&root, &keys, asked, When::Now), tallies(&model));
         }
     }

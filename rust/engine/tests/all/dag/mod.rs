@@ -5,4 +5,5 @@ mod failures;
 mod names;
 mod random;
 mod replace;
+mod sharing;
 mod write;

@@ -5,8 +5,8 @@
 //! `groups` has a key for each group with a value, how many different ones it has, and `ordered`, at the
 //! same slot, the slots of the root that hold them, least first. Within a transaction only the root
 //! moves; what it gained and lost is taken in at the commit ([`GroupValues::absorb`]), so a rollback has
-//! nothing to do here. Cost: O(log n) comparisons a value that comes or leaves; nothing for one that
-//! stays.
+//! nothing to do here. Cost: O(log n) comparisons a value that comes or leaves, of blocks where the ends alone are read;
+//! nothing for one that stays.
 //!
 //! | file | holds |
 //! |---|---|
@@ -26,7 +26,7 @@ use ringview_query::{Companion, CompanionValue, OutputKind, PlanOutput, VarId};
 use ringview_relation::{KeyLayout, KeyScratch, Keys, Part, Relocated, SlotChange};
 
 use crate::fields::{Aspect, Fields};
-use ordered::OrderedSlots;
+use ordered::{Order, OrderedSlots};
 pub use summary::SUMMARY;
 pub(crate) use summary::{GREATEST, LEAST};
 pub(crate) use tally::SUM;
@@ -114,6 +114,8 @@ pub struct GroupValues {
     groups: Part,
     /// `None` if nobody asks for the least or the greatest.
     ordered: Option<Vec<OrderedSlots>>,
+    /// Whether all values are read in their order, and not the ends alone.
+    whole: bool,
     scratch: KeyScratch,
 }
 
@@ -124,9 +126,15 @@ impl GroupValues {
         Self {
             groups: Part::new(root.project(&source.key), 1),
             ordered: source.ordered.then(Vec::new),
+            whole: true,
             scratch: KeyScratch::default(),
             source,
         }
+    }
+
+    /// Nobody asks but for the least and the greatest; it has no values yet.
+    pub fn read_ends_alone(&mut self) {
+        self.whole = false;
     }
 
     /// Takes in what the running transaction did to the root, before that is committed; then `follow`.
@@ -160,7 +168,10 @@ impl GroupValues {
             let Some(ordered) = &mut self.ordered else {
                 continue;
             };
-            let order = |other| values.compare(other, slot);
+            let order = Order {
+                compare: |one, other| values.compare(one, other),
+                whole: self.whole,
+            };
             let group = &mut ordered[group as usize];
             if before {
                 group.remove(slot, order);

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use ringview_core::Dictionary;
 use ringview_relation::{ABSENT, Part};
 
+use super::ordered::Order;
 use super::{GroupValues, SlotValues, When, is_there, moved};
 
 /// Words of a summary: how many values, then the least and the greatest, two words each.
@@ -96,8 +97,12 @@ impl GroupValues {
                 let come = moved.iter().filter(|(_, before)| !before);
                 come.map(|&(slot, _)| slot)
             };
-            let first = held.and_then(|held| held.iter().find(stays));
-            let last = held.and_then(|held| held.iter().rev().find(stays));
+            let order = Order {
+                compare: |one, other| values.compare(one, other),
+                whole: self.whole,
+            };
+            let first = held.and_then(|held| held.least_of(order, stays));
+            let last = held.and_then(|held| held.greatest_of(order, stays));
             let least = first.into_iter().chain(come());
             let greatest = last.into_iter().chain(come());
             let ends = (

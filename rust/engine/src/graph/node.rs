@@ -1,4 +1,6 @@
-//! A view by its name: the query as it came, the atoms that it reads, and what maintains it.
+//! What is maintained: a query over tables and views, the atoms that it reads, and the state of its engine.
+//!
+//! Invariant: between two transactions its result is that of the query. Cost: that of the engine.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -9,21 +11,19 @@ use ringview_query::{Bound, PlanAtom, Query, TableInfo};
 use ringview_rows::{RowMap, Timed};
 use ringview_view::{Answer, Context, Delta, ProductDelta, RowDelta, View, is_readable};
 
-use super::log::{Follower, Log};
-use crate::plan::{ChoiceDescription, Planned, Source};
+use super::log::Log;
+use crate::plan::{ChoiceDescription, Planned, Signature, Source};
 use crate::storage::table::Reader;
 
 #[derive(Debug)]
-pub(crate) struct NamedView {
-    /// Of a block, what its query calls it.
+pub(crate) struct Node {
+    /// That of the oldest view that it maintains; of a block, the name in its query.
     pub(crate) name: String,
-    /// Of a block, the number of the view whose query has it: it comes and goes with that.
-    pub(crate) owner: Option<u64>,
-    /// Tells it from all other views that there were; given by the database.
+    /// Tells it from all other views and nodes that there were; given by the database.
     pub(crate) id: u64,
-    /// As what it was written.
-    pub(crate) text: Option<String>,
     pub(crate) query: Query,
+    /// Identifies what other queries may share; none for a state of its own, as a sample's.
+    pub(crate) signature: Option<Signature>,
     /// What was asked for, where that is kept as another.
     pub(crate) asked: Option<Query>,
     /// The same with names and types, as partials are of it.
@@ -49,19 +49,15 @@ pub(crate) struct NamedView {
     /// What is told of the choice of its engine.
     pub(crate) description: ChoiceDescription,
     pub(crate) kept: Box<dyn View>,
-    /// Whoever asks the view itself for its changes, once somebody did.
-    pub(crate) own: Option<Follower>,
 }
 
-impl NamedView {
-    /// An empty view, or a block of the view of this name and number.
-    pub(crate) fn new((name, owner): (&str, u64), planned: Planned<'_>) -> Result<Self> {
+impl Node {
+    /// That of a view of this name, or of a block of its query; empty.
+    pub(crate) fn new(name: &str, planned: Planned<'_>) -> Result<Self> {
         Ok(Self {
-            owner: planned.block.as_ref().map(|_| owner),
+            signature: planned.is_shareable.then(|| planned.signature()),
             name: (planned.block).map_or_else(|| name.to_owned(), Cow::into_owned),
             id: planned.id,
-            own: None,
-            text: None,
             query: planned.query.into_owned(),
             asked: planned.asked.cloned(),
             bound: planned.bound,

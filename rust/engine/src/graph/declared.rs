@@ -1,0 +1,30 @@
+//! Views by their names.
+//!
+//! Invariant: none beyond its shape; the graph has the node of each. Cost: none.
+
+use ringview_query::Query;
+
+use super::log::Follower;
+use super::node::Node;
+
+/// A view as its user knows it.
+#[derive(Debug)]
+pub(crate) struct Declared {
+    pub(crate) name: String,
+    /// Tells it from all other views and nodes that there were; given by the database.
+    pub(crate) id: u64,
+    /// The text that it was written as.
+    pub(crate) text: Option<String>,
+    /// As it was asked for.
+    pub(crate) query: Query,
+    /// Whoever asks the view itself for its changes, once somebody did.
+    pub(crate) own: Option<Follower>,
+    /// The number of the node that maintains it.
+    pub(crate) node: u64,
+}
+
+/// A view that is not known yet: itself, and the nodes that it needs beside those that there are.
+pub(crate) struct Newborn {
+    pub(crate) declared: Declared,
+    pub(crate) nodes: Vec<Node>,
+}
