@@ -80,11 +80,11 @@ impl Lowering<'_> {
         let atom = conditions.iter().flat_map(atoms_of).next().unwrap_or(0);
         let mut probe = over(std::slice::from_ref(atoms.get(atom)?));
         probe.atoms[0].filter = Some(filter.clone());
-        self.counted(probe).is_ok().then_some(filter)
+        self.probed(probe).is_ok().then_some(filter)
     }
 
     /// Binds a query that counts its rows, to see whether its conditions are recognised.
-    pub(super) fn counted(&self, mut query: Query) -> Result<()> {
+    pub(super) fn probed(&self, mut query: Query) -> Result<()> {
         query.outputs = vec![Output::Aggregate {
             name: "rows".to_owned(),
             function: Function::Count,

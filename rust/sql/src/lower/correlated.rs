@@ -57,7 +57,7 @@ impl Lowering<'_> {
         let mut probe = over(&rows.atoms);
         probe.condition = all_of(kept.conditions.iter().cloned());
         probe.subqueries.clone_from(&kept.subqueries);
-        self.counted(probe).map_err(Some)?;
+        self.probed(probe).map_err(Some)?;
         Ok(kept)
     }
 }
