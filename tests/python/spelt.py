@@ -7,6 +7,7 @@ table of WITH, a query within a condition a subquery in its place.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 Query = dict[str, Any]
@@ -37,7 +38,7 @@ def _select(query: Query, level: int) -> str:
     conditions = [
         f"{said(_column(one))} = {said(_column(other))}"
         for join in query["joins"]
-        for one, other in zip(join, join[1:], strict=False)
+        for one, other in pairwise(join)
     ]
     if query.get("condition"):
         conditions.append(f"({said(query['condition'])})")
@@ -56,8 +57,8 @@ def _text(output: dict[str, Any]) -> str:
         return _column(output["column"])
     if output["kind"] == "expression":
         return str(output["value"])
-    call = _FUNCTIONS.get(output["function"], output["function"] + "({})")
-    return call.format(output["argument"] or "*")
+    function = str(output["function"])
+    return _FUNCTIONS.get(function, function + "({})").format(output["argument"] or "*")
 
 
 def _said(text: str, query: Query, level: int) -> str:

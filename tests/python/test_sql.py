@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import ringview as rv
-from catalog import CATALOG, constant, query
+from catalog import CATALOG, query
 from ringview import errors
 
 

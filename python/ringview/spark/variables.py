@@ -69,8 +69,9 @@ def _named(query: Query) -> Iterator[tuple[int, int, str]]:
         if atom.get("filter") is not None:
             for column in _native.filter_columns(atom["filter"]):
                 yield 0, number, column
-    for column in _columns([query.get(p) for p in ("joins", "group_by", "order")] + outputs):
-        yield 0, column["atom"], column["column"]
+    parts = [query.get(part) for part in ("joins", "group_by", "order")]
+    for named in _columns([*parts, *outputs]):
+        yield 0, named["atom"], named["column"]
 
 
 def _columns(part: object) -> Iterator[dict[str, Any]]:

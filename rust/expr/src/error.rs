@@ -17,7 +17,7 @@ pub(crate) fn broken(problem: &str) -> Error {
 pub(crate) fn of_a_row(problem: &DataFusionError, place: &str) -> Error {
     let message = problem.find_root().strip_backtrace();
     let place = place.to_owned();
-    if message.contains("verflow") {
+    if message.contains("verflow") || message.contains("exceeds the representable") {
         return Error::Overflow { place };
     }
     Error::Value {

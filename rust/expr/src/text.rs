@@ -70,12 +70,32 @@ pub fn text(expr: &Expr) -> Result<String> {
 
 fn unparsed(expr: &Expr) -> Result<String> {
     let made = Unparser::new(&Quoted).expr_to_sql(expr);
-    made.map(|ast| ast.to_string())
-        .map_err(|problem| Error::Unsupported {
-            what: "this expression".to_owned(),
-            why: problem.strip_backtrace(),
-            instead: "write it in another way".to_owned(),
-        })
+    made.map(|mut ast| {
+        let _ = VisitMut::visit(&mut ast, &mut Signs);
+        ast.to_string()
+    })
+    .map_err(|problem| Error::Unsupported {
+        what: "this expression".to_owned(),
+        why: problem.strip_backtrace(),
+        instead: "write it in another way".to_owned(),
+    })
+}
+
+/// Two signs in a row would begin a comment.
+struct Signs;
+
+impl VisitorMut for Signs {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
+        if let ast::Expr::UnaryOp { expr: operand, .. } = expr
+            && !is_closed(operand)
+        {
+            let inner = std::mem::replace(&mut **operand, ast::Expr::value(Value::Null));
+            **operand = ast::Expr::Nested(Box::new(inner));
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// A name as a text spells it: quoted, whatever is in it.
@@ -223,6 +243,8 @@ mod tests {
             Ok((names.len() == 2).then(|| "1 + 2".to_owned()))
         })?;
         assert_eq!(found, r#"(1 + 2) * 2 < sum("outer 1"."0"."x")"#);
+        let negated = crate::form("-(-1) - -x")?;
+        assert_eq!(columns(&super::text(&negated)?)?, [["x"]]);
         assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
         assert_eq!(
             conjuncts("a = 1 AND (b OR c) AND (d AND e)")?,

@@ -85,22 +85,26 @@ impl TextCheck {
 
     /// Decides the strings among some that are new.
     fn decide(&mut self, ids: &[u64], dictionary: &Dictionary) -> Result<()> {
-        let is_new = |id: &u64| {
-            let known = self.known.get(*id as usize);
-            known == Some(&UNSEEN) && dictionary.get(*id).is_some()
-        };
         let mut unseen = std::mem::take(&mut self.unseen);
         unseen.clear();
-        unseen.extend(ids.iter().copied().filter(is_new));
-        unseen.sort_unstable();
-        unseen.dedup();
+        for &id in ids {
+            if let Some(known) = self.known.get_mut(id as usize)
+                && *known == UNSEEN
+                && dictionary.get(id).is_some()
+            {
+                // Each once; its verdict follows.
+                *known = UNKNOWN;
+                unseen.push(id);
+            }
+        }
         let texts: StringArray = unseen.iter().map(|&id| dictionary.get(id)).collect();
-        let verdicts = self.verdicts(texts)?;
-        for (&id, verdict) in unseen.iter().zip(verdicts) {
+        let verdicts = self.verdicts(texts);
+        for (at, &id) in unseen.iter().enumerate() {
+            let verdict = verdicts.as_ref().map_or(UNSEEN, |verdicts| verdicts[at]);
             self.known[id as usize] = verdict;
         }
         self.unseen = unseen;
-        Ok(())
+        verdicts.map(drop)
     }
 
     /// The verdicts on some strings.
