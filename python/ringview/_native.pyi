@@ -28,9 +28,13 @@ __all__ = [
     "__version__",
     "columns_read",
     "count_triangles",
+    "equalities",
+    "expression_columns",
+    "filter_columns",
     "merge_samples",
     "output_schema",
     "product_columns",
+    "spark_filter",
     "sql_tokens",
     "tables_named",
     "translate",
@@ -581,6 +585,18 @@ class PaiMap:
         """Bytes held."""
 
     def __len__(self) -> int: ...
+
+def expression_columns(text: str) -> list[tuple[int, int, str]]:
+    """The columns that an expression of a query names: how far out, of which atom, the name."""
+
+def filter_columns(text: str) -> list[str]:
+    """The columns that the filter of an atom names."""
+
+def equalities(text: str) -> list[tuple[tuple[int, int, str], tuple[int, int, str]]]:
+    """The pairs of columns that a condition says to be equal: alone, or under AND."""
+
+def spark_filter(text: str, columns: _Schema) -> str | None:
+    """What Spark can tell of a filter over columns of a schema, as its SQL."""
 
 def translate(sql: str, tables: Sequence[tuple[str, _Schema]], options: _TextOptions) -> str:
     """The query in JSON of a SELECT over tables, views and their columns."""

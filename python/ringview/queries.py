@@ -64,8 +64,9 @@ def translate(
 
     Returns:
         `atoms`, `joins`, `group_by`, `outputs`, `order`, `bag` for the rows of a join, `rows` for
-        rows that are computed, `condition` for what compares across tables or with subqueries,
-        `having`, and `blocks`, the queries that its atoms read; ready for `json.dumps`.
+        rows that are computed, `condition` for what compares across tables or with `subqueries`,
+        `having`, and `blocks`, the queries that its atoms read; ready for `json.dumps`. Expressions
+        are texts of SQL, in which `"0"."x"` is column x of the first atom.
 
     Raises:
         QueryError: The text is no SQL, a name is ambiguous, a value is out of place.
@@ -220,15 +221,8 @@ def _number(value: object, place: str) -> float:
 def tables_of(query: Json) -> Iterator[str]:
     """What the atoms of a query read, and those of the queries in its condition, O(its size)."""
     yield from (atom["table"] for atom in query["atoms"])
-    left: list[Any] = [query.get("condition")]
-    while left:
-        part = left.pop()
-        if isinstance(part, list):
-            left += part
-        elif isinstance(part, dict) and part.get("op") == "query":
-            yield from tables_of(part["query"])
-        elif isinstance(part, dict):
-            left += part.values()
+    for within in query.get("subqueries", ()):
+        yield from tables_of(within)
 
 
 def only_joins(query: Json, what: str) -> Json:

@@ -20,7 +20,3 @@ CATALOG = {
 
 def query(sql: str, **more: Any) -> dict[str, Any]:
     return translate(sql, CATALOG, **more)
-
-
-def constant(text: str) -> Any:
-    return query(f"SELECT SUM({text}) FROM r")["outputs"][0]["argument"]["value"]

@@ -260,7 +260,7 @@ def test_no_name_breaks_a_form(names: list[str]) -> None:
                 "kind": "aggregate",
                 "name": f"{right}3",
                 "function": "min",
-                "argument": {"op": "column", "atom": 0, "column": right},
+                "argument": '"0"."{}"'.format(right.replace('"', '""')),
             },
         ],
     }

@@ -24,7 +24,7 @@ COUNT = {
             "kind": "aggregate",
             "name": "a",
             "function": "sum",
-            "argument": {"op": "column", "atom": 0, "column": "a"},
+            "argument": '"0"."a"',
         },
     ],
 }

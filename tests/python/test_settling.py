@@ -71,7 +71,7 @@ COMPUTED: dict[str, tuple[str, int, int]] = {
     "arithmetic": ("SELECT k, SUM(x) * SUM(x) * 2 AS s FROM r GROUP BY k", MOST, 1),
     "a minus": ("SELECT k, -SUM(x) * SUM(x) * 2 AS s FROM r GROUP BY k", -MOST - 1, 1),
     "having": (
-        "SELECT k, COUNT(*) AS n FROM r GROUP BY k HAVING SUM(x) * SUM(x) * 2 > 0",
+        "SELECT k, COUNT(*) AS n FROM r GROUP BY k HAVING SUM(x) * SUM(x) * 3 > 0",
         MOST,
         1,
     ),

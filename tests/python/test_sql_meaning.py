@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from naive import evaluate
-from oracle import Oracle, plain_rows
+from oracle import Oracle
 from queries import SCHEMAS, contents, queries
 from ringview.queries import translate
+from spelt import sql_of
 
 ORACLE = Oracle(SCHEMAS)
 
@@ -17,7 +17,7 @@ ORACLE = Oracle(SCHEMAS)
 @settings(max_examples=400, deadline=None)
 @given(queries(), contents())
 def test_translation_keeps_the_meaning(sql: str, tables: dict[str, Any]) -> None:
-    found = plain_rows(evaluate(translate(sql, SCHEMAS), tables))
+    found = ORACLE.rows(sql_of(translate(sql, SCHEMAS)), tables)
     assert found == ORACLE.rows(sql, tables)
 
 
@@ -25,5 +25,5 @@ def test_translation_keeps_the_meaning(sql: str, tables: dict[str, Any]) -> None
 @settings(max_examples=10_000, deadline=None)
 @given(queries(), contents())
 def test_translation_keeps_the_meaning_at_length(sql: str, tables: dict[str, Any]) -> None:
-    found = plain_rows(evaluate(translate(sql, SCHEMAS), tables))
+    found = ORACLE.rows(sql_of(translate(sql, SCHEMAS)), tables)
     assert found == ORACLE.rows(sql, tables)

@@ -72,8 +72,7 @@ pub(super) fn run(path: Option<&Path>, share: usize) -> Result<(), String> {
             measure(query, "machine", events.len(), || machine(&empty, &events))?;
         }
     }
-    for (query, text) in logical::logical() {
-        let parsed = Query::from_json(&text.to_string()).map_err(|error| error.to_string())?;
+    for (query, parsed) in logical::logical() {
         measure(query, "engine", events.len(), || engine(&parsed, &events))?;
     }
     Ok(())

@@ -1,68 +1,52 @@
 //! VWAP, MST and PSP as the database takes them.
 
+use ringview_oracle::write::{all, binary, column, compare, query as made, subquery, text};
+use ringview_query::Query;
 use serde_json::{Value as Json, json};
 
-/// A column of a query so many further out, and an aggregate of those within, as JSON.
-fn json_column(depth: usize, atom: usize, name: &str) -> Json {
-    json!({"op": "column", "depth": depth, "atom": atom, "column": name})
-}
-
+/// An aggregate of the rows of a table that a condition chooses, as JSON.
 fn json_sum(table: &str, condition: Option<Json>) -> Json {
-    let argument = json!({"op": "column", "atom": 0, "column": "volume"});
     let mut query = json!({
         "atoms": [{"table": table, "alias": "w"}],
-        "outputs": [{"kind": "aggregate", "name": "w", "function": "sum", "argument": argument}],
+        "outputs": [{"kind": "aggregate", "name": "w", "function": "sum", "argument": column(0, 0, "volume")}],
     });
     if let Some(condition) = condition {
         query["condition"] = condition;
     }
-    json!({"op": "query", "query": query})
+    subquery(&query)
 }
 
 fn share(of: &str, table: &str) -> Json {
-    let share = json!({"op": "literal", "value": {"type": "decimal", "value": of}});
-    json!({"op": "multiply", "left": share, "right": json_sum(table, None)})
-}
-
-fn against(left: &Json, how: &str, right: &Json) -> Json {
-    json!({"op": "compare", "comparison": how, "left": left, "right": right})
+    binary(&text(of), "*", &json_sum(table, None))
 }
 
 /// The sum of the volumes of the rows whose price compares so with that of the row around.
 fn up_to(table: &str, how: &str, atom: usize) -> Json {
-    let prices = against(
-        &json_column(0, 0, "price"),
-        how,
-        &json_column(1, atom, "price"),
-    );
+    let prices = compare(&column(0, 0, "price"), how, &column(1, atom, "price"));
     json_sum(table, Some(prices))
 }
 
 /// VWAP, MST and PSP as the database takes them.
-pub(super) fn logical() -> Vec<(&'static str, Json)> {
-    let plain = |atom: usize, name: &str| json!({"op": "column", "atom": atom, "column": name});
-    let revenue = |atom: usize| json!({"op": "multiply", "left": plain(atom, "price"), "right": plain(atom, "volume")});
+pub(super) fn logical() -> Vec<(&'static str, Query)> {
+    let plain = |atom: usize, name: &str| column(0, atom, name);
+    let revenue = |atom: usize| binary(&plain(atom, "price"), "*", &plain(atom, "volume"));
     let query = |tables: &[&str], argument: Json, condition: Json| {
         let atom = |table: &&str| json!({"table": table, "alias": table});
-        json!({
+        made(&json!({
             "atoms": tables.iter().map(atom).collect::<Vec<_>>(),
             "outputs": [{"kind": "aggregate", "name": "s", "function": "sum", "argument": argument}],
             "condition": condition,
-        })
+        }))
     };
-    let both = |left: Json, right: Json| json!({"op": "and", "operands": [left, right]});
+    let both = |left: Json, right: Json| all(&[left, right]);
     let beyond =
-        |atom: usize, table: &str| against(&share("0.25", table), "gt", &up_to(table, "gt", atom));
+        |atom: usize, table: &str| compare(&share("0.25", table), "gt", &up_to(table, "gt", atom));
     let larger = |atom: usize, table: &str| {
-        against(
-            &json_column(0, atom, "volume"),
-            "gt",
-            &share("0.0001", table),
-        )
+        compare(&column(0, atom, "volume"), "gt", &share("0.0001", table))
     };
-    let minus = |left: Json, right: Json| json!({"op": "subtract", "left": left, "right": right});
+    let minus = |left: Json, right: Json| binary(&left, "-", &right);
     let tables = ["bids", "asks"];
-    let vwap = against(&share("0.75", "bids"), "lt", &up_to("bids", "le", 0));
+    let vwap = compare(&share("0.75", "bids"), "lt", &up_to("bids", "le", 0));
     let mst = both(beyond(0, "bids"), beyond(1, "asks"));
     let psp = both(larger(0, "bids"), larger(1, "asks"));
     let spread = minus(plain(1, "price"), plain(0, "price"));

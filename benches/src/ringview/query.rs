@@ -30,9 +30,8 @@ struct Feature {
 
 impl Feature {
     fn value(&self) -> Value {
-        let mut value = self.place.clone();
-        value["op"] = json!("column");
-        value
+        let (atom, column) = (&self.place["atom"], &self.place["column"]);
+        json!(format!("\"{atom}\".{column}"))
     }
 }
 
@@ -125,8 +124,12 @@ fn argument(workload: Workload, feature: &Feature) -> Value {
     if workload.asked == Asked::Sum {
         return feature.value();
     }
-    let factor = json!({"op": "literal", "value": {"type": "float", "value": 1.5}});
-    json!({"op": "multiply", "left": factor, "right": feature.value()})
+    product(&json!("1.5e0"), &feature.value())
+}
+
+fn product(left: &Value, right: &Value) -> Value {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    json!(format!("{} * {}", text(left), text(right)))
 }
 
 fn sum(name: &str, argument: Value) -> Value {
@@ -143,7 +146,7 @@ fn numbers(count: Value, features: &[Feature]) -> Vec<Value> {
     );
     for (at, left) in features.iter().enumerate() {
         outputs.extend(features[at..].iter().map(|right| {
-            let product = json!({"op": "multiply", "left": left.value(), "right": right.value()});
+            let product = product(&left.value(), &right.value());
             sum(&format!("{} {}", left.name, right.name), product)
         }));
     }

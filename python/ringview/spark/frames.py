@@ -18,7 +18,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
-from ringview.spark import conditions
+from ringview import _native
 from ringview.spark.grid import Along
 from ringview.spark.partition import Relation
 from ringview.spark.slots import ATOM, MULTIPLICITY, NOBODY, PARTITION, Layout, with_multiplicity
@@ -153,9 +153,10 @@ def _taken(stage: Stage, relation: Relation) -> Column | None:
         if reading.relation != relation.name:
             continue
         conjuncts = [column(name).isNotNull() for name in reading.joined]
-        filtered = conditions.pushed(reading.filter, relation.schema)
-        if filtered is not None:
-            conjuncts.append(filtered)
+        if reading.filter is not None:
+            filtered = _native.spark_filter(reading.filter, relation.schema)
+            if filtered is not None:
+                conjuncts.append(sf.expr(filtered))
         if not conjuncts:
             return None
         taken = reduce(and_, conjuncts)

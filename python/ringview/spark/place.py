@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from ringview.spark.grid import Along, Spread, spread_of
-from ringview.spark.variables import Path, Query, Variable, Variables, queries, within
+from ringview.spark.variables import Path, Query, Variable, Variables, queries
 
 Kind = Callable[[str, str], pa.DataType]
 
@@ -162,12 +162,11 @@ class Placing:
         ]
         made = {**query, "atoms": atoms}
         made.pop("blocks", None)
-        if "condition" in query:
-            inner = [
+        if "subqueries" in query:
+            made["subqueries"] = [
                 self._renamed(one, (*path, number), spreads)
-                for number, one in enumerate(within(query["condition"]))
+                for number, one in enumerate(query["subqueries"])
             ]
-            made["condition"] = _with_queries(query["condition"], iter(inner))
         return made
 
     def _reads(self, name: str, spread: Spread) -> str:
@@ -185,17 +184,6 @@ class Placing:
     def _dimension(self, block: str, along: Along) -> Dimension:
         below = [self.catalog.below(block, column) for column in along.columns]
         return Dimension(tuple(v for v in below if v is not None), along.share)
-
-
-def _with_queries(part: object, inner: object) -> object:
-    """A condition with other queries in it."""
-    if isinstance(part, list):
-        return [_with_queries(entry, inner) for entry in part]
-    if not isinstance(part, dict):
-        return part
-    if part.get("op") == "query":
-        return {**part, "query": next(inner)}  # type: ignore[call-overload]
-    return {key: _with_queries(entry, inner) for key, entry in part.items()}
 
 
 def is_whole(query: Query, variables: Variables, dimensions: Sequence[Dimension]) -> bool:

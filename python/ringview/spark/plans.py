@@ -29,7 +29,7 @@ from ringview.spark.ship import Shipped
 from ringview.spark.skew import Heavy, split_heavy
 from ringview.spark.stage import Stage, Wanted, stage_of
 from ringview.spark.types import spark_schema
-from ringview.spark.variables import Query, within
+from ringview.spark.variables import Query
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ class _Steps:
             catalog,
             self._rows,
             self._sizes.partitions,
-            splits=not within(query.get("condition")),
+            splits=not query.get("subqueries"),
             movable={*self._tables} - {*self._multiplicities},
             small=self._sizes.small,
         )

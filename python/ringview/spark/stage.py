@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -29,7 +28,7 @@ class Reading:
 
     relation: str
     alias: str
-    filter: Any
+    filter: str | None
     joined: tuple[str, ...]
 
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ringview import _native
+
 Query = dict[str, Any]
 """The logical query as the engine takes it (JSON as Python objects)."""
 
@@ -41,42 +43,48 @@ class Variable:
         return dict(self.columns)
 
 
-def within(part: object) -> list[Query]:
-    """The queries in a condition, but not those within them, from left to right."""
-    if isinstance(part, list):
-        return [query for entry in part for query in within(entry)]
-    if not isinstance(part, dict):
-        return []
-    if part.get("op") == "query":
-        return [part["query"]]
-    return [query for entry in part.values() for query in within(entry)]
-
-
 def queries(query: Query, path: Path = ()) -> Iterator[tuple[Path, Query]]:
-    """A query and all within its condition, the outer ones first."""
+    """A query and all that its condition names, the outer ones first."""
     yield path, query
-    for number, inner in enumerate(within(query.get("condition"))):
+    for number, inner in enumerate(query.get("subqueries", ())):
         yield from queries(inner, (*path, number))
 
 
 def references(query: Query) -> Iterator[Column]:
     """Every column that a query names, or one within its condition."""
     for path, one in queries(query):
-        for depth, atom, column in _named({k: v for k, v in one.items() if k != "blocks"}):
+        for depth, atom, column in _named(one):
             yield path[: len(path) - depth], atom, column
 
 
-def _named(part: object) -> Iterator[tuple[int, int, str]]:
-    """Every ``{"atom": .., "column": ..}`` of a query, without those of queries within."""
+def _named(query: Query) -> Iterator[tuple[int, int, str]]:
+    """Every column that a query names, without those of queries within."""
+    outputs = query["outputs"]
+    texts = [query.get("condition"), query.get("having")]
+    texts += [output.get(part) for output in outputs for part in ("argument", "value")]
+    for text in texts:
+        if text is not None:
+            yield from _native.expression_columns(text)
+    for number, atom in enumerate(query["atoms"]):
+        if atom.get("filter") is not None:
+            for column in _native.filter_columns(atom["filter"]):
+                yield 0, number, column
+    parts = [query.get(part) for part in ("joins", "group_by", "order")]
+    for named in _columns([*parts, *outputs]):
+        yield 0, named["atom"], named["column"]
+
+
+def _columns(part: object) -> Iterator[dict[str, Any]]:
+    """Every ``{"atom": .., "column": ..}`` in a part of a query."""
     if isinstance(part, list):
         for entry in part:
-            yield from _named(entry)
-    elif isinstance(part, dict) and part.get("op") != "query":
+            yield from _columns(entry)
+    elif isinstance(part, dict):
         if isinstance(part.get("atom"), int) and isinstance(part.get("column"), str):
-            yield part.get("depth", 0), part["atom"], part["column"]
+            yield part
         else:
             for entry in part.values():
-                yield from _named(entry)
+                yield from _columns(entry)
 
 
 class Variables:
@@ -181,18 +189,8 @@ class Variables:
         return table
 
 
-def _equalities(condition: Any, path: Path) -> Iterator[tuple[Column, Column]]:
+def _equalities(condition: str | None, path: Path) -> Iterator[tuple[Column, Column]]:
     """What a condition says to be equal: alone, or under AND."""
-    if not isinstance(condition, dict):
-        return
-    if condition["op"] == "and":
-        for operand in condition["operands"]:
-            yield from _equalities(operand, path)
-    if condition["op"] == "compare" and condition["comparison"] == "eq":
-        sides = [condition["left"], condition["right"]]
-        if all(side["op"] == "column" for side in sides):
-            left, right = (
-                (path[: len(path) - side.get("depth", 0)], side["atom"], side["column"])
-                for side in sides
-            )
-            yield left, right
+    for pair in [] if condition is None else _native.equalities(condition):
+        left, right = ((path[: len(path) - depth], atom, name) for depth, atom, name in pair)
+        yield left, right

@@ -15,6 +15,7 @@
 //! | `output` | what columns a query gives |
 //! | `sql` | what a text of SQL names |
 //! | `row_map` | the class `RowMap`: computed rows without a database |
+//! | `expressions` | what the texts of a query's expressions name |
 //! | `outgoing` | schemas and rows handed to such a library |
 //! | `stream` | the class `RowStream`: rows of a view, block by block |
 //! | `handle` | what tables and views are called by |
@@ -29,6 +30,7 @@ mod chain;
 mod change;
 mod database;
 mod errors;
+mod expressions;
 mod graph;
 mod handle;
 mod incoming;
@@ -51,6 +53,8 @@ mod _native {
     use super::chain::{Dense, MatrixChain};
     #[pymodule_export]
     use super::database::{Database, Follower, RowStream};
+    #[pymodule_export]
+    use super::expressions::{equalities, expression_columns, filter_columns, spark_filter};
     #[pymodule_export]
     use super::graph::count_triangles;
     #[pymodule_export]

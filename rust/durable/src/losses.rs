@@ -40,7 +40,7 @@ fn define(db: &mut DurableDatabase) {
         "group_by": [{"atom": 0, "column": "a"}],
         "outputs": [{"kind": "group", "name": "a", "column": {"atom": 0, "column": "a"}},
             {"kind": "aggregate", "name": "b", "function": "sum",
-                "argument": {"op": "column", "atom": 0, "column": "b"}}]}"#;
+                "argument": "\"0\".\"b\""}]}"#;
     let view = ViewDefinition {
         name: "v".to_owned(),
         query: Query::from_json(query).unwrap(),

@@ -15,6 +15,8 @@ pub(crate) enum Unread {
     Foreign,
     /// Its layout, and the latest that is read.
     Newer(u32, u32),
+    /// Its layout, and the one that is read.
+    Older(u32, u32),
     Damaged(String),
     Failed(redb::Error),
 }
@@ -32,6 +34,11 @@ impl Unread {
             Self::Newer(version, known) => format!(
                 "it was written by a later version (layout {version}, this one reads up to {known}); \
                  install that, or `save` it there"
+            ),
+            Self::Older(version, known) => format!(
+                "it was written by an earlier version (layout {version}, this one reads {known}): its views are \
+                 defined in another form; write its tables out with the version that made it, and insert them \
+                 into a new database"
             ),
             Self::Damaged(problem) => problem,
             Self::Failed(problem) => return cannot(path, action, problem),

@@ -14,10 +14,10 @@ pub(crate) fn broken(problem: &str) -> Error {
 }
 
 /// A row that cannot be computed.
-pub(crate) fn of_a_row(problem: &DataFusionError, text: &str) -> Error {
+pub(crate) fn of_a_row(problem: &DataFusionError, place: &str) -> Error {
     let message = problem.find_root().strip_backtrace();
-    let place = format!("the expression {text}");
-    if message.contains("verflow") {
+    let place = place.to_owned();
+    if message.contains("verflow") || message.contains("exceeds the representable") {
         return Error::Overflow { place };
     }
     Error::Value {

@@ -10,7 +10,9 @@
 //! | file | holds |
 //! |---|---|
 //! | `projection` | a filter and columns over a row: bound, typed, evaluated |
-//! | `parser` | text to a bound expression; errors |
+//! | `parser` | text to an expression, as it is written or bound; errors |
+//! | `text` | expressions as text; texts with something else in the place of their columns |
+//! | `aggregates` | aggregates by their names |
 //! | `functions` | the functions that a text may call |
 //! | `meaning` | what DuckDB means where DataFusion means something else |
 //! | `calls/` | aggregates and window functions over the rows of a partition |
@@ -20,6 +22,7 @@
 //! | `types` | types that meet |
 //! | `kernels/` | functions that DataFusion lacks |
 
+mod aggregates;
 mod balance;
 mod calls;
 mod error;
@@ -30,12 +33,15 @@ mod parser;
 mod projection;
 mod renamed;
 mod synonyms;
+mod text;
 mod types;
 
+pub use aggregates::aggregate;
 pub use balance::Balance;
 pub use calls::{
     AGGREGATES, Call, Calls, Edge, Frame, SortKey, Unit, WINDOWS, aggregate_type, window_type,
 };
 pub use functions::{Functions, known as known_functions};
-pub use parser::{Doubles, constant, options, settings};
+pub use parser::{Doubles, form, options, read, settings, value};
 pub use projection::{Projected, Projection, common_type};
+pub use text::{all_of, columns, conjuncts, quoted, replaced, text};

@@ -67,6 +67,7 @@ pub(crate) fn of(node: Expr, schema: &DFSchema) -> Result<Expr> {
             }))
         }
         Expr::Case(of) => case(of, schema),
+        Expr::Like(of) => synonyms::like(of, schema),
         other => Ok(other),
     }
 }

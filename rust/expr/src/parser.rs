@@ -3,10 +3,11 @@
 //! Invariant: names are spelt as the schema spells them. A number with a point is a decimal, one with an exponent a
 //! double. Cost: linear in the text; its depth is limited by the parser.
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, Field, Schema};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{DFSchema, DataFusionError, ScalarValue, TableReference};
@@ -26,29 +27,89 @@ use datafusion_sql::sqlparser::dialect::DuckDbDialect;
 use ringview_core::{Error, Result};
 use std::ops::ControlFlow;
 
+use crate::aggregates::aggregate;
 use crate::balance::Balance;
+use crate::error::broken;
 use crate::functions::{Functions, known};
 use crate::meaning;
+
+/// How deeply a text may be nested. One that was made of a user's has twice as many brackets.
+pub(crate) const DEPTH: usize = 200;
 
 /// An expression of a text over the columns of a schema, with DuckDB's types.
 ///
 /// # Errors
 /// `Value` for a text that is no expression; `UnknownColumn`; `Unsupported` for an unknown function; `Type`.
 pub(crate) fn bound(text: &str, schema: &DFSchema) -> Result<Expr> {
-    let context = Context::default();
-    let failed = |problem| refusal(text, schema, problem);
+    let place = format!("the expression {text}");
+    typed(planned(text, schema, Context::default())?, schema, &place)
+}
+
+/// An expression of a text as it is written, over the columns of a schema: names are found, types are not coerced.
+/// Aggregates may stand in it.
+///
+/// # Errors
+/// `Value` for a text that is no expression; `UnknownColumn`; `Unsupported` for an unknown function.
+///
+/// ```
+/// use datafusion_common::DFSchema;
+/// let sum = ringview_expr::read("2 + 3", &DFSchema::empty())?;
+/// assert_eq!(sum.to_string(), "Int64(2) + Int64(3)");
+/// let value = ringview_expr::value(&sum)?;
+/// assert_eq!(value.map(|of| of.to_string()).as_deref(), Some("5"));
+/// # Ok::<(), ringview_core::Error>(())
+/// ```
+pub fn read(text: &str, schema: &DFSchema) -> Result<Expr> {
+    let knows_aggregates = true;
+    let context = Context {
+        knows_aggregates,
+        ..Context::default()
+    };
+    planned(text, schema, context)
+}
+
+/// The same of a text whose columns are only told apart by their names, qualifiers first: for who looks at its form.
+///
+/// # Errors
+/// As `read`.
+pub fn form(text: &str) -> Result<Expr> {
+    let mut names = crate::text::columns(text)?;
+    names.sort_unstable();
+    names.dedup();
+    let field = |names: Vec<String>| {
+        let mut names: VecDeque<String> = names.into();
+        let name = names.pop_back().unwrap_or_default();
+        let of = names.pop_back().map(TableReference::bare);
+        (of, Arc::new(Field::new(name, DataType::Int64, true)))
+    };
+    let fields = names.into_iter().map(field).collect();
+    let schema = DFSchema::new_with_metadata(fields, HashMap::new());
+    read(
+        text,
+        &schema.map_err(|problem| broken(&problem.to_string()))?,
+    )
+}
+
+fn planned(text: &str, schema: &DFSchema, context: Context) -> Result<Expr> {
+    let failed = |problem| refusal(&format!("the expression {text}"), schema, problem);
     let mut parsed = DFParserBuilder::new(text)
         .with_dialect(&DuckDbDialect {})
+        .with_recursion_limit(DEPTH)
         .build()
         .and_then(|mut parser| parser.parse_into_expr())
         .map_err(failed)?;
     let _ = VisitMut::visit(&mut parsed.expr, &mut Balance);
     let _ = VisitMut::visit(&mut parsed.expr, &mut Doubles);
     let planner = SqlToRel::new_with_options(&context, options());
-    let planned = planner
+    planner
         .sql_to_expr(parsed.expr, schema, &mut PlannerContext::new())
-        .map_err(failed)?;
-    let meant = planned.transform_up(|node| meaning::of(node, schema).map(Transformed::yes));
+        .map_err(failed)
+}
+
+/// An expression as it is written with DuckDB's meaning and types; messages call it `place`.
+pub(crate) fn typed(expr: Expr, schema: &DFSchema, place: &str) -> Result<Expr> {
+    let failed = |problem| refusal(place, schema, problem);
+    let meant = expr.transform_up(|node| meaning::of(node, schema).map(Transformed::yes));
     let simplifier = ExprSimplifier::new(
         SimplifyContext::builder()
             .with_schema(Arc::new(schema.clone()))
@@ -66,22 +127,21 @@ pub(crate) fn bound(text: &str, schema: &DFSchema) -> Result<Expr> {
     }
 }
 
-/// The value of a text that reads no columns, if it has one.
+/// The value of an expression that reads no columns, if it has one.
 ///
 /// # Errors
-/// `Value` for a text that is no expression; `UnknownColumn` where it reads a column; `Unsupported` for an unknown
-/// function; `Type`.
-///
-/// ```
-/// let sum = ringview_expr::constant("2 + 3")?;
-/// assert_eq!(sum.map(|of| of.data_type().to_string()).as_deref(), Some("Int64"));
-/// # Ok::<(), ringview_core::Error>(())
-/// ```
-pub fn constant(text: &str) -> Result<Option<ScalarValue>> {
-    Ok(match bound(text, &DFSchema::empty())? {
-        Expr::Literal(value, _) => Some(value),
-        _ => None,
-    })
+/// `Value` where it has none, as a cast that fails; `Type`.
+pub fn value(expr: &Expr) -> Result<Option<ScalarValue>> {
+    if let Expr::Literal(value, _) = expr {
+        return Ok(Some(value.clone()));
+    }
+    let none = DFSchema::empty();
+    Ok(
+        match typed(expr.clone(), &none, &format!("the expression {expr}"))? {
+            Expr::Literal(value, _) => Some(value),
+            _ => None,
+        },
+    )
 }
 
 /// Refuses constants that have no value, as a cast that fails: the simplifier leaves them to the first row.
@@ -167,6 +227,7 @@ pub fn settings() -> ConfigOptions {
 struct Context {
     functions: Functions,
     options: ConfigOptions,
+    knows_aggregates: bool,
 }
 
 impl Default for Context {
@@ -174,6 +235,7 @@ impl Default for Context {
         Self {
             functions: Functions::default(),
             options: settings(),
+            knows_aggregates: false,
         }
     }
 }
@@ -200,8 +262,8 @@ impl ContextProvider for Context {
         None
     }
 
-    fn get_aggregate_meta(&self, _name: &str) -> Option<Arc<AggregateUDF>> {
-        None
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        self.knows_aggregates.then(|| aggregate(name)).flatten()
     }
 
     fn get_window_meta(&self, _name: &str) -> Option<Arc<WindowUDF>> {
@@ -233,8 +295,8 @@ impl ContextProvider for Context {
     }
 }
 
-/// Why a text is no expression over a schema.
-fn refusal(text: &str, schema: &DFSchema, problem: DataFusionError) -> Error {
+/// Why something is no expression over a schema.
+fn refusal(place: &str, schema: &DFSchema, problem: DataFusionError) -> Error {
     let problem = problem.find_root();
     if let DataFusionError::SchemaError(schema_error, _) = problem
         && let datafusion_common::SchemaError::FieldNotFound { field, .. } = &**schema_error
@@ -253,7 +315,7 @@ fn refusal(text: &str, schema: &DFSchema, problem: DataFusionError) -> Error {
     let message = message.lines().next().unwrap_or_default();
     let message = message.split_once(": ").map_or(message, |(_, rest)| rest);
     Error::Value {
-        place: format!("the expression {text}"),
+        place: place.to_owned(),
         problem: message.to_owned(),
     }
 }

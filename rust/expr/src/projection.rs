@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::Decimal128Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Schema as ArrowSchema, SchemaRef};
 use datafusion_common::arrow::compute::{CastOptions, cast_with_options, filter_record_batch};
@@ -20,7 +21,7 @@ use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
 use ringview_core::{Error, Result, Schema, Type};
 
 use crate::error::{broken, of_a_row};
-use crate::parser::bound;
+use crate::parser::{bound, typed as meant};
 
 /// Columns computed from a row, for the rows that a filter passes.
 ///
@@ -40,8 +41,11 @@ pub struct Projection {
     columns: Vec<Arc<dyn PhysicalExpr>>,
     types: Vec<Type>,
     nullable: Vec<bool>,
-    /// The texts, for errors.
-    texts: Vec<String>,
+    /// Which columns may have no value that fits; whether the filter may.
+    fallible: Vec<bool>,
+    decides: bool,
+    /// What messages call the columns.
+    places: Vec<String>,
 }
 
 /// What a projection makes of a batch.
@@ -62,12 +66,44 @@ impl Projection {
     pub fn bind(filter: Option<&str>, columns: &[&str], schema: &Schema) -> Result<Projection> {
         let whole = schema.to_arrow();
         let all = frame(&whole)?;
-        let exprs = columns
-            .iter()
-            .map(|text| typed(text, &all))
-            .collect::<Result<Vec<_>>>()?;
-        let condition = filter.map(|text| condition(text, &all)).transpose()?;
-        let mut read = vec![false; schema.len()];
+        let of = |text: &str| Ok((bound(text, &all)?, format!("the expression {text}")));
+        let columns = columns.iter().map(|text| of(text));
+        let columns = columns.collect::<Result<_>>()?;
+        Self::of_typed(filter.map(of).transpose()?, columns, &whole)
+    }
+
+    /// The same of expressions that were read; messages call them as it is said here.
+    ///
+    /// # Errors
+    /// As `bind`.
+    pub fn of(
+        filter: Option<(Expr, String)>,
+        columns: Vec<(Expr, String)>,
+        schema: &Schema,
+    ) -> Result<Projection> {
+        let whole = schema.to_arrow();
+        let all = frame(&whole)?;
+        let of = |(expr, place): (Expr, String)| Ok((meant(expr, &all, &place)?, place));
+        let columns = columns.into_iter().map(of).collect::<Result<_>>()?;
+        Self::of_typed(filter.map(of).transpose()?, columns, &whole)
+    }
+
+    fn of_typed(
+        filter: Option<(Expr, String)>,
+        columns: Vec<(Expr, String)>,
+        whole: &ArrowSchema,
+    ) -> Result<Projection> {
+        let all = frame(whole)?;
+        let condition = filter.map(|(expr, place)| condition(expr, &place, &all));
+        let condition = condition.transpose()?;
+        let mut exprs = Vec::with_capacity(columns.len());
+        let mut places = Vec::with_capacity(columns.len());
+        for (expr, place) in columns {
+            let ty = column_type(&expr, &place, &all)?;
+            exprs.push((expr, ty));
+            places.push(place);
+        }
+        let mut read = vec![false; whole.fields().len()];
         for column in exprs
             .iter()
             .map(|(expr, _)| expr)
@@ -94,9 +130,14 @@ impl Projection {
                 .iter()
                 .map(|(expr, _)| expr.nullable(&frame).unwrap_or(true))
                 .collect(),
+            fallible: exprs
+                .iter()
+                .map(|(expr, _)| may_fail(expr, &frame))
+                .collect(),
+            decides: condition.as_ref().is_some_and(|of| may_fail(of, &frame)),
             types: exprs.into_iter().map(|(_, ty)| ty).collect(),
-            texts: columns.iter().map(|text| (*text).to_owned()).collect(),
             schema: Arc::new(narrow),
+            places,
             inputs,
         })
     }
@@ -119,6 +160,24 @@ impl Projection {
         &self.nullable
     }
 
+    /// Whether each column may have no value in a row: a sum that does not fit its type, a cast that fails.
+    #[must_use]
+    pub fn fallible(&self) -> &[bool] {
+        &self.fallible
+    }
+
+    /// The same of the filter.
+    #[must_use]
+    pub fn has_fallible_filter(&self) -> bool {
+        self.decides
+    }
+
+    /// Whether there is a filter.
+    #[must_use]
+    pub fn has_filter(&self) -> bool {
+        self.filter.is_some()
+    }
+
     /// Hands the columns out in other types, each of which holds the values of its own.
     #[must_use]
     pub fn widened(self, types: Vec<Type>) -> Self {
@@ -130,36 +189,68 @@ impl Projection {
     /// # Errors
     /// `Value` for a row that cannot be computed: a cast that fails, a division by zero; `Overflow`.
     pub fn evaluate(&self, inputs: Vec<ArrayRef>, rows: usize) -> Result<Projected> {
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), inputs, &options);
-        let mut batch = batch.map_err(|problem| broken(&problem.to_string()))?;
+        let mut batch = self.batch(inputs, rows)?;
         let mut passes = None;
-        if let Some(filter) = &self.filter {
-            let found = value(filter, &batch, "the condition")?;
-            // NULL does not pass.
-            let found = prepped(found.as_boolean());
+        if let Some(found) = self.passes(&batch)? {
             batch = filter_record_batch(&batch, &found)
                 .map_err(|problem| broken(&problem.to_string()))?;
             passes = Some(found);
         }
-        let columns = self.columns.iter().zip(&self.types).zip(&self.texts);
-        let columns = columns.map(|((column, ty), text)| {
-            let found = value(column, &batch, text)?;
-            if *found.data_type() == ty.to_arrow() {
-                return Ok(found);
-            }
-            let strict = CastOptions {
-                safe: false,
-                ..CastOptions::default()
-            };
-            cast_with_options(&found, &ty.to_arrow(), &strict).map_err(|_| Error::Overflow {
-                place: format!("the expression {text}"),
-            })
-        });
+        let columns = (0..self.columns.len()).map(|at| self.column(at, &batch));
         Ok(Projected {
             columns: columns.collect::<Result<_>>()?,
             passes,
         })
+    }
+
+    /// The columns that are read of some rows, as `passes` and `column` take them.
+    ///
+    /// # Errors
+    /// `Value` for others than those.
+    pub fn batch(&self, inputs: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), inputs, &options);
+        batch.map_err(|problem| broken(&problem.to_string()))
+    }
+
+    /// Which rows of a batch pass the filter, if there is one.
+    ///
+    /// # Errors
+    /// As `evaluate`.
+    pub fn passes(&self, batch: &RecordBatch) -> Result<Option<BooleanArray>> {
+        let Some(filter) = &self.filter else {
+            return Ok(None);
+        };
+        let found = value(filter, batch, "the condition")?;
+        // NULL does not pass.
+        Ok(Some(prepped(found.as_boolean())))
+    }
+
+    /// One column over all rows of a batch.
+    ///
+    /// # Errors
+    /// As `evaluate`.
+    pub fn column(&self, at: usize, batch: &RecordBatch) -> Result<ArrayRef> {
+        let (ty, place) = (&self.types[at], &self.places[at]);
+        let found = value(&self.columns[at], batch, place)?;
+        let too_large = || Error::Overflow {
+            place: place.clone(),
+        };
+        if let Some(decimals) = found.as_primitive_opt::<Decimal128Type>()
+            && decimals
+                .validate_decimal_precision(decimals.precision())
+                .is_err()
+        {
+            return Err(too_large());
+        }
+        if *found.data_type() == ty.to_arrow() {
+            return Ok(found);
+        }
+        let strict = CastOptions {
+            safe: false,
+            ..CastOptions::default()
+        };
+        cast_with_options(&found, &ty.to_arrow(), &strict).map_err(|_| too_large())
     }
 }
 
@@ -183,48 +274,62 @@ fn prepped(mask: &BooleanArray) -> BooleanArray {
     }
 }
 
-fn value(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch, text: &str) -> Result<ArrayRef> {
+fn value(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch, place: &str) -> Result<ArrayRef> {
     let found = expr
         .evaluate(batch)
         .and_then(|value| value.into_array(batch.num_rows()));
-    found.map_err(|problem| of_a_row(&problem, text))
+    found.map_err(|problem| of_a_row(&problem, place))
 }
 
-/// An expression with the type of a column.
-fn typed(text: &str, schema: &DFSchema) -> Result<(Expr, Type)> {
-    let expr = bound(text, schema)?;
-    let ty = expr
-        .get_type(schema)
-        .map_err(|problem| broken(&problem.to_string()))?;
-    let ty = match ty {
+/// The type of the column that an expression makes.
+fn column_type(expr: &Expr, place: &str, schema: &DFSchema) -> Result<Type> {
+    let ty = match type_of(expr, schema)? {
         DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
         other => other,
     };
-    match Type::from_arrow(&ty) {
-        Ok(found) => Ok((expr, found)),
-        Err(_) => Err(Error::Unsupported {
-            what: format!("a column of type {ty} ({text})"),
-            why: "no column of a view holds such values".to_owned(),
-            instead: "cast it to a number, a date, a timestamp or a text".to_owned(),
-        }),
-    }
+    Type::from_arrow(&ty).map_err(|_| Error::Unsupported {
+        what: format!("a column of type {ty} ({place})"),
+        why: "no column of a view holds such values".to_owned(),
+        instead: "cast it to a number, a date, a timestamp or a text".to_owned(),
+    })
+}
+
+fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
+    let ty = expr.get_type(schema);
+    ty.map_err(|problem| broken(&problem.to_string()))
 }
 
 /// A condition.
-fn condition(text: &str, schema: &DFSchema) -> Result<Expr> {
-    let expr = bound(text, schema)?;
-    match expr
-        .get_type(schema)
-        .map_err(|problem| broken(&problem.to_string()))?
-    {
+fn condition(expr: Expr, place: &str, schema: &DFSchema) -> Result<Expr> {
+    match type_of(&expr, schema)? {
         DataType::Boolean => Ok(expr),
         other if other.is_numeric() => Ok(cast(expr, DataType::Boolean)),
         other => Err(Error::Type {
-            place: format!("the condition {text}"),
+            place: place.to_owned(),
             expected: "bool".to_owned(),
             found: other.to_string(),
         }),
     }
+}
+
+/// Whether an expression may have no value in a row: what fits always are columns, constants, comparisons, what is
+/// chosen among those, and doubles.
+fn may_fail(expr: &Expr, schema: &DFSchema) -> bool {
+    let fits = |node: &Expr| {
+        let ty = node.get_type(schema);
+        matches!(ty, Ok(DataType::Float64 | DataType::Boolean))
+    };
+    let is_safe = |node: &Expr| match node {
+        Expr::BinaryExpr(_) | Expr::Cast(_) | Expr::Negative(_) => fits(node),
+        Expr::ScalarFunction(call) => {
+            matches!(
+                call.func.name(),
+                "coalesce" | "nullif" | "ordered" | "text_like"
+            )
+        }
+        _ => true,
+    };
+    expr.exists(|node| Ok(!is_safe(node))).unwrap_or(true)
 }
 
 /// Kernels for an expression; sums and products of integers are checked.

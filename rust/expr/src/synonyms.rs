@@ -4,6 +4,7 @@
 
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::{DFSchema, Result, ScalarValue};
+use datafusion_expr::expr::Like;
 use datafusion_expr::{Expr, ExprSchemable, Operator, binary_expr, cast, lit, when};
 use datafusion_functions::{datetime, math, string, unicode};
 
@@ -217,4 +218,27 @@ pub(crate) fn joined(of: Expr, schema: &DFSchema) -> Result<Expr> {
             Ok(cast(shown, DataType::Utf8))
         }
     }
+}
+
+/// DuckDB's LIKE has no escape character but the one that is written, and the library's has one: `\`.
+pub(crate) fn like(of: Like, schema: &DFSchema) -> Result<Expr> {
+    let is_plain = of.escape_char.is_none() && !of.case_insensitive;
+    let has_escape = |pattern: &Expr| match pattern {
+        Expr::Literal(ScalarValue::Utf8(Some(text)), _) => text.contains('\\'),
+        _ => true,
+    };
+    let are_texts = [&of.expr, &of.pattern]
+        .into_iter()
+        .all(|side| matches!(side.get_type(schema), Ok(DataType::Utf8)));
+    if (is_plain && !has_escape(&of.pattern)) || !are_texts {
+        return Ok(Expr::Like(of));
+    }
+    let escape = of.escape_char.map_or_else(String::new, String::from);
+    let found = kernels::text_like().call(vec![
+        *of.expr,
+        *of.pattern,
+        lit(escape),
+        lit(of.case_insensitive),
+    ]);
+    Ok(if of.negated { !found } else { found })
 }

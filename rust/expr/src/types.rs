@@ -8,6 +8,8 @@ use arrow_schema::DataType;
 use datafusion_common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion_expr::{Expr, ExprSchemable, cast, lit};
 
+use crate::kernels;
+
 /// Operands of arithmetic, or of a choice among them.
 pub(crate) fn alike(of: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
     let types = types(&of, schema)?;
@@ -88,7 +90,16 @@ pub(crate) fn compared(mut of: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>
             );
         }
     }
-    alike(of, schema)
+    let of = alike(of, schema)?;
+    let is_float = |ty: &DataType| matches!(ty, DataType::Float32 | DataType::Float64);
+    let one = |expr: Expr| {
+        Ok(match expr {
+            Expr::Literal(..) => expr,
+            expr if is_float(&expr.get_type(schema)?) => kernels::ordered().call(vec![expr]),
+            expr => expr,
+        })
+    };
+    of.into_iter().map(one).collect()
 }
 
 fn types(of: &[Expr], schema: &DFSchema) -> Result<Vec<DataType>> {

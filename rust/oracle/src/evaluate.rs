@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use ringview_core::Type;
-use ringview_query::{ColumnRef, Measure, Output, Query, SubqueryExpr};
+use ringview_query::{ColumnRef, Named, Output, Query};
 
-use crate::arithmetic::{compute_compared, compute_group, holds, holds_of};
+use crate::arithmetic::{Reads, aggregate, compute, holds, read};
 use crate::tables::{Table, Tables};
 use crate::value::{Row, Value};
 
@@ -16,8 +16,76 @@ type Joined<'t> = Vec<&'t Row>;
 /// A row of a join, and those of the queries around.
 struct Frame<'a> {
     query: &'a Query,
+    tables: &'a Tables,
     rows: &'a Joined<'a>,
     further: Option<&'a Frame<'a>>,
+}
+
+impl Reads for Frame<'_> {
+    fn named(&self, named: &Named) -> Value {
+        match named {
+            Named::Column {
+                depth,
+                atom,
+                column,
+            } => {
+                let mut at = self;
+                for _ in 0..*depth {
+                    at = at.further.expect("a query so far out");
+                }
+                let (atom, column) = (*atom, column.clone());
+                value(at.query, self.tables, at.rows, &ColumnRef { atom, column })
+            }
+            Named::Subquery(number) => {
+                let query = &self.query.subqueries[*number];
+                let groups = groups(query, self.tables, Some(self));
+                let (key, group) = groups.iter().next().expect("one group");
+                outputs(query, self.tables, key, group).swap_remove(0)
+            }
+        }
+    }
+}
+
+/// A row of an atom, by the plain names of its columns.
+struct Single<'a>(&'a Table, &'a Row);
+
+impl Reads for Single<'_> {
+    fn named(&self, named: &Named) -> Value {
+        panic!("{named:?} in a filter")
+    }
+
+    fn plain(&self, name: &str) -> Value {
+        self.1[self.0.column(name)].clone()
+    }
+}
+
+/// The rows of a group, each with how often it is there.
+struct Group<'a, 't> {
+    query: &'a Query,
+    tables: &'a Tables,
+    rows: &'a [(Joined<'t>, i64)],
+}
+
+impl Group<'_, '_> {
+    fn frame<'f>(&'f self, rows: &'f Joined<'f>) -> Frame<'f> {
+        Frame {
+            query: self.query,
+            tables: self.tables,
+            rows,
+            further: None,
+        }
+    }
+}
+
+impl Reads for Group<'_, '_> {
+    fn named(&self, named: &Named) -> Value {
+        self.frame(&self.rows[0].0).named(named)
+    }
+
+    fn values(&self, of: &dyn Fn(&dyn Reads) -> Value) -> Vec<(Value, i64)> {
+        let value = |(rows, times): &(Joined<'_>, i64)| (of(&self.frame(rows)), *times);
+        self.rows.iter().map(value).collect()
+    }
 }
 
 /// The rows of a query, sorted, each as often as it is there. COFACTOR shows NULL: see
@@ -25,22 +93,26 @@ struct Frame<'a> {
 #[must_use]
 pub fn evaluate(query: &Query, tables: &Tables) -> Vec<Row> {
     let tables = &with_blocks(query, tables);
-    let get = |rows: &Joined<'_>, column: &ColumnRef| value(query, tables, rows, column);
     let mut result: Vec<Row> = Vec::new();
     for (key, group) in &groups(query, tables, None) {
         if let Some(bag) = query.bag {
             let times = if bag.distinct { 1 } else { count(group) };
-            let row = outputs(query, key, group, &get);
+            let row = outputs(query, tables, key, group);
             result.extend(std::iter::repeat_n(row, times as usize));
             continue;
         }
-        let measure = |measure: &Measure| compute_group(measure, group, &get);
+        let rows = &group[..];
+        let of = Group {
+            query,
+            tables,
+            rows,
+        };
         let kept = query
             .having
             .as_ref()
-            .map(|having| holds_of(having, &measure));
+            .map(|having| holds(&read(having), &of));
         if matches!(kept, None | Some(Some(true))) {
-            result.push(outputs(query, key, group, &get));
+            result.push(outputs(query, tables, key, group));
         }
     }
     result.sort();
@@ -104,26 +176,6 @@ fn value(query: &Query, tables: &Tables, rows: &Joined<'_>, column: &ColumnRef) 
     rows[column.atom][table.column(&column.column)].clone()
 }
 
-/// What is compared, for a row of a join.
-fn compared(of: &SubqueryExpr, tables: &Tables, frame: &Frame<'_>) -> Value {
-    let column = |depth: usize, column: &ColumnRef| {
-        let out =
-            |frame: &'_ Frame<'_>| -> Value { value(frame.query, tables, frame.rows, column) };
-        let mut at = frame;
-        for _ in 0..depth {
-            at = at.further.expect("a query so far out");
-        }
-        out(at)
-    };
-    let within = |query: &Query| {
-        let get = |rows: &Joined<'_>, column: &ColumnRef| value(query, tables, rows, column);
-        let groups = groups(query, tables, Some(frame));
-        let (key, group) = groups.iter().next().expect("one group");
-        outputs(query, key, group, &get).swap_remove(0)
-    };
-    compute_compared(of, &column, &within)
-}
-
 /// The rows of the join by the values that they are grouped by.
 fn groups<'t>(
     query: &Query,
@@ -138,14 +190,12 @@ fn groups<'t>(
         let further = around;
         let frame = Frame {
             query,
+            tables,
             rows,
             further,
         };
-        let compared = |of: &SubqueryExpr| compared(of, tables, &frame);
-        let chosen = query
-            .condition
-            .as_ref()
-            .map(|condition| holds_of(condition, &compared));
+        let condition = query.condition.as_ref();
+        let chosen = condition.map(|condition| holds(&read(condition), &frame));
         if !matches!(chosen, None | Some(Some(true))) {
             return;
         }
@@ -166,10 +216,14 @@ fn join<'t>(
     let Some(atom) = query.atoms.get(rows.len()) else {
         return emit(rows, times);
     };
-    for (row, count) in &tables.get(&atom.table).rows {
+    let table = tables.get(&atom.table);
+    let filter = atom.filter.as_ref().map(|filter| read(filter));
+    for (row, count) in &table.rows {
         rows.push(row);
         let get = |column: &ColumnRef| value(query, tables, rows, column);
-        let passes = atom.filter.as_ref().map(|filter| holds(filter, &get));
+        let passes = filter
+            .as_ref()
+            .map(|filter| holds(filter, &Single(table, row)));
         let equal = query.joins.iter().all(|class| {
             let mut values = class.iter().filter(|c| c.atom < rows.len()).map(get);
             match values.next() {
@@ -184,28 +238,29 @@ fn join<'t>(
     }
 }
 
-fn outputs<'t>(
-    query: &Query,
-    key: &Row,
-    group: &[(Joined<'t>, i64)],
-    get: &dyn Fn(&Joined<'t>, &ColumnRef) -> Value,
-) -> Row {
+fn outputs(query: &Query, tables: &Tables, key: &Row, rows: &[(Joined<'_>, i64)]) -> Row {
+    let of = Group {
+        query,
+        tables,
+        rows,
+    };
     let output = |output: &Output| match output {
         Output::Group { column, .. } => match query.group_by.iter().position(|c| c == column) {
             Some(at) => key[at].clone(),
-            None => get(&group[0].0, column),
+            None => value(query, tables, &rows[0].0, column),
         },
         Output::Aggregate {
             function, argument, ..
         } => {
-            let measure = Measure::Aggregate {
-                function: *function,
-                arguments: argument.iter().cloned().collect(),
-            };
-            compute_group(&measure, group, get)
+            let argument = argument.as_ref().map(|text| read(text));
+            let values = of.values(&|row| match &argument {
+                None => Value::Int(1),
+                Some(argument) => compute(argument, row),
+            });
+            aggregate(*function, values)
         }
         Output::Cofactor { .. } => Value::Null,
-        Output::Expression { value, .. } => compute_group(value, group, get),
+        Output::Expression { value, .. } => compute(&read(value), &of),
     };
     query.outputs.iter().map(output).collect()
 }

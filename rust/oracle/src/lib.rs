@@ -13,6 +13,7 @@
 //! | `evaluate` | the rows of a query: joins, filters, groups, HAVING, blocks |
 //! | `arithmetic` | expressions, conditions and aggregates as SQL says them |
 //! | `arrow` | rows in and out of Arrow |
+//! | `write` | queries as JSON in a few words |
 
 #![allow(
     clippy::missing_panics_doc,
@@ -24,6 +25,7 @@ pub mod arrow;
 mod evaluate;
 mod tables;
 mod value;
+pub mod write;
 
 pub use evaluate::{cofactors, evaluate};
 pub use tables::{Table, Tables};

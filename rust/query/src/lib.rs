@@ -19,14 +19,13 @@ pub use bind::predicate::all;
 pub use bind::reads::hypergraph;
 pub use bind::variables::join_type;
 pub use bind::{
-    Bound, Catalog, CategoryPair, Companion, CompanionValue, Comparison, Computed, ComputedOp,
-    Constant, Expr, Factor, Features, Having, Kind, Moments, Op, OutputKind, PlanAtom, PlanOutput,
-    Predicate, TableInfo, Term, TextOperand, VarId, Variable, bind,
+    Bound, Catalog, CategoryPair, Companion, CompanionValue, Comparison, Constant, Expr, Factor,
+    Features, Kind, Moments, Op, OutputKind, PlanAtom, PlanOutput, Predicate, Results, TableInfo,
+    Term, VarId, Variable, bind,
 };
 pub use graph::order::OrderNode;
 pub use logical::{
-    ALWAYS, Atom, Bag, Block, Branch, Call, Clock, ClockStep, ColumnRef, Condition, Edge,
-    Exponents, FOREVER, Frame, Function, Interval, Literal, Measure, Nulls, OrderRef, Ordering,
-    Output, Parted, Query, Rank, Representation, Rows, Scalar, SortKey, Span, Spans, SubqueryExpr,
-    TimeCondition, Timed, Unit,
+    ALWAYS, Atom, Bag, Block, Branch, Call, Clock, ClockStep, ColumnRef, Edge, Exponents, FOREVER,
+    Frame, Function, Interval, Named, Nulls, OrderRef, Ordering, Output, Parted, Query, Rank,
+    Representation, Rows, SortKey, Span, Spans, TimeCondition, Timed, Unit,
 };

@@ -26,6 +26,7 @@
 //! | `positions` | ORDER BY ALL, GROUP BY ALL, constants that are no numbers of outputs |
 //! | `aliases` | names of outputs that are used beside them |
 //! | `text` | a bound expression as the text that a block keeps |
+//! | `pushed` | filters as Spark's conditions |
 //! | `short` | names without a table in front |
 //! | `using` | several joins by name in a row |
 //! | `within` | WITHIN GROUP as ORDER BY among the arguments |
@@ -53,6 +54,7 @@ mod partial;
 mod place;
 mod placed;
 mod positions;
+mod pushed;
 mod rewritten;
 mod scopes;
 mod short;
@@ -77,6 +79,7 @@ pub use named::{product_columns, sql_tokens, tables_named};
 pub use options::Options;
 pub use order::Named;
 pub use parameters::{Parameter, Parameters};
+pub use pushed::pushed;
 
 /// How many names of outputs a text may use beside them.
 const MOST_ALIASES: usize = 100;

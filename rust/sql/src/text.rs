@@ -4,27 +4,12 @@
 //! Cost: linear in the expression.
 
 use datafusion_common::tree_node::TreeNode;
-use datafusion_expr::{BinaryExpr, Expr, Operator};
-use datafusion_sql::unparser::Unparser;
-use datafusion_sql::unparser::dialect::{Dialect, IntervalStyle};
+use datafusion_expr::Expr;
 use ringview_core::{Error, Result};
 
 use crate::clock::reads_clock;
 use crate::context::CATEGORICAL;
-use crate::error::{refusal, unsupported};
-
-/// Names are quoted, and nothing else is a dialect's.
-struct Quoted;
-
-impl Dialect for Quoted {
-    fn identifier_quote_style(&self, _name: &str) -> Option<char> {
-        Some('"')
-    }
-
-    fn interval_style(&self) -> IntervalStyle {
-        IntervalStyle::PostgresVerbose
-    }
-}
+use crate::error::unsupported;
 
 /// The text of an expression, which does not read the clock: only conditions on it are kept.
 pub(crate) fn text(expr: &Expr) -> Result<String> {
@@ -37,47 +22,17 @@ pub(crate) fn text(expr: &Expr) -> Result<String> {
     if reads_clock(expr) {
         return Err(clock_refused(expr));
     }
-    // A chain of conditions may be longer than recursion is deep.
-    let mut here = expr;
-    let mut behind = Vec::new();
-    while let Expr::BinaryExpr(BinaryExpr {
-        left,
-        op: Operator::And,
-        right,
-    }) = here
-    {
-        behind.push(&**right);
-        here = left;
-    }
-    if behind.len() < LONG {
-        return unparsed(expr);
-    }
-    let mut made = format!("({})", unparsed(here)?);
-    for condition in behind.into_iter().rev() {
-        made.push_str(" AND (");
-        made.push_str(&unparsed(condition)?);
-        made.push(')');
-    }
-    Ok(made)
+    ringview_expr::text(expr)
 }
-
-/// Conditions joined by AND from which on they are written one by one.
-const LONG: usize = 50;
 
 fn is_categorical(node: &Expr) -> bool {
     matches!(node, Expr::ScalarFunction(call) if call.func.name() == CATEGORICAL)
 }
 
-fn unparsed(expr: &Expr) -> Result<String> {
-    let made = Unparser::new(&Quoted).expr_to_sql(expr);
-    made.map(|ast| ast.to_string())
-        .map_err(|problem| refusal(&problem))
-}
-
 /// The refusal of any other use of the clock than a condition on it.
 pub(crate) fn clock_refused(of: &Expr) -> Error {
     Error::Unsupported {
-        what: unparsed(of).unwrap_or_else(|_| "this use of now()".to_owned()),
+        what: ringview_expr::text(of).unwrap_or_else(|_| "this use of now()".to_owned()),
         why: "the clock is kept as a condition of a WHERE alone: a comparison of a column, or of an expression of \
               columns of one row, with now() or current_date, shifted by constants"
             .to_owned(),

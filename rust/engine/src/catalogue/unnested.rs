@@ -55,7 +55,7 @@ impl Catalogue<'_> {
                 standing.chosen.description.others.push(Other {
                     name: NAME.to_owned(),
                     cost: Some(cost.to_string()),
-                    because: match query.subqueries()[..] {
+                    because: match query.subqueries[..] {
                         [] => "what it compares would be a filter above the rows of its join",
                         _ => {
                             "what it compares with queries within would be joins with their groups"
@@ -88,7 +88,7 @@ impl Catalogue<'_> {
             let is_block = is_block || query.blocks.iter().any(|block| block.name == name);
             is_block || self.check_new(name).is_err()
         };
-        let (blocks, rest) = match query.subqueries()[..] {
+        let (blocks, rest) = match query.subqueries[..] {
             [] => query.above(&is_taken)?,
             _ => query.unnest(&is_taken)?,
         };

@@ -60,9 +60,8 @@ pub struct Options {
 /// db.create_table("sales", Schema::new(vec![column("units"), column("price")])?, None, false)?;
 /// db.create_view("revenue", &Query::from_json(r#"{
 ///     "atoms": [{"table": "sales", "alias": "s"}],
-///     "outputs": [{"kind": "aggregate", "name": "total", "function": "sum", "argument":
-///         {"op": "multiply", "left": {"op": "column", "atom": 0, "column": "units"},
-///                            "right": {"op": "column", "atom": 0, "column": "price"}}}]}"#)?,
+///     "outputs": [{"kind": "aggregate", "name": "total", "function": "sum",
+///                  "argument": "\"0\".\"units\" * \"0\".\"price\""}]}"#)?,
 ///     &mut |_| Ok(()))?;
 /// let numbers = |values: &[i64]| Arc::new(Int64Array::from(values.to_vec())) as _;
 /// let rows = RecordBatch::try_from_iter([("units", numbers(&[3, 1])), ("price", numbers(&[20, 50]))]);

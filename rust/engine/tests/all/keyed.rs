@@ -23,7 +23,7 @@ fn aggregate(name: &str, function: &str, argument: &str) -> String {
 }
 
 fn views() -> Vec<Query> {
-    let x = r#"{"op": "column", "atom": 0, "column": "x"}"#;
+    let x = r#""\"0\".\"x\"""#;
     let group = r#"{"kind": "group", "name": "g", "column": {"atom": 0, "column": "g"}}"#;
     let by_g = r#""group_by": [{"atom": 0, "column": "g"}]"#;
     let alone = r#""atoms": [{"table": "t", "alias": "t"}]"#;

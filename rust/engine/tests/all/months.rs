@@ -67,7 +67,7 @@ fn change(db: &mut Database, direction: Direction, from: u64, to: u64) -> Result
 }
 
 fn column(atom: usize, column: &str) -> String {
-    format!(r#"{{"op": "column", "atom": {atom}, "column": "{column}"}}"#)
+    format!(r#""\"{atom}\".\"{column}\"""#)
 }
 
 fn aggregate(name: &str, function: &str, argument: &str) -> String {
@@ -89,9 +89,7 @@ const JOINED: &str =
 
 /// Views of every kind that keeps strings, or what is known of them.
 fn views() -> Vec<(&'static str, Query)> {
-    let like = |pattern: &str, column: &str| {
-        format!(r#"{{"op": "like", "operand": {column}, "pattern": "{pattern}"}}"#)
-    };
+    let like = |pattern: &str, column: &str| format!(r#"{column} LIKE '{pattern}'"#);
     let atoms = r#"{"table": "r", "alias": "r"}, {"table": "s", "alias": "s"}"#;
     let t = column(0, "t");
     let join = [group(0, "k", "k"), group(0, "t", "t"), group(1, "w", "w")].join(", ");
@@ -119,17 +117,17 @@ fn views() -> Vec<(&'static str, Query)> {
         (
             "filtered",
             format!(
-                r#"{{"atoms": [{{"table": "r", "alias": "r", "filter": {}}}], "outputs": [{}]}}"#,
-                like("a%", &t),
+                r#"{{"atoms": [{{"table": "r", "alias": "r", "filter": "{}"}}], "outputs": [{}]}}"#,
+                like("a%", "t"),
                 aggregate("n", "count", "null"),
             ),
         ),
         (
             "unlike",
             format!(
-                r#"{{"atoms": [{{"table": "r", "alias": "r", "filter": {{"op": "not", "operand": {}}}}}],
+                r#"{{"atoms": [{{"table": "r", "alias": "r", "filter": "NOT {}"}}],
                 "group_by": [{{"atom": 0, "column": "n"}}], "outputs": [{}, {}]}}"#,
-                like("%e%1%", &t),
+                like("%e%1%", "t"),
                 group(0, "n", "n"),
                 aggregate("rows", "count", "null"),
             ),
@@ -171,8 +169,7 @@ fn views() -> Vec<(&'static str, Query)> {
         (
             "categories",
             format!(
-                r#"{{"atoms": [{{"table": "r", "alias": "r", "filter": {{"op": "not", "operand":
-                {{"op": "is_null", "operand": {t}}}}}}}],
+                r#"{{"atoms": [{{"table": "r", "alias": "r", "filter": "t IS NOT NULL"}}],
                 "group_by": [{{"atom": 0, "column": "n"}}], "outputs": [{}, {{"kind": "cofactor",
                 "name": "c", "columns": [{{"atom": 0, "column": "n"}}],
                 "categorical": [{{"atom": 0, "column": "t"}}]}}]}}"#,

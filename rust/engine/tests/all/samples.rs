@@ -64,7 +64,7 @@ fn database() -> Database {
             "outputs": [
                 {"kind": "aggregate", "name": "n", "function": "count"},
                 {"kind": "aggregate", "name": "sum", "function": "sum",
-                 "argument": {"op": "column", "atom": 0, "column": "x"}}]}"#,
+                 "argument": "\"0\".\"x\""}]}"#,
     );
     db.create_view("above", &above.unwrap(), &mut |_| Ok(()))
         .unwrap();

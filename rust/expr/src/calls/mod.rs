@@ -122,7 +122,7 @@ impl Calls {
                     aggregate.evaluate(rows.columns(), rows.num_rows(), &order)
                 }
             };
-            found.map_err(|problem| of_a_row(&problem, &call.name))
+            found.map_err(|problem| of_a_row(&problem, &format!("the expression {}", call.name)))
         };
         self.calls.iter().map(value).collect()
     }

@@ -4,6 +4,7 @@
 
 mod bits;
 mod dates;
+mod like;
 mod numbers;
 mod numerals;
 mod patterns;
@@ -20,6 +21,7 @@ pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
         bits::not(),
         bits::xor(),
         last_day(),
+        text_like(),
         patterns::extract(),
         patterns::full_match(),
         round_even(),
@@ -57,6 +59,16 @@ function!(
     /// `as_text(x)`: a float or a moment as DuckDB writes it.
     as_text,
     texts::AsText::default()
+);
+function!(
+    /// `text_like(text, pattern, escape, insensitive)`.
+    text_like,
+    like::TextLike::default()
+);
+function!(
+    /// `ordered(x)`: the same double, of one zero and one NaN, which is greater than all else.
+    ordered,
+    numbers::Ordered::default()
 );
 function!(
     /// `interval_times(n, interval)`.

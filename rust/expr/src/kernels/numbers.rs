@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
+use arrow_array::types::{Float32Type, Float64Type};
 use arrow_schema::DataType;
 use datafusion_common::{Result, exec_err};
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
@@ -80,6 +81,73 @@ impl ScalarUDFImpl for InFloat32 {
             return exec_err!("{value} does not fit FLOAT");
         }
         Ok(ColumnarValue::Array(values))
+    }
+}
+
+/// `ordered`: Arrow orders floats by their bits, where -0 is less than 0 and a NaN may be less than all.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Ordered {
+    signature: Signature,
+}
+
+impl Default for Ordered {
+    fn default() -> Self {
+        Self {
+            signature: Signature::uniform(
+                1,
+                vec![DataType::Float64, DataType::Float32],
+                Volatility::Immutable,
+            ),
+        }
+    }
+}
+
+impl ScalarUDFImpl for Ordered {
+    fn name(&self) -> &str {
+        "ordered"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types.first().cloned().unwrap_or(DataType::Float64))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let values = args.args[0].to_array(args.number_rows)?;
+        let found: ArrayRef = match values.data_type() {
+            DataType::Float32 => {
+                let one = |value: f32| {
+                    if value.is_nan() {
+                        f32::NAN
+                    } else {
+                        value + 0.0
+                    }
+                };
+                Arc::new(
+                    values
+                        .as_primitive::<Float32Type>()
+                        .unary::<_, Float32Type>(one),
+                )
+            }
+            _ => {
+                let one = |value: f64| {
+                    if value.is_nan() {
+                        f64::NAN
+                    } else {
+                        value + 0.0
+                    }
+                };
+                Arc::new(
+                    values
+                        .as_primitive::<Float64Type>()
+                        .unary::<_, Float64Type>(one),
+                )
+            }
+        };
+        Ok(ColumnarValue::Array(found))
     }
 }
 

@@ -30,6 +30,13 @@ const VALUES: &[(&str, &str)] = &[
     ("round(-2.5)", "-3"),
     ("round(1234.5::DOUBLE, -2)", "1200.0"),
     ("sign(-2.5)", "-1"),
+    // LIKE has no escape but the one that is written; NaN is greater than all numbers, and there is one zero.
+    (r"'a\b' LIKE 'a\b'", "true"),
+    ("'a%' LIKE 'a!%' ESCAPE '!'", "true"),
+    ("'ab' NOT LIKE 'a!%' ESCAPE '!'", "true"),
+    ("'ΟΔΟΣ' ILIKE 'οδος'", "true"),
+    ("CAST('nan' AS DOUBLE) > CAST('inf' AS DOUBLE)", "true"),
+    ("CAST('-0.0' AS DOUBLE) = 0", "true"),
     // Dates.
     ("DATE '2024-03-05' - DATE '2024-03-01'", "4"),
     ("DATE '2024-03-05' + 3", "2024-03-08"),

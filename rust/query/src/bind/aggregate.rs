@@ -5,14 +5,17 @@
 
 use std::collections::BTreeMap;
 
+use datafusion_common::ScalarValue;
+use datafusion_expr::{Expr as Read, Operator, binary_expr, lit};
 use ringview_core::{Error, Result, Type};
 
 use crate::bind::bound::{Moments, OutputKind, PlanOutput, Term};
 use crate::bind::expr::{Expr, Kind};
-use crate::bind::scalar::{Scope, each_column};
+use crate::bind::names::{each_column, named, read};
+use crate::bind::scalar::Scope;
 use crate::bind::terms::{Product, expand};
 use crate::bind::variables::{ColumnPosition, Variables, resolve};
-use crate::logical::{ColumnRef, Function, Literal, Output, Scalar};
+use crate::logical::{ColumnRef, Function, Named, Output};
 
 /// The digits of a decimal sum: all that there can be.
 pub(crate) const SUM_PRECISION: u8 = 38;
@@ -28,6 +31,8 @@ pub(crate) struct Aggregates<'a> {
     pub(crate) terms: Vec<Term>,
     /// What computed columns read.
     pub(crate) measures: Vec<PlanOutput>,
+    /// Expressions over measures, each with the name of its column.
+    pub(crate) computed: Vec<(Read, String)>,
     /// The columns whose values companions hold, and whether in order.
     pub(crate) companions: Vec<(ColumnPosition, bool)>,
     /// Columns that are known to hold no NULL, whatever their schema says.
@@ -46,6 +51,7 @@ impl<'a> Aggregates<'a> {
             variables,
             terms: vec![Term::count(NotNull::new())],
             measures: Vec::new(),
+            computed: Vec::new(),
             companions: Vec::new(),
         }
     }
@@ -58,12 +64,12 @@ impl<'a> Aggregates<'a> {
                 name,
                 function,
                 argument,
-            } => self.aggregate(name, *function, argument.as_slice())?,
-            Output::Cofactor { .. } => (Type::Float64, OutputKind::Cofactor),
-            Output::Expression { name, value } => {
-                let value = self.computed(name, value)?;
-                (value.ty.clone(), OutputKind::Computed { value })
+            } => {
+                let argument = argument.as_ref().map(|text| read(text, self.scopes));
+                self.aggregate(name, *function, argument.transpose()?.as_slice())?
             }
+            Output::Cofactor { .. } => (Type::Float64, OutputKind::Cofactor),
+            Output::Expression { name, value } => self.expression(name, value)?,
         };
         let name = output.name().to_owned();
         Ok(PlanOutput { name, ty, kind })
@@ -96,7 +102,7 @@ impl<'a> Aggregates<'a> {
         &mut self,
         name: &str,
         function: Function,
-        arguments: &[Scalar],
+        arguments: &[Read],
     ) -> Result<(Type, OutputKind)> {
         use Function::{Avg, Count, CountDistinct, Max, Min, Sum, SumRest};
         let term = 0;
@@ -112,10 +118,10 @@ impl<'a> Aggregates<'a> {
         }
     }
 
-    fn count(&mut self, argument: &Scalar) -> Result<(Type, OutputKind)> {
+    fn count(&mut self, argument: &Read) -> Result<(Type, OutputKind)> {
         let not_null = self.not_null(argument)?;
         // Any column can be counted, not only numbers.
-        if !matches!(argument, Scalar::Column { .. }) && expand(argument, self.scopes)?.is_none() {
+        if named(argument).is_none() && expand(argument, self.scopes)?.is_none() {
             return Err(always_null("COUNT"));
         }
         let term = self.counted(&not_null);
@@ -126,7 +132,7 @@ impl<'a> Aggregates<'a> {
         &mut self,
         name: &str,
         function: Function,
-        argument: &Scalar,
+        argument: &Read,
     ) -> Result<(Type, OutputKind)> {
         let not_null = self.not_null(argument)?;
         let nonnull = self.counted(&not_null);
@@ -142,7 +148,7 @@ impl<'a> Aggregates<'a> {
     }
 
     /// The terms that add up to the sum of an expression.
-    fn summed(&mut self, name: &str, sum: &Scalar, not_null: &NotNull) -> Result<Vec<usize>> {
+    fn summed(&mut self, name: &str, sum: &Read, not_null: &NotNull) -> Result<Vec<usize>> {
         let products = expand(sum, self.scopes)?.ok_or_else(|| always_null(name))?;
         let term = |product: Product| {
             Ok(self.term(Term {
@@ -174,19 +180,16 @@ impl<'a> Aggregates<'a> {
         &mut self,
         name: &str,
         function: Function,
-        argument: &Scalar,
+        argument: &Read,
     ) -> Result<(Type, OutputKind)> {
-        let Scalar::Column { atom, column } = argument else {
+        let Some(Named::Column { atom, column, .. }) = named(argument) else {
             return Err(Error::Unsupported {
                 what: format!("MIN, MAX or COUNT(DISTINCT) of an expression in {name:?}"),
                 why: "they are read from the values of a column".to_owned(),
                 instead: "compute it into a column before the rows are inserted".to_owned(),
             });
         };
-        let column = ColumnRef {
-            atom: *atom,
-            column: column.clone(),
-        };
+        let column = ColumnRef { atom, column };
         let place = resolve(self.scopes, &column)?;
         let counts = function == Function::CountDistinct;
         if let (Some(_), false) = (self.free(place), counts) {
@@ -215,7 +218,7 @@ impl<'a> Aggregates<'a> {
         &mut self,
         name: &str,
         function: Function,
-        arguments: &[Scalar],
+        arguments: &[Read],
     ) -> Result<(Type, OutputKind)> {
         use Function::{Corr, CovarPop, CovarSamp, RegrR2, StddevPop, StddevSamp, VarPop, VarSamp};
         let single = matches!(function, VarPop | VarSamp | StddevPop | StddevSamp);
@@ -255,7 +258,7 @@ impl<'a> Aggregates<'a> {
     }
 
     /// The nullable columns of an argument; those that join are never NULL in a row that counts.
-    fn not_null(&self, argument: &Scalar) -> Result<NotNull> {
+    fn not_null(&self, argument: &Read) -> Result<NotNull> {
         let mut columns = Vec::new();
         each_column(argument, &mut |atom, column| {
             let column = column.to_owned();
@@ -319,14 +322,9 @@ pub(crate) fn kind_type(kind: Kind) -> Type {
 }
 
 /// `left * right` in 128 bits where both are integers: squares outgrow 64 long before sums do.
-fn product(left: &Scalar, right: &Scalar) -> Scalar {
-    let one = Scalar::Literal {
-        value: Literal::Decimal("1".to_owned()),
-    };
-    let multiply = |left, right| Scalar::Multiply {
-        left: Box::new(left),
-        right: Box::new(right),
-    };
+fn product(left: &Read, right: &Read) -> Read {
+    let one = lit(ScalarValue::Decimal128(Some(1), 1, 0));
+    let multiply = |left, right| binary_expr(left, Operator::Multiply, right);
     multiply(multiply(one, left.clone()), right.clone())
 }
 

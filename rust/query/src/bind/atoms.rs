@@ -97,7 +97,7 @@ pub(crate) fn bind_atoms(
             }
         }
         if let Some(filter) = &atom.filter {
-            conditions.push(scope.predicate(filter)?);
+            conditions.push(scope.predicate(&scope.read(filter)?)?);
         }
         let filter = all(conditions);
         let mut not_null = variables.not_null[id].clone();

@@ -9,9 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ringview_core::{Result, Schema, Type};
-use serde::{Deserialize, Serialize};
 
-use crate::bind::computed::{Computed, Having};
+use crate::bind::computed::Results;
 use crate::bind::expr::{Expr, Kind, Predicate};
 use crate::bind::nested::Where;
 use crate::graph::order::OrderNode;
@@ -42,15 +41,13 @@ pub struct TableInfo {
 }
 
 /// A checked query.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
     /// The relations, one an occurrence.
     pub atoms: Vec<PlanAtom>,
     /// Those of queries within, in the order of their numbers, which go on from `atoms`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inner: Vec<PlanAtom>,
     /// Which rows of the join take part, beyond equalities and filters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<Where>,
     /// The variables: join classes and group-by columns.
     pub variables: Vec<Variable>,
@@ -58,12 +55,11 @@ pub struct Bound {
     pub terms: Vec<Term>,
     /// The columns of the result.
     pub outputs: Vec<PlanOutput>,
-    /// What computed columns and `having` read.
+    /// What `results` reads.
     pub measures: Vec<PlanOutput>,
-    /// Which groups are rows of the result; all where absent.
-    pub having: Option<Having>,
+    /// Columns that are computed of groups, and which groups are rows of the result; all where absent.
+    pub results: Option<Results>,
     /// How rows are computed one by one, where the query is no join.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<Rows>,
     /// How the rows of the join are kept, where the result is they and not groups.
     pub bag: Option<Representation>,
@@ -81,7 +77,7 @@ pub struct Bound {
 }
 
 /// One occurrence of a table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PlanAtom {
     /// The table.
     pub table: String,
@@ -105,7 +101,7 @@ pub struct PlanAtom {
 }
 
 /// A variable of the query.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
     /// The name of its first column; with the alias where two variables would share a name.
     pub name: String,
@@ -124,7 +120,7 @@ pub struct Variable {
 
 /// A sum over the rows of the join: a coefficient times factors of its atoms, 0 where a column that
 /// must not be NULL is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Term {
     /// What kind of number the sum is.
     pub kind: Kind,
@@ -150,7 +146,7 @@ impl Term {
 }
 
 /// What a row of an atom contributes to a term, beside its multiplicity.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
     /// Columns that must not be NULL, ascending; else the factor is 0.
     pub not_null: Vec<usize>,
@@ -159,7 +155,7 @@ pub struct Factor {
 }
 
 /// One column of the result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PlanOutput {
     /// Its name.
     pub name: String,
@@ -171,8 +167,7 @@ pub struct PlanOutput {
 
 /// Where a column of the result comes from. Its numbers are terms of the query: an engine says
 /// where each of them stands in its payloads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum OutputKind {
     /// A free variable.
     Group {
@@ -233,15 +228,15 @@ pub enum OutputKind {
     },
     /// Computed from the plan's measures.
     Computed {
-        /// How.
-        value: Computed,
+        /// Which of the columns of its results.
+        column: usize,
     },
 }
 
 /// Counts, sums and sums of products over the rows where no argument is NULL. Each sum is a list of
 /// terms to add; what a function does not need is empty. Where the arguments are exact, so are
 /// these, and products of integers are Decimal of scale 0, which has room for squares.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
     /// How many rows.
     pub count: usize,
@@ -267,7 +262,7 @@ impl Variable {
 
 /// A view that holds the values of one column, or of some together, by group: as it is bound, or as
 /// an engine plans it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Companion<P> {
     /// The columns, for people.
     pub name: String,
@@ -282,7 +277,7 @@ pub struct Companion<P> {
 }
 
 /// A column whose values a companion holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CompanionValue {
     /// Its type.
     pub ty: Type,
@@ -307,7 +302,7 @@ impl<P> Companion<P> {
 }
 
 /// The features of a COFACTOR.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Features {
     /// The names of the numeric ones.
     pub names: Vec<String>,
@@ -322,7 +317,7 @@ pub struct Features {
 }
 
 /// Two categorical features.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CategoryPair<P> {
     /// The first, by its position among the categorical features.
     pub left: usize,

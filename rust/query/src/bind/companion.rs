@@ -15,7 +15,7 @@ use crate::bind::nested::Where;
 use crate::bind::predicate::all;
 use crate::bind::scalar::Scope;
 use crate::bind::variables::{ColumnPosition, Variables, variables};
-use crate::logical::{ColumnRef, Condition, Function, Literal, Output, Scalar};
+use crate::logical::{ColumnRef, Function, Output};
 
 /// What a companion is to hold.
 pub(crate) struct Wanted<'a> {
@@ -73,7 +73,7 @@ impl Deriver<'_> {
     ) -> Result<Bound> {
         let mut atoms = self.atoms.to_vec();
         for place in wanted.places {
-            let known = self.scopes[place.0].predicate(&is_not_null(&self.column(place)))?;
+            let known = self.scopes[place.0].not_null(place.1);
             let filter = atoms[place.0].filter.take();
             let filter = all(filter.into_iter().chain([known]).collect());
             atoms[place.0].filter = (!filter.is_true()).then_some(filter);
@@ -86,12 +86,8 @@ impl Deriver<'_> {
         let summed = |(at, place): (usize, &ColumnPosition)| Output::Aggregate {
             name: format!("sum {at}"),
             function: Function::Sum,
-            argument: Some(Scalar::Multiply {
-                left: Box::new(Scalar::Literal {
-                    value: Literal::Float(1.0),
-                }),
-                right: Box::new(scalar(&self.column(place))),
-            }),
+            // As a double.
+            argument: Some(format!("1e0 * {}", self.column(place).text())),
         };
         let sums = wanted.sums.iter().enumerate().map(summed);
         let outputs = kept.iter().enumerate().map(named).chain(sums);
@@ -107,7 +103,7 @@ impl Deriver<'_> {
             terms,
             outputs,
             measures: Vec::new(),
-            having: None,
+            results: None,
             rows: None,
             bag: None,
             distinct: false,
@@ -125,28 +121,5 @@ impl Deriver<'_> {
             atom: place.0,
             column: self.scopes[place.0].schema.fields()[place.1].name.clone(),
         }
-    }
-}
-
-/// `filter AND column IS NOT NULL`
-pub(crate) fn not_null(column: &ColumnRef, filter: Option<Condition>) -> Condition {
-    Condition::And {
-        operands: filter.into_iter().chain([is_not_null(column)]).collect(),
-    }
-}
-
-/// `column IS NOT NULL`
-fn is_not_null(column: &ColumnRef) -> Condition {
-    Condition::Not {
-        operand: Box::new(Condition::IsNull {
-            operand: scalar(column),
-        }),
-    }
-}
-
-fn scalar(column: &ColumnRef) -> Scalar {
-    Scalar::Column {
-        atom: column.atom,
-        column: column.column.clone(),
     }
 }

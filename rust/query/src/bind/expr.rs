@@ -5,12 +5,25 @@
 
 use std::cmp::Ordering;
 
+use datafusion_expr::Operator;
 use ringview_core::Type;
-use serde::{Deserialize, Serialize};
 
 pub use crate::logical::Comparison;
 
 impl Comparison {
+    /// The comparison that an operator is.
+    pub(crate) fn of(op: Operator) -> Option<Self> {
+        Some(match op {
+            Operator::Eq => Comparison::Eq,
+            Operator::NotEq => Comparison::Ne,
+            Operator::Lt => Comparison::Lt,
+            Operator::LtEq => Comparison::Le,
+            Operator::Gt => Comparison::Gt,
+            Operator::GtEq => Comparison::Ge,
+            _ => return None,
+        })
+    }
+
     /// Whether it is true of two values in this order.
     #[must_use]
     pub fn holds(self, order: Ordering) -> bool {
@@ -51,8 +64,7 @@ impl Comparison {
 }
 
 /// What kind of number an expression or a payload component is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A 64-bit integer; leaving its range is an error.
     Int,
@@ -66,20 +78,18 @@ pub enum Kind {
 }
 
 /// A constant. Its variant is the one of the kind of its expression.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", content = "value", rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Constant {
     /// Of kind [`Kind::Int`].
     Int(i64),
     /// Of kind [`Kind::Decimal`], in units of 10^-scale.
-    #[serde(with = "wide")]
     Decimal(i128),
     /// Of kind [`Kind::Real`].
     Real(f64),
 }
 
 /// A typed expression.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
     /// What kind of number it yields.
     pub kind: Kind,
@@ -88,11 +98,10 @@ pub struct Expr {
 }
 
 /// How an expression is computed. It is NULL if any of its columns is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     /// A column of the atom. Integers, bool, date32 and timestamps (their ticks) are of kind Int,
-    /// decimals of kind Decimal at their own scale, floats Real. A uint64 is Decimal of scale 0
+    /// decimals of kind Decimal at their own scale, floats Real; a string is the Int of its word, which only equals. A uint64 is Decimal of scale 0
     /// where it is compared, and Int where it is summed (a value above 2^63 - 1 is an overflow).
     Column {
         /// Position in the table's schema.
@@ -139,25 +148,8 @@ pub enum Op {
     },
 }
 
-/// A string in a comparison.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
-pub enum TextOperand {
-    /// A column of the atom.
-    Column {
-        /// Position in the table's schema.
-        column: usize,
-    },
-    /// A constant.
-    Literal {
-        /// The string.
-        value: String,
-    },
-}
-
 /// A condition on the rows of an atom: true, false or unknown; only rows for which it is true pass.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Predicate {
     /// Always the same.
     Constant {
@@ -173,15 +165,6 @@ pub enum Predicate {
         /// Right operand.
         right: Expr,
     },
-    /// Strings are ordered by their UTF-8 bytes. Unknown if either is NULL.
-    CompareText {
-        /// Which comparison.
-        comparison: Comparison,
-        /// Left operand.
-        left: TextOperand,
-        /// Right operand.
-        right: TextOperand,
-    },
     /// Unknown if the operand is NULL, or if it is not found and the list has a NULL.
     In {
         /// What is looked for.
@@ -191,25 +174,12 @@ pub enum Predicate {
         /// Whether the list has a NULL.
         null: bool,
     },
-    /// As `In`, over strings.
-    InText {
+    /// Any condition on one string column: it is decided once a distinct string.
+    Text {
         /// Position in the table's schema.
         column: usize,
-        /// Sorted, without duplicates.
-        list: Vec<String>,
-        /// Whether the list has a NULL.
-        null: bool,
-    },
-    /// Unknown if the column is NULL.
-    Like {
-        /// Position in the table's schema.
-        column: usize,
-        /// With `%` and `_`.
-        pattern: String,
-        /// The character that makes the next one literal.
-        escape: Option<char>,
-        /// Whether case is ignored.
-        insensitive: bool,
+        /// The condition, over the plain name of the column.
+        condition: String,
     },
     /// Whether any of the columns is NULL.
     IsNull {
@@ -231,17 +201,4 @@ pub enum Predicate {
         /// The operand.
         operand: Box<Predicate>,
     },
-}
-
-/// JSON numbers end at 64 bits, so wider ones travel as text.
-mod wide {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-
-    pub(super) fn serialize<S: Serializer>(value: &i128, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(value)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<i128, D::Error> {
-        String::deserialize(from)?.parse().map_err(D::Error::custom)
-    }
 }

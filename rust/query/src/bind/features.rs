@@ -4,9 +4,10 @@
 //! sparse, and kept by companions, one for each of them and one for each two.
 
 use ringview_core::{Error, Result, Type};
+use ringview_expr::{all_of, quoted};
 
 use crate::bind::bound::{CategoryPair, Features, PlanAtom};
-use crate::bind::companion::{Deriver, Wanted, not_null};
+use crate::bind::companion::{Deriver, Wanted};
 use crate::bind::expr::Expr;
 use crate::bind::scalar::{Purpose, Scope, number_kind};
 use crate::bind::variables::{ColumnPosition, Variables, resolve};
@@ -61,7 +62,8 @@ pub(crate) fn without_nulls(query: &Query) -> Query {
         for column in columns.iter().chain(categorical) {
             // An atom that is not there is refused where its name is resolved.
             if let Some(atom) = query.atoms.get_mut(column.atom) {
-                atom.filter = Some(not_null(column, atom.filter.take()));
+                let known = format!("{} IS NOT NULL", quoted(&column.column));
+                atom.filter = all_of(atom.filter.take().into_iter().chain([known]));
             }
         }
     }

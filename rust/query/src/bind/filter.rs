@@ -1,28 +1,23 @@
-//! Binding of filters: both sides of a comparison are brought to one domain, constants folded.
+//! Filters, recognised in conditions: both sides of a comparison are brought to one domain, constants folded; what is on
+//! one column of strings stays an expression.
 //!
 //! Invariant: three-valued logic throughout; nothing is rounded on the way, so that a filter keeps
 //! exactly the rows that SQL keeps. Cost: linear in the filter.
 
-use ringview_core::{Error, Result, TimeUnit, Type};
+use datafusion_common::Column;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_expr::expr::BinaryExpr;
+use datafusion_expr::{self as df, Operator};
+use ringview_core::{Error, Result, Schema, Type};
+use ringview_expr::{Projection, columns, text};
 
-use crate::bind::expr::{Comparison, Constant, Expr, Kind, Op, Predicate, TextOperand};
-use crate::bind::literal::{date, decimal, per_second, timestamp};
+use crate::bind::domain::{Domain, coerce, day_fraction, domain_of, narrowed, times, zoned};
+use crate::bind::expr::{Comparison, Expr, Kind, Predicate};
+use crate::bind::literal::{Literal, literal};
+use crate::bind::names::{constant, fields, schema, split};
 use crate::bind::predicate::{FALSE, TRUE, UNKNOWN, all, any, as_list, order, truth};
-use crate::bind::scalar::{Purpose, Scope, each_column, shown};
-use crate::logical::{Condition, Literal, Scalar};
-
-/// What the values of an operand mean.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Domain {
-    Number,
-    Bool,
-    Date,
-    /// `zoned` is unknown for constants: they are taken as UTC where compared with a zoned column.
-    Timestamp {
-        unit: TimeUnit,
-        zoned: Option<bool>,
-    },
-}
+use crate::bind::scalar::{Purpose, Scope};
+use crate::logical::Named;
 
 /// One side of a comparison.
 enum Operand {
@@ -35,49 +30,141 @@ enum Operand {
 }
 
 impl Scope<'_> {
-    /// Binds a condition on this atom's rows.
-    pub(crate) fn predicate(&self, condition: &Condition) -> Result<Predicate> {
-        match condition {
-            Condition::Compare {
-                comparison,
-                left,
-                right,
-            } => self.compare(*comparison, self.operand(left)?, self.operand(right)?),
-            Condition::In { operand, list } => self.among(operand, list),
-            Condition::Like {
-                operand,
-                pattern,
-                escape,
-                insensitive,
-            } => match self.operand(operand)? {
-                Operand::Text(column) => Ok(Predicate::Like {
-                    column,
-                    pattern: pattern.clone(),
-                    escape: *escape,
-                    insensitive: *insensitive,
-                }),
-                Operand::Null => Ok(UNKNOWN),
-                Operand::Quoted(_) | Operand::Value(..) => Err(Error::Type {
-                    place: format!("LIKE '{pattern}' on {:?}", self.alias),
-                    expected: "a column of strings".to_owned(),
-                    found: self.described(operand),
-                }),
+    /// Reads the text of a condition over the plain names of this atom's columns.
+    pub(crate) fn read(&self, text: &str) -> Result<df::Expr> {
+        for names in columns(text)? {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            match (&names[..], Named::of(&names)) {
+                ([name], _) => self.position(name)?,
+                (_, Some(Named::Column { atom, column, .. })) => self.own(atom, &column)?,
+                _ => self.own(usize::MAX, text)?,
+            };
+        }
+        ringview_expr::read(text, &schema(fields(None, self.schema).collect())?)
+    }
+
+    /// Recognises a condition on this atom's rows.
+    ///
+    /// # Errors
+    /// `Unsupported` for one that is no comparison of sums of products, and not on one string column; `Type`, `Value`.
+    pub(crate) fn predicate(&self, condition: &df::Expr) -> Result<Predicate> {
+        if let Some(found) = self.of_one_text(condition)? {
+            return Ok(found);
+        }
+        Ok(match condition {
+            df::Expr::Alias(alias) => self.predicate(&alias.expr)?,
+            df::Expr::BinaryExpr(BinaryExpr { op, .. })
+                if matches!(op, Operator::And | Operator::Or) =>
+            {
+                let mut operands = Vec::new();
+                split(condition, *op, &mut operands);
+                let operands = operands.into_iter().map(|one| self.predicate(one));
+                let operands = operands.collect::<Result<_>>()?;
+                match op {
+                    Operator::And => all(operands),
+                    _ => any(operands),
+                }
+            }
+            df::Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+                let comparison = Comparison::of(*op).ok_or_else(|| no_predicate(condition))?;
+                self.compare(comparison, self.operand(left)?, self.operand(right)?)?
+            }
+            df::Expr::Not(of) => negated(self.predicate(of)?),
+            df::Expr::IsNull(of) => self.is_null(of)?,
+            df::Expr::IsNotNull(of) => negated(self.is_null(of)?),
+            df::Expr::Between(between) => {
+                let bound = |comparison, side: &df::Expr| {
+                    self.compare(
+                        comparison,
+                        self.operand(&between.expr)?,
+                        self.operand(side)?,
+                    )
+                };
+                let found = all(vec![
+                    bound(Comparison::Ge, &between.low)?,
+                    bound(Comparison::Le, &between.high)?,
+                ]);
+                match between.negated {
+                    true => negated(found),
+                    false => found,
+                }
+            }
+            df::Expr::InList(within) => {
+                let found = self.among(&within.expr, &within.list)?;
+                match within.negated {
+                    true => negated(found),
+                    false => found,
+                }
+            }
+            // A Boolean that stands alone; NULL = TRUE is unknown, as NULL itself is.
+            other => match self.operand(other)? {
+                Operand::Null => UNKNOWN,
+                operand @ Operand::Value(_, Domain::Bool) => {
+                    let truth = Operand::Value(Expr::int(1), Domain::Bool);
+                    self.compare(Comparison::Eq, operand, truth)?
+                }
+                _ => return Err(no_predicate(other)),
             },
-            Condition::IsNull { operand } => self.is_null(operand),
-            Condition::And { operands } => self.conjunction(operands),
-            Condition::Or { operands } => self.disjunction(operands),
-            Condition::Not { operand } => Ok(match self.predicate(operand)? {
-                Predicate::Constant { value } => Predicate::Constant {
-                    value: value.map(|value| !value),
-                },
-                Predicate::Not { operand } => *operand,
-                operand => Predicate::Not {
-                    operand: Box::new(operand),
-                },
+        })
+    }
+
+    /// A condition that reads one string column and nothing else, however it is put.
+    fn of_one_text(&self, condition: &df::Expr) -> Result<Option<Predicate>> {
+        let mut found = None;
+        for column in condition.column_refs() {
+            let column = self.column_of(&df::Expr::Column(column.clone()))?;
+            match (column, found) {
+                (Some(column), None) => found = Some(column),
+                (column, known) if column == known => {}
+                _ => return Ok(None),
+            }
+        }
+        let is_null = |of: &df::Expr| matches!(of, df::Expr::IsNull(_) | df::Expr::IsNotNull(_));
+        let Some(column) = found.filter(|&column| *self.ty(column) == Type::Utf8) else {
+            return Ok(None);
+        };
+        let is_plain = |of: &df::Expr| matches!(of, df::Expr::Not(of) if is_null(of));
+        if is_null(condition) || is_plain(condition) {
+            return Ok(None);
+        }
+        let name = &self.schema.fields()[column].name;
+        let plain = |node| match node {
+            df::Expr::Column(_) => {
+                Transformed::yes(df::Expr::Column(Column::new_unqualified(name)))
+            }
+            other => Transformed::no(other),
+        };
+        let condition = condition.clone().transform_up(|node| Ok(plain(node)));
+        let condition = condition.map_err(|problem| Error::Value {
+            place: format!("the filter on {:?}", self.alias),
+            problem: problem.strip_backtrace(),
+        })?;
+        let condition = text(&condition.data)?;
+        let of = Schema::new(vec![self.schema.fields()[column].clone()])?;
+        let typed = Projection::bind(None, &[&condition], &of)?;
+        match (typed.types(), typed.fallible()) {
+            ([Type::Bool], [false]) => Ok(Some(Predicate::Text { column, condition })),
+            // A row that other conditions leave out must not fail.
+            ([Type::Bool], _) => Err(Error::Unsupported {
+                what: format!("the condition {condition} as the filter of an engine"),
+                why: "it may fail, and so is asked of rows that meet all others alone".to_owned(),
+                instead: "compute it in a subquery in FROM".to_owned(),
             }),
-            Condition::Constant { value } => Ok(Predicate::Constant {
-                value: Some(*value),
+            (types, _) => Err(Error::Type {
+                place: format!("the condition {condition} on {:?}", self.alias),
+                expected: "a Boolean".to_owned(),
+                found: types.first().map_or_else(String::new, Type::to_string),
             }),
+        }
+    }
+
+    /// That a column is not NULL.
+    pub(crate) fn not_null(&self, column: usize) -> Predicate {
+        match self.nullable(column) {
+            true => negated(Predicate::IsNull {
+                columns: vec![column],
+            }),
+            false => TRUE,
         }
     }
 
@@ -106,28 +193,24 @@ impl Scope<'_> {
         ]))
     }
 
-    fn operand(&self, scalar: &Scalar) -> Result<Operand> {
-        Ok(match scalar {
-            Scalar::Column { atom, column } => self.column_operand(self.own(*atom, column)?),
-            Scalar::Literal { value } => match value {
+    fn operand(&self, expr: &df::Expr) -> Result<Operand> {
+        if let Some(column) = self.column_of(expr)? {
+            return Ok(self.column_operand(column));
+        }
+        if let Some(value) = constant(expr)? {
+            return Ok(match literal(&value)? {
                 Literal::Null => Operand::Null,
-                Literal::Text(text) => Operand::Quoted(text.clone()),
-                Literal::Bool(value) => Operand::Value(Expr::int(i64::from(*value)), Domain::Bool),
-                Literal::Date(text) => Operand::Value(Expr::int(date(text)?), Domain::Date),
-                Literal::Timestamp(text) => {
-                    let (ticks, domain) = instant(text)?;
-                    Operand::Value(ticks, domain)
+                Literal::Text(text) => Operand::Quoted(text),
+                Literal::Number(number) => Operand::Value(number, Domain::Number),
+                Literal::Bool(value) => Operand::Value(Expr::int(i64::from(value)), Domain::Bool),
+                Literal::Date(days) => Operand::Value(Expr::int(days), Domain::Date),
+                Literal::Timestamp(ticks, unit) => {
+                    let domain = Domain::Timestamp { unit, zoned: None };
+                    Operand::Value(Expr::int(ticks), domain)
                 }
-                Literal::Int(_) | Literal::Float(_) | Literal::Decimal(_) => {
-                    self.arithmetic(scalar)?
-                }
-            },
-            _ => self.arithmetic(scalar)?,
-        })
-    }
-
-    fn arithmetic(&self, scalar: &Scalar) -> Result<Operand> {
-        let number = self.number(scalar, Purpose::Filter)?;
+            });
+        }
+        let number = self.number(expr, Purpose::Filter)?;
         Ok(number.map_or(Operand::Null, |expr| Operand::Value(expr, Domain::Number)))
     }
 
@@ -141,18 +224,22 @@ impl Scope<'_> {
 
     fn compare(&self, comparison: Comparison, left: Operand, right: Operand) -> Result<Predicate> {
         use Operand::{Null, Quoted, Text, Value};
-        let texts = |left, right| Predicate::CompareText {
-            comparison,
-            left,
-            right,
-        };
-        let column = |column| TextOperand::Column { column };
-        let constant = |value| TextOperand::Literal { value };
+        let word = |column| Expr::column(column, Type::Utf8, Kind::Int);
         Ok(match (left, right) {
             (Null, _) | (_, Null) => UNKNOWN,
-            (Text(left), Text(right)) => texts(column(left), column(right)),
-            (Text(left), Quoted(right)) => texts(column(left), constant(right)),
-            (Quoted(left), Text(right)) => texts(constant(left), column(right)),
+            // Equal strings have one word.
+            (Text(left), Text(right)) if matches!(comparison, Comparison::Eq | Comparison::Ne) => {
+                let (left, right) = (word(left), word(right));
+                Predicate::Compare {
+                    comparison,
+                    left,
+                    right,
+                }
+            }
+            (Text(left), Text(right)) => return Err(self.unordered(left, right)),
+            (Text(column), Quoted(_)) | (Quoted(_), Text(column)) => {
+                return Err(self.mismatch(&self.name(column), "an expression"));
+            }
             (Quoted(left), Quoted(right)) => truth(comparison, left.cmp(&right)),
             (Value(left, domain), Quoted(right)) => {
                 let (right, to) = coerce(&right, domain, left.kind)?;
@@ -216,13 +303,10 @@ impl Scope<'_> {
     }
 
     /// `x IN (a, b)` is `x = a OR x = b`; a list of constants of one kind stays a list.
-    fn among(&self, operand: &Scalar, list: &[Literal]) -> Result<Predicate> {
+    fn among(&self, operand: &df::Expr, list: &[df::Expr]) -> Result<Predicate> {
         let mut equalities = Vec::with_capacity(list.len());
-        for literal in list {
-            let literal = Scalar::Literal {
-                value: literal.clone(),
-            };
-            let (left, right) = (self.operand(operand)?, self.operand(&literal)?);
+        for one in list {
+            let (left, right) = (self.operand(operand)?, self.operand(one)?);
             equalities.push(self.compare(Comparison::Eq, left, right)?);
         }
         let null = equalities.contains(&UNKNOWN);
@@ -235,19 +319,14 @@ impl Scope<'_> {
         }))
     }
 
-    fn is_null(&self, operand: &Scalar) -> Result<Predicate> {
-        let mut columns = Vec::new();
-        let mut problem = None;
-        each_column(operand, &mut |atom, column| match self.own(atom, column) {
-            Ok(column) if self.nullable(column) => columns.push(column),
-            Ok(_) => {}
-            Err(error) => problem = Some(error),
-        });
-        if let Some(error) = problem {
-            return Err(error);
-        }
-        if matches!(self.operand(operand)?, Operand::Null) {
+    fn is_null(&self, of: &df::Expr) -> Result<Predicate> {
+        if matches!(self.operand(of)?, Operand::Null) {
             return Ok(TRUE);
+        }
+        let mut columns = Vec::new();
+        for column in of.column_refs() {
+            let column = self.column_of(&df::Expr::Column(column.clone()))?;
+            columns.extend(column.filter(|&column| self.nullable(column)));
         }
         if columns.is_empty() {
             return Ok(FALSE);
@@ -257,23 +336,15 @@ impl Scope<'_> {
         Ok(Predicate::IsNull { columns })
     }
 
-    fn conjunction(&self, operands: &[Condition]) -> Result<Predicate> {
-        let bound: Result<Vec<_>> = operands.iter().map(|c| self.predicate(c)).collect();
-        Ok(all(bound?))
-    }
-
-    fn disjunction(&self, operands: &[Condition]) -> Result<Predicate> {
-        let bound: Result<Vec<_>> = operands.iter().map(|c| self.predicate(c)).collect();
-        Ok(any(bound?))
-    }
-
-    fn described(&self, scalar: &Scalar) -> String {
-        match scalar {
-            Scalar::Literal { value } => shown(value),
-            Scalar::Column { atom, column } => self
-                .own(*atom, column)
-                .map_or_else(|_| column.clone(), |c| self.ty(c).to_string()),
-            _ => "a number".to_owned(),
+    fn unordered(&self, left: usize, right: usize) -> Error {
+        Error::Unsupported {
+            what: format!(
+                "comparing the strings {} and {} in the order of their letters",
+                self.name(left),
+                self.name(right)
+            ),
+            why: "strings are kept by numbers that have another order".to_owned(),
+            instead: "compare them in a subquery in FROM".to_owned(),
         }
     }
 
@@ -286,139 +357,23 @@ impl Scope<'_> {
     }
 }
 
-/// What the values of a column mean; none are strings.
-pub(crate) fn domain_of(ty: &Type) -> Option<(Kind, Domain)> {
-    Some(match ty {
-        Type::Utf8 => return None,
-        Type::Bool => (Kind::Int, Domain::Bool),
-        Type::Date32 => (Kind::Int, Domain::Date),
-        Type::Timestamp { unit, timezone } => {
-            let zoned = Some(timezone.is_some());
-            (Kind::Int, Domain::Timestamp { unit: *unit, zoned })
-        }
-        Type::Float32 | Type::Float64 => (Kind::Real, Domain::Number),
-        Type::Decimal { scale, .. } => (Kind::Decimal { scale: *scale }, Domain::Number),
-        // Read as a signed word, a large uint64 would be negative.
-        Type::UInt64 => (Kind::Decimal { scale: 0 }, Domain::Number),
-        _ => (Kind::Int, Domain::Number),
-    })
-}
-
-/// A constant beside a float32 column as a float32, so that `x = 0.1` finds 0.1: integers, decimals
-/// and what is quoted; one with an exponent is a double, and the column is compared as one.
-fn narrowed(beside: &Expr, constant: Expr, quoted: bool) -> Expr {
-    let single = matches!(
-        &beside.op,
-        Op::Column {
-            ty: Type::Float32,
-            ..
-        }
-    );
-    match constant.value() {
-        Some(Constant::Real(value)) if single && quoted => Expr::real(f64::from(value as f32)),
-        Some(number) if single => {
-            nearest_single(number, constant.kind.scale()).map_or(constant, Expr::real)
-        }
-        _ => constant,
-    }
-}
-
-/// The float32 next to an exact number; none for a double.
-pub(crate) fn nearest_single(number: Constant, scale: i8) -> Option<f64> {
-    let text = match number {
-        Constant::Int(value) => value.to_string(),
-        Constant::Decimal(value) => format!("{value}e-{scale}"),
-        Constant::Real(_) => return None,
-    };
-    // By text, since on the way by a double it may be rounded twice.
-    text.parse::<f32>().ok().map(f64::from)
-}
-
-/// A constant in quotes, as what it is compared with.
-pub(crate) fn coerce(text: &str, domain: Domain, kind: Kind) -> Result<(Expr, Domain)> {
-    let wrong = |expected: &str| Error::Value {
-        place: format!("the constant '{text}'"),
-        problem: format!("expected {expected}, as it is compared with one"),
-    };
-    let expr = match domain {
-        Domain::Number if kind == Kind::Real => {
-            let value: Option<f64> = text.trim().parse().ok();
-            let value = value.filter(|value| value.is_finite());
-            Expr::real(value.ok_or_else(|| wrong("a number"))?)
-        }
-        Domain::Number => {
-            let (value, scale) = decimal(text)?;
-            match (scale, i64::try_from(value)) {
-                (0, Ok(value)) => Expr::int(value),
-                _ => Expr::decimal(value, scale),
-            }
-        }
-        Domain::Bool => match text.trim().to_ascii_lowercase().as_str() {
-            "true" | "t" => Expr::int(1),
-            "false" | "f" => Expr::int(0),
-            _ => return Err(wrong("'true' or 'false'")),
+/// The opposite; unknown stays unknown.
+fn negated(of: Predicate) -> Predicate {
+    match of {
+        Predicate::Constant { value } => Predicate::Constant {
+            value: value.map(|value| !value),
         },
-        Domain::Date => Expr::int(date(text)?),
-        Domain::Timestamp { unit: of, .. } => {
-            let (mut ticks, mut unit) = timestamp(text)?;
-            if unit == TimeUnit::Nanosecond && of != unit {
-                // A text that is compared with microseconds is read as some.
-                (ticks, unit) = (ticks.div_euclid(1_000), TimeUnit::Microsecond);
-            }
-            return Ok((Expr::int(ticks), Domain::Timestamp { unit, zoned: None }));
-        }
-    };
-    Ok((expr, domain))
-}
-
-/// A timestamp that is written.
-pub(crate) fn instant(text: &str) -> Result<(Expr, Domain)> {
-    let (ticks, unit) = timestamp(text)?;
-    let domain = Domain::Timestamp { unit, zoned: None };
-    Ok((Expr::int(ticks), domain))
-}
-
-/// Into how many parts a value's unit divides the day.
-pub(crate) fn day_fraction(domain: Domain) -> i64 {
-    match domain {
-        Domain::Timestamp { unit, .. } => 86_400 * per_second(unit),
-        Domain::Date | Domain::Number | Domain::Bool => 1,
+        Predicate::Not { operand } => *operand,
+        operand => Predicate::Not {
+            operand: Box::new(operand),
+        },
     }
 }
 
-/// Ticks in a finer unit. Years after 2262 have no 64-bit nanoseconds, hence 128 bits.
-fn times(expr: Expr, factor: i64) -> Result<Expr> {
-    if factor == 1 {
-        return Ok(expr);
-    }
-    if let Some(Constant::Int(value)) = expr.value()
-        && let Some(value) = value.checked_mul(factor)
-    {
-        return Ok(Expr::int(value));
-    }
-    expr.convert(Kind::Decimal { scale: 0 })?
-        .multiply(Expr::decimal(factor.into(), 0))
-}
-
-pub(crate) fn zoned(domain: Domain) -> Option<bool> {
-    match domain {
-        Domain::Timestamp { zoned, .. } => zoned,
-        _ => None,
-    }
-}
-
-impl Domain {
-    /// For messages.
-    pub(crate) fn describe(self) -> String {
-        match self {
-            Domain::Number => "a number",
-            Domain::Bool => "a bool",
-            Domain::Date => "a date",
-            Domain::Timestamp {
-                zoned: Some(true), ..
-            } => "a timestamp with a time zone",
-            Domain::Timestamp { .. } => "a timestamp without a time zone",
-        }
-        .to_owned()
+fn no_predicate(of: &df::Expr) -> Error {
+    Error::Unsupported {
+        what: format!("the condition {of} as the filter of an engine"),
+        why: "it is no comparison of sums of products, and not on one column of strings".to_owned(),
+        instead: "compute it in a subquery in FROM".to_owned(),
     }
 }

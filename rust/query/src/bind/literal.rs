@@ -1,10 +1,104 @@
-//! Reading constants: decimals, dates and timestamps from text, exactly.
+//! Constants: what those of an expression mean to the engines, and decimals, dates and timestamps from text, exactly.
 //!
 //! Invariant: nothing is rounded. What does not fit, or does not exist (February 30), is refused
 //! with the form that is expected.
 
 use chrono::{NaiveDate, NaiveTime, Timelike};
+use datafusion_common::ScalarValue;
 use ringview_core::{Error, Result, TimeUnit};
+
+use crate::bind::expr::Expr;
+
+/// A constant as the engines take it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Literal {
+    Null,
+    /// In quotes: it becomes what it is compared with.
+    Text(String),
+    Number(Expr),
+    Bool(bool),
+    /// Days since 1970-01-01.
+    Date(i64),
+    /// Ticks since 1970-01-01 00:00, in the coarsest unit that is exact.
+    Timestamp(i64, TimeUnit),
+}
+
+impl Literal {
+    /// For messages.
+    pub(crate) fn shown(&self) -> String {
+        match self {
+            Literal::Null => "NULL".to_owned(),
+            Literal::Text(text) => format!("the string '{text}'"),
+            Literal::Number(_) => "a number".to_owned(),
+            Literal::Bool(value) => value.to_string(),
+            Literal::Date(_) => "a date".to_owned(),
+            Literal::Timestamp(..) => "a timestamp".to_owned(),
+        }
+    }
+}
+
+/// What a value means.
+pub(crate) fn literal(value: &ScalarValue) -> Result<Literal> {
+    let integer = |value: i128| match i64::try_from(value) {
+        Ok(value) => Literal::Number(Expr::int(value)),
+        Err(_) => Literal::Number(Expr::decimal(value, 0)),
+    };
+    let unknown = || Error::Unsupported {
+        what: format!("the constant {value}"),
+        why: "no column of a table has values of its type".to_owned(),
+        instead: "write a number, a text, a Boolean, a date or a timestamp".to_owned(),
+    };
+    if value.is_null() {
+        return Ok(Literal::Null);
+    }
+    Ok(match value {
+        ScalarValue::Boolean(Some(value)) => Literal::Bool(*value),
+        ScalarValue::Int8(Some(value)) => integer((*value).into()),
+        ScalarValue::Int16(Some(value)) => integer((*value).into()),
+        ScalarValue::Int32(Some(value)) => integer((*value).into()),
+        ScalarValue::Int64(Some(value)) => integer((*value).into()),
+        ScalarValue::UInt8(Some(value)) => integer((*value).into()),
+        ScalarValue::UInt16(Some(value)) => integer((*value).into()),
+        ScalarValue::UInt32(Some(value)) => integer((*value).into()),
+        ScalarValue::UInt64(Some(value)) => integer((*value).into()),
+        ScalarValue::Float32(Some(value)) if value.is_finite() => {
+            Literal::Number(Expr::real((*value).into()))
+        }
+        ScalarValue::Float64(Some(value)) if value.is_finite() => {
+            Literal::Number(Expr::real(*value))
+        }
+        ScalarValue::Decimal128(Some(value), _, scale) => {
+            Literal::Number(Expr::decimal(*value, *scale))
+        }
+        ScalarValue::Utf8(Some(text))
+        | ScalarValue::LargeUtf8(Some(text))
+        | ScalarValue::Utf8View(Some(text)) => Literal::Text(text.clone()),
+        ScalarValue::Date32(Some(days)) => Literal::Date((*days).into()),
+        // Moments with a zone are those of UTC.
+        ScalarValue::TimestampSecond(Some(ticks), _) => coarsest(*ticks, TimeUnit::Second),
+        ScalarValue::TimestampMillisecond(Some(ticks), _) => {
+            coarsest(*ticks, TimeUnit::Millisecond)
+        }
+        ScalarValue::TimestampMicrosecond(Some(ticks), _) => {
+            coarsest(*ticks, TimeUnit::Microsecond)
+        }
+        ScalarValue::TimestampNanosecond(Some(ticks), _) => coarsest(*ticks, TimeUnit::Nanosecond),
+        _ => return Err(unknown()),
+    })
+}
+
+/// A moment in the coarsest unit that is exact.
+fn coarsest(ticks: i64, unit: TimeUnit) -> Literal {
+    let coarser = match unit {
+        TimeUnit::Nanosecond => TimeUnit::Microsecond,
+        TimeUnit::Microsecond => TimeUnit::Millisecond,
+        TimeUnit::Millisecond | TimeUnit::Second => TimeUnit::Second,
+    };
+    match ticks % 1_000 {
+        0 if unit != TimeUnit::Second => coarsest(ticks / 1_000, coarser),
+        _ => Literal::Timestamp(ticks, unit),
+    }
+}
 
 /// `"123.45"` as (12345, 2).
 pub(crate) fn decimal(text: &str) -> Result<(i128, i8)> {

@@ -6,8 +6,9 @@
 //! | file | holds |
 //! |---|---|
 //! | `bound`, `reads` | the types: what a bound query is; what it reads of its tables |
-//! | `atoms`, `variables`, `scalar`, `order`, `exponents` | tables, columns, join classes, what is known of them, orders and thresholds given |
-//! | `filter`, `predicate`, `literal`, `arithmetic`, `expr` | expressions over the rows of one atom |
+//! | `names`, `literal`, `domain` | what expressions name, their constants, and what values mean |
+//! | `atoms`, `variables`, `order`, `exponents` | tables, columns, join classes, what is known of them, orders and thresholds given |
+//! | `scalar`, `filter`, `predicate`, `arithmetic`, `expr` | what is recognised over the rows of one atom: sums of products, comparisons |
 //! | `aggregate`, `terms`, `measures`, `computed` | outputs: sums of products, expressions over them, HAVING |
 //! | `nested`, `subquery/` | conditions that compare across atoms and with queries within: what they are, how they are bound |
 //! | `rows` | queries that compute row by row |
@@ -20,12 +21,14 @@ mod atoms;
 pub(crate) mod bound;
 pub(crate) mod companion;
 pub(crate) mod computed;
+mod domain;
 mod exponents;
 pub(crate) mod expr;
 pub(crate) mod features;
 mod filter;
 mod literal;
 mod measures;
+mod names;
 pub mod nested;
 mod order;
 pub(crate) mod predicate;
@@ -43,15 +46,16 @@ pub use bound::{
     Bound, Catalog, CategoryPair, Companion, CompanionValue, Factor, Features, Moments, OutputKind,
     PlanAtom, PlanOutput, TableInfo, Term, VarId, Variable,
 };
-pub use computed::{Computed, ComputedOp, Having};
-pub use expr::{Comparison, Constant, Expr, Kind, Op, Predicate, TextOperand};
+pub use computed::Results;
+pub use expr::{Comparison, Constant, Expr, Kind, Op, Predicate};
+pub(crate) use names::named;
 
 use aggregate::Aggregates;
 use atoms::{bind_atoms, check_shape, scopes, tables};
 use companion::{Deriver, Wanted};
 use reads::hypergraph;
 use scalar::Scope;
-use subquery::{OuterScope, Subqueries};
+use subquery::Subqueries;
 use variables::{ColumnPosition, Variables, resolve, variables};
 
 use crate::graph::order::OrderNode;
@@ -76,13 +80,7 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     let variables = variables(&query.joins, &groups, &scopes)?;
     let mut atoms = bind_atoms(query, &tables, &scopes, &variables)?;
     let mut within = Subqueries::new(catalog, atoms.len());
-    let condition = match &query.condition {
-        Some(condition) => {
-            let around = OuterScope::outermost(&scopes);
-            within.condition(condition, &around, &mut atoms)?
-        }
-        None => None,
-    };
+    let condition = within.outermost(query, &scopes, &mut atoms)?;
     let bag = representation(query, &variables)?;
     let factorised = bag == Some(Representation::Factorised);
     let order = given_order(query, &scopes, &atoms, &variables, factorised)?;
@@ -108,7 +106,7 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
         terms: shown.terms,
         outputs: shown.outputs,
         measures: shown.measures,
-        having: shown.having,
+        results: shown.results,
         rows: None,
         bag,
         distinct: factorised && query.bag.is_some_and(|bag| bag.distinct),
@@ -126,7 +124,7 @@ struct Shown {
     terms: Vec<Term>,
     outputs: Vec<PlanOutput>,
     measures: Vec<PlanOutput>,
-    having: Option<Having>,
+    results: Option<Results>,
     features: Option<Features>,
     companions: Vec<Companion<Bound>>,
 }
@@ -140,11 +138,8 @@ fn show(query: &Query, scopes: &[Scope<'_>], deriver: &Deriver<'_>) -> Result<Sh
     let mut aggregates = Aggregates::new(scopes, deriver.variables, &known);
     let outputs = query.outputs.iter();
     let outputs = outputs.map(|output| aggregates.output(output));
-    let outputs: Vec<PlanOutput> = outputs.collect::<Result<_>>()?;
-    let having = match &query.having {
-        Some(condition) => Some(aggregates.having(condition)?),
-        None => None,
-    };
+    let mut outputs: Vec<PlanOutput> = outputs.collect::<Result<_>>()?;
+    let results = aggregates.results(&mut outputs, query.having.as_deref())?;
     let beside = |&(place, ordered): &(ColumnPosition, bool)| {
         deriver.derive(&Wanted {
             name: scopes[place.0].name(place.1),
@@ -159,7 +154,7 @@ fn show(query: &Query, scopes: &[Scope<'_>], deriver: &Deriver<'_>) -> Result<Sh
         terms: aggregates.terms,
         outputs,
         measures: aggregates.measures,
-        having,
+        results,
         features: found,
     })
 }

@@ -11,13 +11,11 @@
 use std::ops::Range;
 
 use ringview_core::Type;
-use serde::{Deserialize, Serialize};
 
 use crate::bind::expr::{Comparison, Constant, Kind, Predicate};
 
 /// Which rows of a join are chosen: those for which it is TRUE.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Where {
     /// Both sides are numbers, or words of strings, which are compared by `=` and `<>` alone; not
     /// TRUE if either is NULL.
@@ -58,8 +56,7 @@ pub enum Where {
 
 /// A value, of numbers as they come: sums, differences and products of exact numbers are exact,
 /// with a double all is one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A constant.
     Constant {
@@ -117,7 +114,7 @@ pub enum Value {
 }
 
 /// A column as it is seen from a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Column {
     /// Of the query so many further out; 0 is the one whose condition, aggregate or output this is.
     pub depth: usize,
@@ -129,7 +126,7 @@ pub struct Column {
 
 /// A query within: one value for each row of those around it. Without rows its count is 0, all else
 /// NULL.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Nested {
     /// Its own atoms, as numbers of [`Bound::all_atoms`](crate::Bound::all_atoms); each with a
     /// filter of its own.
@@ -143,8 +140,7 @@ pub struct Nested {
 }
 
 /// What is aggregated; values that are NULL take no part.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "function", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Aggregate {
     /// How many rows, or values.
     Count {

@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use crate::bind::expr::{Comparison, Constant, Predicate, TextOperand};
+use crate::bind::expr::{Comparison, Constant, Predicate};
 
 pub(crate) const TRUE: Predicate = Predicate::Constant { value: Some(true) };
 pub(crate) const FALSE: Predicate = Predicate::Constant { value: Some(false) };
@@ -49,47 +49,24 @@ pub(crate) fn any(operands: Vec<Predicate>) -> Predicate {
 
 /// Equalities of one operand with constants, as a list; `None` if they are something else.
 pub(crate) fn as_list(equalities: &[Predicate], null: bool) -> Option<Predicate> {
-    match equalities.first()? {
-        Predicate::Compare { left, .. } => {
-            let mut list = Vec::with_capacity(equalities.len());
-            for equality in equalities {
-                match equality {
-                    Predicate::Compare { left: l, right, .. } if l == left => {
-                        list.push(right.value()?);
-                    }
-                    _ => return None,
-                }
-            }
-            list.sort_by(|a, b| order(*a, *b).unwrap_or(Ordering::Equal));
-            list.dedup();
-            let operand = left.clone();
-            Some(Predicate::In {
-                operand,
-                list,
-                null,
-            })
+    let Predicate::Compare { left, .. } = equalities.first()? else {
+        return None;
+    };
+    let mut list = Vec::with_capacity(equalities.len());
+    for equality in equalities {
+        match equality {
+            Predicate::Compare { left: l, right, .. } if l == left => list.push(right.value()?),
+            _ => return None,
         }
-        Predicate::CompareText {
-            left: TextOperand::Column { column },
-            ..
-        } => {
-            let mut list = Vec::with_capacity(equalities.len());
-            for equality in equalities {
-                match equality {
-                    Predicate::CompareText {
-                        right: TextOperand::Literal { value },
-                        ..
-                    } => list.push(value.clone()),
-                    _ => return None,
-                }
-            }
-            list.sort_unstable();
-            list.dedup();
-            let column = *column;
-            Some(Predicate::InText { column, list, null })
-        }
-        _ => None,
     }
+    list.sort_by(|a, b| order(*a, *b).unwrap_or(Ordering::Equal));
+    list.dedup();
+    let operand = left.clone();
+    Some(Predicate::In {
+        operand,
+        list,
+        null,
+    })
 }
 
 /// How two numbers of one kind compare.
@@ -122,15 +99,8 @@ impl Predicate {
                 left.each_column(see);
                 right.each_column(see);
             }
-            Predicate::CompareText { left, right, .. } => {
-                for operand in [left, right] {
-                    if let TextOperand::Column { column } = operand {
-                        see(*column);
-                    }
-                }
-            }
             Predicate::In { operand, .. } => operand.each_column(see),
-            Predicate::InText { column, .. } | Predicate::Like { column, .. } => see(*column),
+            Predicate::Text { column, .. } => see(*column),
             Predicate::IsNull { columns } => columns.iter().for_each(|column| see(*column)),
             Predicate::And { operands } | Predicate::Or { operands } => {
                 operands.iter().for_each(|operand| operand.each_column(see));

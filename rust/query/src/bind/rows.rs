@@ -44,7 +44,7 @@ pub(crate) fn bind_rows(query: &Query, rows: &Rows, catalog: &dyn Catalog) -> Re
         terms: Vec::new(),
         outputs,
         measures: Vec::new(),
-        having: None,
+        results: None,
         rows: Some(rows.clone()),
         bag: Some(Representation::Listing),
         distinct: false,

@@ -1,13 +1,15 @@
-//! Binding of expressions: names to positions, types to kinds.
+//! Sums of products of one atom's columns, recognised in expressions: names to positions, types to kinds.
 //!
 //! Invariant: a bound expression mentions one atom. Cost: linear in the expression.
 
+use datafusion_expr::expr::BinaryExpr;
+use datafusion_expr::{self as df, Operator};
 use ringview_core::{Error, Result, Schema, Type};
 
 use crate::bind::expr::{Expr, Kind};
-use crate::bind::literal;
-use crate::graph::set::Set;
-use crate::logical::{Literal, Scalar};
+use crate::bind::literal::{Literal, literal};
+use crate::bind::names::{constant, joined, named, split};
+use crate::logical::Named;
 
 /// Names and types of one atom.
 #[derive(Clone, Copy)]
@@ -80,75 +82,94 @@ impl<'a> Scope<'a> {
         self.schema.fields()[column].nullable
     }
 
-    /// An arithmetic expression; `None` if it is NULL whatever the row.
-    pub(crate) fn number(&self, scalar: &Scalar, purpose: Purpose) -> Result<Option<Expr>> {
-        let both = |left: &Scalar, right: &Scalar| -> Result<Option<(Expr, Expr)>> {
-            let (left, right) = (self.number(left, purpose)?, self.number(right, purpose)?);
-            Ok(left.zip(right))
-        };
-        Ok(match scalar {
-            Scalar::Column { atom, column } => {
-                let column = self.own(*atom, column)?;
-                let ty = self.ty(column);
-                let kind = number_kind(ty, purpose).ok_or_else(|| Error::Type {
-                    place: self.name(column),
-                    expected: "a number".to_owned(),
-                    found: ty.to_string(),
-                })?;
-                Some(Expr::column(column, ty.clone(), kind))
+    /// The column of this atom that an expression is: by its plain name, or with the atom in front.
+    pub(crate) fn column_of(&self, expr: &df::Expr) -> Result<Option<usize>> {
+        match (expr, named(expr)) {
+            (
+                _,
+                Some(Named::Column {
+                    depth: 0,
+                    atom,
+                    column,
+                }),
+            ) => self.own(atom, &column).map(Some),
+            (df::Expr::Column(column), None) => self.position(&column.name).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// A sum of products; `None` if it is NULL whatever the row.
+    ///
+    /// # Errors
+    /// `Unsupported` for what is none; `Type` for what is no number.
+    pub(crate) fn number(&self, expr: &df::Expr, purpose: Purpose) -> Result<Option<Expr>> {
+        if let Some(column) = self.column_of(expr)? {
+            let ty = self.ty(column);
+            let kind = number_kind(ty, purpose).ok_or_else(|| Error::Type {
+                place: self.name(column),
+                expected: "a number".to_owned(),
+                found: ty.to_string(),
+            })?;
+            return Ok(Some(Expr::column(column, ty.clone(), kind)));
+        }
+        if let Some(value) = constant(expr)? {
+            return number_of(literal(&value)?);
+        }
+        match expr {
+            df::Expr::Alias(alias) => self.number(&alias.expr, purpose),
+            df::Expr::Negative(of) => match self.number(of, purpose)? {
+                Some(operand) => Some(operand.negate()).transpose(),
+                None => Ok(None),
+            },
+            df::Expr::BinaryExpr(BinaryExpr { op, .. })
+                if matches!(op, Operator::Plus | Operator::Multiply) =>
+            {
+                let mut parts = Vec::new();
+                split(expr, *op, &mut parts);
+                let parts = parts.into_iter().map(|part| self.number(part, purpose));
+                let Some(parts) = parts.collect::<Result<Option<Vec<Expr>>>>()? else {
+                    return Ok(None);
+                };
+                joined(parts, &mut |left, right| match op {
+                    Operator::Plus => left.add(right).map(Some),
+                    _ => left.multiply(right).map(Some),
+                })
             }
-            Scalar::Literal { value } => constant(value)?,
-            Scalar::Add { left, right } => match both(left, right)? {
-                Some((left, right)) => Some(left.add(right)?),
-                None => None,
-            },
-            Scalar::Subtract { left, right } => match both(left, right)? {
-                Some((left, right)) => Some(left.subtract(right)?),
-                None => None,
-            },
-            Scalar::Multiply { left, right } => match both(left, right)? {
-                Some((left, right)) => Some(left.multiply(right)?),
-                None => None,
-            },
-            Scalar::Negate { operand } => match self.number(operand, purpose)? {
-                Some(operand) => Some(operand.negate()?),
-                None => None,
-            },
-        })
+            df::Expr::BinaryExpr(BinaryExpr {
+                left,
+                op: Operator::Minus,
+                right,
+            }) => {
+                let sides = (self.number(left, purpose)?, self.number(right, purpose)?);
+                match sides.0.zip(sides.1) {
+                    Some((left, right)) => left.subtract(right).map(Some),
+                    None => Ok(None),
+                }
+            }
+            other => Err(no_polynomial(other)),
+        }
+    }
+}
+
+/// What an engine multiplies and adds is numbers.
+pub(crate) fn no_polynomial(of: &df::Expr) -> Error {
+    Error::Unsupported {
+        what: format!("{of} in an aggregate or a comparison of an engine"),
+        why: "it is no sum of products of columns and constants".to_owned(),
+        instead: "compute it in a subquery in FROM, as a column".to_owned(),
     }
 }
 
 /// A number; `None` is NULL.
-pub(crate) fn constant(literal: &Literal) -> Result<Option<Expr>> {
-    Ok(Some(match literal {
-        Literal::Null => return Ok(None),
-        Literal::Int(value) => Expr::int(*value),
-        Literal::Float(value) if value.is_finite() => Expr::real(*value),
-        Literal::Decimal(text) => {
-            let (value, scale) = literal::decimal(text)?;
-            Expr::decimal(value, scale)
-        }
-        other => {
-            return Err(Error::Type {
-                place: "a constant in arithmetic".to_owned(),
-                expected: "a number".to_owned(),
-                found: shown(other),
-            });
-        }
-    }))
-}
-
-/// A constant for messages.
-pub(crate) fn shown(literal: &Literal) -> String {
+pub(crate) fn number_of(literal: Literal) -> Result<Option<Expr>> {
     match literal {
-        Literal::Null => "NULL".to_owned(),
-        Literal::Bool(value) => value.to_string(),
-        Literal::Int(value) => value.to_string(),
-        Literal::Float(value) => value.to_string(),
-        Literal::Decimal(text) => text.clone(),
-        Literal::Text(text) => format!("the string '{text}'"),
-        Literal::Date(text) => format!("DATE '{text}'"),
-        Literal::Timestamp(text) => format!("TIMESTAMP '{text}'"),
+        Literal::Null => Ok(None),
+        Literal::Number(number) => Ok(Some(number)),
+        other => Err(Error::Type {
+            place: "a constant in arithmetic".to_owned(),
+            expected: "a number".to_owned(),
+            found: other.shown(),
+        }),
     }
 }
 
@@ -161,26 +182,4 @@ pub(crate) fn number_kind(ty: &Type, purpose: Purpose) -> Option<Kind> {
         ty if ty.is_float() => Kind::Real,
         _ => return None,
     })
-}
-
-/// Calls `see` with every column.
-pub(crate) fn each_column(scalar: &Scalar, see: &mut impl FnMut(usize, &str)) {
-    match scalar {
-        Scalar::Column { atom, column } => see(*atom, column),
-        Scalar::Literal { .. } => {}
-        Scalar::Add { left, right }
-        | Scalar::Subtract { left, right }
-        | Scalar::Multiply { left, right } => {
-            each_column(left, see);
-            each_column(right, see);
-        }
-        Scalar::Negate { operand } => each_column(operand, see),
-    }
-}
-
-/// The atoms that an expression mentions, all known to exist.
-pub(crate) fn atoms(scalar: &Scalar) -> Set {
-    let mut atoms = Set::default();
-    each_column(scalar, &mut |atom, _| atoms.insert(atom));
-    atoms
 }

@@ -7,12 +7,14 @@
 
 use std::collections::BTreeMap;
 
+use datafusion_expr::expr::BinaryExpr;
+use datafusion_expr::{self as df, Operator};
 use ringview_core::{Error, Result};
 
 use crate::bind::arithmetic::too_many_digits;
 use crate::bind::expr::{Expr, Kind};
-use crate::bind::scalar::{Purpose, Scope, atoms};
-use crate::logical::Scalar;
+use crate::bind::names::{atoms, split};
+use crate::bind::scalar::{Purpose, Scope, no_polynomial};
 
 const MAX_TERMS: usize = 256;
 
@@ -75,8 +77,8 @@ impl Product {
 }
 
 /// The terms, all of one kind; `None` if the argument is NULL whatever the rows.
-pub(crate) fn expand(scalar: &Scalar, scopes: &[Scope<'_>]) -> Result<Option<Vec<Product>>> {
-    let Some(terms) = sum(scalar, scopes)? else {
+pub(crate) fn expand(expr: &df::Expr, scopes: &[Scope<'_>]) -> Result<Option<Vec<Product>>> {
+    let Some(terms) = sum(expr, scopes)? else {
         return Ok(None);
     };
     let mut kind = Kind::Int;
@@ -87,11 +89,11 @@ pub(crate) fn expand(scalar: &Scalar, scopes: &[Scope<'_>]) -> Result<Option<Vec
     terms.map(Some)
 }
 
-fn sum(scalar: &Scalar, scopes: &[Scope<'_>]) -> Result<Option<Vec<Product>>> {
-    let within = atoms(scalar);
+fn sum(expr: &df::Expr, scopes: &[Scope<'_>]) -> Result<Option<Vec<Product>>> {
+    let within = atoms(expr);
     if within.len() < 2 {
         let atom = within.iter().next();
-        let number = scopes[atom.unwrap_or(0)].number(scalar, Purpose::Sum)?;
+        let number = scopes[atom.unwrap_or(0)].number(expr, Purpose::Sum)?;
         return Ok(number.map(|expr| match atom {
             None => vec![Product::constant(expr)],
             Some(atom) => vec![Product {
@@ -100,30 +102,43 @@ fn sum(scalar: &Scalar, scopes: &[Scope<'_>]) -> Result<Option<Vec<Product>>> {
             }],
         }));
     }
-    let both = |left: &Scalar, right: &Scalar| -> Result<Option<(Vec<Product>, Vec<Product>)>> {
-        Ok(sum(left, scopes)?.zip(sum(right, scopes)?))
-    };
-    let terms = match scalar {
-        Scalar::Add { left, right } => both(left, right)?.map(|(mut left, right)| {
-            left.extend(right);
-            left
-        }),
-        Scalar::Subtract { left, right } => match both(left, right)? {
+    let terms = match expr {
+        df::Expr::Alias(alias) => sum(&alias.expr, scopes)?,
+        df::Expr::Negative(of) => sum(of, scopes)?.map(negated).transpose()?,
+        df::Expr::BinaryExpr(BinaryExpr {
+            op: op @ (Operator::Plus | Operator::Multiply),
+            ..
+        }) => {
+            let mut parts = Vec::new();
+            split(expr, *op, &mut parts);
+            let mut all: Option<Vec<Product>> = None;
+            for part in parts {
+                let Some(part) = sum(part, scopes)? else {
+                    return Ok(None);
+                };
+                all = Some(match (all, op) {
+                    (None, _) => part,
+                    (Some(mut all), Operator::Plus) => {
+                        all.extend(part);
+                        all
+                    }
+                    (Some(all), _) => multiplied(&all, &part)?,
+                });
+            }
+            all
+        }
+        df::Expr::BinaryExpr(BinaryExpr {
+            left,
+            op: Operator::Minus,
+            right,
+        }) => match sum(left, scopes)?.zip(sum(right, scopes)?) {
             Some((mut left, right)) => {
                 left.extend(negated(right)?);
                 Some(left)
             }
             None => None,
         },
-        Scalar::Multiply { left, right } => match both(left, right)? {
-            Some((left, right)) => Some(multiplied(&left, &right)?),
-            None => None,
-        },
-        Scalar::Negate { operand } => match sum(operand, scopes)? {
-            Some(terms) => Some(negated(terms)?),
-            None => None,
-        },
-        Scalar::Column { .. } | Scalar::Literal { .. } => None,
+        other => return Err(no_polynomial(other)),
     };
     match terms {
         Some(terms) if terms.len() > MAX_TERMS => Err(too_many_terms()),

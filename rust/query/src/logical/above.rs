@@ -9,13 +9,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    Atom, Bag, Block, ColumnRef, Condition, Measure, Output, Query, Representation, Scalar,
-    free_name,
-};
+use ringview_expr::{quoted, replaced};
 
-/// Why a condition stays as it is.
-type Why = &'static str;
+use super::{
+    Atom, Bag, Block, ColumnRef, Named, Output, Query, Representation, UNREAD, Why, free_name,
+};
 
 impl Query {
     /// The same, with its condition as a filter above a block of the join's rows: the block, and
@@ -33,9 +31,11 @@ impl Query {
         if kept == Some(Representation::Factorised) {
             return Err("its rows are to be kept factorised");
         }
-        let row = self.condition.as_ref();
-        let row = row.and_then(|row| row.try_map(&mut |one| one.scalar()));
-        let Some(filter) = row else {
+        let Some(condition) = self
+            .condition
+            .as_ref()
+            .filter(|_| self.subqueries.is_empty())
+        else {
             return Err("its condition is more than a comparison of the rows' columns");
         };
         let mut columns = Columns::new(self);
@@ -43,13 +43,13 @@ impl Query {
             return Err("its tables are not joined by equal columns");
         }
         let name = free_name("rows", 0, is_taken);
-        let filter = condition(&filter, &mut |scalar| columns.scalar(scalar));
+        let filter = columns.filter(condition)?;
         let group_by = self.group_by.iter().map(|column| columns.shown(column));
         let group_by = group_by.collect();
         let outputs = self.outputs.iter().map(|output| columns.output(output));
-        let outputs = outputs.collect();
-        let having = self.having.as_ref();
-        let having = having.map(|having| condition(having, &mut |one| columns.measure(one)));
+        let outputs = outputs.collect::<Result<_, Why>>()?;
+        let having = self.having.as_ref().map(|having| columns.text(having));
+        let having = having.transpose()?;
         let above = Query {
             blocks: Vec::new(),
             atoms: vec![Atom {
@@ -59,6 +59,7 @@ impl Query {
             }],
             joins: Vec::new(),
             condition: None,
+            subqueries: Vec::new(),
             group_by,
             outputs,
             rows: None,
@@ -147,90 +148,36 @@ impl<'a> Columns<'a> {
         }
     }
 
-    fn scalar(&mut self, scalar: &Scalar) -> Scalar {
-        let mut both =
-            |left: &Scalar, right: &Scalar| (self.scalar(left).into(), self.scalar(right).into());
-        match scalar {
-            Scalar::Column { atom, column } => {
-                let column = column.clone();
-                let ColumnRef { atom, column } = self.shown(&ColumnRef {
-                    atom: *atom,
-                    column,
-                });
-                Scalar::Column { atom, column }
-            }
-            Scalar::Literal { .. } => scalar.clone(),
-            Scalar::Add { left, right } => {
-                let (left, right) = both(left, right);
-                Scalar::Add { left, right }
-            }
-            Scalar::Subtract { left, right } => {
-                let (left, right) = both(left, right);
-                Scalar::Subtract { left, right }
-            }
-            Scalar::Multiply { left, right } => {
-                let (left, right) = both(left, right);
-                Scalar::Multiply { left, right }
-            }
-            Scalar::Negate { operand } => Scalar::Negate {
-                operand: self.scalar(operand).into(),
-            },
-        }
+    /// The text of an expression over the block.
+    fn text(&mut self, text: &str) -> Result<String, Why> {
+        let made = Named::renamed(text, &mut |named| {
+            let Named::Column { atom, column, .. } = named else {
+                return None;
+            };
+            Some(self.shown(&ColumnRef { atom, column }).text())
+        });
+        made.map_err(|_| UNREAD)
     }
 
-    fn measure(&mut self, measure: &Measure) -> Measure {
-        let mut both = |left: &Measure, right: &Measure| {
-            (self.measure(left).into(), self.measure(right).into())
-        };
-        match measure {
-            Measure::Group { column } => Measure::Group {
-                column: self.shown(column),
-            },
-            Measure::Aggregate {
-                function,
-                arguments,
-            } => Measure::Aggregate {
-                function: *function,
-                arguments: arguments.iter().map(|one| self.scalar(one)).collect(),
-            },
-            Measure::Literal { .. } => measure.clone(),
-            Measure::Add { left, right } => {
-                let (left, right) = both(left, right);
-                Measure::Add { left, right }
-            }
-            Measure::Subtract { left, right } => {
-                let (left, right) = both(left, right);
-                Measure::Subtract { left, right }
-            }
-            Measure::Multiply { left, right } => {
-                let (left, right) = both(left, right);
-                Measure::Multiply { left, right }
-            }
-            Measure::Divide { left, right } => {
-                let (left, right) = both(left, right);
-                Measure::Divide { left, right }
-            }
-            Measure::Negate { operand } => Measure::Negate {
-                operand: self.measure(operand).into(),
-            },
-            Measure::Coalesce { operands } => Measure::Coalesce {
-                operands: operands.iter().map(|one| self.measure(one)).collect(),
-            },
-            Measure::NullIf { left, right } => {
-                let (left, right) = both(left, right);
-                Measure::NullIf { left, right }
-            }
-        }
+    /// The text of a condition as the filter of the block's rows.
+    fn filter(&mut self, text: &str) -> Result<String, Why> {
+        let text = self.text(text)?;
+        let made = replaced(&text, &mut |names| {
+            Ok(names.last().map(|name| quoted(name)))
+        });
+        made.map_err(|_| UNREAD)
     }
 
-    fn output(&mut self, output: &Output) -> Output {
+    fn output(&mut self, output: &Output) -> Result<Output, Why> {
         let mut output = output.clone();
         match &mut output {
             Output::Group { column, .. } => *column = self.shown(column),
             Output::Aggregate { argument, .. } => {
-                *argument = argument.as_ref().map(|one| self.scalar(one));
+                if let Some(argument) = argument {
+                    *argument = self.text(argument)?;
+                }
             }
-            Output::Expression { value, .. } => *value = self.measure(value),
+            Output::Expression { value, .. } => *value = self.text(value)?,
             Output::Cofactor {
                 columns,
                 categorical,
@@ -241,7 +188,7 @@ impl<'a> Columns<'a> {
                 }
             }
         }
-        output
+        Ok(output)
     }
 
     /// The rows of the join, with the columns that were asked for.
@@ -264,13 +211,4 @@ impl<'a> Columns<'a> {
             ..self.query.clone()
         }
     }
-}
-
-/// A condition over other operands.
-fn condition<S>(of: &Condition<S>, make: &mut dyn FnMut(&S) -> S) -> Condition<S>
-where
-    Condition<S>: Clone,
-{
-    let mapped = of.try_map(&mut |one| Some(make(one)));
-    mapped.unwrap_or_else(|| of.clone())
 }

@@ -1,9 +1,21 @@
-//! What a query computes and compares: expressions over columns, over aggregates, and conditions.
+//! How a text names what an expression reads: columns, aggregates, subqueries.
 //!
-//! Invariant: none beyond their shape, as for the query. A condition is the same over the columns
-//! of an atom (a filter) and over the values of a result (HAVING).
+//! An expression is a text of DuckDB's SQL; `bind` reads it as DataFusion's `Expr`. A filter of an atom is over the plain
+//! names of its table's columns. All others name a column with the number of its atom in front, `"0"."price"`; one of a
+//! query around with how far out that is, too, `"outer 1.0"."price"`; and the value of the query's subquery of a number
+//! as `"subquery 0"."value"`. Invariant: what is spelt here is read back as the same. Cost: O(length).
 
+use datafusion_expr::{Expr, Operator};
+use ringview_core::{Error, Result};
+use ringview_expr::{form, quoted, replaced};
 use serde::{Deserialize, Serialize};
+
+use super::Query;
+use crate::bind::named;
+
+const OUTER: &str = "outer ";
+const SUBQUERY: &str = "subquery ";
+const VALUE: &str = "value";
 
 /// An aggregate function. Those of two arguments take y, then x, and the rows where neither is
 /// NULL.
@@ -49,199 +61,51 @@ pub enum Function {
     RegrCount,
 }
 
-/// An expression over aggregates and groups: what a row of the result is computed from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Measure {
-    /// A column of `group_by`, or one that equals it.
-    Group {
-        /// Which.
-        column: ColumnRef,
-    },
-    /// A value computed over the rows of the group.
-    Aggregate {
-        /// How.
-        function: Function,
-        /// Over what; none for `COUNT(*)`.
-        arguments: Vec<Scalar>,
-    },
-    /// A constant.
-    Literal {
-        /// Which.
-        value: Literal,
-    },
-    /// `left + right`
-    Add {
-        /// Left operand.
-        left: Box<Measure>,
-        /// Right operand.
-        right: Box<Measure>,
-    },
-    /// `left - right`
-    Subtract {
-        /// Left operand.
-        left: Box<Measure>,
-        /// Right operand.
-        right: Box<Measure>,
-    },
-    /// `left * right`
-    Multiply {
-        /// Left operand.
-        left: Box<Measure>,
-        /// Right operand.
-        right: Box<Measure>,
-    },
-    /// `left / right`, always a double.
-    Divide {
-        /// Left operand.
-        left: Box<Measure>,
-        /// Right operand.
-        right: Box<Measure>,
-    },
-    /// `-operand`
-    Negate {
-        /// The operand.
-        operand: Box<Measure>,
-    },
-    /// The first operand that is not NULL.
-    Coalesce {
-        /// The operands.
-        operands: Vec<Measure>,
-    },
-    /// NULL where both are equal, else the left one.
-    NullIf {
-        /// Left operand.
-        left: Box<Measure>,
-        /// Right operand.
-        right: Box<Measure>,
-    },
-}
+impl Function {
+    const ALL: [(Function, &'static str); 18] = [
+        (Function::Sum, "sum"),
+        (Function::SumRest, "sum_rest"),
+        (Function::Count, "count"),
+        (Function::Avg, "avg"),
+        (Function::Min, "min"),
+        (Function::Max, "max"),
+        (Function::CountDistinct, "count"),
+        (Function::VarPop, "var_pop"),
+        (Function::VarSamp, "var_samp"),
+        (Function::StddevPop, "stddev_pop"),
+        (Function::StddevSamp, "stddev_samp"),
+        (Function::CovarPop, "covar_pop"),
+        (Function::CovarSamp, "covar_samp"),
+        (Function::Corr, "corr"),
+        (Function::RegrSlope, "regr_slope"),
+        (Function::RegrIntercept, "regr_intercept"),
+        (Function::RegrR2, "regr_r2"),
+        (Function::RegrCount, "regr_count"),
+    ];
 
-/// An expression over columns.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Scalar {
-    /// A column.
-    Column {
-        /// Which of the query's atoms.
-        atom: usize,
-        /// The column's name in the atom's table.
-        column: String,
-    },
-    /// A constant.
-    Literal {
-        /// Which.
-        value: Literal,
-    },
-    /// `left + right`
-    Add {
-        /// Left operand.
-        left: Box<Scalar>,
-        /// Right operand.
-        right: Box<Scalar>,
-    },
-    /// `left - right`
-    Subtract {
-        /// Left operand.
-        left: Box<Scalar>,
-        /// Right operand.
-        right: Box<Scalar>,
-    },
-    /// `left * right`
-    Multiply {
-        /// Left operand.
-        left: Box<Scalar>,
-        /// Right operand.
-        right: Box<Scalar>,
-    },
-    /// `-operand`
-    Negate {
-        /// The operand.
-        operand: Box<Scalar>,
-    },
-}
+    /// The function that a text calls so, of values that are different or of all.
+    #[must_use]
+    pub fn named(name: &str, distinct: bool) -> Option<Self> {
+        let all = Self::ALL.into_iter();
+        let found = all.filter(|(of, _)| (*of == Function::CountDistinct) == distinct);
+        let mut found = found.filter(|(_, called)| *called == name);
+        found.next().map(|(function, _)| function)
+    }
 
-/// A constant as it was written. Dates, timestamps and decimals are texts; a text takes the type of
-/// what it is compared with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", content = "value", rename_all = "snake_case")]
-pub enum Literal {
-    /// NULL.
-    Null,
-    /// TRUE or FALSE.
-    Bool(bool),
-    /// An integer.
-    Int(i64),
-    /// A double.
-    Float(f64),
-    /// An exact decimal: `"123.45"`.
-    Decimal(String),
-    /// A string.
-    Text(String),
-    /// `"1995-03-15"`
-    Date(String),
-    /// `"1995-03-15T00:00:00"`, with up to nine digits after the second.
-    Timestamp(String),
-}
-
-/// A condition in SQL's three-valued logic: on the rows of one atom, or on those of the result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Condition<S = Scalar> {
-    /// `left <comparison> right`
-    Compare {
-        /// Which comparison.
-        comparison: Comparison,
-        /// Left operand.
-        left: S,
-        /// Right operand.
-        right: S,
-    },
-    /// `operand IN (list)`
-    In {
-        /// What is looked for.
-        operand: S,
-        /// Among what.
-        list: Vec<Literal>,
-    },
-    /// `operand LIKE pattern`
-    Like {
-        /// A column of strings.
-        operand: S,
-        /// With `%` and `_`.
-        pattern: String,
-        /// The character that makes the next one literal.
-        #[serde(default)]
-        escape: Option<char>,
-        /// ILIKE.
-        #[serde(default)]
-        insensitive: bool,
-    },
-    /// `operand IS NULL`
-    IsNull {
-        /// The operand.
-        operand: S,
-    },
-    /// All of them.
-    And {
-        /// The operands.
-        operands: Vec<Condition<S>>,
-    },
-    /// Any of them.
-    Or {
-        /// The operands.
-        operands: Vec<Condition<S>>,
-    },
-    /// Its opposite; unknown stays unknown.
-    Not {
-        /// The operand.
-        operand: Box<Condition<S>>,
-    },
-    /// TRUE or FALSE.
-    Constant {
-        /// Which.
-        value: bool,
-    },
+    /// A call as a text has it.
+    #[must_use]
+    pub fn call(self, arguments: &[String]) -> String {
+        let found = Self::ALL.iter().find(|(of, _)| *of == self);
+        let name = found.map_or("count", |(_, name)| name);
+        let distinct = match self {
+            Function::CountDistinct => "DISTINCT ",
+            _ => "",
+        };
+        match arguments {
+            [] => format!("{name}(*)"),
+            _ => format!("{name}({distinct}{})", arguments.join(", ")),
+        }
+    }
 }
 
 /// How two values are compared.
@@ -270,4 +134,187 @@ pub struct ColumnRef {
     pub atom: usize,
     /// The column's name in the atom's table.
     pub column: String,
+}
+
+/// What the text of a query's expression names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Named {
+    /// A column.
+    Column {
+        /// Of the query so many further out; 0 is the one whose expression this is.
+        depth: usize,
+        /// Which of that query's atoms.
+        atom: usize,
+        /// The column's name in the atom's table.
+        column: String,
+    },
+    /// The one value of a subquery, by its number in the query.
+    Subquery(usize),
+}
+
+impl Named {
+    /// What names mean, qualifiers first.
+    #[must_use]
+    pub fn of(names: &[&str]) -> Option<Self> {
+        match names {
+            [query, VALUE] if query.starts_with(SUBQUERY) => {
+                Some(Named::Subquery(query[SUBQUERY.len()..].parse().ok()?))
+            }
+            [of, column] => {
+                let (depth, atom) = match of.strip_prefix(OUTER) {
+                    Some(of) => of.split_once('.')?,
+                    None => ("0", *of),
+                };
+                Some(Named::Column {
+                    depth: depth.parse().ok()?,
+                    atom: atom.parse().ok()?,
+                    column: (*column).to_owned(),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The qualifier and the name that a text has for it.
+    #[must_use]
+    pub fn names(&self) -> (String, String) {
+        match self {
+            Named::Column {
+                depth: 0,
+                atom,
+                column,
+            } => (atom.to_string(), column.clone()),
+            Named::Column {
+                depth,
+                atom,
+                column,
+            } => (format!("{OUTER}{depth}.{atom}"), column.clone()),
+            Named::Subquery(number) => (format!("{SUBQUERY}{number}"), VALUE.to_owned()),
+        }
+    }
+
+    /// As a text spells it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let (of, name) = self.names();
+        format!("{}.{}", quoted(&of), quoted(&name))
+    }
+
+    /// What a text names, from left to right.
+    ///
+    /// # Errors
+    /// `Value` for a text that is no expression, or that names something else.
+    pub fn all(text: &str) -> Result<Vec<Self>> {
+        let mut found = Vec::new();
+        Self::renamed(text, &mut |named| {
+            found.push(named);
+            None
+        })?;
+        Ok(found)
+    }
+
+    /// The two columns that a condition says to be equal, if it says that and no more.
+    ///
+    /// # Errors
+    /// `Value` for a text that is no expression.
+    pub fn equality(text: &str) -> Result<Option<(Self, Self)>> {
+        let Expr::BinaryExpr(binary) = form(text)? else {
+            return Ok(None);
+        };
+        let sides = named(&binary.left).zip(named(&binary.right));
+        let is_column = |of: &Self| matches!(of, Named::Column { .. });
+        let columns = sides.filter(|(left, right)| is_column(left) && is_column(right));
+        Ok(columns.filter(|_| binary.op == Operator::Eq))
+    }
+
+    /// The text with something else in the place of what it names.
+    ///
+    /// # Errors
+    /// As `all`; `Value` where what is given is no expression.
+    pub fn renamed(text: &str, by: &mut dyn FnMut(Named) -> Option<String>) -> Result<String> {
+        replaced(text, &mut |names| {
+            let named = Named::of(names).ok_or_else(|| Error::Value {
+                place: format!("the expression {text}"),
+                problem: format!(
+                    "{} is no column of a query: its qualifier is the number of an atom",
+                    names.join(".")
+                ),
+            });
+            Ok(by(named?))
+        })
+    }
+}
+
+impl ColumnRef {
+    /// As the text of an expression spells it.
+    #[must_use]
+    pub fn text(&self) -> String {
+        Named::Column {
+            depth: 0,
+            atom: self.atom,
+            column: self.column.clone(),
+        }
+        .text()
+    }
+}
+
+impl Query {
+    /// Its condition are these, of which all must hold; subqueries that none names go.
+    ///
+    /// # Errors
+    /// As [`Named::all`].
+    pub fn set_conditions(&mut self, conditions: Vec<String>) -> Result<()> {
+        let all = std::mem::take(&mut self.subqueries);
+        let mut kept: Vec<usize> = Vec::new();
+        let number = |named| {
+            let Named::Subquery(number) = named else {
+                return None;
+            };
+            let known = kept.iter().position(|other| *other == number);
+            let at = known.unwrap_or_else(|| {
+                kept.push(number);
+                kept.len() - 1
+            });
+            Some(Named::Subquery(at).text())
+        };
+        let condition = ringview_expr::all_of(conditions);
+        let mut number = number;
+        self.condition = match condition {
+            Some(text) => Some(Named::renamed(&text, &mut number)?),
+            None => None,
+        };
+        let mut all: Vec<Option<Query>> = all.into_iter().map(Some).collect();
+        let queries = kept.into_iter().filter_map(|at| all.get_mut(at)?.take());
+        self.subqueries = queries.collect();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_spelt_is_read_back() -> Result<()> {
+        let column = |depth, atom, column: &str| Named::Column {
+            depth,
+            atom,
+            column: column.to_owned(),
+        };
+        let all = [
+            column(0, 3, "a \"b\".c"),
+            column(2, 0, "x"),
+            Named::Subquery(7),
+        ];
+        let texts: Vec<String> = all.iter().map(Named::text).collect();
+        assert_eq!(Named::all(&texts.join(" + "))?, all);
+        assert!(Named::all("\"x\"").is_err());
+        let call = Function::CountDistinct.call(&["\"0\".\"x\"".to_owned()]);
+        assert_eq!(call, "count(DISTINCT \"0\".\"x\")");
+        assert_eq!(
+            Function::named("count", true),
+            Some(Function::CountDistinct)
+        );
+        Ok(())
+    }
 }

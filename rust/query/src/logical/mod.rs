@@ -2,7 +2,7 @@
 //!
 //! Invariant: none beyond its shape; [`crate::bind()`] checks names and types. Its JSON form is
 //! what other languages send, so field and variant names are a contract: unknown fields are
-//! refused. It is the paper's
+//! refused. An expression is a text of SQL: see `expression`. It is the paper's
 //! `SELECT X1, .., Xf, SUM(g(..) * ..) FROM R1 .. Rn GROUP BY X1, .., Xf` (section 2) with filters
 //! on single atoms, and a condition that compares across them and with queries within, over tables,
 //! views and blocks.
@@ -12,7 +12,6 @@ mod block;
 mod exponents;
 mod expression;
 mod rows;
-mod subquery_expr;
 mod time;
 mod unnest;
 
@@ -20,7 +19,7 @@ use ringview_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 pub use exponents::Exponents;
-pub use expression::{ColumnRef, Comparison, Condition, Function, Literal, Measure, Scalar};
+pub use expression::{ColumnRef, Comparison, Function, Named};
 pub use rows::{Branch, Call, Edge, Frame, Ordering, Parted, Rank, Rows, SortKey, Unit};
 pub use time::{ALWAYS, Clock, ClockStep, FOREVER, Interval, Span, Spans, TimeCondition, Timed};
 
@@ -51,9 +50,13 @@ pub struct Query {
     #[serde(default)]
     pub joins: Vec<Vec<ColumnRef>>,
     /// Which rows of the join take part, beyond equalities and filters: it compares columns of
-    /// several atoms, and aggregates of queries within.
+    /// several atoms and of queries around, and values of subqueries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub condition: Option<Condition<SubqueryExpr>>,
+    pub condition: Option<String>,
+    /// What the condition names as subqueries: one value each, for each row. The atoms of a query and of its subqueries
+    /// have one numbering: its own, then those of each subquery, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subqueries: Vec<Query>,
     /// The free variables.
     #[serde(default)]
     pub group_by: Vec<ColumnRef>,
@@ -72,7 +75,7 @@ pub struct Query {
     pub bag: Option<Bag>,
     /// Which groups are rows of the result; all where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub having: Option<Condition<Measure>>,
+    pub having: Option<String>,
     /// The variable order, a forest; chosen by cost where absent.
     #[serde(default)]
     pub order: Option<Vec<OrderRef>>,
@@ -113,7 +116,7 @@ pub struct Atom {
     pub alias: String,
     /// Which of its rows take part; all where absent.
     #[serde(default)]
-    pub filter: Option<Condition>,
+    pub filter: Option<String>,
 }
 
 /// One column of the result.
@@ -135,14 +138,14 @@ pub enum Output {
         function: Function,
         /// Over what; absent for `COUNT(*)` alone.
         #[serde(default)]
-        argument: Option<Scalar>,
+        argument: Option<String>,
     },
     /// A value computed from aggregates and the values by which rows are grouped.
     Expression {
         /// Its name in the result.
         name: String,
-        /// How.
-        value: Measure,
+        /// How: the text of an expression over aggregates and columns of groups.
+        value: String,
     },
     /// Counts, sums and sums of products of numeric columns, as one degree-m payload, and what
     /// categorical columns add to it. One a view.
@@ -181,6 +184,19 @@ impl Output {
             | Output::Cofactor { name, .. } => name,
         }
     }
+
+    /// What it shows as the text of an expression has it; none of a COFACTOR.
+    #[must_use]
+    pub fn text(&self) -> Option<String> {
+        match self {
+            Output::Group { column, .. } => Some(column.text()),
+            Output::Aggregate {
+                function, argument, ..
+            } => Some(function.call(argument.as_slice())),
+            Output::Expression { value, .. } => Some(value.clone()),
+            Output::Cofactor { .. } => None,
+        }
+    }
 }
 
 /// A variable of an order that the user gives, with what is below it.
@@ -198,6 +214,12 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
+/// Why a condition stays as it is.
+type Why = &'static str;
+
+/// Texts that are no expressions are refused when the query is bound.
+const UNREAD: Why = "an expression of it cannot be read";
+
 /// The name of a block that means nothing else.
 fn free_name(what: &str, number: usize, is_taken: &dyn Fn(&str) -> bool) -> String {
     let mut name = format!("{what} {}", number + 1);
@@ -208,6 +230,13 @@ fn free_name(what: &str, number: usize, is_taken: &dyn Fn(&str) -> bool) -> Stri
 }
 
 impl Query {
+    /// Its atoms and those of all its subqueries, by their numbers.
+    #[must_use]
+    pub fn all_atoms(&self) -> Vec<&Atom> {
+        let inner = self.subqueries.iter().flat_map(Query::all_atoms);
+        self.atoms.iter().chain(inner).collect()
+    }
+
     /// Reads the JSON form.
     ///
     /// # Errors
@@ -238,63 +267,4 @@ pub struct Block {
     pub name: String,
     /// What it is; without blocks of its own.
     pub query: Query,
-}
-
-/// A value that is compared, for each row of the join.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
-pub enum SubqueryExpr {
-    /// A column.
-    Column {
-        /// Of the query so many further out; 0 is the one whose condition this is.
-        #[serde(default)]
-        depth: usize,
-        /// Which of that query's atoms.
-        atom: usize,
-        /// The column's name in the atom's table.
-        column: String,
-    },
-    /// A constant.
-    Literal {
-        /// Which.
-        value: Literal,
-    },
-    /// `left + right`
-    Add {
-        /// Left operand.
-        left: Box<SubqueryExpr>,
-        /// Right operand.
-        right: Box<SubqueryExpr>,
-    },
-    /// `left - right`
-    Subtract {
-        /// Left operand.
-        left: Box<SubqueryExpr>,
-        /// Right operand.
-        right: Box<SubqueryExpr>,
-    },
-    /// `left * right`
-    Multiply {
-        /// Left operand.
-        left: Box<SubqueryExpr>,
-        /// Right operand.
-        right: Box<SubqueryExpr>,
-    },
-    /// `left / right`, always a double; NULL by zero.
-    Divide {
-        /// Left operand.
-        left: Box<SubqueryExpr>,
-        /// Right operand.
-        right: Box<SubqueryExpr>,
-    },
-    /// `-operand`
-    Negate {
-        /// The operand.
-        operand: Box<SubqueryExpr>,
-    },
-    /// The one value of a query within.
-    Query {
-        /// Which.
-        query: Box<Query>,
-    },
 }

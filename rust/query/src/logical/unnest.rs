@@ -1,5 +1,5 @@
-//! Conditions on the value of one query within as joins: views over views in the place of an
-//! aggregate index.
+//! Conditions on the value of one subquery as joins: views over views in the place of an aggregate
+//! index.
 //!
 //! `300 < (SELECT SUM(l.units) FROM l WHERE l.k = o.k)` holds for all rows of a key or for none. So
 //! it is the join of o with a block, `SELECT k FROM l GROUP BY k HAVING 300 < SUM(units)`, on k;
@@ -8,21 +8,17 @@
 //! A key that no row within has finds no group, so nothing may hold over no rows: NULL compares
 //! with nothing, and of a count it is known. Cost: O(query).
 
-use super::{
-    Atom, Block, ColumnRef, Comparison, Condition, Function, Literal, Measure, Output, Query,
-    SubqueryExpr, free_name,
-};
+use std::cmp::Ordering;
 
-/// Why a condition stays as it is.
-type Why = &'static str;
+use datafusion_common::ScalarValue;
+use datafusion_expr::expr::{AggregateFunction, BinaryExpr, ScalarFunction};
+use datafusion_expr::{Expr, Operator};
+use ringview_expr::{conjuncts, form};
 
-/// The value of a query within, as its block says it.
-struct Value<'a> {
-    within: Option<&'a Query>,
-}
+use super::{Atom, Block, ColumnRef, Function, Named, Output, Query, UNREAD, Why, free_name};
 
 impl Query {
-    /// The same, with each condition on the value of one query within as a join with a block: those
+    /// The same, with each condition on the value of one subquery as a join with a block: those
     /// blocks, which stand before it, and what is left. `is_taken` tells which names mean something
     /// else.
     ///
@@ -36,9 +32,8 @@ impl Query {
         }
         let (mut blocks, mut rest, mut why) = (Vec::new(), Vec::new(), None);
         let mut query = self.clone();
-        let conjuncts = self.condition.iter().flat_map(conjuncts);
-        for conjunct in conjuncts {
-            match block(conjunct) {
+        for conjunct in self.conjuncts()? {
+            match self.block(&conjunct) {
                 Ok((block, outer)) => {
                     let name = free_name("groups", blocks.len(), is_taken);
                     query.join(&name, outer);
@@ -46,18 +41,22 @@ impl Query {
                 }
                 Err(reason) => {
                     why = why.or(reason);
-                    rest.push(conjunct.clone());
+                    rest.push(conjunct);
                 }
             }
         }
         if blocks.is_empty() {
             return Err(why.unwrap_or("its condition compares with no query within"));
         }
-        query.condition = match rest.len() {
-            0 | 1 => rest.pop(),
-            _ => Some(Condition::And { operands: rest }),
-        };
+        query.set_conditions(rest).map_err(|_| UNREAD)?;
         Ok((blocks, query))
+    }
+
+    /// The texts of what must all hold.
+    fn conjuncts(&self) -> Result<Vec<String>, Why> {
+        let text = self.condition.as_deref();
+        let found = text.map(conjuncts).transpose().map_err(|_| UNREAD)?;
+        Ok(found.unwrap_or_default())
     }
 
     /// Joins with a block whose columns equal these.
@@ -76,259 +75,197 @@ impl Query {
             self.joins.push(vec![column, own]);
         }
     }
-}
 
-fn key(at: usize) -> String {
-    format!("key {at}")
-}
-
-/// What must all hold.
-fn conjuncts<S>(condition: &Condition<S>) -> Vec<&Condition<S>> {
-    match condition {
-        Condition::And { operands } => operands.iter().flat_map(conjuncts).collect(),
-        one => vec![one],
-    }
-}
-
-/// A condition as a block, and the columns around that its first columns equal; no reason where no
-/// query stands in it.
-fn block(condition: &Condition<SubqueryExpr>) -> Result<(Query, Vec<ColumnRef>), Option<Why>> {
-    let mut queries = 0;
-    condition.each_operand(&mut |one| one.each_query(&mut |_| queries += 1));
-    if queries == 0 {
-        return Err(None);
-    }
-    let Condition::Compare {
-        comparison,
-        left,
-        right,
-    } = condition
-    else {
-        return Err(Some(
-            "a query within stands in a condition that is no comparison which must hold",
-        ));
-    };
-    let mut value = Value { within: None };
-    let (left, right) = (value.measure(left)?, value.measure(right)?);
-    let Some(within) = value.within else {
-        return Err(None);
-    };
-    let (rest, inner, outer) = correlated(within)?;
-    if !outer.is_empty() && holds_over_nothing(*comparison, &left, &right) {
-        return Err(Some(
-            "its condition may hold where the query within has no rows",
-        ));
-    }
-    let group = |(at, column): (usize, &ColumnRef)| Output::Group {
-        name: key(at),
-        column: column.clone(),
-    };
-    let mut outputs: Vec<Output> = inner.iter().enumerate().map(group).collect();
-    if outputs.is_empty() {
-        outputs.push(Output::Aggregate {
-            name: "rows".to_owned(),
-            function: Function::Count,
-            argument: None,
-        });
-    }
-    let mut group_by = inner;
-    group_by.sort_by(|one, other| (one.atom, &one.column).cmp(&(other.atom, &other.column)));
-    group_by.dedup();
-    let block = Query {
-        condition: rest,
-        group_by,
-        outputs,
-        having: Some(Condition::Compare {
-            comparison: *comparison,
-            left,
-            right,
-        }),
-        ..within.clone()
-    };
-    Ok((block, outer))
-}
-
-impl<'a> Value<'a> {
-    /// What is compared, of constants and of the value of one query within.
-    fn measure(&mut self, value: &'a SubqueryExpr) -> Result<Measure, Option<Why>> {
-        let mut both = |left, right| -> Result<_, Option<Why>> {
-            Ok((
-                Box::new(self.measure(left)?),
-                Box::new(self.measure(right)?),
-            ))
+    /// A condition as a block, and the columns around that its first columns equal; no reason where
+    /// no subquery stands in it.
+    fn block(&self, condition: &str) -> Result<(Query, Vec<ColumnRef>), Option<Why>> {
+        let within = self.only_subquery(condition)?;
+        let having = Named::renamed(condition, &mut |_| within.value());
+        let having = having.map_err(|_| Some(UNREAD))?;
+        let compared = form(&having).map_err(|_| Some(UNREAD))?;
+        let (rest, inner, outer) = within.correlated()?;
+        if !outer.is_empty() && holds_over_nothing(&compared) {
+            return Err(Some(
+                "its condition may hold where the query within has no rows",
+            ));
+        }
+        let group = |(at, column): (usize, &ColumnRef)| Output::Group {
+            name: key(at),
+            column: column.clone(),
         };
-        Ok(match value {
-            SubqueryExpr::Column { .. } => {
-                let why = "what a query within is compared with differs from row to row";
+        let mut outputs: Vec<Output> = inner.iter().enumerate().map(group).collect();
+        if outputs.is_empty() {
+            outputs.push(Output::Aggregate {
+                name: "rows".to_owned(),
+                function: Function::Count,
+                argument: None,
+            });
+        }
+        let mut group_by = inner;
+        group_by.sort_by(|one, other| (one.atom, &one.column).cmp(&(other.atom, &other.column)));
+        group_by.dedup();
+        let mut block = Query {
+            group_by,
+            outputs,
+            having: Some(having),
+            ..within.clone()
+        };
+        block.set_conditions(rest).map_err(|_| Some(UNREAD))?;
+        Ok((block, outer))
+    }
+
+    /// The one subquery that a condition compares with what is the same for all rows.
+    fn only_subquery(&self, condition: &str) -> Result<&Query, Option<Why>> {
+        let named = Named::all(condition).map_err(|_| Some(UNREAD))?;
+        let subqueries = named.iter().filter_map(|one| match one {
+            Named::Subquery(number) => self.subqueries.get(*number),
+            Named::Column { .. } => None,
+        });
+        let subqueries: Vec<&Query> = subqueries.collect();
+        let Some(first) = subqueries.first() else {
+            return Err(None);
+        };
+        if !is_comparison(&form(condition).map_err(|_| Some(UNREAD))?) {
+            return Err(Some(
+                "a query within stands in a condition that is no comparison which must hold",
+            ));
+        }
+        if named.iter().any(|one| matches!(one, Named::Column { .. })) {
+            return Err(Some(
+                "what a query within is compared with differs from row to row",
+            ));
+        }
+        if subqueries.len() > 1 {
+            return Err(Some("two queries within are compared with each other"));
+        }
+        Ok(first)
+    }
+
+    /// The text of its one value.
+    fn value(&self) -> Option<String> {
+        match &self.outputs[..] {
+            [Output::Aggregate { .. } | Output::Expression { .. }] => self.outputs[0].text(),
+            _ => None,
+        }
+    }
+
+    /// What must hold of its rows without its correlations, and the columns that these make equal:
+    /// its own, and those around.
+    fn correlated(&self) -> Result<Correlated, Option<Why>> {
+        let (mut rest, mut inner, mut outer) = (Vec::new(), Vec::new(), Vec::new());
+        for conjunct in self.conjuncts()? {
+            if let Some((own, around)) = pair(&conjunct) {
+                inner.push(own);
+                outer.push(around);
+            } else if self.reaches(&conjunct, 1) {
+                let why = "a query within is correlated by more than equal columns";
                 return Err(Some(why));
+            } else {
+                rest.push(conjunct);
             }
-            SubqueryExpr::Literal { value } => Measure::Literal {
-                value: value.clone(),
-            },
-            SubqueryExpr::Add { left, right } => {
-                let (left, right) = both(left, right)?;
-                Measure::Add { left, right }
-            }
-            SubqueryExpr::Subtract { left, right } => {
-                let (left, right) = both(left, right)?;
-                Measure::Subtract { left, right }
-            }
-            SubqueryExpr::Multiply { left, right } => {
-                let (left, right) = both(left, right)?;
-                Measure::Multiply { left, right }
-            }
-            SubqueryExpr::Divide { left, right } => {
-                let (left, right) = both(left, right)?;
-                Measure::Divide { left, right }
-            }
-            SubqueryExpr::Negate { operand } => Measure::Negate {
-                operand: Box::new(self.measure(operand)?),
-            },
-            SubqueryExpr::Query { query } => {
-                if self.within.replace(query).is_some() {
-                    return Err(Some("two queries within are compared with each other"));
-                }
-                match &query.outputs[..] {
-                    [
-                        Output::Aggregate {
-                            function, argument, ..
-                        },
-                    ] => Measure::Aggregate {
-                        function: *function,
-                        arguments: argument.iter().cloned().collect(),
-                    },
-                    [Output::Expression { value, .. }] => value.clone(),
-                    _ => return Err(Some("a query within shows more than one value")),
-                }
+        }
+        Ok((rest, inner, outer))
+    }
+
+    /// Whether a condition names columns of queries around, so many further out at the least.
+    fn reaches(&self, condition: &str, least: usize) -> bool {
+        let Ok(named) = Named::all(condition) else {
+            return true;
+        };
+        named.iter().any(|one| match one {
+            Named::Column { depth, .. } => *depth >= least,
+            Named::Subquery(number) => {
+                let within = self.subqueries.get(*number);
+                let condition = within.and_then(|one| Some((one, one.condition.as_ref()?)));
+                condition.is_some_and(|(one, condition)| one.reaches(condition, least + 1))
             }
         })
     }
 }
 
-/// The condition of a query within without its correlations, and the columns that these make equal:
-/// its own, and those around.
-type Correlated = (
-    Option<Condition<SubqueryExpr>>,
-    Vec<ColumnRef>,
-    Vec<ColumnRef>,
-);
+/// What must hold of the rows of a query, its own columns that equal others, and those others.
+type Correlated = (Vec<String>, Vec<ColumnRef>, Vec<ColumnRef>);
 
-fn correlated(within: &Query) -> Result<Correlated, Option<Why>> {
-    let (mut rest, mut inner, mut outer) = (Vec::new(), Vec::new(), Vec::new());
-    for conjunct in within.condition.iter().flat_map(conjuncts) {
-        if let Some((own, around)) = pair(conjunct) {
-            inner.push(own);
-            outer.push(around);
-        } else if reaches(conjunct, 1) {
-            let why = "a query within is correlated by more than equal columns";
-            return Err(Some(why));
-        } else {
-            rest.push(conjunct.clone());
-        }
-    }
-    let rest = match rest.len() {
-        0 | 1 => rest.pop(),
-        _ => Some(Condition::And { operands: rest }),
-    };
-    Ok((rest, inner, outer))
+fn key(at: usize) -> String {
+    format!("key {at}")
 }
 
 /// A column of the query and one of the query around it that must equal it.
-fn pair(condition: &Condition<SubqueryExpr>) -> Option<(ColumnRef, ColumnRef)> {
-    let Condition::Compare {
-        comparison: Comparison::Eq,
-        left:
-            SubqueryExpr::Column {
-                depth: one,
-                atom: left,
-                column: first,
-            },
-        right:
-            SubqueryExpr::Column {
-                depth: other,
-                atom: right,
-                column: second,
-            },
-    } = condition
-    else {
-        return None;
+fn pair(condition: &str) -> Option<(ColumnRef, ColumnRef)> {
+    let of = |side: Named| match side {
+        Named::Column {
+            depth,
+            atom,
+            column,
+        } => Some((depth, ColumnRef { atom, column })),
+        Named::Subquery(_) => None,
     };
-    let of = |atom: &usize, column: &String| ColumnRef {
-        atom: *atom,
-        column: column.clone(),
-    };
-    match (one, other) {
-        (0, 1) => Some((of(left, first), of(right, second))),
-        (1, 0) => Some((of(right, second), of(left, first))),
+    let (left, right) = Named::equality(condition).ok()??;
+    let (one, other) = (of(left)?, of(right)?);
+    match (one.0, other.0) {
+        (0, 1) => Some((one.1, other.1)),
+        (1, 0) => Some((other.1, one.1)),
         _ => None,
     }
 }
 
-/// Whether a condition names columns of queries around, so many further out at the least.
-fn reaches(condition: &Condition<SubqueryExpr>, depth: usize) -> bool {
-    let mut found = false;
-    condition.each_operand(&mut |value| found |= value_reaches(value, depth));
-    found
+fn is_comparison(of: &Expr) -> bool {
+    matches!(of, Expr::BinaryExpr(binary) if ordering(binary.op, Ordering::Less).is_some())
 }
 
-fn value_reaches(value: &SubqueryExpr, least: usize) -> bool {
-    match value {
-        SubqueryExpr::Column { depth, .. } => *depth >= least,
-        SubqueryExpr::Literal { .. } => false,
-        SubqueryExpr::Add { left, right }
-        | SubqueryExpr::Subtract { left, right }
-        | SubqueryExpr::Multiply { left, right }
-        | SubqueryExpr::Divide { left, right } => {
-            value_reaches(left, least) || value_reaches(right, least)
-        }
-        SubqueryExpr::Negate { operand } => value_reaches(operand, least),
-        SubqueryExpr::Query { query } => {
-            let condition = query.condition.as_ref();
-            condition.is_some_and(|condition| reaches(condition, least + 1))
-        }
-    }
+/// Whether a comparison holds of two values in this order.
+fn ordering(op: Operator, order: Ordering) -> Option<bool> {
+    Some(match op {
+        Operator::Eq => order.is_eq(),
+        Operator::NotEq => order.is_ne(),
+        Operator::Lt => order.is_lt(),
+        Operator::LtEq => order.is_le(),
+        Operator::Gt => order.is_gt(),
+        Operator::GtEq => order.is_ge(),
+        _ => return None,
+    })
 }
 
 /// Whether a comparison may hold over no rows at all.
-fn holds_over_nothing(comparison: Comparison, left: &Measure, right: &Measure) -> bool {
+fn holds_over_nothing(of: &Expr) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = of else {
+        return true;
+    };
     if is_null(left) || is_null(right) {
         return false;
     }
     match (number(left), number(right)) {
-        (Some(left), Some(right)) => comparison.holds(left.cmp(&right)),
+        (Some(left), Some(right)) => ordering(*op, left.cmp(&right)).unwrap_or(true),
         _ => true,
     }
 }
 
 /// Whether a value over no rows is known to be NULL.
-fn is_null(value: &Measure) -> bool {
+fn is_null(value: &Expr) -> bool {
     match value {
-        Measure::Aggregate { function, .. } => !is_count(*function),
-        Measure::Literal { value } => *value == Literal::Null,
-        Measure::Add { left, right }
-        | Measure::Subtract { left, right }
-        | Measure::Multiply { left, right }
-        | Measure::Divide { left, right } => is_null(left) || is_null(right),
-        Measure::Negate { operand } => is_null(operand),
-        Measure::Coalesce { operands } => operands.iter().all(is_null),
-        Measure::Group { .. } | Measure::NullIf { .. } => false,
+        Expr::AggregateFunction(call) => !is_count(call),
+        Expr::Literal(value, _) => value.is_null(),
+        Expr::BinaryExpr(binary) if binary.op.is_numerical_operators() => {
+            is_null(&binary.left) || is_null(&binary.right)
+        }
+        Expr::Negative(of) => is_null(of),
+        Expr::ScalarFunction(ScalarFunction { func, args }) if func.name() == "coalesce" => {
+            args.iter().all(is_null)
+        }
+        _ => false,
     }
 }
 
 /// The whole number that a value over no rows is known to be.
-fn number(value: &Measure) -> Option<i64> {
+fn number(value: &Expr) -> Option<i64> {
     match value {
-        Measure::Aggregate { function, .. } if is_count(*function) => Some(0),
-        Measure::Literal {
-            value: Literal::Int(value),
-        } => Some(*value),
+        Expr::AggregateFunction(call) if is_count(call) => Some(0),
+        Expr::Literal(ScalarValue::Int64(value), _) => *value,
+        Expr::Negative(of) => number(of)?.checked_neg(),
         _ => None,
     }
 }
 
-fn is_count(function: Function) -> bool {
-    matches!(
-        function,
-        Function::Count | Function::CountDistinct | Function::RegrCount
-    )
+fn is_count(call: &AggregateFunction) -> bool {
+    matches!(call.func.name(), "count" | "regr_count")
 }

@@ -46,7 +46,7 @@ fn group(name: &str, column: &str) -> String {
 fn aggregate(name: &str, function: &str, column: &str) -> String {
     format!(
         r#"{{"kind": "aggregate", "name": "{name}", "function": "{function}",
-            "argument": {{"op": "column", "atom": 0, "column": "{column}"}}}}"#
+            "argument": "\"0\".\"{column}\""}}"#
     )
 }
 

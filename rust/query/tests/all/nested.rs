@@ -4,6 +4,9 @@
 use std::sync::Arc;
 
 use ringview_core::{Error, Field, Result, Schema, TimeUnit, Type};
+use ringview_oracle::write::{
+    all, any, binary, column, compare, is_null, joined, not, query as query_of, subquery, text,
+};
 use ringview_query::nested::{Aggregate, Column, Nested, Value, Where};
 use ringview_query::{Bound, Catalog, Comparison, Constant, Kind, Query, TableInfo, bind};
 use serde_json::{Value as Json, json};
@@ -50,21 +53,9 @@ impl Catalog for Known {
 const PRICE: usize = 0;
 const VOLUME: usize = 1;
 
-fn column(depth: usize, atom: usize, name: &str) -> Json {
-    json!({"op": "column", "depth": depth, "atom": atom, "column": name})
-}
-
-fn compare(left: &Json, comparison: &str, right: &Json) -> Json {
-    json!({"op": "compare", "comparison": comparison, "left": left, "right": right})
-}
-
-fn literal(ty: &str, value: Json) -> Json {
-    json!({"op": "literal", "value": {"type": ty, "value": value}})
-}
-
 fn sum(name: &str) -> Json {
     json!({"kind": "aggregate", "name": "s", "function": "sum",
-        "argument": {"op": "column", "atom": 0, "column": name}})
+        "argument": column(0, 0, name)})
 }
 
 /// A query over one atom or some, as JSON.
@@ -78,12 +69,8 @@ fn select(atoms: &[&str], output: &Json, condition: Option<&Json>) -> Json {
     query
 }
 
-fn within(query: &Json) -> Json {
-    json!({"op": "query", "query": query})
-}
-
 fn bound(query: &Json) -> Result<Bound> {
-    let query = Query::from_json(&query.to_string())?;
+    let query = query_of(query);
     assert_eq!(Query::from_json(&query.to_json()?)?, query);
     bind(&query, &Known)
 }
@@ -91,8 +78,6 @@ fn bound(query: &Json) -> Result<Bound> {
 /// What a condition on bids is bound to.
 fn condition(condition: &Json) -> Option<Where> {
     let bound = bound(&select(&["bids"], &sum("price"), Some(condition))).unwrap();
-    let text = serde_json::to_string(&bound).unwrap();
-    assert_eq!(serde_json::from_str::<Bound>(&text).unwrap(), bound);
     bound.condition
 }
 
@@ -128,13 +113,13 @@ fn number(value: i64) -> Value {
 /// `SELECT SUM(volume) FROM bids WHERE price <= price of the query around`
 fn below() -> Json {
     let correlated = compare(&column(0, 0, "price"), "le", &column(1, 0, "price"));
-    within(&select(&["bids"], &sum("volume"), Some(&correlated)))
+    subquery(&select(&["bids"], &sum("volume"), Some(&correlated)))
 }
 
 #[test]
 fn vwap_is_bound_to_the_grammar_of_the_paper() {
-    let total = within(&select(&["bids"], &sum("volume"), None));
-    let part = json!({"op": "multiply", "left": literal("decimal", json!("0.75")), "right": total});
+    let total = subquery(&select(&["bids"], &sum("volume"), None));
+    let part = binary(&text("0.75"), "*", &total);
     let outer = select(
         &["bids"],
         &sum("price"),
@@ -175,7 +160,7 @@ fn vwap_is_bound_to_the_grammar_of_the_paper() {
     assert_eq!(bound.condition, Some(expected));
     let columns: Vec<&[usize]> = bound.all_atoms().map(|atom| &atom.columns[..]).collect();
     assert_eq!(columns, [&[PRICE][..], &[VOLUME], &[PRICE, VOLUME]]);
-    let query = Query::from_json(&outer.to_string()).unwrap();
+    let query = query_of(&outer);
     assert_eq!(query.all_atoms().len(), 3);
 }
 
@@ -183,19 +168,19 @@ fn vwap_is_bound_to_the_grammar_of_the_paper() {
 fn queries_within_are_numbered_in_order_and_see_all_around_them() {
     // The innermost compares with the outermost, two queries further out.
     let deepest = compare(&column(0, 0, "price"), "gt", &column(2, 0, "volume"));
-    let deepest = within(&select(&["c", "d"], &sum("price"), Some(&deepest)));
+    let deepest = subquery(&select(&["c", "d"], &sum("price"), Some(&deepest)));
     let middle = compare(&deepest, "eq", &column(0, 0, "price"));
-    let middle = within(&select(&["b"], &sum("price"), Some(&middle)));
-    let last = within(&select(&["e"], &sum("d"), None));
-    let outer = json!({"op": "and", "operands": [
-        compare(&middle, "lt", &literal("int", json!(3))),
+    let middle = subquery(&select(&["b"], &sum("price"), Some(&middle)));
+    let last = subquery(&select(&["e"], &sum("d"), None));
+    let outer = all(&[
+        compare(&middle, "lt", &text("3")),
         compare(&last, "gt", &column(0, 0, "price")),
-    ]});
+    ]);
     let outer = select(&["a"], &sum("price"), Some(&outer));
     let bound = bound(&outer).unwrap();
     let tables: Vec<&str> = bound.all_atoms().map(|atom| atom.table.as_str()).collect();
     assert_eq!(tables, ["a", "b", "c", "d", "e"]);
-    let query = Query::from_json(&outer.to_string()).unwrap();
+    let query = query_of(&outer);
     let named: Vec<&str> = query
         .all_atoms()
         .iter()
@@ -219,12 +204,17 @@ fn queries_within_are_numbered_in_order_and_see_all_around_them() {
 
 #[test]
 fn not_is_pushed_down_and_unknown_is_not_true() {
-    let one = literal("int", json!(1));
+    let one = text("1");
     let price = compare(&below(), "lt", &one);
-    let null = json!({"op": "literal", "value": {"type": "null"}});
-    let unknown = compare(&below(), "eq", &null);
-    let not = |operand: &Json| json!({"op": "not", "operand": operand});
-    let both = |op: &str, operands: &[&Json]| json!({"op": op, "operands": operands});
+    let unknown = compare(&below(), "eq", &text("NULL"));
+    let both = |op: &str, operands: &[&Json]| {
+        let operands: Vec<Json> = operands.iter().map(|&one| one.clone()).collect();
+        if op == "and" {
+            all(&operands)
+        } else {
+            any(&operands)
+        }
+    };
     let Some(Where::Compare { comparison, .. }) = condition(&not(&price)) else {
         panic!()
     };
@@ -244,18 +234,17 @@ fn not_is_pushed_down_and_unknown_is_not_true() {
         condition(&price)
     );
     assert_eq!(condition(&not(&both("or", &[&price, &unknown]))), never);
-    let yes = json!({"op": "constant", "value": true});
+    let yes = text("TRUE");
     assert_eq!(condition(&both("or", &[&yes, &price])), None);
     assert_eq!(condition(&not(&yes)), never);
     // x NOT IN (1, NULL) is never TRUE; x IN (1, NULL) is x = 1.
-    let among = |list: Json| json!({"op": "in", "operand": below(), "list": list});
-    let with_null = among(json!([{"type": "int", "value": 1}, {"type": "null"}]));
+    let with_null = joined(&[&below()], |of| format!("({}) IN (1, NULL)", of[0]));
     assert_eq!(condition(&not(&with_null)), never);
     assert_eq!(
         condition(&with_null),
         condition(&compare(&below(), "eq", &one))
     );
-    let is_null = json!({"op": "is_null", "operand": below()});
+    let is_null = is_null(&below());
     for (of, null) in [(is_null.clone(), true), (not(&is_null), false)] {
         let Some(Where::IsNull { null: bound, .. }) = condition(&of) else {
             panic!()
@@ -267,15 +256,15 @@ fn not_is_pushed_down_and_unknown_is_not_true() {
 #[test]
 fn what_is_never_null_is_not_asked() {
     let null = |name: &str| {
-        json!({"op": "or", "operands": [
-            {"op": "is_null", "operand": column(1, 0, name)},
-            {"op": "is_null", "operand": column(0, 0, "price")},
-        ]})
+        any(&[
+            is_null(&column(1, 0, name)),
+            is_null(&column(0, 0, "price")),
+        ])
     };
     let counted = |name: &str| {
         let count = json!({"kind": "aggregate", "name": "n", "function": "count"});
-        let count = within(&select(&["b"], &count, Some(&null(name))));
-        condition(&compare(&count, "gt", &literal("int", json!(0))))
+        let count = subquery(&select(&["b"], &count, Some(&null(name))));
+        condition(&compare(&count, "gt", &text("0")))
     };
     assert_eq!(counted("price"), Some(Where::Or { operands: vec![] }));
     assert!(matches!(counted("volume"), Some(Where::Compare { .. })));
@@ -283,25 +272,23 @@ fn what_is_never_null_is_not_asked() {
 
 #[test]
 fn what_one_row_tells_is_a_filter_or_stays_beside_an_or() {
-    let cheap = compare(&column(0, 0, "price"), "lt", &literal("int", json!(5)));
-    let like = json!({"op": "like", "operand": column(0, 0, "name"), "pattern": "a%"});
-    let nested = compare(&below(), "lt", &literal("int", json!(1)));
-    let and = json!({"op": "and", "operands": [cheap, nested, like]});
+    let cheap = compare(&column(0, 0, "price"), "lt", &text("5"));
+    let like = joined(&[&column(0, 0, "name")], |of| {
+        format!("{} LIKE 'a%'", of[0])
+    });
+    let nested = compare(&below(), "lt", &text("1"));
+    let and = all(&[cheap.clone(), nested.clone(), like.clone()]);
     let bound = bound(&select(&["bids"], &sum("price"), Some(&and))).unwrap();
     assert!(bound.atoms[0].filter.is_some());
     assert!(matches!(bound.condition, Some(Where::Compare { .. })));
-    let or = json!({"op": "or", "operands": [like, nested]});
+    let or = any(&[like, nested]);
     let Some(Where::Or { operands }) = condition(&or) else {
         panic!()
     };
     assert!(matches!(operands[0], Where::Row { atom: 0, .. }));
     assert_eq!(condition(&cheap), None);
-    let inner = within(&select(&["s"], &sum("price"), Some(&cheap)));
-    assert!(filters_within(&compare(
-        &inner,
-        "lt",
-        &literal("int", json!(1))
-    )));
+    let inner = subquery(&select(&["s"], &sum("price"), Some(&cheap)));
+    assert!(filters_within(&compare(&inner, "lt", &text("1"))));
 }
 
 /// Whether the first atom within has a filter of its own, and nothing else is left of the condition
@@ -319,8 +306,8 @@ fn filters_within(of: &Json) -> bool {
 fn both_sides_get_one_meaning() {
     let of = |left: &str, comparison: &str, right: &str| {
         let both = compare(&column(0, 0, left), comparison, &column(1, 0, right));
-        let inner = within(&select(&["bids"], &sum("price"), Some(&both)));
-        compare(&inner, "lt", &literal("int", json!(1)))
+        let inner = subquery(&select(&["bids"], &sum("price"), Some(&both)));
+        compare(&inner, "lt", &text("1"))
     };
     assert!(condition(&of("name", "eq", "name")).is_some());
     assert!(condition(&of("price", "lt", "d")).is_some());
@@ -346,8 +333,8 @@ fn both_sides_get_one_meaning() {
     assert_eq!(scaled, Some(ticks));
     // A constant beside a float32 is one; text becomes what it is compared with.
     let least = json!({"kind": "aggregate", "name": "m", "function": "min",
-        "argument": {"op": "column", "atom": 0, "column": "f"}});
-    let least = within(&select(&["bids"], &least, None));
+        "argument": column(0, 0, "f")});
+    let least = subquery(&select(&["bids"], &least, None));
     let right = |of: &Json| match condition(of) {
         Some(Where::Compare { right, .. }) => right,
         other => panic!("{other:?}"),
@@ -356,19 +343,19 @@ fn both_sides_get_one_meaning() {
         kind: Kind::Real,
         value: Constant::Real(f64::from(0.1f32)),
     };
-    let tenth = literal("decimal", json!("0.1"));
+    let tenth = text("0.1");
     assert_eq!(right(&compare(&least, "eq", &tenth)), single);
     let day = json!({"kind": "aggregate", "name": "m", "function": "max",
-        "argument": {"op": "column", "atom": 0, "column": "day"}});
-    let day = within(&select(&["bids"], &day, None));
-    let quoted = literal("text", json!("1970-01-03"));
+        "argument": column(0, 0, "day")});
+    let day = subquery(&select(&["bids"], &day, None));
+    let quoted = text("'1970-01-03'");
     assert_eq!(right(&compare(&day, "eq", &quoted)), number(2));
-    assert!(refused(&compare(&day, "eq", &literal("int", json!(2)))).contains("a date"));
+    assert!(refused(&compare(&day, "eq", &text("2"))).contains("a date"));
 }
 
 #[test]
 fn what_is_no_single_value_is_refused() {
-    let with = |query: &Json| refused(&compare(&within(query), "eq", &literal("int", json!(1))));
+    let with = |query: &Json| refused(&compare(&subquery(query), "eq", &text("1")));
     let group = json!({"kind": "group", "name": "p", "column": {"atom": 0, "column": "price"}});
     let mut rows = select(&["b"], &group, None);
     rows["group_by"] = json!([{"atom": 0, "column": "price"}]);
@@ -376,8 +363,7 @@ fn what_is_no_single_value_is_refused() {
     rows["group_by"] = json!([]);
     rows["bag"] = json!({});
     assert!(with(&rows).contains("it may have several rows"));
-    let constant = json!({"kind": "expression", "name": "c",
-        "value": {"op": "literal", "value": {"type": "int", "value": 1}}});
+    let constant = json!({"kind": "expression", "name": "c", "value": "1"});
     assert!(with(&select(&["b"], &constant, None)).contains("it may have several rows"));
     let mut two = select(&["b"], &sum("price"), None);
     let mut second = sum("volume");
@@ -385,7 +371,7 @@ fn what_is_no_single_value_is_refused() {
     two["outputs"].as_array_mut().unwrap().push(second);
     assert!(with(&two).contains("a subquery for each"));
     let mut having = select(&["b"], &sum("price"), None);
-    having["having"] = json!({"op": "constant", "value": true});
+    having["having"] = json!("TRUE");
     assert!(with(&having).contains("HAVING in a subquery"));
     let function = |name: &str, column: &str| {
         let mut output = sum(column);
@@ -397,13 +383,13 @@ fn what_is_no_single_value_is_refused() {
     assert!(function("sum", "name").contains("a number"));
     assert!(refused(&compare(&column(1, 0, "price"), "eq", &below())).contains("so far out"));
     assert!(refused(&compare(&column(0, 4, "price"), "eq", &below())).contains("of atom 4"));
-    let far = compare(&column(1, 0, "name"), "eq", &literal("text", json!("x")));
+    let far = compare(&column(1, 0, "name"), "eq", &text("'x'"));
     assert!(with(&select(&["b"], &sum("price"), Some(&far))).contains("whose column it is"));
 }
 
 #[test]
 fn values_beside_and_rows_are_chosen_by_the_condition_too() {
-    let nested = compare(&below(), "lt", &literal("int", json!(1)));
+    let nested = compare(&below(), "lt", &text("1"));
     let mut least = sum("volume");
     least["function"] = json!("min");
     let view = bound(&select(&["bids"], &least, Some(&nested))).unwrap();

@@ -5,13 +5,12 @@
 
 use datafusion_expr::Expr;
 use ringview_core::{Error, Result, Type};
-use ringview_expr::{Projection, common_type};
-use ringview_query::{Catalog, Condition, Function, Output, Scalar, bind, join_type};
+use ringview_expr::{Projection, all_of, common_type};
+use ringview_query::{Catalog, Function, Output, Query, bind, join_type};
 
-use super::pending::{atoms_of, of_atom, place, renamed};
-use super::recognise::{condition, constant};
-use super::settle::{bare, scalar};
-use super::state::{Lowering, all_of, over};
+use super::pending::{atoms_of, place};
+use super::settle::bare;
+use super::state::{Lowering, over};
 use crate::error::unsupported;
 use crate::text::text;
 
@@ -72,33 +71,25 @@ impl Lowering<'_> {
     }
 
     /// Conditions on the rows of an atom as an engine takes them, if it does.
-    pub(super) fn filter(&self, atoms: &[String], conditions: &[Expr]) -> Option<Condition> {
-        let found = self.recognised(atoms, conditions)?;
+    pub(super) fn filter(&self, atoms: &[String], conditions: &[Expr]) -> Option<String> {
+        let texts = conditions
+            .iter()
+            .map(|one| text(&bare(one.clone()).ok()?).ok());
+        let filter = all_of(texts.collect::<Option<Vec<String>>>()?)?;
         // What binds to no filter is computed of the row, or refused there.
         let atom = conditions.iter().flat_map(atoms_of).next().unwrap_or(0);
-        let first = std::slice::from_ref(atoms.get(atom)?);
-        let to_first = |one: &Expr| renamed(one.clone(), &|_, name| Some(of_atom(0, name))).ok();
-        let own = conditions
-            .iter()
-            .map(to_first)
-            .collect::<Option<Vec<_>>>()?;
-        let mut probe = over(first);
-        probe.atoms[0].filter = self.recognised(first, &own);
-        probe.outputs.push(Output::Aggregate {
+        let mut probe = over(std::slice::from_ref(atoms.get(atom)?));
+        probe.atoms[0].filter = Some(filter.clone());
+        self.probed(probe).is_ok().then_some(filter)
+    }
+
+    /// Binds a query that counts its rows, to see whether its conditions are recognised.
+    pub(super) fn probed(&self, mut query: Query) -> Result<()> {
+        query.outputs = vec![Output::Aggregate {
             name: "rows".to_owned(),
             function: Function::Count,
             argument: None,
-        });
-        bind(&probe, self).ok().map(|_| found)
-    }
-
-    fn recognised(&self, atoms: &[String], conditions: &[Expr]) -> Option<Condition> {
-        let mut operand = |expr: &Expr| match place(expr) {
-            Some(_) => scalar(expr).ok(),
-            None if self.is_polynomial(expr, atoms).ok()? => scalar(expr).ok(),
-            None => constant(expr).map(|value| Scalar::Literal { value }),
-        };
-        let found = conditions.iter().map(|one| condition(one, &mut operand));
-        all_of(found.collect::<Option<Vec<_>>>()?)
+        }];
+        bind(&query, self).map(|_| ())
     }
 }

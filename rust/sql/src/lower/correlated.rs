@@ -6,19 +6,20 @@
 //! joins with blocks, is the planner's choice. Invariant: columns of a subquery have depth 0 within it, those of the
 //! query around depth 1, and so on. Cost: that of lowering each subquery once.
 
-use datafusion_common::{Column, DFSchema};
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{Column, DFSchema, ScalarValue};
 use datafusion_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
-use datafusion_expr::{Aggregate, Expr, JoinType, LogicalPlan, Operator};
-use ringview_query::{
-    Comparison, Condition, Function, Literal, Measure, Output, Query, SubqueryExpr,
-};
+use datafusion_expr::{Aggregate, Expr, JoinType, LogicalPlan, Operator, binary_expr, lit};
+use ringview_core::Error;
+use ringview_expr::{all_of, replaced};
+use ringview_query::{Function, Named, Output, Query};
 
 use super::kept::recognised_call;
-use super::levels::deepened;
+use super::levels::{Kept, expr as named_expr};
 use super::pending::{Pending, any, is_nested, place, split};
-use super::recognise::{Recognise, comparison, condition, constant, tree};
 use super::settle::Wanted;
-use super::state::Lowering;
+use super::state::{Lowering, over};
+use crate::text::text;
 
 /// The rows that a subquery stands in: an expression names columns of their plan's schema.
 #[derive(Clone, Copy)]
@@ -34,105 +35,105 @@ struct Within<'w, 'c> {
 }
 
 impl Lowering<'_> {
-    /// A condition on some rows as an engine keeps it, if it has that form.
+    /// A condition on some rows as an engine keeps it.
+    ///
+    /// # Errors
+    /// Why none does; nothing where it is of another form.
     pub(super) fn kept_condition(
         &mut self,
         rows: &Pending,
         of: &Expr,
         schema: &DFSchema,
-    ) -> Option<Condition<SubqueryExpr>> {
+    ) -> Result<Kept, Option<Error>> {
         if !self.keeps_conditions || !rows.windows.is_empty() {
-            return None;
+            return Err(None);
         }
         let scopes = vec![Scope { rows, schema }];
         let mut within = Within {
             lowering: self,
             scopes,
         };
-        condition(of, &mut within)
+        let kept = within.condition(of).ok_or(None)?;
+        let mut probe = over(&rows.atoms);
+        probe.condition = all_of(kept.conditions.iter().cloned());
+        probe.subqueries.clone_from(&kept.subqueries);
+        self.probed(probe).map_err(Some)?;
+        Ok(kept)
     }
 }
 
-impl Recognise<SubqueryExpr> for Within<'_, '_> {
-    fn operand(&mut self, expr: &Expr) -> Option<SubqueryExpr> {
-        match self.leaf(expr) {
-            Some(found) => Some(found),
-            None => tree(expr, &mut |node| {
-                let found = self.leaf(node)?;
-                self.is_number(&found).then_some(found)
-            }),
-        }
+impl<'w> Within<'w, '_> {
+    /// A condition, and the subqueries in it.
+    fn condition(&mut self, of: &Expr) -> Option<Kept> {
+        let mut subqueries = Vec::new();
+        let condition = self.kept(of, &mut subqueries)?;
+        Some(Kept {
+            conditions: vec![text(&condition).ok()?],
+            subqueries,
+        })
     }
 
-    fn whole(&mut self, expr: &Expr) -> Option<Condition<SubqueryExpr>> {
-        let negated = |of: Condition<SubqueryExpr>, is: bool| if is { not(of) } else { of };
-        match expr {
+    /// An expression that names its subqueries, which stand behind others then, and columns of queries around.
+    fn kept(&mut self, of: &Expr, subqueries: &mut Vec<Query>) -> Option<Expr> {
+        let mut is_kept = true;
+        let made = of.clone().transform_down(|node| {
+            let found = match &node {
+                Expr::Alias(alias) => self.kept(&alias.expr, subqueries),
+                Expr::OuterReferenceColumn(_, column) => self.around(column),
+                node if is_nested(node) => self.subquery(node, subqueries),
+                _ => return Ok(Transformed::no(node)),
+            };
+            is_kept &= found.is_some();
+            Ok(match found {
+                Some(found) => Transformed::new(found, true, TreeNodeRecursion::Jump),
+                None => Transformed::new(node, false, TreeNodeRecursion::Stop),
+            })
+        });
+        made.ok().filter(|_| is_kept).map(|made| made.data)
+    }
+
+    /// What a subquery, or a comparison with one, is over the values of subqueries.
+    fn subquery(&mut self, node: &Expr, subqueries: &mut Vec<Query>) -> Option<Expr> {
+        Some(match node {
+            Expr::ScalarSubquery(subquery) => {
+                let query = self.value(&subquery.subquery)?;
+                added(query, subqueries)
+            }
             Expr::Exists(Exists {
                 subquery,
                 negated: is,
             }) => {
                 let rows = self.rows(without_columns(&subquery.subquery))?;
-                Some(negated(some(self.counted(rows, Vec::new())?), *is))
+                let count = self.counted(rows, Kept::default())?;
+                negated(some(added(count, subqueries)), *is)
             }
             Expr::InSubquery(InSubquery {
                 expr,
                 subquery,
                 negated: is,
             }) => {
-                let any = self.any_of(Comparison::Eq, expr, &subquery.subquery)?;
-                Some(negated(any, *is))
+                let any = self.any_of(Operator::Eq, expr, &subquery.subquery, subqueries)?;
+                negated(any, *is)
             }
             Expr::SetComparison(SetComparison {
                 expr,
                 subquery,
                 op,
                 quantifier,
-            }) => {
-                let op = comparison(*op)?;
-                match quantifier {
-                    SetQuantifier::Any => self.any_of(op, expr, &subquery.subquery),
-                    SetQuantifier::All => {
-                        self.any_of(opposite(op), expr, &subquery.subquery).map(not)
-                    }
+            }) => match quantifier {
+                SetQuantifier::Any => self.any_of(*op, expr, &subquery.subquery, subqueries)?,
+                SetQuantifier::All => {
+                    let opposite = op.negate()?;
+                    let any = self.any_of(opposite, expr, &subquery.subquery, subqueries)?;
+                    negated(any, true)
                 }
-            }
-            _ => None,
-        }
-    }
-}
-
-impl<'w> Within<'w, '_> {
-    /// A column, of here or around, or the value of a subquery.
-    fn leaf(&mut self, expr: &Expr) -> Option<SubqueryExpr> {
-        match expr {
-            Expr::Alias(alias) => self.leaf(&alias.expr),
-            Expr::Column(_) => {
-                let (atom, column) = place(expr)?;
-                let column = column.to_owned();
-                Some(SubqueryExpr::Column {
-                    depth: 0,
-                    atom,
-                    column,
-                })
-            }
-            Expr::OuterReferenceColumn(_, column) => self.around(column),
-            Expr::ScalarSubquery(subquery) => self.value(&subquery.subquery),
-            // An engine makes NULL of a division by zero, as NULLIF does.
-            Expr::BinaryExpr(binary) if binary.op == Operator::Divide => {
-                let divisor = not_zero(&binary.right)?;
-                let left = self.operand(&binary.left)?;
-                let right = self.operand(divisor)?;
-                Some(SubqueryExpr::Divide {
-                    left: Box::new(left),
-                    right: Box::new(right),
-                })
-            }
-            _ => None,
-        }
+            },
+            _ => return None,
+        })
     }
 
     /// A column of a query around.
-    fn around(&self, column: &Column) -> Option<SubqueryExpr> {
+    fn around(&self, column: &Column) -> Option<Expr> {
         let mut scopes = self.scopes.iter().enumerate().skip(1);
         let (depth, meant) = scopes.find_map(|(depth, scope)| {
             let at = scope.schema.index_of_column(column).ok()?;
@@ -140,30 +141,15 @@ impl<'w> Within<'w, '_> {
         })?;
         let (atom, column) = place(meant)?;
         let column = column.to_owned();
-        Some(SubqueryExpr::Column {
+        Some(named_expr(&Named::Column {
             depth,
             atom,
             column,
-        })
-    }
-
-    /// Whether a leaf takes part in arithmetic.
-    fn is_number(&self, leaf: &SubqueryExpr) -> bool {
-        let SubqueryExpr::Column {
-            depth,
-            atom,
-            column,
-        } = leaf
-        else {
-            return true;
-        };
-        let table = &self.scopes[*depth].rows.atoms[*atom];
-        let found = self.lowering.column(table, column);
-        found.is_ok_and(|(ty, _)| ty.to_arrow().is_numeric())
+        }))
     }
 
     /// The one value of a subquery: an aggregate, or an expression over aggregates, of its rows.
-    fn value(&mut self, plan: &LogicalPlan) -> Option<SubqueryExpr> {
+    fn value(&mut self, plan: &LogicalPlan) -> Option<Query> {
         let (shown, aggregate) = aggregation(plan)?;
         let rows = self.rows(&aggregate.input)?;
         let schema = aggregate.input.schema();
@@ -182,41 +168,36 @@ impl<'w> Within<'w, '_> {
         let mut arguments = settled.wanted.iter();
         let mut measures = Vec::with_capacity(calls.len());
         for (function, own) in &calls {
-            let own = arguments.by_ref().take(own.len());
-            measures.push(Measure::Aggregate {
-                function: *function,
-                arguments: own
-                    .map(super::settle::scalar)
-                    .collect::<Result<_, _>>()
-                    .ok()?,
-            });
+            let own = arguments.by_ref().take(own.len()).map(text);
+            measures.push(function.call(&own.collect::<Result<Vec<_>, _>>().ok()?));
         }
         let value = match shown {
             None => measures.pop()?,
-            Some(shown) => tree(shown, &mut |node| match node {
-                Expr::Column(column) => {
-                    let at = aggregate.schema.index_of_column(column).ok()?;
-                    measures.get(at).cloned()
-                }
-                _ => None,
-            })?,
+            Some(shown) => {
+                // The aggregates have no names in a text: each stands where its column does.
+                let numbered = shown.clone().transform_up(|node| {
+                    let Expr::Column(column) = &node else {
+                        return Ok(Transformed::no(node));
+                    };
+                    let at = aggregate.schema.index_of_column(column)?;
+                    let column = Column::new_unqualified(at.to_string());
+                    Ok(Transformed::yes(Expr::Column(column)))
+                });
+                let shown = text(&unaliased(numbered.ok()?.data)).ok()?;
+                replaced(&shown, &mut |names| {
+                    let at: Option<usize> = names.last().and_then(|name| name.parse().ok());
+                    Ok(at.and_then(|at| measures.get(at).cloned()))
+                })
+                .ok()?
+            }
         };
-        let name = "value".to_owned();
-        let outputs = vec![match value {
-            Measure::Aggregate {
-                function,
-                mut arguments,
-            } if arguments.len() < 2 => Output::Aggregate {
-                name,
-                function,
-                argument: arguments.pop(),
-            },
-            value => Output::Expression { name, value },
-        }];
-        Some(query(Query {
-            outputs,
+        Some(Query {
+            outputs: vec![Output::Expression {
+                name: "value".to_owned(),
+                value,
+            }],
             ..settled.query()
-        }))
+        })
     }
 
     /// The rows of a subquery; its conditions may name what is around.
@@ -276,8 +257,8 @@ impl<'w> Within<'w, '_> {
             if any(&meant, |node| {
                 is_nested(node) || matches!(node, Expr::OuterReferenceColumn(..))
             }) {
-                let kept = self.inside(&rows, schema, |within| condition(&meant, within))?;
-                rows.conditions.push(kept);
+                let kept = self.inside(&rows, schema, |within| within.condition(&meant))?;
+                rows.kept.append(kept).ok()?;
             } else {
                 rows.restrict(meant);
             }
@@ -302,82 +283,79 @@ impl<'w> Within<'w, '_> {
     }
 
     /// How many rows there are that meet further conditions.
-    fn counted(
-        &mut self,
-        mut rows: Pending,
-        conditions: Vec<Condition<SubqueryExpr>>,
-    ) -> Option<SubqueryExpr> {
+    fn counted(&mut self, mut rows: Pending, kept: Kept) -> Option<Query> {
         rows.columns.clear();
-        rows.conditions.extend(conditions);
+        rows.kept.append(kept).ok()?;
         let settled = self.lowering.settle(rows, Vec::new()).ok()?;
-        Some(query(Query {
+        Some(Query {
             outputs: vec![Output::Aggregate {
                 name: "count".to_owned(),
                 function: Function::Count,
                 argument: None,
             }],
             ..settled.query()
-        }))
+        })
     }
 
     /// Whether a value compares so with one of those that a subquery has.
     fn any_of(
         &mut self,
-        comparison: Comparison,
+        comparison: Operator,
         looked: &Expr,
         plan: &LogicalPlan,
-    ) -> Option<Condition<SubqueryExpr>> {
-        let looked = self.operand(looked)?;
+        subqueries: &mut Vec<Query>,
+    ) -> Option<Expr> {
         let rows = self.rows(plan)?;
-        let schema = DFSchema::empty();
         let there = rows.columns.first()?.clone();
-        let there = self.inside(&rows, &schema, |within| within.operand(&there))?;
-        let sought = deepened(&looked, 0);
-        let holds = Condition::Compare {
-            comparison: mirrored(comparison),
-            left: there.clone(),
-            right: sought.clone(),
+        let may_be_null =
+            self.may_be_null(looked, self.scopes[0].rows) || self.may_be_null(&there, &rows);
+        let schema = DFSchema::empty();
+        let there = self.inside(&rows, &schema, |within| within.condition(&there))?;
+        let sought = self.condition(looked)?.deepened().ok()?;
+        // Both values first, then what is asked of them.
+        let mut both = there;
+        both.append(sought).ok()?;
+        let mut sides = std::mem::take(&mut both.conditions).into_iter();
+        let (there, sought) = (sides.next()?, sides.next()?);
+        let asked = |condition: String| Kept {
+            conditions: vec![condition],
+            ..both.clone()
         };
-        let is_certain = !self.may_be_null(&looked, None) && !self.may_be_null(&there, Some(&rows));
-        let found = some(self.counted(rows.clone(), vec![holds])?);
-        if is_certain {
+        let holds = asked(format!("({there}) {} ({sought})", comparison.swap()?));
+        let found = some(added(self.counted(rows.clone(), holds)?, subqueries));
+        if !may_be_null {
             return Some(found);
         }
-        let nulls = [there, sought].map(|operand| Condition::IsNull { operand });
-        let nulls = Condition::Or {
-            operands: nulls.into(),
-        };
-        let may_be = some(self.counted(rows, vec![nulls])?);
-        let unknown = Condition::Compare {
-            comparison: Comparison::Eq,
-            left: SubqueryExpr::Literal {
-                value: Literal::Null,
-            },
-            right: zero(),
-        };
-        let unknown = Condition::And {
-            operands: vec![may_be, unknown],
-        };
-        Some(Condition::Or {
-            operands: vec![found, unknown],
-        })
+        let nulls = asked(format!("({there}) IS NULL OR ({sought}) IS NULL"));
+        let may_be = some(added(self.counted(rows, nulls)?, subqueries));
+        let unknown = binary_expr(lit(ScalarValue::Null), Operator::Eq, lit(0i64));
+        Some(found.or(may_be.and(unknown)))
     }
 
-    /// Whether a value may be NULL; a column is one of some rows, or of those here.
-    fn may_be_null(&self, of: &SubqueryExpr, rows: Option<&Pending>) -> bool {
-        match of {
-            SubqueryExpr::Column {
-                depth: 0,
-                atom,
-                column,
-            } => {
-                let rows = rows.unwrap_or(self.scopes[0].rows);
-                let found = self.lowering.column(&rows.atoms[*atom], column);
+    /// Whether a value over some rows may be NULL.
+    fn may_be_null(&self, of: &Expr, rows: &Pending) -> bool {
+        match (of, place(of)) {
+            (Expr::Alias(alias), _) => self.may_be_null(&alias.expr, rows),
+            (_, Some((atom, column))) => {
+                let found = self.lowering.column(&rows.atoms[atom], column);
                 found.map_or(true, |(_, nullable)| nullable)
             }
-            SubqueryExpr::Literal { value } => *value == Literal::Null,
+            (Expr::Literal(value, _), None) => value.is_null(),
             _ => true,
         }
+    }
+}
+
+/// The value of one more subquery.
+fn added(query: Query, subqueries: &mut Vec<Query>) -> Expr {
+    subqueries.push(query);
+    named_expr(&Named::Subquery(subqueries.len() - 1))
+}
+
+fn unaliased(of: Expr) -> Expr {
+    match of {
+        Expr::Alias(alias) => unaliased(*alias.expr),
+        other => other,
     }
 }
 
@@ -395,18 +373,6 @@ fn aggregation(plan: &LogicalPlan) -> Option<(Option<&Expr>, &Aggregate)> {
         LogicalPlan::Aggregate(of) if of.group_expr.is_empty() && of.aggr_expr.len() == 1 => {
             Some((None, of))
         }
-        _ => None,
-    }
-}
-
-/// What `NULLIF(x, 0)` is of.
-fn not_zero(of: &Expr) -> Option<&Expr> {
-    match of {
-        Expr::Alias(alias) => not_zero(&alias.expr),
-        Expr::ScalarFunction(call) if call.func.name() == "nullif" => match &call.args[..] {
-            [value, zero] if constant(zero) == Some(Literal::Int(0)) => Some(value),
-            _ => None,
-        },
         _ => None,
     }
 }
@@ -431,53 +397,11 @@ fn reaches(plan: &LogicalPlan) -> bool {
     walked.is_err() || found
 }
 
-fn query(query: Query) -> SubqueryExpr {
-    SubqueryExpr::Query {
-        query: Box::new(query),
-    }
-}
-
-fn zero() -> SubqueryExpr {
-    SubqueryExpr::Literal {
-        value: Literal::Int(0),
-    }
-}
-
 /// Whether there are any.
-fn some(count: SubqueryExpr) -> Condition<SubqueryExpr> {
-    Condition::Compare {
-        comparison: Comparison::Gt,
-        left: count,
-        right: zero(),
-    }
+fn some(count: Expr) -> Expr {
+    binary_expr(count, Operator::Gt, lit(0i64))
 }
 
-fn not(of: Condition<SubqueryExpr>) -> Condition<SubqueryExpr> {
-    Condition::Not {
-        operand: Box::new(of),
-    }
-}
-
-/// With the sides exchanged.
-const fn mirrored(of: Comparison) -> Comparison {
-    match of {
-        Comparison::Eq => Comparison::Eq,
-        Comparison::Ne => Comparison::Ne,
-        Comparison::Lt => Comparison::Gt,
-        Comparison::Le => Comparison::Ge,
-        Comparison::Gt => Comparison::Lt,
-        Comparison::Ge => Comparison::Le,
-    }
-}
-
-/// What holds of two known values where a comparison does not.
-const fn opposite(of: Comparison) -> Comparison {
-    match of {
-        Comparison::Eq => Comparison::Ne,
-        Comparison::Ne => Comparison::Eq,
-        Comparison::Lt => Comparison::Ge,
-        Comparison::Le => Comparison::Gt,
-        Comparison::Gt => Comparison::Le,
-        Comparison::Ge => Comparison::Lt,
-    }
+fn negated(of: Expr, is: bool) -> Expr {
+    if is { Expr::Not(Box::new(of)) } else { of }
 }

@@ -7,12 +7,13 @@
 use datafusion_expr::Expr;
 use datafusion_expr::expr::ScalarFunction;
 use ringview_core::{Result, Type};
-use ringview_query::{Block, ColumnRef, Condition, Measure, Output, Query};
+use ringview_expr::{all_of, replaced};
+use ringview_query::{Block, ColumnRef, Output, Query};
 
 use super::pending::{Pending, of_atom, place};
-use super::recognise::{condition, tree};
 use super::settle::{Settled, Wanted};
-use super::state::{Lowering, all_of, free, named};
+use super::state::{Lowering, free, named};
+use crate::text::text;
 
 impl Lowering<'_> {
     /// Rows of groups of which the engine of the groups computes what it can, and what is wanted of them.
@@ -21,7 +22,7 @@ impl Lowering<'_> {
         mut rows: Pending,
         mut wanted: Vec<Wanted>,
     ) -> Result<(Pending, Vec<Wanted>)> {
-        let is_alone = rows.conditions.is_empty() && rows.equal.is_empty();
+        let is_alone = rows.kept.conditions.is_empty() && rows.equal.is_empty();
         let [name] = &rows.atoms[..] else {
             return Ok((rows, wanted));
         };
@@ -30,21 +31,26 @@ impl Lowering<'_> {
         };
         let (name, mut query) = (block.name.clone(), block.query.clone());
         let known = query.outputs.clone();
-        let mut operand = |expr: &Expr| measure(expr, &known);
-        let having = rows.filters.iter().map(|one| condition(one, &mut operand));
-        let having: Option<Vec<Condition<Measure>>> = having.collect();
+        let having = rows.filters.iter().map(|one| over_groups(one, &known));
+        let having: Option<Vec<String>> = having.collect();
         let mut is_changed = false;
         if let Some(having) = having.filter(|having| !having.is_empty()) {
-            query.having = all_of(query.having.into_iter().chain(having).collect());
+            query.having = all_of(query.having.into_iter().chain(having));
             is_changed = true;
         }
         let is_whole = is_changed || rows.filters.is_empty();
         let mut computed = Vec::new();
         for (at, one) in wanted.iter().enumerate() {
-            if !is_whole || place(&one.expr).is_some() || self.reads_single(&name, &one.expr) {
+            // What is the same for all groups is no output of a block.
+            let is_same = one.expr.column_refs().is_empty();
+            if !is_whole
+                || place(&one.expr).is_some()
+                || is_same
+                || self.reads_single(&name, &one.expr)
+            {
                 continue;
             }
-            let Some(value) = measure(&one.expr, &known).filter(reads_groups) else {
+            let Some(value) = over_groups(&one.expr, &known) else {
                 continue;
             };
             let is_taken = |name: &str| query.outputs.iter().any(|output| output.name() == name);
@@ -124,54 +130,15 @@ impl Lowering<'_> {
     }
 }
 
-/// An expression over the columns of a block, by what those are.
-fn measure(expr: &Expr, outputs: &[Output]) -> Option<Measure> {
-    tree(expr, &mut |node| match node {
-        Expr::Column(_) => {
-            let (_, name) = place(node)?;
-            let output = outputs.iter().find(|output| output.name() == name)?;
-            Some(match output {
-                Output::Group { column, .. } => Measure::Group {
-                    column: column.clone(),
-                },
-                Output::Aggregate {
-                    function, argument, ..
-                } => Measure::Aggregate {
-                    function: *function,
-                    arguments: argument.iter().cloned().collect(),
-                },
-                Output::Expression { value, .. } => value.clone(),
-                Output::Cofactor { .. } => return None,
-            })
-        }
-        Expr::ScalarFunction(ScalarFunction { func, args }) => {
-            let mut operands = args.iter().map(|one| measure(one, outputs));
-            match (func.name(), args.len()) {
-                ("coalesce" | "ifnull", 1..) => Some(Measure::Coalesce {
-                    operands: operands.collect::<Option<_>>()?,
-                }),
-                ("nullif", 2) => Some(Measure::NullIf {
-                    left: Box::new(operands.next()??),
-                    right: Box::new(operands.next()??),
-                }),
-                _ => None,
-            }
-        }
-        _ => None,
-    })
-}
-
-/// Whether a value differs from group to group; another is no output of a block.
-fn reads_groups(of: &Measure) -> bool {
-    match of {
-        Measure::Group { .. } | Measure::Aggregate { .. } => true,
-        Measure::Literal { .. } => false,
-        Measure::Add { left, right }
-        | Measure::Subtract { left, right }
-        | Measure::Multiply { left, right }
-        | Measure::Divide { left, right }
-        | Measure::NullIf { left, right } => reads_groups(left) || reads_groups(right),
-        Measure::Negate { operand } => reads_groups(operand),
-        Measure::Coalesce { operands } => operands.iter().any(reads_groups),
-    }
+/// The text of an expression over the columns of a block, by what those are.
+fn over_groups(expr: &Expr, outputs: &[Output]) -> Option<String> {
+    let mut is_known = true;
+    let made = replaced(&text(expr).ok()?, &mut |names| {
+        let name = names.last().copied().unwrap_or_default();
+        let output = outputs.iter().find(|output| output.name() == name);
+        let value = output.and_then(Output::text);
+        is_known &= value.is_some();
+        Ok(value)
+    });
+    made.ok().filter(|_| is_known)
 }

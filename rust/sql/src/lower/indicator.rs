@@ -9,7 +9,6 @@ use datafusion_expr::{Expr, Operator, binary_expr, lit, when};
 use ringview_core::Result;
 
 use super::pending::{any, atoms_of, integer, is_nested, place};
-use super::settle::scalar;
 use super::state::Lowering;
 use crate::error::refusal;
 
@@ -55,7 +54,7 @@ impl Lowering<'_> {
             && atoms_of(node).len() > 1
             && atoms_of(condition).len() == 1
             && !any(node, is_nested)
-            && scalar(value).is_ok()
+            && self.is_polynomial(value, atoms).unwrap_or(false)
             && value.column_refs().into_iter().all(is_exact);
         is_choice.then(|| ((**condition).clone(), (**value).clone()))
     }

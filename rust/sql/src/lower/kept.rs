@@ -5,13 +5,14 @@
 use datafusion_expr::expr::AggregateFunction;
 use datafusion_expr::{Expr, lit, when};
 use ringview_core::Result;
-use ringview_query::{Function, Measure, Output, Query};
+use ringview_query::{Function, Output, Query};
 
 use super::call::aggregated;
 use super::pending::{self, integer};
-use super::settle::{Settled, Wanted, scalar};
+use super::settle::{Settled, Wanted};
 use super::state::free;
 use crate::error::{refusal, unsupported};
+use crate::text::text;
 
 /// An aggregate as an engine computes it.
 pub(super) struct Call {
@@ -146,7 +147,7 @@ pub(super) fn grouped(
         names.push(name.clone());
         let arguments = settled.wanted[next..next + call.arguments.len()]
             .iter()
-            .map(scalar);
+            .map(text);
         let mut arguments = arguments.collect::<Result<Vec<_>>>()?;
         next += call.arguments.len();
         outputs.push(if arguments.len() < 2 {
@@ -158,10 +159,7 @@ pub(super) fn grouped(
         } else {
             Output::Expression {
                 name,
-                value: Measure::Aggregate {
-                    function: call.function,
-                    arguments,
-                },
+                value: call.function.call(&arguments),
             }
         });
     }

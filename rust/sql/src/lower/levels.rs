@@ -1,131 +1,148 @@
-//! Values and conditions of queries within queries, with columns that stand elsewhere.
+//! Conditions of queries within queries, with columns that stand elsewhere.
 //!
 //! Invariant: a column of depth d, in a subquery that is nested d deep, is one of the rows of the outermost query. Cost:
-//! O(size of the value).
+//! O(size of the condition).
 
-use ringview_query::{Condition, Query, SubqueryExpr};
+use datafusion_common::{Column, TableReference};
+use datafusion_expr::Expr;
+use ringview_core::Result;
+use ringview_query::{Named, Query};
+
+/// A condition, and the subqueries that it names by their numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kept {
+    pub(super) conditions: Vec<String>,
+    pub(super) subqueries: Vec<Query>,
+}
 
 /// Where a column stands: how far beyond a level its query is, its atom, and its name.
 type Standing = (usize, usize, String);
 
-/// A value as a subquery names it: columns of here and around are one further out.
-pub(super) fn deepened(of: &SubqueryExpr, level: usize) -> SubqueryExpr {
-    moved(of, level, &|beyond, atom, name| {
-        (beyond + 1, atom, name.to_owned())
+type To<'t> = &'t dyn Fn(usize, usize, &str) -> Standing;
+
+impl Kept {
+    /// Adds others, whose subqueries stand behind its own then.
+    pub(super) fn append(&mut self, others: Kept) -> Result<()> {
+        let by = self.subqueries.len();
+        for text in others.conditions {
+            self.conditions.push(numbered(&text, by)?);
+        }
+        self.subqueries.extend(others.subqueries);
+        Ok(())
+    }
+
+    /// The same over atoms that stand further behind.
+    pub(super) fn shifted(&self, by: usize) -> Result<Self> {
+        self.moved(0, &|beyond, atom, name| {
+            let by = if beyond == 0 { by } else { 0 };
+            (beyond, atom + by, name.to_owned())
+        })
+    }
+
+    /// The same over atoms whose columns have other names.
+    pub(super) fn renamed(&self, names: &dyn Fn(usize, &str) -> String) -> Result<Self> {
+        self.moved(0, &|beyond, atom, name| {
+            let name = match beyond {
+                0 => names(atom, name),
+                _ => name.to_owned(),
+            };
+            (beyond, atom, name)
+        })
+    }
+
+    /// The same as a subquery names it: columns of here and around are one further out.
+    pub(super) fn deepened(&self) -> Result<Self> {
+        self.moved(0, &|beyond, atom, name| (beyond + 1, atom, name.to_owned()))
+    }
+
+    fn moved(&self, level: usize, to: To<'_>) -> Result<Self> {
+        let conditions = self.conditions.iter().map(|text| moved(text, level, to));
+        let queries = self.subqueries.iter();
+        let subqueries = queries.map(|query| moved_query(query, level + 1, to));
+        Ok(Self {
+            conditions: conditions.collect::<Result<_>>()?,
+            subqueries: subqueries.collect::<Result<_>>()?,
+        })
+    }
+
+    /// The columns of the rows themselves that are read.
+    pub(super) fn read(&self) -> Result<Vec<(usize, String)>> {
+        let mut found = Vec::new();
+        for text in &self.conditions {
+            note_columns(text, 0, &mut found)?;
+        }
+        for query in &self.subqueries {
+            note_query(query, 1, &mut found)?;
+        }
+        Ok(found)
+    }
+}
+
+/// A text whose subqueries stand further behind.
+fn numbered(text: &str, by: usize) -> Result<String> {
+    Named::renamed(text, &mut |named| match named {
+        Named::Subquery(number) if by > 0 => Some(Named::Subquery(number + by).text()),
+        _ => None,
     })
 }
 
-/// A condition over atoms that stand further behind.
-pub(super) fn shifted(of: Condition<SubqueryExpr>, by: usize) -> Condition<SubqueryExpr> {
-    moved_condition(&of, 0, &|beyond, atom, name| {
-        let by = if beyond == 0 { by } else { 0 };
-        (beyond, atom + by, name.to_owned())
-    })
-}
-
-/// A condition over atoms whose columns have other names.
-pub(super) fn renamed(
-    of: &Condition<SubqueryExpr>,
-    names: &dyn Fn(usize, &str) -> String,
-) -> Condition<SubqueryExpr> {
-    moved_condition(of, 0, &|beyond, atom, name| {
-        let name = match beyond {
-            0 => names(atom, name),
-            _ => name.to_owned(),
-        };
-        (beyond, atom, name)
-    })
-}
-
-/// A value in which columns of the query at `level`, or around it, stand elsewhere.
-fn moved(
-    of: &SubqueryExpr,
-    level: usize,
-    to: &dyn Fn(usize, usize, &str) -> Standing,
-) -> SubqueryExpr {
-    let side = |one: &SubqueryExpr| Box::new(moved(one, level, to));
-    match of {
-        SubqueryExpr::Column {
+/// A text in which columns of the query at `level`, or around it, stand elsewhere.
+fn moved(text: &str, level: usize, to: To<'_>) -> Result<String> {
+    Named::renamed(text, &mut |named| match named {
+        Named::Column {
             depth,
             atom,
             column,
-        } if *depth >= level => {
-            let (beyond, atom, column) = to(depth - level, *atom, column);
-            SubqueryExpr::Column {
-                depth: beyond + level,
+        } if depth >= level => {
+            let (beyond, atom, column) = to(depth - level, atom, &column);
+            let depth = beyond + level;
+            let named = Named::Column {
+                depth,
                 atom,
                 column,
-            }
-        }
-        SubqueryExpr::Column { .. } | SubqueryExpr::Literal { .. } => of.clone(),
-        SubqueryExpr::Add { left, right } => SubqueryExpr::Add {
-            left: side(left),
-            right: side(right),
-        },
-        SubqueryExpr::Subtract { left, right } => SubqueryExpr::Subtract {
-            left: side(left),
-            right: side(right),
-        },
-        SubqueryExpr::Multiply { left, right } => SubqueryExpr::Multiply {
-            left: side(left),
-            right: side(right),
-        },
-        SubqueryExpr::Divide { left, right } => SubqueryExpr::Divide {
-            left: side(left),
-            right: side(right),
-        },
-        SubqueryExpr::Negate { operand } => SubqueryExpr::Negate {
-            operand: side(operand),
-        },
-        SubqueryExpr::Query { query: within } => {
-            let condition = within.condition.as_ref();
-            let query = Query {
-                condition: condition.map(|one| moved_condition(one, level + 1, to)),
-                ..(**within).clone()
             };
-            SubqueryExpr::Query {
-                query: Box::new(query),
-            }
+            Some(named.text())
         }
+        _ => None,
+    })
+}
+
+fn moved_query(query: &Query, level: usize, to: To<'_>) -> Result<Query> {
+    let condition = query.condition.as_ref();
+    let queries = query.subqueries.iter();
+    let subqueries = queries.map(|one| moved_query(one, level + 1, to));
+    Ok(Query {
+        condition: condition.map(|text| moved(text, level, to)).transpose()?,
+        subqueries: subqueries.collect::<Result<_>>()?,
+        ..query.clone()
+    })
+}
+
+fn note_query(query: &Query, level: usize, found: &mut Vec<(usize, String)>) -> Result<()> {
+    if let Some(condition) = &query.condition {
+        note_columns(condition, level, found)?;
     }
+    let mut subqueries = query.subqueries.iter();
+    subqueries.try_for_each(|one| note_query(one, level + 1, found))
 }
 
-fn moved_condition(
-    of: &Condition<SubqueryExpr>,
-    level: usize,
-    to: &dyn Fn(usize, usize, &str) -> Standing,
-) -> Condition<SubqueryExpr> {
-    let mapped = of.try_map(&mut |one| Some(moved(one, level, to)));
-    mapped.unwrap_or_else(|| of.clone())
-}
-
-/// The columns of the rows themselves that a condition reads.
-pub(super) fn read_by(of: &Condition<SubqueryExpr>) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    of.each_operand(&mut |one| note_columns(one, 0, &mut found));
-    found
-}
-
-fn note_columns(of: &SubqueryExpr, level: usize, found: &mut Vec<(usize, String)>) {
-    match of {
-        SubqueryExpr::Column {
+fn note_columns(text: &str, level: usize, found: &mut Vec<(usize, String)>) -> Result<()> {
+    for named in Named::all(text)? {
+        if let Named::Column {
             depth,
             atom,
             column,
-        } if *depth == level => found.push((*atom, column.clone())),
-        SubqueryExpr::Column { .. } | SubqueryExpr::Literal { .. } => {}
-        SubqueryExpr::Add { left, right }
-        | SubqueryExpr::Subtract { left, right }
-        | SubqueryExpr::Multiply { left, right }
-        | SubqueryExpr::Divide { left, right } => {
-            note_columns(left, level, found);
-            note_columns(right, level, found);
-        }
-        SubqueryExpr::Negate { operand } => note_columns(operand, level, found),
-        SubqueryExpr::Query { query } => {
-            if let Some(condition) = &query.condition {
-                condition.each_operand(&mut |one| note_columns(one, level + 1, found));
-            }
+        } = named
+            && depth == level
+        {
+            found.push((atom, column));
         }
     }
+    Ok(())
+}
+
+/// What a text names, as an expression.
+pub(super) fn expr(of: &Named) -> Expr {
+    let (of, name) = of.names();
+    Expr::Column(Column::new(Some(TableReference::bare(of)), name))
 }

@@ -20,7 +20,6 @@
 //! | `constant` | VALUES |
 //! | `prune` | blocks without the columns that nobody reads |
 //! | `truth` | EXISTS, IN, ANY and ALL as values |
-//! | `recognise` | what engines recognise in an expression |
 //! | `correlated` | conditions with subqueries as an engine keeps them |
 //! | `levels` | columns of conditions within conditions |
 //! | `fused` | HAVING and expressions over aggregates, by the engine of the groups |
@@ -49,7 +48,6 @@ mod pairs;
 mod part;
 mod pending;
 mod prune;
-mod recognise;
 mod sets;
 mod settle;
 mod shown;

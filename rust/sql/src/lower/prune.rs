@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringview_query::{Block, Measure, Output, Query, Rows, Scalar, bind};
+use ringview_query::{Block, Named, Output, Query, Rows, bind};
 
 use super::state::Lowering;
 
@@ -52,35 +52,19 @@ impl Lowering<'_> {
     }
 }
 
-/// The columns that the arguments of an output name.
+/// The columns that the text of an output names.
 fn arguments(of: &Output) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    match of {
-        Output::Aggregate {
-            argument: Some(argument),
-            ..
-        } => scalar(argument, &mut found),
-        Output::Expression {
-            value: Measure::Aggregate { arguments, .. },
-            ..
-        } => arguments.iter().for_each(|one| scalar(one, &mut found)),
-        _ => {}
-    }
-    found
-}
-
-fn scalar(of: &Scalar, found: &mut Vec<(usize, String)>) {
-    match of {
-        Scalar::Column { atom, column } => found.push((*atom, column.clone())),
-        Scalar::Literal { .. } => {}
-        Scalar::Add { left, right }
-        | Scalar::Subtract { left, right }
-        | Scalar::Multiply { left, right } => {
-            scalar(left, found);
-            scalar(right, found);
-        }
-        Scalar::Negate { operand } => scalar(operand, found),
-    }
+    let text = match of {
+        Output::Aggregate { argument, .. } => argument.as_ref(),
+        Output::Expression { value, .. } => Some(value),
+        _ => None,
+    };
+    let named = text.and_then(|text| Named::all(text).ok()).into_iter();
+    let columns = named.flatten().filter_map(|one| match one {
+        Named::Column { atom, column, .. } => Some((atom, column)),
+        Named::Subquery(_) => None,
+    });
+    columns.collect()
 }
 
 /// Drops the other columns of a block that lists or maps rows; one of them stays where none is read.

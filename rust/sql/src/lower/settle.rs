@@ -12,12 +12,12 @@ use datafusion_expr::expr::BinaryExpr;
 use datafusion_expr::utils::conjunction;
 use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
-use ringview_query::{Branch, ColumnRef, Condition, Literal, Query, Rows, Scalar, SubqueryExpr};
+use ringview_expr::all_of;
+use ringview_query::{Branch, ColumnRef, Query, Rows};
 
-use super::levels::read_by;
+use super::levels::Kept;
 use super::pending::{Pending, atoms_of, of_atom, place, renamed};
-use super::recognise::{constant, tree};
-use super::state::{Lowering, all_of, computing, over};
+use super::state::{Lowering, computing, over};
 use crate::error::unsupported;
 use crate::text::text;
 
@@ -26,9 +26,9 @@ pub(crate) struct Settled {
     pub(crate) atoms: Vec<String>,
     aliases: BTreeMap<usize, String>,
     /// By atom: which of its rows take part.
-    pub(super) filters: Vec<Option<Condition>>,
+    pub(super) filters: Vec<Option<String>>,
     joins: Vec<Vec<ColumnRef>>,
-    pub(super) condition: Option<Condition<SubqueryExpr>>,
+    pub(super) kept: Kept,
     pub(crate) wanted: Vec<Expr>,
 }
 
@@ -77,15 +77,16 @@ impl Settled {
         }
         Query {
             joins: self.joins.clone(),
-            condition: self.condition.clone(),
+            condition: all_of(self.kept.conditions.iter().cloned()),
+            subqueries: self.kept.subqueries.clone(),
             ..query
         }
     }
 
     /// The one atom whose rows these are, all of them.
     pub(super) fn whole(&self) -> Option<&String> {
-        match (&self.atoms[..], &self.filters[..], &self.condition) {
-            ([only], [None], None) => Some(only),
+        match (&self.atoms[..], &self.filters[..]) {
+            ([only], [None]) if self.kept.conditions.is_empty() => Some(only),
             _ => None,
         }
     }
@@ -129,8 +130,8 @@ impl Lowering<'_> {
                 continue;
             }
             match self.kept_condition(&rows, &filter, &DFSchema::empty()) {
-                Some(kept) => rows.conditions.push(kept),
-                None => {
+                Ok(kept) => rows.kept.append(kept)?,
+                Err(_) => {
                     above.push(filter.clone());
                     rows.filters.push(filter);
                 }
@@ -160,11 +161,11 @@ impl Lowering<'_> {
                 }
             }
         }
-        for (atom, name) in rows.conditions.iter().flat_map(read_by) {
+        for (atom, name) in rows.kept.read()? {
             read[atom].insert(name);
         }
         let mut atoms = rows.atoms;
-        let is_single = is_block && atoms.len() == 1 && rows.conditions.is_empty();
+        let is_single = is_block && atoms.len() == 1 && rows.kept.conditions.is_empty();
         let mut filters = vec![None; atoms.len()];
         for (at, (computed, read)) in computed.iter().zip(&read).enumerate() {
             if computed.filters.is_empty() && computed.exprs.is_empty() {
@@ -192,7 +193,7 @@ impl Lowering<'_> {
             atoms,
             aliases: rows.aliases,
             filters,
-            condition: all_of(rows.conditions),
+            kept: rows.kept,
             wanted: exprs,
         })
     }
@@ -299,10 +300,7 @@ impl Lowering<'_> {
                 Some((atom, name)) => self.column(&atoms[atom], name)?.0.to_arrow().is_numeric(),
                 None => false,
             },
-            Expr::Literal(..) => matches!(
-                constant(expr),
-                Some(Literal::Int(_) | Literal::Float(_) | Literal::Decimal(_))
-            ),
+            Expr::Literal(value, _) => !value.is_null() && value.data_type().is_numeric(),
             Expr::Negative(of) => self.is_polynomial(of, atoms)?,
             Expr::BinaryExpr(binary) if is_arithmetic(binary.op) => {
                 self.is_polynomial(&binary.left, atoms)?
@@ -453,14 +451,4 @@ pub(super) fn bare(expr: Expr) -> Result<Expr> {
             name,
         )))
     })
-}
-
-/// A sum of products as the engines take it.
-pub(crate) fn scalar(expr: &Expr) -> Result<Scalar> {
-    let column = |node: &Expr| {
-        let (atom, column) = place(node)?;
-        let column = column.to_owned();
-        Some(Scalar::Column { atom, column })
-    };
-    tree(expr, &mut { column }).ok_or_else(|| unsupported("this constant is not kept"))
 }

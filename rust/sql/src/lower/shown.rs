@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 
 use ringview_core::Result;
-use ringview_query::{Block, ColumnRef, Condition, Output, Query, SubqueryExpr};
+use ringview_expr::all_of;
+use ringview_query::{Block, ColumnRef, Output, Query};
 
-use super::levels;
+use super::levels::Kept;
 use super::pending::Pending;
 use super::settle::{Settled, Wanted};
 use super::state::{BAG, Lowering, free, named, over};
@@ -47,13 +48,13 @@ impl Lowering<'_> {
             bag: Some(BAG),
             ..settled.query()
         };
-        if let ([of], [None], Some(condition)) =
-            (&settled.atoms[..], &settled.filters[..], &settled.condition)
+        if let ([of], [None]) = (&settled.atoms[..], &settled.filters[..])
+            && !settled.kept.conditions.is_empty()
             && let Some(groups) = self.groups_of(of)
             && !groups.query.outputs.iter().any(is_cofactor)
         {
             let groups = groups.clone();
-            return self.chosen_groups(groups, condition, &query);
+            return self.chosen_groups(groups, &settled.kept, &query);
         }
         Ok(query)
     }
@@ -61,12 +62,7 @@ impl Lowering<'_> {
     /// The groups of a block that a condition chooses: the columns of GROUP BY find one, shown or not.
     ///
     /// The block calls its columns as the result does.
-    fn chosen_groups(
-        &mut self,
-        groups: Block,
-        condition: &Condition<SubqueryExpr>,
-        shown: &Query,
-    ) -> Result<Query> {
+    fn chosen_groups(&mut self, groups: Block, kept: &Kept, shown: &Query) -> Result<Query> {
         let mut names: BTreeMap<String, String> = BTreeMap::new();
         for output in &shown.outputs {
             if let Output::Group { name, column } = output {
@@ -86,8 +82,10 @@ impl Lowering<'_> {
             atom: 0,
             column: names.get(name).cloned().unwrap_or_default(),
         };
+        let kept = kept.renamed(&|_, name| column(name).column)?;
         let mut query = Query {
-            condition: Some(levels::renamed(condition, &|_, name| column(name).column)),
+            condition: all_of(kept.conditions),
+            subqueries: kept.subqueries,
             ..over(&[self.emit(&groups.name, block)?])
         };
         for output in &shown.outputs {

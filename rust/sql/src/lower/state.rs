@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringview_core::{Result, Type};
-use ringview_query::{Atom, Bag, Block, Catalog, Condition, Output, Query, Rows, TableInfo, bind};
+use ringview_query::{Atom, Bag, Block, Catalog, Output, Query, Rows, TableInfo, bind};
 
 use super::pending::Pending;
 use crate::options::Options;
@@ -124,16 +124,6 @@ fn tables(query: &Query) -> BTreeSet<String> {
     atoms.map(|atom| atom.table.clone()).collect()
 }
 
-/// What must all hold.
-pub(crate) fn all_of<S>(mut conditions: Vec<Condition<S>>) -> Option<Condition<S>> {
-    match conditions.len() {
-        0 | 1 => conditions.pop(),
-        _ => Some(Condition::And {
-            operands: conditions,
-        }),
-    }
-}
-
 /// A name that is not taken: this one, or one like it.
 pub(crate) fn free(name: &str, is_taken: &dyn Fn(&str) -> bool) -> String {
     let names = (1..).map(|number| {
@@ -164,6 +154,7 @@ pub(crate) fn over(tables: &[String]) -> Query {
         atoms: tables.iter().enumerate().map(atom).collect(),
         joins: Vec::new(),
         condition: None,
+        subqueries: Vec::new(),
         group_by: Vec::new(),
         outputs: Vec::<Output>::new(),
         is_chosen: false,

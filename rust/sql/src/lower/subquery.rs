@@ -7,7 +7,7 @@ use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DFSchema, JoinType, TableReference};
 use datafusion_expr::expr::{Exists, InSubquery};
 use datafusion_expr::{Expr, Operator};
-use ringview_core::Result;
+use ringview_core::{Error, Result};
 use ringview_query::Rows;
 
 use super::pairs::Conditions;
@@ -52,11 +52,19 @@ impl Lowering<'_> {
         if let Some(Ok(joined)) = joined {
             return Ok(joined);
         }
-        if let Some(kept) = self.kept_condition(&rows, &condition, schema) {
-            rows.conditions.push(kept);
-            return Ok(rows);
-        }
-        joined.unwrap_or_else(|| self.nested(rows, condition, schema))
+        let refusal = match self.kept_condition(&rows, &condition, schema) {
+            Ok(kept) => {
+                rows.kept.append(kept)?;
+                return Ok(rows);
+            }
+            Err(refusal) => refusal,
+        };
+        let joined = joined.unwrap_or_else(|| self.nested(rows, condition, schema));
+        joined.map_err(|problem| match (problem, refusal) {
+            // What does not compare is told where the text has it.
+            (Error::Type { .. } | Error::Value { .. }, Some(refusal)) => refusal,
+            (problem, _) => problem,
+        })
     }
 
     /// Rows of which a column equals the one value of a subquery: the join with its groups.

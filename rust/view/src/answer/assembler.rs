@@ -1,7 +1,7 @@
 //! Rows of keys and payloads as Arrow: group columns from the keys, all others from the members.
 //!
 //! Invariant: rows that HAVING leaves out are in no column. An aggregate without GROUP BY has one row,
-//! even over nothing; a sum over no value is NULL. Cost: O(rows) a column.
+//! even over nothing; a sum over no value is NULL. Cost: O(rows) a column, or a node of an expression.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field as ArrowField, Schema as ArrowSchema};
 use ringview_core::{Dictionary, Error, Result};
-use ringview_query::{Bound, Having, OutputKind, PlanOutput, VarId, Variable};
+use ringview_expr::Projection;
+use ringview_query::{Bound, OutputKind, PlanOutput, Results, VarId, Variable};
 
 use super::cells::Cells;
-use super::computed::Measures;
 use super::key::Cell;
 use super::members::PayloadLayout;
 use super::rows::ResultRows;
@@ -25,10 +25,19 @@ pub struct Outputs<'a> {
     pub variables: &'a [Variable],
     /// The columns of the result.
     pub columns: &'a [PlanOutput],
-    /// What computed columns and `having` read.
+    /// What `results` reads.
     pub measures: &'a [PlanOutput],
-    /// Which groups are rows of the result; all where absent.
-    pub having: Option<&'a Having>,
+    /// Computed columns, and which groups are rows of the result; all where absent.
+    pub results: Option<&'a Results>,
+}
+
+impl Outputs<'_> {
+    /// Whether HAVING leaves groups out.
+    #[must_use]
+    pub fn has_having(&self) -> bool {
+        let mut results = self.results.iter();
+        results.any(|results| results.projection().has_filter())
+    }
 }
 
 impl<'a> From<&'a Bound> for Outputs<'a> {
@@ -37,7 +46,7 @@ impl<'a> From<&'a Bound> for Outputs<'a> {
             variables: &query.variables,
             columns: &query.outputs,
             measures: &query.measures,
-            having: query.having.as_ref(),
+            results: query.results.as_ref(),
         }
     }
 }
@@ -101,7 +110,7 @@ impl Assembler<'_> {
     /// # Errors
     /// As `check`.
     pub fn row(&self, payload: &[u64]) -> Option<Result<Vec<Cell>>> {
-        if self.outputs.having.is_some() {
+        if self.outputs.has_having() {
             return None;
         }
         let mut row = Vec::with_capacity(self.outputs.columns.len());
@@ -133,21 +142,8 @@ impl Assembler<'_> {
         if let Some(kept) = self.kept(&rows)? {
             rows.retain(&kept);
         }
-        let mut measures = None;
-        for output in outputs.iter().map(|&at| &self.outputs.columns[at]) {
-            let OutputKind::Computed { value } = &output.kind else {
-                self.column(&rows, output)?;
-                continue;
-            };
-            let measures = match &mut measures {
-                Some(measures) => measures,
-                none => none.insert(self.measures(&rows)?),
-            };
-            for row in 0..rows.rows {
-                measures.evaluate(&output.name, value, row)?;
-            }
-        }
-        Ok(())
+        let outputs = outputs.iter().map(|&at| &self.outputs.columns[at]);
+        self.columns(&rows, outputs).map(drop)
     }
 
     /// How many rows HAVING leaves.
@@ -179,22 +175,23 @@ impl Assembler<'_> {
     /// # Errors
     /// As `check`.
     pub fn kept(&self, rows: &ResultRows) -> Result<Option<Vec<bool>>> {
-        let Some(having) = self.outputs.having else {
+        let results = self.outputs.results.map(Results::projection);
+        let Some(results) = results.filter(|results| results.has_filter()) else {
             return Ok(None);
         };
-        let measures = self.measures(rows)?;
-        let kept = (0..rows.rows).map(|row| Ok(measures.holds(having, row)? == Some(true)));
-        kept.collect::<Result<_>>().map(Some)
+        let found = results.passes(&self.measures(rows, results)?)?;
+        Ok(found.map(|found| found.values().iter().collect()))
     }
 
-    fn measures(&self, rows: &ResultRows) -> Result<Measures<'_>> {
-        let outputs = self.outputs.measures;
-        let cells = outputs.iter().map(|output| self.column(rows, output));
-        Ok(Measures {
-            cells: cells.collect::<Result<_>>()?,
-            outputs,
-            dictionary: self.dictionary,
-        })
+    /// The measures of rows that some expressions read.
+    fn measures(&self, rows: &ResultRows, results: &Projection) -> Result<RecordBatch> {
+        let array = |&at: &usize| {
+            let output = &self.outputs.measures[at];
+            self.column(rows, output)?
+                .array(&output.ty, self.dictionary)
+        };
+        let arrays = results.inputs().iter().map(array).collect::<Result<_>>()?;
+        results.batch(arrays, rows.rows)
     }
 
     fn shown(&self, rows: &ResultRows) -> Result<Vec<Cells>> {
@@ -208,22 +205,21 @@ impl Assembler<'_> {
     pub fn columns<'o>(
         &self,
         rows: &ResultRows,
-        outputs: impl Iterator<Item = &'o PlanOutput> + Clone,
+        outputs: impl Iterator<Item = &'o PlanOutput>,
     ) -> Result<Vec<Cells>> {
-        let computed = |output: &PlanOutput| matches!(output.kind, OutputKind::Computed { .. });
-        if !outputs.clone().any(computed) {
-            return outputs.map(|output| self.column(rows, output)).collect();
-        }
-        let measures = self.measures(rows)?;
-        let column = |output: &PlanOutput| match &output.kind {
-            OutputKind::Computed { value } => {
-                let values = (0..rows.rows).map(|row| measures.evaluate(&output.name, value, row));
-                Ok(Cells::of_values(
-                    &values.collect::<Result<Vec<_>>>()?,
-                    &output.ty,
-                ))
-            }
-            _ => self.column(rows, output),
+        let mut measures = None;
+        let column = |output: &PlanOutput| {
+            let (OutputKind::Computed { column }, Some(results)) =
+                (&output.kind, self.outputs.results)
+            else {
+                return self.column(rows, output);
+            };
+            let results = results.projection();
+            let measures = match &mut measures {
+                Some(measures) => measures,
+                none => none.insert(self.measures(rows, results)?),
+            };
+            results.column(*column, measures).map(Cells::Array)
         };
         outputs.map(column).collect()
     }

@@ -4,9 +4,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, StringArray};
-use arrow_schema::ArrowError;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, StringArray, UInt32Array};
+use arrow_schema::{ArrowError, DataType};
 use arrow_select::concat::concat;
+use arrow_select::take::take;
 use ringview_core::{Dictionary, Error, Result, Type, decode};
 
 use super::key::Cell;
@@ -62,10 +68,13 @@ impl Cells {
     /// The value of the first row, as a reader of one row takes it.
     #[must_use]
     pub fn first(&self, ty: &Type, dictionary: &Dictionary) -> Cell {
-        if matches!(self, Cells::Array(_)) {
-            return Cell::Other;
+        match self {
+            Cells::Array(array) => match first_of(array) {
+                None if !array.is_null(0) => Cell::Other,
+                value => Cell::of(value, ty),
+            },
+            _ => Cell::of(self.value(0, ty, dictionary), ty),
         }
-        Cell::of(self.value(0, ty, dictionary), ty)
     }
 
     /// Words without NULLs.
@@ -90,32 +99,6 @@ impl Cells {
             words,
             high: Vec::new(),
             valid: Some(valid),
-        }
-    }
-
-    /// Values of a type, which they fit.
-    #[must_use]
-    pub fn of_values(values: &[Option<Value<'_>>], ty: &Type) -> Self {
-        if *ty == Type::Utf8 {
-            let text = |value: &Option<Value<'_>>| match value {
-                Some(Value::Text(text)) => Some((*text).to_owned()),
-                _ => None,
-            };
-            return Self::Texts(values.iter().map(text).collect());
-        }
-        let bits = |value: &Option<Value<'_>>| match value {
-            Some(Value::Exact(value)) => *value,
-            Some(Value::Real(value)) => i128::from(value.to_bits()),
-            Some(Value::Text(_)) | None => 0,
-        };
-        let high = |value| (bits(value) >> 64) as u64;
-        Self::Words {
-            words: values.iter().map(|value| bits(value) as u64).collect(),
-            high: match ty {
-                Type::Decimal { .. } => values.iter().map(high).collect(),
-                _ => Vec::new(),
-            },
-            valid: Some(values.iter().map(Option::is_some).collect()),
         }
     }
 
@@ -183,6 +166,10 @@ impl Cells {
         }
         Ok(match self {
             Self::Texts(texts) => Self::Texts(pick(texts, rows)),
+            Self::Array(array) if !array.data_type().is_nested() => {
+                let rows = UInt32Array::from(rows.to_vec());
+                Self::Array(take(array, &rows, None).map_err(unfit)?)
+            }
             // Arrow's own `take` loses the length of lists of no elements.
             Self::Array(array) => match rows {
                 [] => Self::Array(array.slice(0, 0)),
@@ -257,6 +244,29 @@ impl Cells {
             }
         }
     }
+}
+
+/// The first value of an array; a NULL, and what only Arrow can hold, is none.
+fn first_of(array: &ArrayRef) -> Option<Value<'_>> {
+    if array.is_null(0) {
+        return None;
+    }
+    Some(match array.data_type() {
+        DataType::Utf8 => Value::Text(array.as_string::<i32>().value(0)),
+        DataType::Boolean => Value::Exact(array.as_boolean().value(0).into()),
+        DataType::Float64 => Value::Real(array.as_primitive::<Float64Type>().value(0)),
+        DataType::Float32 => Value::Real(array.as_primitive::<Float32Type>().value(0).into()),
+        DataType::Decimal128(..) => Value::Exact(array.as_primitive::<Decimal128Type>().value(0)),
+        DataType::Int64 => Value::Exact(array.as_primitive::<Int64Type>().value(0).into()),
+        DataType::Int32 => Value::Exact(array.as_primitive::<Int32Type>().value(0).into()),
+        DataType::Int16 => Value::Exact(array.as_primitive::<Int16Type>().value(0).into()),
+        DataType::Int8 => Value::Exact(array.as_primitive::<Int8Type>().value(0).into()),
+        DataType::UInt64 => Value::Exact(array.as_primitive::<UInt64Type>().value(0).into()),
+        DataType::UInt32 => Value::Exact(array.as_primitive::<UInt32Type>().value(0).into()),
+        DataType::UInt16 => Value::Exact(array.as_primitive::<UInt16Type>().value(0).into()),
+        DataType::UInt8 => Value::Exact(array.as_primitive::<UInt8Type>().value(0).into()),
+        _ => return None,
+    })
 }
 
 fn unfit(problem: ArrowError) -> Error {

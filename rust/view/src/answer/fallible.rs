@@ -5,8 +5,9 @@
 //! one integer component, is not looked at: a view of those alone settles in O(1), any other in
 //! O(groups moved).
 
-use ringview_core::{Dictionary, Result, Type};
-use ringview_query::{Computed, ComputedOp, Having, OutputKind, PlanOutput};
+use ringview_core::{Dictionary, Result};
+use ringview_expr::Projection;
+use ringview_query::{OutputKind, PlanOutput, Results};
 use ringview_relation::SlotChange;
 use ringview_ring::NumberKind;
 
@@ -28,20 +29,26 @@ impl Fallible {
     /// What may not fit of the groups of a query; `None` if all will.
     #[must_use]
     pub fn of(query: Outputs<'_>, members: &PayloadLayout) -> Option<Self> {
-        let measures = query.measures.iter();
-        let measures: Vec<bool> = measures.map(|one| may_fail(members, one)).collect();
-        let computed = |value: &Computed| arithmetic(value) || measures.contains(&true);
-        let fails = |output: &&PlanOutput| match &output.kind {
-            OutputKind::Computed { value } => computed(value),
+        let results = query.results.map(Results::projection);
+        let reads_fallible = results.is_some_and(|results| {
+            let mut read = results.inputs().iter();
+            read.any(|&at| may_fail(members, &query.measures[at]))
+        });
+        let computed = |column: usize| {
+            reads_fallible || results.is_some_and(|results| results.fallible()[column])
+        };
+        let fails = |output: &&PlanOutput| match output.kind {
+            OutputKind::Computed { column } => computed(column),
             _ => may_fail(members, output),
         };
         let all = query.columns.iter().enumerate();
         let found = all.filter(|(_, output)| fails(output));
         let outputs: Vec<usize> = found.map(|(at, _)| at).collect();
-        let having = query.having;
-        let decides = having.is_some_and(|having| measures.contains(&true) || condition(having));
+        let has_having = query.has_having();
+        let decides =
+            has_having && (reads_fallible || results.is_some_and(Projection::has_fallible_filter));
         let is_computed = |output: &PlanOutput| matches!(output.kind, OutputKind::Computed { .. });
-        let whole = having.is_some() || outputs.iter().any(|&at| is_computed(&query.columns[at]));
+        let whole = has_having || outputs.iter().any(|&at| is_computed(&query.columns[at]));
         (decides || !outputs.is_empty()).then_some(Self { outputs, whole })
     }
 
@@ -88,41 +95,4 @@ fn may_fail(members: &PayloadLayout, output: &PlanOutput) -> bool {
     // 64 bits always fit the 38 digits that are shown.
     let wide = |&term: &usize| members.element(term).kind == NumberKind::Decimal;
     terms.len() > 1 || terms.iter().any(wide)
-}
-
-/// Whether an expression computes what may not fit its type.
-fn arithmetic(value: &Computed) -> bool {
-    let exact = matches!(value.ty, Type::Int64 | Type::Decimal { .. });
-    match &value.op {
-        ComputedOp::Null
-        | ComputedOp::Number { .. }
-        | ComputedOp::Text { .. }
-        | ComputedOp::Measure { .. } => false,
-        ComputedOp::Add { left, right }
-        | ComputedOp::Subtract { left, right }
-        | ComputedOp::Multiply { left, right }
-        | ComputedOp::Divide { left, right } => exact || arithmetic(left) || arithmetic(right),
-        ComputedOp::Negate { operand } | ComputedOp::Scale { operand, .. } => {
-            exact || arithmetic(operand)
-        }
-        ComputedOp::Real { operand, .. } => arithmetic(operand),
-        ComputedOp::Coalesce { operands } => operands.iter().any(arithmetic),
-        ComputedOp::NullIf {
-            operand,
-            left,
-            right,
-        } => [operand, left, right]
-            .into_iter()
-            .any(|side| arithmetic(side)),
-    }
-}
-
-fn condition(having: &Having) -> bool {
-    match having {
-        Having::Constant { .. } => false,
-        Having::Compare { left, right, .. } => arithmetic(left) || arithmetic(right),
-        Having::Like { operand, .. } | Having::IsNull { operand } => arithmetic(operand),
-        Having::And { operands } | Having::Or { operands } => operands.iter().any(condition),
-        Having::Not { operand } => condition(operand),
-    }
 }

@@ -17,7 +17,7 @@
 //! | `assembler` | rows as Arrow: groups, measures, HAVING |
 //! | `columns`, `statistics` | counts, sums, least and greatest values; variances |
 //! | `cofactors`, `categories` | the column of a COFACTOR |
-//! | `cells`, `computed` | values by row, and what is computed of them |
+//! | `cells` | values by row |
 //! | `listing` | the rows of a join, each with its multiplicity |
 //! | `weighed` | rows with multiplicities, on their way to a view over more rows |
 //! | `key`, `cursor` | values to look for; places to read on from |
@@ -30,7 +30,6 @@ mod category;
 mod cells;
 mod cofactors;
 mod columns;
-mod computed;
 mod cursor;
 mod fallible;
 mod key;

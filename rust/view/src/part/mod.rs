@@ -107,7 +107,7 @@ impl<'a> PartRows<'a> {
     /// # Errors
     /// As of the answer.
     pub fn shown(&self, dictionary: &Dictionary) -> Result<u64> {
-        if self.outputs.having.is_none() {
+        if !self.outputs.has_having() {
             return Ok(self.groups() as u64);
         }
         Ok(self.assembler(dictionary).count(&self.all())? as u64)

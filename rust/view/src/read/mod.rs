@@ -9,7 +9,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `predicate`, `textual`, `like` | conditions, in three-valued logic; those on one string column |
+//! | `predicate`, `textual` | conditions, in three-valued logic; those on one string column |
 //! | `scalar/`, `number`, `input` | expressions, the kinds of numbers, and where columns are found |
 //! | `keys` | columns as the fields of keys |
 //! | `lifted` | rows as payloads of counts and sums |
@@ -20,7 +20,6 @@ mod input;
 mod keys;
 mod leaf;
 mod lifted;
-mod like;
 mod number;
 mod predicate;
 mod scalar;
@@ -37,7 +36,6 @@ use input::Input;
 pub use keys::key_column;
 pub use leaf::Leaf;
 pub use lifted::LiftedRows;
-pub use like::Pattern;
 use number::Source;
 use predicate::{Check, nulls};
 use scalar::Scalar;

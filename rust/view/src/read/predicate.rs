@@ -5,13 +5,13 @@
 //! on the data; conditions on one string column are decided once a distinct string.
 
 use ringview_core::{Batch, Dictionary, FreedIds, Result, Schema};
-use ringview_query::{Comparison, Constant as Literal, Kind, Predicate, TextOperand};
+use ringview_query::{Comparison, Constant as Literal, Kind, Predicate};
 
 use super::input::Input;
 use super::number::{Arithmetic, Decimal, Int, Real, Source, test};
 use super::scalar::{Scalar, literal_words};
 use super::textual::TextCheck;
-use super::verdict::{FALSE, TRUE, UNKNOWN, compared, constant, opposite};
+use super::verdict::{FALSE, TRUE, UNKNOWN, constant, opposite};
 
 /// A compiled condition.
 #[derive(Clone, Debug)]
@@ -58,8 +58,6 @@ enum Node {
     Compare(Comparison, Scalar, Scalar),
     In(Scalar, List, bool),
     Text(TextCheck),
-    /// Two string columns.
-    CompareTexts(Comparison, usize, usize),
     IsNull(Vec<usize>),
     And(Vec<Node>),
     Or(Vec<Node>),
@@ -76,9 +74,6 @@ enum List {
 
 impl Node {
     fn compile(predicate: &Predicate, place: &str, schema: &Schema) -> Result<Node> {
-        if let Some(check) = TextCheck::compile(predicate, schema)? {
-            return Ok(Node::Text(check));
-        }
         let scalar = |expr| Scalar::compile(expr, place, schema);
         let all = |operands: &[Predicate]| -> Result<Vec<Node>> {
             let compiled = operands.iter().map(|o| Self::compile(o, place, schema));
@@ -102,19 +97,8 @@ impl Node {
             Predicate::Not { operand } => {
                 Node::Not(Box::new(Self::compile(operand, place, schema)?))
             }
-            Predicate::CompareText {
-                comparison,
-                left: TextOperand::Column { column: left },
-                right: TextOperand::Column { column: right },
-            } => Node::CompareTexts(*comparison, *left, *right),
-            Predicate::CompareText {
-                comparison,
-                left: TextOperand::Literal { value: left },
-                right: TextOperand::Literal { value: right },
-            } => Node::Constant(compared(*comparison, left, right)),
-            // One string column each: a `TextCheck` took them.
-            Predicate::CompareText { .. } | Predicate::InText { .. } | Predicate::Like { .. } => {
-                Node::Constant(UNKNOWN)
+            Predicate::Text { column, condition } => {
+                Node::Text(TextCheck::compile(*column, condition, schema)?)
             }
         })
     }
@@ -151,10 +135,7 @@ impl Node {
                 let missing = if *null { UNKNOWN } else { FALSE };
                 list.find(values, missing, batch.rows, into);
             }
-            Node::Text(check) => check.evaluate(batch, dictionary, into),
-            Node::CompareTexts(comparison, left, right) => {
-                compare_texts(*comparison, [*left, *right], batch, dictionary, into);
-            }
+            Node::Text(check) => check.evaluate(batch, dictionary, into)?,
             Node::IsNull(columns) => {
                 refill(into, batch.rows, FALSE);
                 for valid in nulls(batch, columns) {
@@ -271,31 +252,6 @@ fn compare<N: Arithmetic>(
         Comparison::Gt => test::<N>(left, right, rows, into, |l, r| truth(l > r)),
         Comparison::Ge => test::<N>(left, right, rows, into, |l, r| truth(l >= r)),
     }
-}
-
-fn compare_texts(
-    comparison: Comparison,
-    columns: [usize; 2],
-    batch: &Batch,
-    dictionary: &Dictionary,
-    into: &mut Vec<u8>,
-) {
-    let [left, right] = columns.map(|column| batch.column(column));
-    into.clear();
-    into.extend((0..batch.rows).map(|row| {
-        if left.is_null(row) || right.is_null(row) {
-            return UNKNOWN;
-        }
-        let (left, right) = (left.words[row], right.words[row]);
-        match comparison {
-            Comparison::Eq | Comparison::Ne => compared(comparison, &left, &right),
-            _ => compared(
-                comparison,
-                dictionary.text(left as u32),
-                dictionary.text(right as u32),
-            ),
-        }
-    }));
 }
 
 impl List {

@@ -1,14 +1,18 @@
 //! Conditions on one string column, decided once for each distinct string.
 //!
-//! Invariant: `known[id]` is the verdict on the string with that id, or `UNSEEN`. A verdict holds as long
-//! as the string has the id: ids that go are told (`forget`), before they mean other strings. Cost: O(1)
-//! a row, O(length) a new string.
+//! The strings of a batch that are new are decided together, as vectors over Arrow. Invariant: `known[id]` is the verdict
+//! on the string with that id, or `UNSEEN`. A verdict holds as long as the string has the id: ids that go are told
+//! (`forget`), before they mean other strings. Cost: O(1) a row, and of the new strings a pass of vector kernels a node of
+//! the condition.
 
-use ringview_core::{Batch, Dictionary, FreedIds, Result, Schema, Type};
-use ringview_query::{Comparison, Predicate, TextOperand};
+use std::sync::Arc;
 
-use super::like::Pattern;
-use super::verdict::{FALSE, TRUE, UNKNOWN, compared, constant, opposite};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, StringArray};
+use ringview_core::{Batch, Dictionary, Field, FreedIds, Result, Schema};
+use ringview_expr::Projection;
+
+use super::verdict::{UNKNOWN, constant};
 
 const UNSEEN: u8 = u8::MAX;
 
@@ -16,55 +20,101 @@ const UNSEEN: u8 = u8::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct TextCheck {
     column: usize,
-    test: Test,
+    condition: Arc<Projection>,
     of_null: u8,
     known: Vec<u8>,
+    unseen: Vec<u64>,
 }
 
 impl TextCheck {
-    /// Compiles a condition that reads one string column and nothing else; `None` for any other.
-    pub(crate) fn compile(predicate: &Predicate, schema: &Schema) -> Result<Option<TextCheck>> {
-        let mut column = None;
-        let test = Test::compile(predicate, &mut column)?;
-        // IS NULL alone may be about a column of another type.
-        let is_text = |&column: &usize| schema.fields()[column].ty == Type::Utf8;
-        Ok(test
-            .zip(column.filter(is_text))
-            .map(|(test, column)| TextCheck {
-                column,
-                of_null: test.verdict(None),
-                test,
-                known: Vec::new(),
-            }))
+    /// Compiles a condition that reads one string column of a table and nothing else.
+    pub(crate) fn compile(column: usize, condition: &str, schema: &Schema) -> Result<TextCheck> {
+        let field = &schema.fields()[column];
+        let only = Schema::new(vec![Field::new(&field.name, field.ty.clone(), true)])?;
+        let condition = Projection::bind(None, &[condition], &only)?;
+        let mut check = TextCheck {
+            column,
+            condition: Arc::new(condition),
+            of_null: UNKNOWN,
+            known: Vec::new(),
+            unseen: Vec::new(),
+        };
+        let of_null = check.verdicts(StringArray::new_null(1))?;
+        check.of_null = of_null.first().copied().unwrap_or(UNKNOWN);
+        Ok(check)
     }
 
     /// The verdict on every row.
-    pub(crate) fn evaluate(&mut self, batch: &Batch, dictionary: &Dictionary, into: &mut Vec<u8>) {
+    pub(crate) fn evaluate(
+        &mut self,
+        batch: &Batch,
+        dictionary: &Dictionary,
+        into: &mut Vec<u8>,
+    ) -> Result<()> {
         let column = batch.column(self.column);
         if self.known.len() < dictionary.limit() {
             self.known.resize(dictionary.limit(), UNSEEN);
         }
+        let verdict = |known: &[u8], id: u64| known.get(id as usize).copied().unwrap_or(UNSEEN);
+        let mut is_seen = true;
         into.clear();
-        for &id in &column.words {
-            let known = self.known.get(id as usize).copied();
-            into.push(match known {
-                Some(known) if known != UNSEEN => known,
+        into.extend(column.words.iter().map(|&id| {
+            let verdict = verdict(&self.known, id);
+            is_seen &= verdict != UNSEEN;
+            verdict
+        }));
+        if !is_seen {
+            self.decide(&column.words, dictionary)?;
+            for (to, &id) in into.iter_mut().zip(&column.words) {
+                let verdict = verdict(&self.known, id);
                 // A NULL has id 0, of which there need be no string.
-                _ => match dictionary.get(id) {
-                    None => self.of_null,
-                    text => {
-                        let verdict = self.test.verdict(text);
-                        self.known[id as usize] = verdict;
-                        verdict
-                    }
-                },
-            });
+                *to = if verdict == UNSEEN {
+                    self.of_null
+                } else {
+                    verdict
+                };
+            }
         }
         if let Some(valid) = &column.valid {
             for (verdict, _) in into.iter_mut().zip(valid).filter(|(_, valid)| !**valid) {
                 *verdict = self.of_null;
             }
         }
+        Ok(())
+    }
+
+    /// Decides the strings among some that are new.
+    fn decide(&mut self, ids: &[u64], dictionary: &Dictionary) -> Result<()> {
+        let mut unseen = std::mem::take(&mut self.unseen);
+        unseen.clear();
+        for &id in ids {
+            if let Some(known) = self.known.get_mut(id as usize)
+                && *known == UNSEEN
+                && dictionary.get(id).is_some()
+            {
+                // Each once; its verdict follows.
+                *known = UNKNOWN;
+                unseen.push(id);
+            }
+        }
+        let texts: StringArray = unseen.iter().map(|&id| dictionary.get(id)).collect();
+        let verdicts = self.verdicts(texts);
+        for (at, &id) in unseen.iter().enumerate() {
+            let verdict = verdicts.as_ref().map_or(UNSEEN, |verdicts| verdicts[at]);
+            self.known[id as usize] = verdict;
+        }
+        self.unseen = unseen;
+        verdicts.map(drop)
+    }
+
+    /// The verdicts on some strings.
+    fn verdicts(&self, texts: StringArray) -> Result<Vec<u8>> {
+        let rows = texts.len();
+        let texts: ArrayRef = Arc::new(texts);
+        let inputs = self.condition.inputs().iter().map(|_| Arc::clone(&texts));
+        let batch = self.condition.batch(inputs.collect(), rows)?;
+        let found = self.condition.column(0, &batch)?;
+        Ok(found.as_boolean().iter().map(constant).collect())
     }
 
     /// Forgets the verdicts on strings that have gone.
@@ -83,101 +133,5 @@ impl TextCheck {
     /// Bytes held on the heap.
     pub(crate) fn memory_usage(&self) -> usize {
         self.known.capacity()
-    }
-}
-
-/// A condition on one string.
-#[derive(Clone, Debug)]
-enum Test {
-    Constant(u8),
-    /// `text <comparison> value`
-    Compare(Comparison, String),
-    /// Sorted; whether the list has a NULL.
-    In(Vec<String>, bool),
-    Like(Pattern),
-    IsNull,
-    And(Vec<Test>),
-    Or(Vec<Test>),
-    Not(Box<Test>),
-}
-
-impl Test {
-    /// `None` if the condition reads a number, or a second column; `column` becomes the one it reads.
-    fn compile(predicate: &Predicate, column: &mut Option<usize>) -> Result<Option<Test>> {
-        let mut only = |read: usize| *column.get_or_insert(read) == read;
-        Ok(match predicate {
-            Predicate::Constant { value } => Some(Test::Constant(constant(*value))),
-            Predicate::CompareText {
-                comparison,
-                left,
-                right,
-            } => match (left, right) {
-                (TextOperand::Column { column }, TextOperand::Literal { value }) => {
-                    only(*column).then(|| Test::Compare(*comparison, value.clone()))
-                }
-                (TextOperand::Literal { value }, TextOperand::Column { column }) => {
-                    only(*column).then(|| Test::Compare(comparison.reversed(), value.clone()))
-                }
-                (TextOperand::Literal { value: left }, TextOperand::Literal { value: right }) => {
-                    Some(Test::Constant(compared(*comparison, left, right)))
-                }
-                (TextOperand::Column { .. }, TextOperand::Column { .. }) => None,
-            },
-            Predicate::InText { column, list, null } => only(*column).then(|| {
-                let mut list = list.clone();
-                list.sort_unstable();
-                Test::In(list, *null)
-            }),
-            Predicate::Like {
-                column,
-                pattern,
-                escape,
-                insensitive,
-            } => {
-                let pattern = Pattern::new(pattern, *escape, *insensitive)?;
-                only(*column).then_some(Test::Like(pattern))
-            }
-            Predicate::IsNull { columns } => match columns[..] {
-                [column] if only(column) => Some(Test::IsNull),
-                _ => None,
-            },
-            Predicate::And { operands } => Self::all(operands, column)?.map(Test::And),
-            Predicate::Or { operands } => Self::all(operands, column)?.map(Test::Or),
-            Predicate::Not { operand } => {
-                Self::compile(operand, column)?.map(|test| Test::Not(Box::new(test)))
-            }
-            Predicate::Compare { .. } | Predicate::In { .. } => None,
-        })
-    }
-
-    fn all(operands: &[Predicate], column: &mut Option<usize>) -> Result<Option<Vec<Test>>> {
-        operands
-            .iter()
-            .map(|operand| Self::compile(operand, column))
-            .collect()
-    }
-
-    fn verdict(&self, text: Option<&str>) -> u8 {
-        match (self, text) {
-            (Test::Constant(verdict), _) => *verdict,
-            (Test::IsNull, None) => TRUE,
-            (Test::IsNull, Some(_)) => FALSE,
-            (Test::And(tests), _) => tests.iter().fold(TRUE, |all, t| all.min(t.verdict(text))),
-            (Test::Or(tests), _) => tests.iter().fold(FALSE, |any, t| any.max(t.verdict(text))),
-            (Test::Not(test), _) => opposite(test.verdict(text)),
-            (Test::Compare(..) | Test::In(..) | Test::Like(_), None) => UNKNOWN,
-            (Test::Compare(comparison, value), Some(text)) => {
-                compared(*comparison, text, value.as_str())
-            }
-            (Test::In(list, null), Some(text)) => {
-                let found = list.binary_search_by(|item| item.as_str().cmp(text));
-                match (found, null) {
-                    (Ok(_), _) => TRUE,
-                    (Err(_), true) => UNKNOWN,
-                    (Err(_), false) => FALSE,
-                }
-            }
-            (Test::Like(pattern), Some(text)) => constant(Some(pattern.matches(text))),
-        }
     }
 }

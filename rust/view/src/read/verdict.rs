@@ -2,8 +2,6 @@
 //!
 //! Invariant: ordered, so that AND is the least and OR the greatest. Cost: none.
 
-use ringview_query::Comparison;
-
 pub(crate) const FALSE: u8 = 0;
 pub(crate) const UNKNOWN: u8 = 1;
 pub(crate) const TRUE: u8 = 2;
@@ -19,9 +17,4 @@ pub(crate) fn constant(value: Option<bool>) -> u8 {
 /// NOT.
 pub(crate) fn opposite(verdict: u8) -> u8 {
     TRUE - verdict
-}
-
-/// The verdict of comparing two values that are there.
-pub(crate) fn compared<T: Ord + ?Sized>(comparison: Comparison, left: &T, right: &T) -> u8 {
-    constant(Some(comparison.holds(left.cmp(right))))
 }

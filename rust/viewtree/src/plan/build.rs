@@ -85,7 +85,7 @@ impl Plan {
             bag: bound.bag,
             distinct: bound.distinct,
             measures: bound.measures,
-            having: bound.having,
+            results: bound.results,
             companions: planned(bound.companions, planning)?,
             class,
             atoms: bound.atoms,
@@ -112,7 +112,7 @@ impl Plan {
             cofactor: Some(cofactor),
             outputs: self.outputs.iter().filter(is_cofactor).cloned().collect(),
             measures: Vec::new(),
-            having: None,
+            results: None,
             companions: Vec::new(),
             ..self.clone()
         }));

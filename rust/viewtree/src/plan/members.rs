@@ -40,7 +40,7 @@ impl Plan {
             variables: &self.variables,
             columns: &self.outputs,
             measures: &self.measures,
-            having: self.having.as_ref(),
+            results: self.results.as_ref(),
         }
     }
 }

@@ -19,10 +19,10 @@ pub(crate) mod payload;
 pub(crate) mod split;
 pub(crate) mod tree;
 
-use serde::{Deserialize, Serialize};
-
 use ringview_query::graph::order::OrderNode;
-use ringview_query::{Factor, Having, Kind, PlanAtom, PlanOutput, Representation, VarId, Variable};
+use ringview_query::{
+    Factor, Kind, PlanAtom, PlanOutput, Representation, Results, VarId, Variable,
+};
 
 /// A view beside the view, planned.
 pub type Companion = ringview_query::Companion<Plan>;
@@ -31,7 +31,7 @@ pub use build::Planning;
 pub use split::{LeafPart, split_leaf};
 
 /// A checked query with its variable order, view tree and payloads.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The relations, one an occurrence.
     pub atoms: Vec<PlanAtom>,
@@ -48,7 +48,6 @@ pub struct Plan {
     pub cofactor: Option<CofactorPlan>,
     /// Where it asks for both: the same plan for the degree-m payloads. Its tree is this one's, so a
     /// key of one root is a key of the other.
-    #[serde(default)]
     pub matrix: Option<Box<Plan>>,
     /// The columns of the result.
     pub outputs: Vec<PlanOutput>,
@@ -57,12 +56,11 @@ pub struct Plan {
     pub bag: Option<Representation>,
     /// Whether each row of the factorised join is there once: rows of a relation that are equal in
     /// what the join reads of them count as one.
-    #[serde(default)]
     pub distinct: bool,
-    /// What computed columns and `having` read.
+    /// What `results` reads.
     pub measures: Vec<PlanOutput>,
     /// Which groups are rows of the result; all where absent.
-    pub having: Option<Having>,
+    pub results: Option<Results>,
     /// The views kept beside this one, one for each column of which MIN, MAX or COUNT(DISTINCT) is
     /// asked.
     pub companions: Vec<Companion>,
@@ -71,7 +69,7 @@ pub struct Plan {
 }
 
 /// The views, one a node, children before their parents and the root last (paper, figure 3).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ViewTree {
     /// The views.
     pub nodes: Vec<Node>,
@@ -80,7 +78,7 @@ pub struct ViewTree {
 }
 
 /// One view.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// The atom's alias at a leaf, `V@x` at the variable x, `V` where nothing is joined on.
     pub name: String,
@@ -88,7 +86,6 @@ pub struct Node {
     pub atom: Option<usize>,
     /// At an indicator projection, the atom whose keys it projects: a leaf that holds the ring's
     /// one for each key that the atom has, so that the view above it stays small (paper, section 6).
-    #[serde(default)]
     pub indicator: Option<usize>,
     /// What its children are joined on here; the bound ones are marginalised. Empty at a leaf
     /// (whose local columns are summed away as its rows are read) and for a Cartesian product. In a
@@ -108,7 +105,7 @@ pub struct Node {
 }
 
 /// What each view carries for each of its keys: several sums of products that share one tree.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SumProduct {
     /// The components, by node.
     pub nodes: Vec<Vec<Component>>,
@@ -117,7 +114,7 @@ pub struct SumProduct {
 }
 
 /// One number of a payload.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Component {
     /// What kind of number.
     pub kind: Kind,
@@ -126,8 +123,7 @@ pub struct Component {
 }
 
 /// Where a component comes from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "source", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// At a leaf: the sum of the rows' multiplicities. At an indicator projection: 1.
     Count,
@@ -145,7 +141,7 @@ pub enum Source {
 }
 
 /// What is known of a query's hardness.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Class {
     /// Whether the hypergraph is alpha-acyclic.
     pub acyclic: bool,
@@ -192,7 +188,7 @@ pub type CategoryPair = ringview_query::CategoryPair<Plan>;
 ///
 /// The components of a leaf are its count, then the features that are lifted there, as they are; the
 /// components of an inner node are its count alone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CofactorPlan {
     /// The names of the numeric features, in the order in which they were asked for.
     pub names: Vec<String>,

@@ -60,7 +60,7 @@ pub(crate) fn total(name: &str, of: &str) -> ViewDefinition {
 fn sum(column: &str) -> String {
     format!(
         r#"{{"kind": "aggregate", "name": "units", "function": "sum",
-            "argument": {{"op": "column", "atom": 0, "column": "{column}"}}}}"#
+            "argument": "\"0\".\"{column}\""}}"#
     )
 }
 

@@ -2,12 +2,16 @@
 
 use ringview_query::Query;
 
-const A: &str = r#"{"op": "column", "atom": 0, "column": "a"}"#;
-const X: &str = r#"{"op": "column", "atom": 0, "column": "x"}"#;
-const T: &str = r#"{"op": "column", "atom": 1, "column": "t"}"#;
-const C: &str = r#"{"op": "column", "atom": 1, "column": "c"}"#;
+const A: &str = r#"\"0\".\"a\""#;
+const X: &str = r#"\"0\".\"x\""#;
+const T: &str = r#"\"1\".\"t\""#;
+const C: &str = r#"\"1\".\"c\""#;
 
 fn aggregate(name: &str, function: &str, argument: &str) -> String {
+    let argument = match argument {
+        "null" => "null".to_owned(),
+        text => format!("\"{text}\""),
+    };
     format!(
         r#"{{"kind": "aggregate", "name": "{name}", "function": "{function}", "argument": {argument}}}"#
     )
@@ -20,7 +24,7 @@ fn group(atom: usize, column: &str) -> String {
 }
 
 fn times(left: &str, right: &str) -> String {
-    format!(r#"{{"op": "multiply", "left": {left}, "right": {right}}}"#)
+    format!("{left} * {right}")
 }
 
 fn query(atoms: &[&str], joins: &str, group_by: &str, outputs: &[String]) -> Query {
@@ -30,7 +34,7 @@ fn query(atoms: &[&str], joins: &str, group_by: &str, outputs: &[String]) -> Que
         .map(|(id, atom)| match atom.split_once(' ') {
             None => format!(r#"{{"table": "{atom}", "alias": "{atom}{id}"}}"#),
             Some((table, filter)) => {
-                format!(r#"{{"table": "{table}", "alias": "{table}{id}", "filter": {filter}}}"#)
+                format!(r#"{{"table": "{table}", "alias": "{table}{id}", "filter": "{filter}"}}"#)
             }
         })
         .collect();
@@ -43,7 +47,7 @@ fn query(atoms: &[&str], joins: &str, group_by: &str, outputs: &[String]) -> Que
 }
 
 fn having(mut query: Query, condition: &str) -> Query {
-    query.having = Some(serde_json::from_str(condition).unwrap());
+    query.having = Some(condition.to_owned());
     query
 }
 
@@ -52,11 +56,8 @@ pub fn all() -> Vec<Query> {
     let count = aggregate("n", "count", "null");
     let on_b = r#"[{"atom": 0, "column": "b"}, {"atom": 1, "column": "b"}]"#;
     let on_c = r#"[{"atom": 1, "column": "c"}, {"atom": 2, "column": "c"}]"#;
-    let positive = format!(
-        r#"{{"op": "compare", "comparison": "gt", "left": {A},
-            "right": {{"op": "literal", "value": {{"type": "int", "value": 0}}}}}}"#
-    );
-    let own_c = r#"{"op": "column", "atom": 1, "column": "a"}"#;
+    let positive = "a > 0";
+    let own_c = r#"\"1\".\"a\""#;
     vec![
         query(
             &["r", "s"],
@@ -137,15 +138,11 @@ pub fn all() -> Vec<Query> {
                 r#"{"atom": 1, "column": "d"}"#,
                 &[
                     group(1, "d"),
-                    r#"{"kind": "expression", "name": "less", "value": {"op": "subtract",
-                        "left": {"op": "aggregate", "function": "sum", "arguments": [{"op": "column", "atom": 0, "column": "a"}]},
-                        "right": {"op": "aggregate", "function": "count", "arguments": []}}}"#
+                    r#"{"kind": "expression", "name": "less", "value": "sum(\"0\".\"a\") - count(*)"}"#
                         .to_owned(),
                 ],
             ),
-            r#"{"op": "compare", "comparison": "gt",
-                "left": {"op": "aggregate", "function": "max", "arguments": [{"op": "column", "atom": 0, "column": "b"}]},
-                "right": {"op": "literal", "value": {"type": "int", "value": 1}}}"#,
+            r#"max("0"."b") > 1"#,
         ),
     ]
 }

@@ -138,7 +138,9 @@ fn what_fails_is_undone() {
     apply(&mut db, &vec![(0, nan.clone(), 1)]).unwrap();
     apply(&mut db, &vec![(0, nan.clone(), -1)]).unwrap();
     let mut of_x = vwap("r");
-    of_x["condition"]["left"] = column(0, 0, "x");
+    let upto = compare(&column(0, 0, "p"), "le", &column(1, 0, "p"));
+    let upto = sum_of("r", "v", Some(upto));
+    of_x["condition"] = compare(&column(0, 0, "x"), "lt", &upto);
     db.create_view("x", &parsed(&of_x), &mut |_| Ok(()))
         .unwrap();
     let failed = apply(&mut db, &vec![(0, nan, 1)]);

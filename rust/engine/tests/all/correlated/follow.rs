@@ -12,7 +12,7 @@ use crate::correlated::grammar::{Random, listed, shown};
 use crate::correlated::{COLUMNS, TABLES};
 
 pub(crate) fn parsed(query: &Json) -> Query {
-    Query::from_json(&query.to_string()).unwrap_or_else(|error| panic!("{error}: {query}"))
+    ringview_oracle::write::query(query)
 }
 
 pub(crate) fn schema() -> Schema {

@@ -1,4 +1,6 @@
 //! Random queries of the grammar, as the engine is given them.
+pub(crate) use ringview_oracle::write::{all, any, column, compare};
+use ringview_oracle::write::{binary, divide, is_null, not, subquery, text};
 use ringview_oracle::{Row, Value};
 use serde_json::{Value as Json, json};
 
@@ -28,28 +30,16 @@ impl Random {
     }
 }
 
-pub(crate) fn column(depth: usize, atom: usize, name: &str) -> Json {
-    json!({"op": "column", "depth": depth, "atom": atom, "column": name})
-}
-
 pub(crate) fn own(atom: usize, name: &str) -> Json {
-    json!({"op": "column", "atom": atom, "column": name})
+    column(0, atom, name)
 }
 
 pub(crate) fn decimal(value: &str) -> Json {
-    json!({"op": "literal", "value": {"type": "decimal", "value": value}})
+    text(value)
 }
 
 pub(crate) fn times(left: &Json, right: &Json) -> Json {
-    json!({"op": "multiply", "left": left, "right": right})
-}
-
-pub(crate) fn compare(left: &Json, how: &str, right: &Json) -> Json {
-    json!({"op": "compare", "comparison": how, "left": left, "right": right})
-}
-
-pub(crate) fn all(operands: Vec<Json>) -> Json {
-    json!({"op": "and", "operands": operands})
+    binary(left, "*", right)
 }
 
 pub(crate) fn atoms(tables: &[&str]) -> Json {
@@ -73,7 +63,7 @@ pub(crate) fn within(
     if let Some(condition) = condition {
         query["condition"] = condition;
     }
-    json!({"op": "query", "query": query})
+    subquery(&query)
 }
 
 pub(crate) fn sum_of(table: &str, name: &str, condition: Option<Json>) -> Json {
@@ -91,10 +81,12 @@ impl Random {
             0 => decimal(self.one(&["0.0", "0.5", "1.0", "-1.0", "2.0"])),
             1 => times(&decimal("0.5"), &self.value(around, deeper)),
             2 => {
-                json!({"op": "subtract", "left": self.value(around, 0), "right": self.value(around, deeper)})
+                let (left, right) = (self.value(around, 0), self.value(around, deeper));
+                binary(&left, "-", &right)
             }
             3 => {
-                json!({"op": "divide", "left": self.value(around, 0), "right": self.value(around, 0)})
+                let (left, right) = (self.value(around, 0), self.value(around, 0));
+                divide(&left, &right)
             }
             4..=6 if deeper > 0 => self.query(around, deeper - 1),
             _ => {
@@ -120,15 +112,16 @@ impl Random {
 
     pub(crate) fn condition(&mut self, around: &mut Vec<usize>, deeper: usize) -> Json {
         match self.below(8) {
-            0 => {
-                json!({"op": "or", "operands": [self.condition(around, deeper), self.condition(around, deeper)]})
-            }
-            1 => all(vec![
+            0 => any(&[
                 self.condition(around, deeper),
                 self.condition(around, deeper),
             ]),
-            2 => json!({"op": "not", "operand": self.condition(around, deeper)}),
-            3 => json!({"op": "is_null", "operand": self.value(around, deeper)}),
+            1 => all(&[
+                self.condition(around, deeper),
+                self.condition(around, deeper),
+            ]),
+            2 => not(&self.condition(around, deeper)),
+            3 => is_null(&self.value(around, deeper)),
             4 if around.len() > 1 => compare(
                 &column(0, 0, "g"),
                 self.one(&["eq", "eq", "ne"]),
@@ -151,7 +144,7 @@ impl Random {
             if by_key {
                 conditions.push(equal(depth));
             }
-            Some(all(conditions))
+            Some(all(&conditions))
         };
         let share = decimal(self.one(&["0.25", "0.5", "1.0"]));
         let total = times(&share, &sum_of(table, "v", with(vec![], 1)));
@@ -266,9 +259,7 @@ pub(crate) fn shown(mut query: Json, random: &mut Random) -> Json {
         outputs.push(aggregate("different", "count_distinct", Some(own(0, "p"))));
     }
     if random.below(4) == 0 {
-        let count = json!({"op": "aggregate", "function": "count", "arguments": []});
-        let one = json!({"op": "literal", "value": {"type": "int", "value": 1}});
-        query["having"] = compare(&count, "gt", &one);
+        query["having"] = json!("count(*) > 1");
     }
     query["outputs"] = Json::Array(outputs);
     query

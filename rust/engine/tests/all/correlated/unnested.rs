@@ -9,11 +9,11 @@ use crate::correlated::TABLES;
 use crate::correlated::cases::vwap;
 use crate::correlated::follow::{apply, database, event, model, parsed, rows_of};
 use crate::correlated::grammar::{
-    Random, all, atoms, column, compare, decimal, own, sum_of, times, within,
+    Random, all, any, atoms, column, compare, decimal, own, sum_of, times, within,
 };
 
 fn whole(value: i64) -> Json {
-    json!({"op": "literal", "value": {"type": "int", "value": value}})
+    decimal(&value.to_string())
 }
 
 /// That a query within agrees with the row around in a column.
@@ -40,7 +40,7 @@ fn of_keys() -> Vec<Json> {
     let total = sum_of("s", "v", Some(same("p")));
     let mean = within("r", "avg", Some(own(0, "x")), Some(same("g")));
     let positive = compare(&column(0, 0, "v"), "gt", &whole(0));
-    let twice = count(Some(all(vec![same("p"), same("g"), positive])));
+    let twice = count(Some(all(&[same("p"), same("g"), positive])));
     let many = compare(&count(None), "gt", &whole(3));
     vec![
         compare(&whole(1), "lt", &total),
@@ -49,12 +49,9 @@ fn of_keys() -> Vec<Json> {
         compare(&twice, "eq", &whole(1)),
         // It has one row even over nothing, so it may hold there.
         compare(&count(None), "le", &whole(3)),
-        all(vec![compare(&whole(1), "lt", &total), many.clone()]),
+        all(&[compare(&whole(1), "lt", &total), many.clone()]),
         // What else is asked of a row stays a condition.
-        all(vec![
-            many,
-            compare(&column(0, 0, "v"), "lt", &column(0, 0, "p")),
-        ]),
+        all(&[many, compare(&column(0, 0, "v"), "lt", &column(0, 0, "p"))]),
     ]
 }
 
@@ -162,7 +159,10 @@ fn what_differs_from_row_to_row_stays() {
     // Over no rows a count is 0.
     let few = chosen(&compare(&count(Some(same("p"))), "lt", &whole(2)));
     assert!(why(&few).because.contains("has no rows"));
-    let either = json!({"op": "or", "operands": [compare(&whole(1), "lt", &total), compare(&total, "lt", &whole(-1))]});
+    let either = any(&[
+        compare(&whole(1), "lt", &total),
+        compare(&total, "lt", &whole(-1)),
+    ]);
     assert!(why(&chosen(&either)).because.contains("must hold"));
     for (seed, query) in [own_value, few, chosen(&either)].iter().enumerate() {
         follow_both(query, seed as u64);
@@ -185,7 +185,7 @@ fn a_join_that_would_cost_more_is_not_taken() {
     // The rows that are left are compared with sums up to their keys, and would be so with groups beside them.
     let mut query = vwap("r");
     let many = compare(&count(Some(same("p"))), "gt", &whole(0));
-    query["condition"] = all(vec![query["condition"].clone(), many]);
+    query["condition"] = all(&[query["condition"].clone(), many]);
     let description = description(&query);
     assert_eq!(description.engine.name, "rpai");
     assert_eq!(

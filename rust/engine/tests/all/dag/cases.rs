@@ -3,10 +3,10 @@ use ringview_core::{Error, Field, Schema, Type};
 use ringview_engine::{
     ByKey, Database, Direction, KeyValue, Keyed, Op, Options, Product, ProductFactor,
 };
-use ringview_query::{ColumnRef, Function, Literal, Measure, Nulls, Output, Representation};
+use ringview_query::{ColumnRef, Function, Nulls, Output, Representation};
 
 use crate::common::{Change, Row, Value, apply, database, from_arrow, to_arrow, unpolled};
-use crate::dag::write::{Q, column, count_at_least};
+use crate::dag::write::{Q, count_at_least, scalar};
 
 pub fn create(db: &mut Database, name: &str, query: &Q) {
     db.create_view(name, &query.0, &mut unpolled).unwrap();
@@ -199,12 +199,9 @@ fn a_group_that_looks_as_it_did_costs_nothing_above() {
 #[test]
 fn strings_that_are_computed_are_keys_above() {
     let mut db = database(Options::default());
-    let named = Measure::Group {
-        column: column("0.t"),
-    };
     let below = Q::over(&["s"])
         .hidden("0.t")
-        .or_else("t", named, Literal::Text("none".into()));
+        .or_else("t", &scalar("0.t"), "'none'");
     create(&mut db, "below", &below.count("n"));
     create(
         &mut db,

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 use ringview_core::Error;
 use ringview_engine::{Database, Direction, Op, Options, ViewFollower};
 use ringview_oracle::{Table, Tables, evaluate};
-use ringview_query::{Function, Literal, Measure, Query, Representation};
+use ringview_query::{Function, Query, Representation};
 
 use crate::common::{
     Change, Model, Row, TABLES, Value, apply, from_arrow, unpolled, with_recompute,
 };
-use crate::dag::write::{Q, aggregate, column, count_at_least};
+use crate::dag::write::{Q, aggregate, column, count_at_least, scalar};
 
 /// What may be done with a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -151,11 +151,9 @@ fn groups(mut query: Q, columns: &[(String, Kind)], seed: &mut Seed<'_>) -> Buil
         match seed.pick(8) {
             0 => query = query.hidden(place),
             1 if *kind == Kind::Text => {
-                let group = Measure::Group {
-                    column: column(place),
-                };
+                let group = scalar(place);
                 query = query.hidden(place);
-                query = query.or_else(&name, group, Literal::Text("none".to_owned()));
+                query = query.or_else(&name, &group, "'none'");
                 shown.push((name, *kind));
             }
             _ => {
@@ -176,7 +174,7 @@ fn groups(mut query: Q, columns: &[(String, Kind)], seed: &mut Seed<'_>) -> Buil
             4 => (Function::Count, Kind::Int),
             5 if *kind == Kind::Int => {
                 let sum = aggregate(Function::Sum, Some(place));
-                query = query.or_else(&name, sum, Literal::Int(0));
+                query = query.or_else(&name, &sum, "0");
                 shown.push((name, Kind::Int));
                 continue;
             }

@@ -1,9 +1,6 @@
 //! Queries in few words.
 
-use ringview_query::{
-    Atom, Bag, Block, ColumnRef, Comparison, Condition, Function, Literal, Measure, Output, Query,
-    Representation, Scalar,
-};
+use ringview_query::{Atom, Bag, Block, ColumnRef, Function, Output, Query, Representation};
 
 /// A query under construction; columns are "atom.column", atoms counted from 0.
 #[derive(Clone, Debug)]
@@ -17,27 +14,17 @@ pub fn column(text: &str) -> ColumnRef {
     }
 }
 
-pub fn scalar(text: &str) -> Scalar {
-    let ColumnRef { atom, column } = column(text);
-    Scalar::Column { atom, column }
+pub fn scalar(text: &str) -> String {
+    column(text).text()
 }
 
-pub fn aggregate(function: Function, argument: Option<&str>) -> Measure {
-    Measure::Aggregate {
-        function,
-        arguments: argument.map(scalar).into_iter().collect(),
-    }
+pub fn aggregate(function: Function, argument: Option<&str>) -> String {
+    function.call(argument.map(scalar).as_slice())
 }
 
 /// `COUNT(*) >= least`
-pub fn count_at_least(least: i64) -> Condition<Measure> {
-    Condition::Compare {
-        comparison: Comparison::Ge,
-        left: aggregate(Function::Count, None),
-        right: Measure::Literal {
-            value: Literal::Int(least),
-        },
-    }
+pub fn count_at_least(least: i64) -> String {
+    format!("count(*) >= {least}")
 }
 
 impl Q {
@@ -53,6 +40,7 @@ impl Q {
             atoms: names.iter().enumerate().map(atom).collect(),
             joins: Vec::new(),
             condition: None,
+            subqueries: Vec::new(),
             group_by: Vec::new(),
             outputs: Vec::new(),
             rows: None,
@@ -102,12 +90,11 @@ impl Q {
     }
 
     /// COALESCE of a measure and a constant.
-    pub fn or_else(self, name: &str, measure: Measure, value: Literal) -> Q {
-        let operands = vec![measure, Measure::Literal { value }];
-        self.expression(name, Measure::Coalesce { operands })
+    pub fn or_else(self, name: &str, measure: &str, value: &str) -> Q {
+        self.expression(name, format!("coalesce({measure}, {value})"))
     }
 
-    pub fn expression(mut self, name: &str, value: Measure) -> Q {
+    pub fn expression(mut self, name: &str, value: String) -> Q {
         self.0.outputs.push(Output::Expression {
             name: name.to_owned(),
             value,
@@ -117,18 +104,12 @@ impl Q {
 
     /// `WHERE column >= least` on an atom.
     pub fn at_least(mut self, text: &str, least: i64) -> Q {
-        let of = column(text).atom;
-        self.0.atoms[of].filter = Some(Condition::Compare {
-            comparison: Comparison::Ge,
-            left: scalar(text),
-            right: Scalar::Literal {
-                value: Literal::Int(least),
-            },
-        });
+        let ColumnRef { atom, column } = column(text);
+        self.0.atoms[atom].filter = Some(format!("\"{column}\" >= {least}"));
         self
     }
 
-    pub fn having(mut self, condition: Condition<Measure>) -> Q {
+    pub fn having(mut self, condition: String) -> Q {
         self.0.having = Some(condition);
         self
     }

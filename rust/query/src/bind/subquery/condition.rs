@@ -7,19 +7,20 @@
 //! is as many comparisons.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
+use datafusion_expr::expr::BinaryExpr;
+use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result};
 
-use super::scope::{OuterScope, Subqueries};
-use super::value::{Side, TypedValue, literal, multiply};
-use crate::bind::expr::{Comparison, Expr, Kind, Predicate};
-use crate::bind::filter::{Domain, coerce, day_fraction, zoned};
+use super::scope::OuterScope;
+use super::value::{Side, TypedValue, multiply, side_of};
+use crate::bind::domain::{Domain, coerce, day_fraction, zoned};
+use crate::bind::expr::{Comparison, Expr as Number, Kind, Predicate};
+use crate::bind::literal::Literal;
+use crate::bind::names::{each_column, split};
 use crate::bind::nested::{Value, Where};
 use crate::bind::predicate::order;
-use crate::bind::scalar::each_column;
-use crate::bind::variables::resolve;
-use crate::graph::set::Set;
-use crate::logical::{ColumnRef, Condition, Scalar, SubqueryExpr};
 
 /// TRUE for every row.
 pub(super) const ALWAYS: Where = Where::And {
@@ -62,119 +63,130 @@ fn any(operands: Vec<Where>) -> Where {
     }
 }
 
-impl Subqueries<'_> {
-    /// Binds a condition, or its opposite.
-    pub(super) fn bind(
-        &mut self,
-        condition: &Condition<SubqueryExpr>,
-        around: &OuterScope<'_>,
-        negated: bool,
-    ) -> Result<Where> {
-        if let Some(row) = of_row(condition) {
-            return predicate(&row, around, negated);
+impl OuterScope<'_> {
+    /// Recognises a condition, or its opposite.
+    ///
+    /// # Errors
+    /// `Unsupported` for what an engine does not compare; `Type`.
+    pub(super) fn bind(&self, condition: &Expr, negated: bool) -> Result<Where> {
+        if let Some(atom) = of_row(condition) {
+            match self.predicate(atom, condition, negated) {
+                // It may be a division, which no filter has.
+                Err(Error::Unsupported { .. }) => {}
+                found => return found,
+            }
         }
         match condition {
-            Condition::Compare {
-                comparison,
-                left,
-                right,
-            } => {
-                let (left, right) = (self.side(left, around)?, self.side(right, around)?);
-                compare(comparison.unless(negated), left, right)
-            }
-            Condition::In { operand, list } => {
-                let operand = self.side(operand, around)?;
-                let one = |value| {
-                    let comparison = Comparison::Eq.unless(negated);
-                    compare(comparison, operand.clone(), literal(value)?)
-                };
-                let found = list.iter().map(one).collect::<Result<_>>()?;
-                Ok(if negated { all(found) } else { any(found) })
-            }
-            Condition::Like { pattern, .. } => Err(Error::Unsupported {
-                what: format!("LIKE '{pattern}' on a column of a query around"),
-                why: "a pattern is looked for in the rows of one table".to_owned(),
-                instead: "put it into the query whose column it is".to_owned(),
-            }),
-            Condition::IsNull { operand } => Ok(match self.side(operand, around)? {
-                Side::Null if negated => NEVER,
-                Side::Null => ALWAYS,
-                Side::Quoted(_) if negated => ALWAYS,
-                Side::Quoted(_) => NEVER,
-                Side::TypedValue(known) if !known.nullable => match negated {
-                    true => ALWAYS,
-                    false => NEVER,
-                },
-                Side::TypedValue(known) => Where::IsNull {
-                    operand: known.value,
-                    null: !negated,
-                },
-            }),
-            Condition::And { operands } | Condition::Or { operands } => {
-                let bound = operands.iter().map(|one| self.bind(one, around, negated));
+            Expr::Alias(alias) => self.bind(&alias.expr, negated),
+            Expr::BinaryExpr(BinaryExpr { op, .. })
+                if matches!(op, Operator::And | Operator::Or) =>
+            {
+                let mut operands = Vec::new();
+                split(condition, *op, &mut operands);
+                let bound = operands.into_iter().map(|one| self.bind(one, negated));
                 let bound = bound.collect::<Result<_>>()?;
-                let is_and = matches!(condition, Condition::And { .. });
-                Ok(if is_and == negated {
-                    any(bound)
-                } else {
-                    all(bound)
+                Ok(match (*op == Operator::And) == negated {
+                    true => any(bound),
+                    false => all(bound),
                 })
             }
-            Condition::Not { operand } => self.bind(operand, around, !negated),
-            Condition::Constant { value } => Ok(if *value == negated { NEVER } else { ALWAYS }),
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+                let comparison = Comparison::of(*op).ok_or_else(|| unknown(condition))?;
+                compare(
+                    comparison.unless(negated),
+                    self.side(left)?,
+                    self.side(right)?,
+                )
+            }
+            Expr::Not(of) => self.bind(of, !negated),
+            Expr::IsNull(of) => self.is_null(of, !negated),
+            Expr::IsNotNull(of) => self.is_null(of, negated),
+            Expr::Between(between) => {
+                let negated = negated != between.negated;
+                let bound = |comparison: Comparison, side: &Expr| {
+                    let (value, side) = (self.side(&between.expr)?, self.side(side)?);
+                    compare(comparison.unless(negated), value, side)
+                };
+                let both = vec![
+                    bound(Comparison::Ge, &between.low)?,
+                    bound(Comparison::Le, &between.high)?,
+                ];
+                Ok(if negated { any(both) } else { all(both) })
+            }
+            Expr::InList(within) => {
+                let negated = negated != within.negated;
+                let operand = self.side(&within.expr)?;
+                let one = |value: &Expr| {
+                    let comparison = Comparison::Eq.unless(negated);
+                    compare(comparison, operand.clone(), self.side(value)?)
+                };
+                let found = within.list.iter().map(one).collect::<Result<_>>()?;
+                Ok(if negated { all(found) } else { any(found) })
+            }
+            // A Boolean that stands alone.
+            other => match self.side(other)? {
+                Side::Null => Ok(NEVER),
+                Side::TypedValue(known) if known.domain == Some(Domain::Bool) => {
+                    let truth = side_of(Literal::Bool(true))?;
+                    compare(
+                        Comparison::Eq.unless(negated),
+                        Side::TypedValue(known),
+                        truth,
+                    )
+                }
+                _ => Err(unknown(other)),
+            },
         }
+    }
+
+    /// Whether a value is NULL, or is not.
+    fn is_null(&self, of: &Expr, wanted: bool) -> Result<Where> {
+        let constant = |is_null: bool| if is_null == wanted { ALWAYS } else { NEVER };
+        Ok(match self.side(of)? {
+            Side::Null => constant(true),
+            Side::Quoted(_) => constant(false),
+            Side::TypedValue(known) if !known.nullable => constant(false),
+            Side::TypedValue(known) => Where::IsNull {
+                operand: known.value,
+                null: wanted,
+            },
+        })
+    }
+
+    /// A condition that the row of one atom tells.
+    fn predicate(&self, atom: usize, row: &Expr, negated: bool) -> Result<Where> {
+        let opposite;
+        let row = match negated {
+            true => {
+                opposite = Expr::Not(Box::new(row.clone()));
+                &opposite
+            }
+            false => row,
+        };
+        Ok(match self.scopes[atom].predicate(row)? {
+            Predicate::Constant { value: Some(true) } => ALWAYS,
+            Predicate::Constant { .. } => NEVER,
+            predicate => Where::Row { atom, predicate },
+        })
     }
 }
 
-/// A condition that the row of one atom of the query itself tells.
-fn of_row(condition: &Condition<SubqueryExpr>) -> Option<Condition> {
-    let mut atoms = Set::default();
-    let mut fits = true;
-    let row = condition.try_map(&mut |compared| {
-        let scalar = compared.scalar()?;
-        each_column(&scalar, &mut |atom, _| match atom < Set::CAPACITY {
-            true => atoms.insert(atom),
-            false => fits = false,
-        });
-        Some(scalar)
-    })?;
-    (fits && atoms.len() < 2).then_some(row)
+/// The atom of the query itself whose row alone tells a condition; the first where nothing is read.
+fn of_row(condition: &Expr) -> Option<usize> {
+    let mut atoms = BTreeSet::new();
+    each_column(condition, &mut |atom, _| {
+        atoms.insert(atom);
+    });
+    let atom = atoms.first().copied().unwrap_or(0);
+    (atoms.len() < 2 && atom != usize::MAX).then_some(atom)
 }
 
-fn predicate(row: &Condition, around: &OuterScope<'_>, negated: bool) -> Result<Where> {
-    let mut atom = 0;
-    let mut see = |scalar: &Scalar| {
-        let mut found = Ok(());
-        each_column(scalar, &mut |of, column| {
-            atom = of;
-            let column = column.to_owned();
-            if found.is_ok() {
-                found = resolve(around.scopes, &ColumnRef { atom: of, column }).map(|_| ());
-            }
-        });
-        found
-    };
-    let mut found = Ok(());
-    row.each_operand(&mut |scalar| {
-        if found.is_ok() {
-            found = see(scalar);
-        }
-    });
-    found?;
-    let opposite;
-    let row = match negated {
-        true => {
-            let operand = Box::new(row.clone());
-            opposite = Condition::Not { operand };
-            &opposite
-        }
-        false => row,
-    };
-    Ok(match around.scopes[atom].predicate(row)? {
-        Predicate::Constant { value: Some(true) } => ALWAYS,
-        Predicate::Constant { .. } => NEVER,
-        predicate => Where::Row { atom, predicate },
-    })
+fn unknown(of: &Expr) -> Error {
+    Error::Unsupported {
+        what: format!("the condition {of} on a column of a query around, or of two tables"),
+        why: "an engine compares columns, constants and the values of subqueries".to_owned(),
+        instead: "put it into the query whose column it is, or into a subquery in FROM".to_owned(),
+    }
 }
 
 pub(super) fn compare(comparison: Comparison, left: Side, right: Side) -> Result<Where> {
@@ -234,7 +246,10 @@ fn known(comparison: Comparison, left: TypedValue, right: TypedValue) -> Result<
         (from, to) => return Err(mismatch(from, to)),
     };
     if let (Some(a), Some(b)) = (left.constant(), right.constant()) {
-        let (a, b) = Expr::unify(Expr::literal(left.kind, a), Expr::literal(right.kind, b))?;
+        let (a, b) = Number::unify(
+            Number::literal(left.kind, a),
+            Number::literal(right.kind, b),
+        )?;
         if let (Some(a), Some(b)) = (a.value(), b.value())
             && let Some(order) = order(a, b)
         {
@@ -276,7 +291,7 @@ fn in_one_domain(
         1 => Ok(known),
         factor => {
             let known = TypedValue::number(known.value, Kind::Int);
-            let factor = TypedValue::literal(&Expr::int(factor), Domain::Number);
+            let factor = TypedValue::literal(&Number::int(factor), Domain::Number);
             factor.map_or(Ok(known.clone()), |factor| multiply(known, factor))
         }
     };

@@ -13,19 +13,25 @@ mod condition;
 mod scope;
 mod value;
 
+use datafusion_expr::expr::BinaryExpr;
+use datafusion_expr::{Expr as Read, Operator};
 use ringview_core::{Error, Result};
 
 use crate::bind::atoms::{bind_atoms, check_shape, restrict, scopes, tables};
 use crate::bind::bound::{Catalog, PlanAtom, TableInfo};
+use crate::bind::domain::Domain;
 use crate::bind::expr::{Expr, Kind};
-use crate::bind::filter::Domain;
+use crate::bind::literal::literal;
+use crate::bind::measures::called;
+use crate::bind::names::{constant, read};
 use crate::bind::nested::{Aggregate, Column, Nested, Value, Where};
 use crate::bind::scalar::Scope;
 use crate::bind::variables::{Variables, variables};
-use crate::logical::{Condition, Function, Literal, Measure, Output, Query, Scalar, SubqueryExpr};
+use crate::logical::{Function, Output, Query};
 use condition::{ALWAYS, NEVER, all, equal};
-pub(crate) use scope::{OuterScope, Subqueries};
-use value::{Side, TypedValue, both, compared, literal, multiply, subtract};
+use scope::OuterScope;
+pub(crate) use scope::Subqueries;
+use value::{Side, TypedValue, arithmetic, both, divide, side_of};
 
 impl<'c> Subqueries<'c> {
     pub(crate) fn new(catalog: &'c dyn Catalog, outer: usize) -> Self {
@@ -39,18 +45,40 @@ impl<'c> Subqueries<'c> {
 
     /// Binds the condition of the outermost query, and moves what the rows of its atoms tell by
     /// themselves there; none where that is all.
-    pub(crate) fn condition(
+    pub(crate) fn outermost(
         &mut self,
-        condition: &Condition<SubqueryExpr>,
-        around: &OuterScope<'_>,
+        query: &Query,
+        scopes: &[Scope<'_>],
         atoms: &mut [PlanAtom],
     ) -> Result<Option<Where>> {
-        let bound = self.bind(condition, around, false)?;
+        let Some(bound) = self.conditions(query, scopes, None)? else {
+            return Ok(None);
+        };
         let left = filtered(bound, atoms);
         Ok((left != ALWAYS).then_some(left))
     }
 
-    /// Binds a query within.
+    /// Binds the condition of a query, after its subqueries.
+    fn conditions(
+        &mut self,
+        query: &Query,
+        scopes: &[Scope<'_>],
+        further: Option<&OuterScope<'_>>,
+    ) -> Result<Option<Where>> {
+        let mut here = OuterScope {
+            scopes,
+            values: &[],
+            further,
+        };
+        let values = query.subqueries.iter().map(|one| self.query(one, &here));
+        let values = values.collect::<Result<Vec<Side>>>()?;
+        here.values = &values;
+        let condition = query.condition.as_ref();
+        let bind = |text: &String| here.bind(&here.read(text)?, false);
+        condition.map(bind).transpose()
+    }
+
+    /// Binds a subquery.
     fn query(&mut self, query: &Query, around: &OuterScope<'_>) -> Result<Side> {
         check_value(query)?;
         check_shape(query)?;
@@ -61,18 +89,16 @@ impl<'c> Subqueries<'c> {
         let first = self.atoms.len();
         let atoms = self.outer + first..self.outer + first + own.len();
         self.atoms.extend(own);
-        let here = OuterScope {
-            scopes: &scopes,
-            further: Some(around),
-        };
         let mut conditions = joined(&variables, &scopes);
-        if let Some(condition) = &query.condition {
-            conditions.push(self.bind(condition, &here, false)?);
-        }
+        conditions.extend(self.conditions(query, &scopes, Some(around))?);
         let own = first..first + query.atoms.len();
         let condition = filtered(all(conditions), &mut self.atoms[own]);
+        let here = OuterScope {
+            scopes: &scopes,
+            values: &[],
+            further: None,
+        };
         let mut shown = Shown {
-            within: self,
             here: &here,
             aggregates: Vec::new(),
         };
@@ -181,68 +207,47 @@ fn many_rows() -> Error {
 }
 
 /// What a query within shows, while it is bound.
-struct Shown<'a, 'c> {
-    within: &'a mut Subqueries<'c>,
+struct Shown<'a> {
     here: &'a OuterScope<'a>,
     aggregates: Vec<Aggregate>,
 }
 
-impl Shown<'_, '_> {
+impl Shown<'_> {
     fn output(&mut self, output: &Output) -> Result<Side> {
         match output {
             Output::Aggregate {
                 function, argument, ..
-            } => self.aggregate(*function, argument.as_slice()),
-            Output::Expression { value, .. } => self.measure(value),
+            } => {
+                let argument = argument.as_ref().map(|text| read(text, self.here.scopes));
+                self.aggregate(*function, argument.transpose()?.as_slice())
+            }
+            Output::Expression { value, .. } => self.measure(&read(value, self.here.scopes)?),
             Output::Group { .. } => Err(many_rows()),
             Output::Cofactor { .. } => Err(unknown("COFACTOR")),
         }
     }
 
-    fn measure(&mut self, measure: &Measure) -> Result<Side> {
+    fn measure(&mut self, measure: &Read) -> Result<Side> {
+        if let Some(value) = constant(measure)? {
+            return side_of(literal(&value)?);
+        }
         match measure {
-            Measure::Group { .. } => Err(many_rows()),
-            Measure::Aggregate {
-                function,
-                arguments,
-            } => self.aggregate(*function, arguments),
-            Measure::Literal { value } => literal(value),
-            Measure::Add { left, right } => {
+            Read::AggregateFunction(call) => {
+                let (function, arguments) = called(call)?;
+                self.aggregate(function, arguments)
+            }
+            Read::Column(_) => Err(many_rows()),
+            // NULL by zero, as where a value is compared.
+            Read::BinaryExpr(BinaryExpr { left, op, right }) if *op == Operator::Divide => {
                 let (left, right) = (self.measure(left)?, self.measure(right)?);
-                both(left, right, |left, right| {
-                    let kind = left.kind.common(right.kind);
-                    let (left, right) = (left.value.into(), right.value.into());
-                    Ok(TypedValue::number(Value::Add { left, right }, kind))
-                })
+                both(left, right, divide)
             }
-            Measure::Subtract { left, right } => {
-                let (left, right) = (self.measure(left)?, self.measure(right)?);
-                both(left, right, |left, right| Ok(subtract(left, right)))
-            }
-            Measure::Multiply { left, right } => {
-                let (left, right) = (self.measure(left)?, self.measure(right)?);
-                both(left, right, multiply)
-            }
-            Measure::Divide { left, right } => {
-                let (left, right) = (self.measure(left)?, self.measure(right)?);
-                both(left, right, |left, right| {
-                    let (left, right) = (left.value.into(), right.value.into());
-                    Ok(TypedValue::number(
-                        Value::Divide { left, right },
-                        Kind::Real,
-                    ))
-                })
-            }
-            Measure::Negate { operand } => {
-                let (zero, operand) = (literal(&Literal::Int(0))?, self.measure(operand)?);
-                both(zero, operand, |left, right| Ok(subtract(left, right)))
-            }
-            Measure::Coalesce { .. } => Err(unknown("COALESCE")),
-            Measure::NullIf { .. } => Err(unknown("NULLIF")),
+            Read::ScalarFunction(call) => Err(unknown(&call.func.name().to_uppercase())),
+            other => arithmetic(other, &mut |operand| self.measure(operand)),
         }
     }
 
-    fn aggregate(&mut self, function: Function, arguments: &[Scalar]) -> Result<Side> {
+    fn aggregate(&mut self, function: Function, arguments: &[Read]) -> Result<Side> {
         let number = |known: TypedValue| known.into_number("an aggregate in a subquery");
         let argument = match arguments {
             [] => None,
@@ -295,8 +300,8 @@ impl Shown<'_, '_> {
         }))
     }
 
-    fn argument(&mut self, argument: &Scalar) -> Result<TypedValue> {
-        match self.within.side(&compared(argument), self.here)? {
+    fn argument(&self, argument: &Read) -> Result<TypedValue> {
+        match self.here.side(argument)? {
             Side::TypedValue(known) => Ok(known),
             Side::Null => Err(Error::Unsupported {
                 what: "an aggregate of NULL in a subquery".to_owned(),

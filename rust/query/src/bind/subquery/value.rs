@@ -4,20 +4,23 @@
 //! or a string. Arithmetic is on numbers; what is NULL whatever the rows is told at once. Cost:
 //! linear in the expression.
 
+use datafusion_expr::expr::BinaryExpr;
+use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result, Type};
 
-use super::scope::{OuterScope, Subqueries};
-use crate::bind::expr::{Constant, Expr, Kind};
-use crate::bind::filter::{Domain, domain_of, instant, nearest_single};
-use crate::bind::literal::date;
+use super::scope::OuterScope;
+use crate::bind::domain::{Domain, domain_of, nearest_single};
+use crate::bind::expr::{Constant, Expr as Number, Kind};
+use crate::bind::literal::{Literal, literal};
+use crate::bind::names::{constant, joined, named, split};
 use crate::bind::nested::{Column, Value};
-use crate::bind::scalar::{constant, shown};
+use crate::bind::scalar::number_of;
 use crate::bind::variables::resolve;
-use crate::logical::{ColumnRef, Literal, Scalar, SubqueryExpr};
+use crate::logical::{ColumnRef, Named};
 
 /// One side of a comparison.
 #[derive(Clone)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Null,
     /// A constant in quotes, which becomes what it is compared with.
     Quoted(String),
@@ -26,7 +29,7 @@ pub(super) enum Side {
 
 /// A value and what it means.
 #[derive(Clone)]
-pub(super) struct TypedValue {
+pub(crate) struct TypedValue {
     pub(super) value: Value,
     /// None of a string.
     pub(super) domain: Option<Domain>,
@@ -49,7 +52,7 @@ impl TypedValue {
     }
 
     /// A constant.
-    pub(super) fn literal(expr: &Expr, domain: Domain) -> Option<Self> {
+    pub(super) fn literal(expr: &Number, domain: Domain) -> Option<Self> {
         let (kind, value) = (expr.kind, expr.value()?);
         Some(Self {
             value: Value::Constant { kind, value },
@@ -96,67 +99,110 @@ impl TypedValue {
     }
 }
 
-impl Subqueries<'_> {
-    /// Binds one side of a comparison.
-    pub(super) fn side(
-        &mut self,
-        compared: &SubqueryExpr,
-        around: &OuterScope<'_>,
-    ) -> Result<Side> {
-        Ok(match compared {
-            SubqueryExpr::Column {
+impl OuterScope<'_> {
+    /// Recognises one side of a comparison.
+    ///
+    /// # Errors
+    /// `Unsupported` for what is no arithmetic over columns, constants and subqueries; `Type`.
+    pub(super) fn side(&self, expr: &Expr) -> Result<Side> {
+        match named(expr) {
+            Some(Named::Column {
                 depth,
                 atom,
                 column,
-            } => Side::TypedValue(around.column(*depth, *atom, column)?),
-            SubqueryExpr::Literal { value } => literal(value)?,
-            SubqueryExpr::Add { left, right } => {
-                self.pair(left, right, around, |left, right| {
-                    Ok(TypedValue::number(
-                        Value::Add {
-                            left: left.value.into(),
-                            right: right.value.into(),
-                        },
-                        left.kind.common(right.kind),
-                    ))
-                })?
-            }
-            SubqueryExpr::Subtract { left, right } => {
-                self.pair(left, right, around, |left, right| Ok(subtract(left, right)))?
-            }
-            SubqueryExpr::Multiply { left, right } => self.pair(left, right, around, multiply)?,
-            SubqueryExpr::Divide { left, right } => {
-                self.pair(left, right, around, |left, right| {
-                    let (left, right) = (left.value.into(), right.value.into());
-                    Ok(TypedValue::number(
-                        Value::Divide { left, right },
-                        Kind::Real,
-                    ))
-                })?
-            }
-            SubqueryExpr::Negate { operand } => {
-                let zero = SubqueryExpr::Literal {
-                    value: Literal::Int(0),
-                };
-                self.pair(&zero, operand, around, |left, right| {
-                    Ok(subtract(left, right))
-                })?
-            }
-            SubqueryExpr::Query { query } => self.query(query, around)?,
-        })
+            }) => return self.column(depth, atom, &column).map(Side::TypedValue),
+            Some(Named::Subquery(number)) => return Ok(self.values[number].clone()),
+            None => {}
+        }
+        if let Some(value) = constant(expr)? {
+            return side_of(literal(&value)?);
+        }
+        arithmetic(expr, &mut |operand| self.side(operand))
     }
+}
 
-    /// What two numbers make; NULL if either is.
-    fn pair(
-        &mut self,
-        left: &SubqueryExpr,
-        right: &SubqueryExpr,
-        around: &OuterScope<'_>,
-        make: impl FnOnce(TypedValue, TypedValue) -> Result<TypedValue>,
-    ) -> Result<Side> {
-        let (left, right) = (self.side(left, around)?, self.side(right, around)?);
-        both(left, right, make)
+/// Arithmetic over what `side` recognises.
+pub(super) fn arithmetic(expr: &Expr, side: &mut dyn FnMut(&Expr) -> Result<Side>) -> Result<Side> {
+    match expr {
+        Expr::Alias(alias) => side(&alias.expr),
+        Expr::Negative(of) => {
+            let zero = side_of(Literal::Number(Number::int(0)))?;
+            both(zero, side(of)?, |left, right| Ok(subtract(left, right)))
+        }
+        Expr::BinaryExpr(BinaryExpr { op, .. })
+            if matches!(op, Operator::Plus | Operator::Multiply) =>
+        {
+            let mut parts = Vec::new();
+            split(expr, *op, &mut parts);
+            let parts = parts.into_iter().map(&mut *side);
+            let parts = parts.collect::<Result<Vec<Side>>>()?;
+            let joined = joined(parts, &mut |left, right| match op {
+                Operator::Plus => both(left, right, add).map(Some),
+                _ => both(left, right, multiply).map(Some),
+            })?;
+            Ok(joined.unwrap_or(Side::Null))
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if *op == Operator::Minus => {
+            let (left, right) = (side(left)?, side(right)?);
+            both(left, right, |left, right| Ok(subtract(left, right)))
+        }
+        // An engine makes NULL of a division by zero, as NULLIF does.
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if *op == Operator::Divide => {
+            let (left, right) = (side(left)?, side(divisor(right)?)?);
+            both(left, right, divide)
+        }
+        other => Err(Error::Unsupported {
+            what: format!("{other} in a condition with subqueries, or across tables"),
+            why: "it is no arithmetic over columns, constants and the values of subqueries"
+                .to_owned(),
+            instead: "compute it in a subquery in FROM, as a column".to_owned(),
+        }),
     }
+}
+
+/// What `NULLIF(x, 0)` is of, or a constant that is not zero: an engine divides by it as DuckDB does.
+fn divisor(of: &Expr) -> Result<&Expr> {
+    let number = |expr: &Expr| match constant(expr)? {
+        Some(value) => number_of(literal(&value)?),
+        None => Ok(None),
+    };
+    let is_zero = |number: &Number| {
+        matches!(
+            number.value(),
+            Some(Constant::Int(0) | Constant::Decimal(0) | Constant::Real(0.0))
+        )
+    };
+    if let Expr::ScalarFunction(call) = of
+        && call.func.name() == "nullif"
+        && let [value, zero] = &call.args[..]
+        && number(zero)?.as_ref().is_some_and(is_zero)
+    {
+        return Ok(value);
+    }
+    if let Some(value) = number(of)?
+        && !is_zero(&value)
+    {
+        return Ok(of);
+    }
+    Err(Error::Unsupported {
+        what: format!("a division by {of} in a condition with subqueries"),
+        why: "it may be by zero, which is no NULL".to_owned(),
+        instead: "divide by NULLIF(.., 0)".to_owned(),
+    })
+}
+
+fn add(left: TypedValue, right: TypedValue) -> Result<TypedValue> {
+    let kind = left.kind.common(right.kind);
+    let (left, right) = (left.value.into(), right.value.into());
+    Ok(TypedValue::number(Value::Add { left, right }, kind))
+}
+
+pub(super) fn divide(left: TypedValue, right: TypedValue) -> Result<TypedValue> {
+    let (left, right) = (left.value.into(), right.value.into());
+    Ok(TypedValue::number(
+        Value::Divide { left, right },
+        Kind::Real,
+    ))
 }
 
 /// What two numbers make; NULL if either is.
@@ -177,13 +223,13 @@ fn number(side: Side) -> Result<Option<TypedValue>> {
         Side::Quoted(text) => Err(Error::Type {
             place: "arithmetic in a condition".to_owned(),
             expected: "a number".to_owned(),
-            found: shown(&Literal::Text(text)),
+            found: Literal::Text(text).shown(),
         }),
         Side::TypedValue(known) => known.into_number("arithmetic in a condition").map(Some),
     }
 }
 
-pub(super) fn subtract(left: TypedValue, right: TypedValue) -> TypedValue {
+fn subtract(left: TypedValue, right: TypedValue) -> TypedValue {
     let kind = left.kind.common(right.kind);
     let (left, right) = (left.value.into(), right.value.into());
     TypedValue::number(Value::Subtract { left, right }, kind)
@@ -196,17 +242,17 @@ pub(super) fn multiply(left: TypedValue, right: TypedValue) -> Result<TypedValue
 }
 
 /// A constant.
-pub(super) fn literal(value: &Literal) -> Result<Side> {
-    let (expr, domain) = match value {
+pub(super) fn side_of(literal: Literal) -> Result<Side> {
+    let (expr, domain) = match literal {
         Literal::Null => return Ok(Side::Null),
-        Literal::Text(text) => return Ok(Side::Quoted(text.clone())),
-        Literal::Bool(value) => (Expr::int(i64::from(*value)), Domain::Bool),
-        Literal::Date(text) => (Expr::int(date(text)?), Domain::Date),
-        Literal::Timestamp(text) => instant(text)?,
-        Literal::Int(_) | Literal::Float(_) | Literal::Decimal(_) => match constant(value)? {
-            Some(expr) => (expr, Domain::Number),
-            None => return Ok(Side::Null),
-        },
+        Literal::Text(text) => return Ok(Side::Quoted(text)),
+        Literal::Bool(value) => (Number::int(i64::from(value)), Domain::Bool),
+        Literal::Date(days) => (Number::int(days), Domain::Date),
+        Literal::Timestamp(ticks, unit) => {
+            let domain = Domain::Timestamp { unit, zoned: None };
+            (Number::int(ticks), domain)
+        }
+        Literal::Number(number) => (number, Domain::Number),
     };
     Ok(TypedValue::literal(&expr, domain).map_or(Side::Null, Side::TypedValue))
 }
@@ -246,35 +292,5 @@ impl OuterScope<'_> {
             domain,
             kind,
         })
-    }
-}
-
-/// An expression over a query's own columns, as what is compared.
-pub(super) fn compared(scalar: &Scalar) -> SubqueryExpr {
-    let both = |left: &Scalar, right: &Scalar| (compared(left).into(), compared(right).into());
-    match scalar {
-        Scalar::Column { atom, column } => SubqueryExpr::Column {
-            depth: 0,
-            atom: *atom,
-            column: column.clone(),
-        },
-        Scalar::Literal { value } => SubqueryExpr::Literal {
-            value: value.clone(),
-        },
-        Scalar::Add { left, right } => {
-            let (left, right) = both(left, right);
-            SubqueryExpr::Add { left, right }
-        }
-        Scalar::Subtract { left, right } => {
-            let (left, right) = both(left, right);
-            SubqueryExpr::Subtract { left, right }
-        }
-        Scalar::Multiply { left, right } => {
-            let (left, right) = both(left, right);
-            SubqueryExpr::Multiply { left, right }
-        }
-        Scalar::Negate { operand } => SubqueryExpr::Negate {
-            operand: compared(operand).into(),
-        },
     }
 }

@@ -2,13 +2,11 @@
 //!
 //! Invariant: each variable has one node. Cost: linear in the variables.
 
-use serde::{Deserialize, Serialize};
-
 use crate::graph::hypergraph::Hypergraph;
 use crate::graph::set::Set;
 
 /// A variable of the order with what is below it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderNode {
     /// The variable.
     pub variable: usize,

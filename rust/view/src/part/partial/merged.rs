@@ -259,7 +259,7 @@ fn of_rows(query: &Bound, columns: &Schema) -> Result<Bound> {
             .collect(),
         measures: Vec::new(),
         rows: None,
-        having: None,
+        results: None,
         bag: (!query.distinct).then_some(Representation::Listing),
         distinct: false,
         features: None,

@@ -1,9 +1,9 @@
 //! Expressions and conditions, evaluated slowly: one row at a time, NULL by NULL.
 
-use ringview_query::{Comparison, Constant, Expr, Factor, Kind, Op, Predicate, TextOperand};
+use ringview_query::{Comparison, Constant, Expr, Factor, Kind, Op, Predicate};
 
 use super::super::verdict::{FALSE, TRUE, UNKNOWN};
-use super::random::{Row, TEXTS};
+use super::random::{CONDITIONS, Row, TEXTS};
 
 /// An overflow.
 #[derive(Debug)]
@@ -115,10 +115,6 @@ pub(super) fn verdict(comparison: Comparison, order: std::cmp::Ordering) -> u8 {
 
 pub(super) fn decide(predicate: &Predicate, row: &Row) -> Result<u8, Over> {
     let text = |column: usize| if column == 5 { row.5 } else { row.6 }.map(|id| TEXTS[id]);
-    let operand = |operand: &TextOperand| match operand {
-        TextOperand::Column { column } => text(*column).map(str::to_owned),
-        TextOperand::Literal { value } => Some(value.clone()),
-    };
     let found = |found: bool, null: bool| match (found, null) {
         (true, _) => TRUE,
         (false, true) => UNKNOWN,
@@ -134,14 +130,6 @@ pub(super) fn decide(predicate: &Predicate, row: &Row) -> Result<u8, Over> {
             (Some(left), Some(right)) => verdict(*comparison, ordered(left, right)),
             _ => UNKNOWN,
         },
-        Predicate::CompareText {
-            comparison,
-            left,
-            right,
-        } => match (operand(left), operand(right)) {
-            (Some(left), Some(right)) => verdict(*comparison, left.cmp(&right)),
-            _ => UNKNOWN,
-        },
         Predicate::In {
             operand,
             list,
@@ -150,33 +138,14 @@ pub(super) fn decide(predicate: &Predicate, row: &Row) -> Result<u8, Over> {
             Some(value) => found(list.iter().any(|&l| ordered(l, value).is_eq()), *null),
             None => UNKNOWN,
         },
-        Predicate::InText { column, list, null } => match text(*column) {
-            Some(text) => found(list.iter().any(|l| l == text), *null),
-            None => UNKNOWN,
-        },
-        Predicate::Like {
-            column,
-            pattern,
-            insensitive,
-            ..
-        } => match text(*column) {
-            None => UNKNOWN,
-            Some(text) => {
-                let text = if *insensitive {
-                    text.to_lowercase()
-                } else {
-                    text.to_owned()
-                };
-                let matches = match pattern.as_str() {
-                    "%" => true,
-                    "b%" => text.starts_with('b'),
-                    "%t" => text.ends_with('t'),
-                    "_e_" => text.len() == 3 && text[1..].starts_with('e'),
-                    _ => text.starts_with('a'),
-                };
-                if matches { TRUE } else { FALSE }
-            }
-        },
+        Predicate::Text { column, condition } => {
+            let known = CONDITIONS.iter().find(|(said, _)| {
+                let name = if *column == 5 { "s" } else { "t" };
+                *condition == said.replace('?', name)
+            });
+            let (_, verdict) = known.unwrap();
+            verdict(text(*column)).map_or(UNKNOWN, |v| if v { TRUE } else { FALSE })
+        }
         Predicate::IsNull { columns } => {
             if columns.iter().any(|&c| is_null(row, c)) {
                 TRUE

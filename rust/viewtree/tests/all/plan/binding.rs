@@ -4,7 +4,7 @@ use crate::plan::common::{
     Tables, aggregate, atom, col, columns, filtered, grouped, order, sum, times,
 };
 use ringview_core::Error;
-use ringview_query::{Constant, Function, Kind, Literal, Op, OutputKind, Predicate, Query, Scalar};
+use ringview_query::{Constant, Function, Kind, Op, OutputKind, Predicate, Query};
 use ringview_viewtree::plan::Source;
 
 fn tables() -> Tables {
@@ -16,18 +16,14 @@ fn tables() -> Tables {
 }
 
 fn filter(left: &str, comparison: &str, value: &str) -> Option<Predicate> {
-    let text = format!(
-        r#"{{"op": "compare", "comparison": "{comparison}",
-            "left": {{"op": "column", "atom": 0, "column": "{left}"}},
-            "right": {{"op": "literal", "value": {value}}}}}"#
-    );
-    bound(&text)
+    bound(&format!("{left} {comparison} {value}"))
 }
 
 fn one(filter: &str) -> Query {
     Query {
         blocks: Vec::new(),
         condition: None,
+        subqueries: Vec::new(),
         atoms: vec![filtered("T", filter)],
         joins: Vec::new(),
         group_by: Vec::new(),
@@ -58,110 +54,90 @@ fn constant(predicate: Option<Predicate>) -> (Kind, Constant) {
 
 #[test]
 fn constants_take_the_type_of_their_column() {
-    let text = |value: &str| format!(r#"{{"type": "text", "value": "{value}"}}"#);
-    assert_eq!(
-        constant(filter("d", "le", &text("1970-01-11"))),
-        (Kind::Int, Constant::Int(10))
-    );
-    assert_eq!(
-        constant(filter("t", "lt", &text("1970-01-01 00:00:02"))),
-        (Kind::Int, Constant::Int(2_000))
-    );
-    assert_eq!(
-        constant(filter(
-            "w",
-            "eq",
-            r#"{"type": "date", "value": "1970-01-02"}"#
-        )),
-        (Kind::Int, Constant::Int(86_400_000_000))
-    );
-    assert_eq!(
-        constant(filter("m", "gt", r#"{"type": "int", "value": 7}"#)),
-        (Kind::Decimal { scale: 2 }, Constant::Decimal(700))
-    );
-    assert_eq!(
-        constant(filter(
-            "m",
-            "gt",
-            r#"{"type": "decimal", "value": "0.125"}"#
-        )),
-        (Kind::Decimal { scale: 3 }, Constant::Decimal(125))
-    );
-    assert_eq!(
-        constant(filter("u", "gt", &text("18446744073709551615"))),
+    let cases = [
+        ("d <= '1970-01-11'", Kind::Int, Constant::Int(10)),
+        ("t < '1970-01-01 00:00:02'", Kind::Int, Constant::Int(2_000)),
         (
+            "w = DATE '1970-01-02'",
+            Kind::Int,
+            Constant::Int(86_400_000_000),
+        ),
+        ("m > 7", Kind::Decimal { scale: 2 }, Constant::Decimal(700)),
+        (
+            "m > 0.125",
+            Kind::Decimal { scale: 3 },
+            Constant::Decimal(125),
+        ),
+        (
+            "u > '18446744073709551615'",
             Kind::Decimal { scale: 0 },
-            Constant::Decimal(u64::MAX.into())
-        )
-    );
-    assert_eq!(
-        constant(filter("f", "ne", r#"{"type": "decimal", "value": "0.1"}"#)),
-        (Kind::Real, Constant::Real(0.1))
-    );
-    assert_eq!(
-        constant(filter("b", "eq", &text("true"))),
-        (Kind::Int, Constant::Int(1))
-    );
-    // A nanosecond cannot be told in a millisecond column: the column is scaled, nothing rounded.
-    assert_eq!(
-        constant(filter("t", "lt", &text("1970-01-01 00:00:00.000001"))),
-        (Kind::Decimal { scale: 0 }, Constant::Decimal(1))
-    );
+            Constant::Decimal(u64::MAX.into()),
+        ),
+        ("f <> 0.1", Kind::Real, Constant::Real(0.1)),
+        ("b = 'true'", Kind::Int, Constant::Int(1)),
+        // A nanosecond cannot be told in a millisecond column: the column is scaled, nothing rounded.
+        (
+            "t < '1970-01-01 00:00:00.000001'",
+            Kind::Decimal { scale: 0 },
+            Constant::Decimal(1),
+        ),
+    ];
+    for (text, kind, value) in cases {
+        assert_eq!(constant(bound(text)), (kind, value), "{text}");
+    }
 }
 
 #[test]
 fn three_valued_constants_fold() {
-    assert_eq!(bound(r#"{"op": "constant", "value": true}"#), None);
+    assert_eq!(bound("TRUE"), None);
     assert_eq!(
-        filter("i", "eq", r#"{"type": "null"}"#),
+        filter("i", "=", "NULL"),
         Some(Predicate::Constant { value: None })
     );
-    let null = |column: &str| {
-        bound(&format!(
-            r#"{{"op": "is_null", "operand": {{"op": "column", "atom": 0, "column": "{column}"}}}}"#
-        ))
-    };
+    let null = |column: &str| bound(&format!("{column} IS NULL"));
     assert_eq!(null("i"), Some(Predicate::Constant { value: Some(false) }));
     assert_eq!(null("n"), Some(Predicate::IsNull { columns: vec![4] }));
-    let list = bound(
-        r#"{"op": "not", "operand": {"op": "in",
-            "operand": {"op": "column", "atom": 0, "column": "s"},
-            "list": [{"type": "text", "value": "x"}, {"type": "null"}, {"type": "text", "value": "a"}]}}"#,
-    );
-    let inner = Predicate::InText {
-        column: 5,
-        list: vec!["a".to_owned(), "x".to_owned()],
-        null: true,
-    };
-    assert_eq!(
-        list,
-        Some(Predicate::Not {
-            operand: Box::new(inner)
-        })
-    );
-    let mixed = bound(
-        r#"{"op": "in", "operand": {"op": "column", "atom": 0, "column": "i"},
-            "list": [{"type": "int", "value": 3}, {"type": "decimal", "value": "1.5"}]}"#,
-    );
+    let mixed = bound("i IN (3, 1.5)");
     assert!(matches!(mixed, Some(Predicate::Or { operands }) if operands.len() == 2));
+    let list = bound("NOT i IN (3, NULL, 1)");
+    let Some(Predicate::Not { operand }) = list else {
+        panic!("{list:?}")
+    };
+    assert!(matches!(*operand, Predicate::In { null: true, .. }));
+}
+
+#[test]
+fn conditions_on_one_string_column_stay_expressions() {
+    for text in [
+        "s NOT IN ('x', NULL, 'a')",
+        "s LIKE 'a%' OR s IS NULL",
+        "CASE WHEN s = 'x' THEN TRUE ELSE s < 'b' END",
+    ] {
+        let found = bound(text);
+        assert!(
+            matches!(found, Some(Predicate::Text { column: 5, .. })),
+            "{found:?}"
+        );
+    }
+    // Words of equal strings are equal, and in no order.
+    assert!(matches!(bound("s = z"), Some(Predicate::Compare { .. })));
+    for refused in ["s < z", "CAST(s AS INT) > 3", "abs(i) > 3"] {
+        let error = tables().refuse(&one(refused));
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    }
 }
 
 #[test]
 fn comparisons_of_two_types_are_refused() {
     for (column, value) in [
-        ("s", r#"{"type": "int", "value": 1}"#),
-        ("b", r#"{"type": "int", "value": 1}"#),
-        ("d", r#"{"type": "float", "value": 1.5}"#),
-        ("i", r#"{"type": "date", "value": "1970-01-01"}"#),
-        ("d", r#"{"type": "text", "value": "yesterday"}"#),
-        ("i", r#"{"type": "text", "value": "one"}"#),
+        ("s", "1"),
+        ("b", "1"),
+        ("d", "1.5e0"),
+        ("i", "DATE '1970-01-01'"),
+        ("d", "'yesterday'"),
+        ("i", "'one'"),
     ] {
-        let text = format!(
-            r#"{{"op": "compare", "comparison": "eq",
-                "left": {{"op": "column", "atom": 0, "column": "{column}"}},
-                "right": {{"op": "literal", "value": {value}}}}}"#
-        );
-        let error = tables().refuse(&one(&text));
+        let error = tables().refuse(&one(&format!("{column} = {value}")));
         assert!(
             matches!(error, Error::Type { .. } | Error::Value { .. }),
             "{column}: {error}"
@@ -173,10 +149,7 @@ fn comparisons_of_two_types_are_refused() {
 fn products_over_atoms_are_expanded_only_across_them() {
     let tables = Tables::new("R(a, b, c?) S(a, d)");
     let mut query = tables.natural(&["R", "S"]);
-    let add = |left: Scalar, right: Scalar| Scalar::Add {
-        left: Box::new(left),
-        right: Box::new(right),
-    };
+    let add = |left: String, right: String| format!("{left} + {right}");
     // (b + c) * (d + b): within R all is one factor, so two terms.
     query.outputs = vec![sum(times(
         add(col("0.b"), col("0.c")),
@@ -242,10 +215,11 @@ fn kinds_follow_sql() {
         assert_eq!(plan.outputs[0].ty, ty.parse().unwrap());
     }
     let mut mixed = base();
-    mixed.outputs = vec![sum(Scalar::Subtract {
-        left: Box::new(col("0.m")),
-        right: Box::new(times(col("1.j"), col("0.i"))),
-    })];
+    mixed.outputs = vec![sum(format!(
+        "{} - {}",
+        col("0.m"),
+        times(col("1.j"), col("0.i"))
+    ))];
     // Both terms at scale 2, the second with -1 folded into a factor.
     let plan = tables.plan(&mixed);
     assert_eq!(plan.outputs[0].ty, "decimal128(38, 2)".parse().unwrap());
@@ -305,16 +279,10 @@ fn names_are_checked() {
     assert!(with(&|q| q.atoms.clear()).contains("no table"));
     assert!(with(&|q| q.atoms.push(atom("T"))).contains("alias"));
     assert!(with(&|q| q.outputs.push(q.outputs[0].clone())).contains("exists already"));
-    let null = Scalar::Literal {
-        value: Literal::Null,
-    };
-    assert!(with(&|q| q.outputs = vec![sum(null.clone())]).contains("NULL for every row"));
+    assert!(with(&|q| q.outputs = vec![sum("NULL".to_owned())]).contains("NULL for every row"));
     assert!(with(&|q| q.outputs = vec![sum(col("7.i"))]).contains("atom 7"));
     assert!(Query::from_json("{}").is_err());
-    let beyond = filtered(
-        "T",
-        r#"{"op": "is_null", "operand": {"op": "column", "atom": 1, "column": "i"}}"#,
-    );
+    let beyond = filtered("T", r#""1"."i" IS NULL"#);
     assert!(with(&|q| q.atoms = vec![beyond.clone()]).contains("reads another table"));
 }
 

@@ -2,7 +2,7 @@
 
 use crate::plan::common::{Tables, aggregate, col, column, grouped};
 use ringview_core::{Error, Type};
-use ringview_query::{Function, Having, Kind, Measure, Nulls, Output, OutputKind, Query};
+use ringview_query::{Function, Kind, Nulls, Output, OutputKind, Query};
 use ringview_viewtree::plan::Plan;
 
 fn tables() -> Tables {
@@ -18,24 +18,16 @@ fn query(groups: &str, outputs: Vec<Output>) -> Query {
     query
 }
 
-fn measure(text: &str) -> Measure {
-    serde_json::from_str(text).unwrap()
-}
-
 fn of(function: &str, column: &str) -> String {
-    let (atom, column) = column.split_once('.').unwrap();
-    format!(
-        r#"{{"op": "aggregate", "function": "{function}",
-            "arguments": [{{"op": "column", "atom": {atom}, "column": "{column}"}}]}}"#
-    )
+    format!("{function}({})", col(column))
 }
 
 fn both(op: &str, left: &str, right: &str) -> String {
-    format!(r#"{{"op": "{op}", "left": {left}, "right": {right}}}"#)
+    format!("({left}) {op} ({right})")
 }
 
 fn expression(text: &str) -> Query {
-    let value = measure(text);
+    let value = text.to_owned();
     let name = "v".to_owned();
     query("0.a", vec![Output::Expression { name, value }])
 }
@@ -52,30 +44,28 @@ fn decimal(scale: i8) -> Type {
 #[test]
 fn expressions_have_the_types_of_sql() {
     let (x, p, f) = (of("sum", "0.x"), of("sum", "0.p"), of("sum", "0.f"));
-    let half = r#"{"op": "literal", "value": {"type": "decimal", "value": "0.5"}}"#;
-    let group = r#"{"op": "group", "column": {"atom": 1, "column": "a"}}"#;
+    let group = &col("1.a");
+    let distinct = |column: &str| format!("count(DISTINCT {})", col(column));
     let cases = [
-        (both("divide", &x, &x), Type::Float64),
-        (both("add", &x, group), decimal(0)),
+        (both("/", &x, &x), Type::Float64),
+        (both("+", &x, group), decimal(0)),
+        (both("+", &distinct("0.t"), group), Type::Int64),
+        (both("-", &x, &p), decimal(2)),
+        (both("*", &p, &p), decimal(4)),
+        (both("*", &x, "0.5"), decimal(1)),
+        (both("+", &p, &f), Type::Float64),
         (
-            both("add", &of("count_distinct", "0.t"), group),
-            Type::Int64,
-        ),
-        (both("subtract", &x, &p), decimal(2)),
-        (both("multiply", &p, &p), decimal(4)),
-        (both("multiply", &x, half), decimal(1)),
-        (both("add", &p, &f), Type::Float64),
-        (
-            both("null_if", &of("min", "0.s"), &of("max", "0.s")),
+            format!("nullif({}, {})", of("min", "0.s"), of("max", "0.s")),
             Type::Utf8,
         ),
-        (of("count_distinct", "0.t"), Type::Int64),
+        (distinct("0.t"), Type::Int64),
         (of("max", "0.d"), Type::Date32),
+        (format!("coalesce({x}, 0.5)"), decimal(1)),
+        (both("+", &of("min", "1.u"), &x), decimal(0)),
         (
-            format!(r#"{{"op": "coalesce", "operands": [{x}, {half}]}}"#),
-            decimal(1),
+            format!("CASE WHEN {x} > 0 THEN 'more' ELSE 'less' END"),
+            Type::Utf8,
         ),
-        (both("add", &of("min", "1.u"), &x), decimal(0)),
     ];
     for (text, ty) in cases {
         assert_eq!(plan(&expression(&text)).outputs[0].ty, ty, "{text}");
@@ -85,7 +75,7 @@ fn expressions_have_the_types_of_sql() {
 #[test]
 fn equal_needs_are_kept_once() {
     let x = of("sum", "0.x");
-    let twice = plan(&expression(&both("divide", &x, &both("add", &x, &x))));
+    let twice = plan(&expression(&both("/", &x, &both("+", &x, &x))));
     assert_eq!(twice.measures.len(), 1);
     let extremes = [Function::Min, Function::Max, Function::CountDistinct]
         .map(|function| aggregate(&format!("{function:?}"), function, Some(col("0.x"))));
@@ -158,29 +148,21 @@ fn moments_of_integers_have_room_for_squares() {
 #[test]
 fn having_brings_both_sides_to_one_type() {
     let mut dated = query("0.a", vec![aggregate("n", Function::Count, None)]);
-    let condition = format!(
-        r#"{{"op": "compare", "comparison": "lt", "left": {}, "right": {}}}"#,
-        of("max", "0.d"),
-        of("min", "0.t")
-    );
-    dated.having = Some(serde_json::from_str(&condition).unwrap());
+    dated.having = Some(both("<", &of("max", "0.d"), &of("min", "0.t")));
     let text = dated.to_json().unwrap();
     assert_eq!(Query::from_json(&text).unwrap(), dated);
-    match plan(&dated).having {
-        Some(Having::Compare { left, right, .. }) => assert_eq!(left.ty, right.ty),
-        other => panic!("{other:?}"),
-    }
+    assert!(plan(&dated).results.unwrap().projection().has_filter());
+    dated.having = Some(both("<", &of("max", "0.d"), &of("min", "0.s")));
+    assert!(matches!(tables().refuse(&dated), Error::Value { .. }));
 }
 
 #[test]
 fn what_does_not_fit_is_refused() {
     let refuse = |text: &str| tables().refuse(&expression(text));
-    let mixed = both("add", &of("sum", "0.x"), &of("min", "0.s"));
-    assert!(matches!(refuse(&mixed), Error::Type { .. }));
-    let unlike = both("null_if", &of("min", "0.d"), &of("min", "0.s"));
-    assert!(matches!(refuse(&unlike), Error::Type { .. }));
-    let alone = r#"{"op": "group", "column": {"atom": 0, "column": "x"}}"#;
-    assert!(matches!(refuse(alone), Error::Unsupported { .. }));
+    let mixed = both("+", &of("sum", "0.x"), &of("min", "0.s"));
+    assert!(matches!(refuse(&mixed), Error::Value { .. }));
+    let alone = col("0.x");
+    assert!(matches!(refuse(&alone), Error::Unsupported { .. }));
     let one = of("corr", "0.x");
     assert!(matches!(refuse(&one), Error::Value { .. }));
 }

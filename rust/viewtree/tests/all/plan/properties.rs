@@ -4,7 +4,7 @@ use crate::plan::common::oracle::{Data, Row, by_plan, by_query};
 use crate::plan::common::{Tables, aggregate, group};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use ringview_query::{ColumnRef, Function, Literal, OrderNode, OrderRef, Query, Scalar};
+use ringview_query::{ColumnRef, Function, Named, OrderNode, OrderRef, Query};
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
@@ -37,48 +37,37 @@ fn places(tables: &Tables) -> Vec<ColumnRef> {
     tables.0.values().enumerate().flat_map(columns).collect()
 }
 
-fn scalar() -> impl Strategy<Value = Scalar> {
-    let column = any::<prop::sample::Index>().prop_map(|index| Scalar::Column {
+fn scalar() -> impl Strategy<Value = String> {
+    let column = any::<prop::sample::Index>().prop_map(|index| {
         // Chosen among the places that there are, once these are known.
-        atom: index.index(1 << 16),
-        column: String::new(),
+        let place = ColumnRef {
+            atom: index.index(1 << 16),
+            column: String::new(),
+        };
+        place.text()
     });
-    let literal = (-2i64..4).prop_map(|value| Scalar::Literal {
-        value: Literal::Int(value),
-    });
+    let literal = (-2i64..4).prop_map(|value| value.to_string());
     let leaf = prop_oneof![3 => column, 1 => literal];
     leaf.prop_recursive(3, 8, 2, |inner| {
-        (0..4, inner.clone(), inner).prop_map(|(op, left, right)| {
-            let (left, right) = (Box::new(left), Box::new(right));
-            match op {
-                0 => Scalar::Add { left, right },
-                1 => Scalar::Subtract { left, right },
-                2 => Scalar::Multiply { left, right },
-                _ => Scalar::Negate { operand: left },
-            }
+        (0..4, inner.clone(), inner).prop_map(|(op, left, right)| match op {
+            0 => format!("({left}) + ({right})"),
+            1 => format!("({left}) - ({right})"),
+            2 => format!("({left}) * ({right})"),
+            _ => format!("-({left})"),
         })
     })
 }
 
-fn settle(scalar: &mut Scalar, places: &[ColumnRef]) {
-    match scalar {
-        Scalar::Column { atom, column } => {
-            let place = &places[*atom % places.len()];
-            (*atom, *column) = (place.atom, place.column.clone());
-        }
-        Scalar::Literal { .. } => {}
-        Scalar::Negate { operand } => settle(operand, places),
-        Scalar::Add { left, right }
-        | Scalar::Subtract { left, right }
-        | Scalar::Multiply { left, right } => {
-            settle(left, places);
-            settle(right, places);
-        }
-    }
+fn settle(scalar: &str, places: &[ColumnRef]) -> String {
+    let place = |named| match named {
+        Named::Column { atom, .. } => Some(places[atom % places.len()].text()),
+        Named::Subquery(_) => None,
+    };
+    Named::renamed(scalar, &mut { place }).unwrap()
 }
 
 /// The natural join with some columns grouped by; `skip` leaves joins out.
-fn build(tables: &Tables, groups: u32, skip: u8, argument: Option<Scalar>) -> Query {
+fn build(tables: &Tables, groups: u32, skip: u8, argument: Option<String>) -> Query {
     let names: Vec<&str> = tables.0.keys().map(String::as_str).collect();
     let mut query = tables.natural(&names);
     let mut id = 0;
@@ -87,8 +76,8 @@ fn build(tables: &Tables, groups: u32, skip: u8, argument: Option<Scalar>) -> Qu
         skip >> id & 1 == 0
     });
     let places = places(tables);
-    if let Some(mut argument) = argument {
-        settle(&mut argument, &places);
+    if let Some(argument) = argument {
+        let argument = settle(&argument, &places);
         query
             .outputs
             .push(aggregate("sum", Function::Sum, Some(argument.clone())));

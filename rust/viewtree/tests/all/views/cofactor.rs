@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use proptest::prelude::*;
 use ringview_core::{Batch, Error};
-use ringview_query::{ColumnRef, Function, Nulls, Output, Query, Scalar};
+use ringview_query::{ColumnRef, Function, Nulls, Output, Query};
 
 use crate::views::naive::{Row, Tables, batch, commit, feed, query, result, value};
 
@@ -132,10 +132,7 @@ fn in_company(query: &Query, columns: &[ColumnRef]) -> Query {
     let sum = Output::Aggregate {
         name: "sum".to_owned(),
         function: Function::Sum,
-        argument: Some(Scalar::Column {
-            atom: columns[0].atom,
-            column: columns[0].column.clone(),
-        }),
+        argument: Some(columns[0].text()),
     };
     query.outputs.insert(query.outputs.len() - 1, sum);
     query

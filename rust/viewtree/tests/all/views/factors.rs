@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use ringview_core::Error;
-use ringview_query::{Comparison, Condition, Query, Scalar};
+use ringview_query::Query;
 use ringview_view::{FactorRows, View};
 use ringview_viewtree::plan::Plan;
 
@@ -156,14 +156,8 @@ proptest! {
             &["T.d"],
             &["", "S.e * S.a", "S.a * S.a * T.d"],
         );
-        let column = |column: &str| Scalar::Column { atom: 0, column: column.to_owned() };
-        let zero = Scalar::Literal { value: ringview_query::Literal::Int(0) };
-        let compare = |comparison, left, right| Condition::Compare { comparison, left, right };
-        let mut conditions = vec![compare(Comparison::Ge, column("e"), zero)];
-        if between {
-            conditions.push(compare(Comparison::Le, column("a"), column("c")));
-        }
-        filtered.atoms[0].filter = Some(Condition::And { operands: conditions });
+        let filter = if between { "e >= 0 AND a <= c" } else { "e >= 0" };
+        filtered.atoms[0].filter = Some(filter.to_owned());
         let unfiltered = Query { atoms: query(&["S", "T"], &[], &[], &[""]).atoms, ..filtered.clone() };
         let mut tables = tables();
         let (plan, mut view) = tables.view(&filtered);

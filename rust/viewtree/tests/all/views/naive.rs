@@ -9,7 +9,7 @@ use arrow_array::{Array, Int64Array, RecordBatch};
 use arrow_schema::DataType;
 use ringview_core::{Batch, Budget, Column, Dictionary, Result, Type};
 use ringview_oracle::{Table, Value, cofactors, evaluate};
-use ringview_query::{Atom, Catalog, ColumnRef, Function, Output, Query, Scalar, TableInfo, bind};
+use ringview_query::{Atom, Catalog, ColumnRef, Function, Output, Query, TableInfo, bind};
 use ringview_view::{Context, FactorRows, ProductDelta, RowDelta, View};
 use ringview_viewtree::plan::{Plan, Planning};
 
@@ -85,12 +85,9 @@ pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> 
             .filter(|factor| !factor.is_empty())
             .map(|factor| {
                 let (atom, column) = column(factor, &atoms);
-                Scalar::Column { atom, column }
+                ColumnRef { atom, column }.text()
             });
-        let argument = factors.reduce(|left, right| Scalar::Multiply {
-            left: Box::new(left),
-            right: Box::new(right),
-        });
+        let argument = factors.reduce(|left, right| format!("{left} * {right}"));
         outputs.push(Output::Aggregate {
             name: format!("{sum}#{}", outputs.len()),
             function,
@@ -100,6 +97,7 @@ pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> 
     Query {
         blocks: Vec::new(),
         condition: None,
+        subqueries: Vec::new(),
         atoms,
         joins,
         group_by,

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use ringview_core::{Error, Field, Result, Schema};
 use ringview_query::{
-    Atom, Catalog, ColumnRef, Condition, Function, OrderNode, OrderRef, Output, Query, Scalar,
-    TableInfo, bind,
+    Atom, Catalog, ColumnRef, Function, OrderNode, OrderRef, Output, Query, TableInfo, bind,
 };
 use ringview_viewtree::plan::{Node, Plan, Planning};
 
@@ -77,6 +76,7 @@ impl Tables {
         Query {
             blocks: Vec::new(),
             condition: None,
+            subqueries: Vec::new(),
             atoms: names.iter().map(|name| atom(name)).collect(),
             joins: columns
                 .into_values()
@@ -122,9 +122,8 @@ pub fn atom(table: &str) -> Atom {
 }
 
 pub fn filtered(table: &str, filter: &str) -> Atom {
-    let filter: Condition = serde_json::from_str(filter).unwrap();
     Atom {
-        filter: Some(filter),
+        filter: Some(filter.to_owned()),
         ..atom(table)
     }
 }
@@ -142,7 +141,7 @@ pub fn columns(text: &str) -> Vec<ColumnRef> {
     text.split_whitespace().map(column).collect()
 }
 
-pub fn aggregate(name: &str, function: Function, argument: Option<Scalar>) -> Output {
+pub fn aggregate(name: &str, function: Function, argument: Option<String>) -> Output {
     Output::Aggregate {
         name: name.to_owned(),
         function,
@@ -150,18 +149,16 @@ pub fn aggregate(name: &str, function: Function, argument: Option<Scalar>) -> Ou
     }
 }
 
-pub fn sum(argument: Scalar) -> Output {
+pub fn sum(argument: String) -> Output {
     aggregate("sum", Function::Sum, Some(argument))
 }
 
-pub fn col(text: &str) -> Scalar {
-    let ColumnRef { atom, column } = column(text);
-    Scalar::Column { atom, column }
+pub fn col(text: &str) -> String {
+    column(text).text()
 }
 
-pub fn times(left: Scalar, right: Scalar) -> Scalar {
-    let (left, right) = (Box::new(left), Box::new(right));
-    Scalar::Multiply { left, right }
+pub fn times(left: String, right: String) -> String {
+    format!("({left}) * ({right})")
 }
 
 pub fn group(text: &str) -> Output {

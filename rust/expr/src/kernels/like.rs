@@ -1,11 +1,86 @@
-//! SQL's LIKE patterns.
+//! `text_like(text, pattern, escape, insensitive)`: SQL's LIKE and ILIKE, with an escape character or without one.
 //!
-//! Invariant: ILIKE compares characters by Unicode's simple case folding, one for one, so that `_` is one
+//! Invariant: NULL where the text is; ILIKE compares characters by Unicode's simple case folding, one for one, so that `_` is one
 //! character of the text as it is.
 //!
 //! Cost: O(length of the text) for patterns with one `%`, O(text * pattern) at worst.
 
-use ringview_core::{Error, Result};
+use std::sync::Arc;
+
+use arrow_array::BooleanArray;
+use arrow_array::cast::AsArray;
+use arrow_schema::DataType;
+use datafusion_common::{Result, ScalarValue, exec_err};
+use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+
+/// See the module. Its escape is a text of one character, or an empty one.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TextLike {
+    signature: Signature,
+}
+
+impl Default for TextLike {
+    fn default() -> Self {
+        let text = DataType::Utf8;
+        let types = vec![text.clone(), text.clone(), text, DataType::Boolean];
+        Self {
+            signature: Signature::exact(types, Volatility::Immutable),
+        }
+    }
+}
+
+impl ScalarUDFImpl for TextLike {
+    fn name(&self) -> &str {
+        "text_like"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [texts, patterns, escape, insensitive] = &args.args[..] else {
+            return exec_err!(
+                "text_like takes a text, a pattern, an escape and whether case is ignored"
+            );
+        };
+        let escape = match escape {
+            ColumnarValue::Scalar(ScalarValue::Utf8(escape)) => {
+                escape.as_deref().and_then(|escape| escape.chars().next())
+            }
+            _ => return exec_err!("the escape of LIKE is a constant"),
+        };
+        let insensitive = matches!(
+            insensitive,
+            ColumnarValue::Scalar(ScalarValue::Boolean(Some(true)))
+        );
+        let texts = texts.to_array(args.number_rows)?;
+        let texts = texts.as_string::<i32>().iter();
+        let found: BooleanArray = match patterns {
+            ColumnarValue::Scalar(ScalarValue::Utf8(Some(pattern))) => {
+                let pattern = Pattern::new(pattern, escape, insensitive)?;
+                texts.map(|text| Some(pattern.matches(text?))).collect()
+            }
+            patterns => {
+                let patterns = patterns.to_array(args.number_rows)?;
+                let pairs = texts.zip(patterns.as_string::<i32>());
+                let matches = pairs.map(|(text, pattern)| {
+                    let (Some(text), Some(pattern)) = (text, pattern) else {
+                        return Ok(None);
+                    };
+                    let pattern = Pattern::new(pattern, escape, insensitive)?;
+                    Ok(Some(pattern.matches(text)))
+                });
+                matches.collect::<Result<_>>()?
+            }
+        };
+        Ok(ColumnarValue::Array(Arc::new(found)))
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Token {
@@ -18,18 +93,15 @@ enum Token {
 }
 
 /// A compiled pattern.
-#[derive(Clone, Debug)]
-pub struct Pattern {
+#[derive(Debug)]
+struct Pattern {
     tokens: Vec<Token>,
     insensitive: bool,
 }
 
 impl Pattern {
-    /// Compiles a pattern.
-    ///
-    /// # Errors
-    /// `Value` if it ends with its escape character.
-    pub fn new(pattern: &str, escape: Option<char>, insensitive: bool) -> Result<Pattern> {
+    /// Compiles a pattern; one that ends with its escape character is refused.
+    fn new(pattern: &str, escape: Option<char>, insensitive: bool) -> Result<Pattern> {
         let exactly = |character| {
             Token::Exactly(if insensitive {
                 fold(character)
@@ -41,11 +113,12 @@ impl Pattern {
         let mut characters = pattern.chars();
         while let Some(character) = characters.next() {
             let token = if Some(character) == escape {
-                exactly(characters.next().ok_or_else(|| Error::Value {
-                    place: format!("the pattern {pattern:?}"),
-                    problem:
-                        "it ends with its escape character; write that twice to mean it".to_owned(),
-                })?)
+                let Some(next) = characters.next() else {
+                    return exec_err!(
+                        "the pattern {pattern:?} ends with its escape character; write that twice to mean it"
+                    );
+                };
+                exactly(next)
             } else {
                 match character {
                     '%' => Token::Any,
@@ -64,8 +137,7 @@ impl Pattern {
     }
 
     /// Whether the whole text matches.
-    #[must_use]
-    pub fn matches(&self, text: &str) -> bool {
+    fn matches(&self, text: &str) -> bool {
         // Greedy: only the last `%` ever has to take more characters.
         let (mut rest, mut token) = (text, 0);
         let mut retry: Option<(&str, usize)> = None;

@@ -1,0 +1,82 @@
+//! What the texts of a query's expressions name, and what Spark can tell of its filters.
+//!
+//! Invariant: only the text is read. Cost: linear in it.
+
+use pyo3::prelude::*;
+use ringview_core::{Result, Schema};
+use ringview_query::Named;
+
+use crate::errors::OrRaise;
+use crate::incoming::schema;
+
+/// A column: how far out its query is, its atom there, its name.
+type Column = (usize, usize, String);
+
+fn column(named: Named) -> Option<Column> {
+    match named {
+        Named::Column {
+            depth,
+            atom,
+            column,
+        } => Some((depth, atom, column)),
+        Named::Subquery(_) => None,
+    }
+}
+
+/// The columns that an expression of a query names: how far out, of which atom, and the name.
+///
+/// >>> from ringview._native import expression_columns
+/// >>> expression_columns('sum("0"."x" * "1"."y")')
+/// [(0, 0, 'x'), (0, 1, 'y')]
+#[pyfunction]
+pub(crate) fn expression_columns(py: Python<'_>, text: &str) -> PyResult<Vec<Column>> {
+    let named = Named::all(text).or_raise(py)?;
+    Ok(named.into_iter().filter_map(column).collect())
+}
+
+/// The columns that the filter of an atom names.
+///
+/// >>> from ringview._native import filter_columns
+/// >>> filter_columns("x > 3 AND y IS NULL")
+/// ['x', 'y']
+#[pyfunction]
+pub(crate) fn filter_columns(py: Python<'_>, text: &str) -> PyResult<Vec<String>> {
+    let names = ringview_expr::columns(text).or_raise(py)?;
+    Ok(names.into_iter().filter_map(|mut one| one.pop()).collect())
+}
+
+/// The pairs of columns that a condition says to be equal: alone, or under AND.
+///
+/// >>> from ringview._native import equalities
+/// >>> equalities('"0"."k" = "outer 1.0"."k" AND "0"."x" > 3')
+/// [((0, 0, 'k'), (1, 0, 'k'))]
+#[pyfunction]
+pub(crate) fn equalities(py: Python<'_>, text: &str) -> PyResult<Vec<(Column, Column)>> {
+    let pairs = || -> Result<Vec<(Column, Column)>> {
+        let mut found = Vec::new();
+        for conjunct in ringview_expr::conjuncts(text)? {
+            if let Some((left, right)) = Named::equality(&conjunct)? {
+                found.extend(column(left).zip(column(right)));
+            }
+        }
+        Ok(found)
+    };
+    pairs().or_raise(py)
+}
+
+/// What Spark can tell of a filter over columns of a schema, as its SQL: no more than the filter says.
+///
+/// >>> import pyarrow as pa
+/// >>> from ringview._native import spark_filter
+/// >>> spark_filter("x > 3 AND length(s) > 1", pa.schema({"x": pa.int64(), "s": pa.string()}))
+/// '`x` > 3'
+#[pyfunction]
+pub(crate) fn spark_filter(
+    py: Python<'_>,
+    text: &str,
+    columns: &Bound<'_, PyAny>,
+) -> PyResult<Option<String>> {
+    let columns = schema(columns)?;
+    let pushed = || ringview_sql::pushed(text, &Schema::from_arrow(&columns)?);
+    pushed().or_raise(py)
+}

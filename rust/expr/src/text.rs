@@ -1,0 +1,255 @@
+//! Expressions as text, and texts with something else in the place of their columns.
+//!
+//! Invariant: names are quoted; read again over the same columns, a text means what its expression means. Cost: linear in
+//! the text.
+
+use std::ops::ControlFlow;
+
+use datafusion_expr::{BinaryExpr, Expr, Operator};
+use datafusion_sql::parser::DFParserBuilder;
+use datafusion_sql::sqlparser::ast::{self, Ident, Value, VisitMut, VisitorMut};
+use datafusion_sql::sqlparser::dialect::DuckDbDialect;
+use datafusion_sql::unparser::Unparser;
+use datafusion_sql::unparser::dialect::{Dialect, IntervalStyle};
+use ringview_core::{Error, Result};
+
+use crate::balance::Balance;
+use crate::parser::DEPTH;
+
+/// Names are quoted, and nothing else is a dialect's.
+struct Quoted;
+
+impl Dialect for Quoted {
+    fn identifier_quote_style(&self, _name: &str) -> Option<char> {
+        Some('"')
+    }
+
+    fn interval_style(&self) -> IntervalStyle {
+        IntervalStyle::PostgresVerbose
+    }
+}
+
+/// Operands of a chain from which on they are written one by one.
+const LONG: usize = 16;
+
+/// The text of an expression.
+///
+/// # Errors
+/// `Unsupported` for what no text says.
+pub fn text(expr: &Expr) -> Result<String> {
+    let Expr::BinaryExpr(BinaryExpr { op, .. }) = expr else {
+        return unparsed(expr);
+    };
+    // A chain may be longer than recursion is deep.
+    let is_chain = matches!(
+        op,
+        Operator::And | Operator::Or | Operator::Plus | Operator::Multiply
+    );
+    let mut here = expr;
+    let mut behind = Vec::new();
+    while let Expr::BinaryExpr(BinaryExpr {
+        left,
+        op: other,
+        right,
+    }) = here
+        && other == op
+        && is_chain
+    {
+        behind.push(&**right);
+        here = left;
+    }
+    if behind.len() < LONG {
+        return unparsed(expr);
+    }
+    let mut made = format!("({})", text(here)?);
+    for operand in behind.into_iter().rev() {
+        made.push_str(&format!(" {op} ({})", text(operand)?));
+    }
+    Ok(made)
+}
+
+fn unparsed(expr: &Expr) -> Result<String> {
+    let made = Unparser::new(&Quoted).expr_to_sql(expr);
+    made.map(|mut ast| {
+        let _ = VisitMut::visit(&mut ast, &mut Signs);
+        ast.to_string()
+    })
+    .map_err(|problem| Error::Unsupported {
+        what: "this expression".to_owned(),
+        why: problem.strip_backtrace(),
+        instead: "write it in another way".to_owned(),
+    })
+}
+
+/// Two signs in a row would begin a comment.
+struct Signs;
+
+impl VisitorMut for Signs {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
+        if let ast::Expr::UnaryOp { expr: operand, .. } = expr
+            && !is_closed(operand)
+        {
+            let inner = std::mem::replace(&mut **operand, ast::Expr::value(Value::Null));
+            **operand = ast::Expr::Nested(Box::new(inner));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A name as a text spells it: quoted, whatever is in it.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    Ident::with_quote('"', name).to_string()
+}
+
+/// The conditions of which all must hold, as one; none where there is none.
+#[must_use]
+pub fn all_of(conditions: impl IntoIterator<Item = String>) -> Option<String> {
+    let mut conditions: Vec<String> = conditions.into_iter().collect();
+    match conditions.len() {
+        0 | 1 => conditions.pop(),
+        _ => {
+            let each = conditions.iter().map(|one| format!("({one})"));
+            Some(each.collect::<Vec<_>>().join(" AND "))
+        }
+    }
+}
+
+/// The conditions of which all must hold, apart.
+///
+/// # Errors
+/// `Value` for a text that is no expression.
+pub fn conjuncts(text: &str) -> Result<Vec<String>> {
+    fn split(expr: &ast::Expr, into: &mut Vec<String>) {
+        match expr {
+            ast::Expr::BinaryOp {
+                left,
+                op: ast::BinaryOperator::And,
+                right,
+            } => {
+                split(left, into);
+                split(right, into);
+            }
+            ast::Expr::Nested(inner) => split(inner, into),
+            other => into.push(other.to_string()),
+        }
+    }
+    let mut found = Vec::new();
+    split(&parsed(text)?, &mut found);
+    Ok(found)
+}
+
+/// The text with something else in the place of columns: `by` is given the names of each, qualifiers first.
+///
+/// # Errors
+/// `Value` for a text that is no expression, or where another stands for a column; those of `by`.
+pub fn replaced(
+    text: &str,
+    by: &mut dyn FnMut(&[&str]) -> Result<Option<String>>,
+) -> Result<String> {
+    let mut expr = parsed(text)?;
+    let mut replaces = Replaces { by };
+    match VisitMut::visit(&mut expr, &mut replaces) {
+        ControlFlow::Break(problem) => Err(problem),
+        ControlFlow::Continue(()) => Ok(expr.to_string()),
+    }
+}
+
+/// The columns that a text reads, each by its names, qualifiers first; as often as they stand there.
+///
+/// # Errors
+/// `Value` for a text that is no expression.
+pub fn columns(text: &str) -> Result<Vec<Vec<String>>> {
+    let mut found = Vec::new();
+    replaced(text, &mut |names| {
+        found.push(names.iter().map(|&name| name.to_owned()).collect());
+        Ok(None)
+    })?;
+    Ok(found)
+}
+
+struct Replaces<'b> {
+    by: &'b mut dyn FnMut(&[&str]) -> Result<Option<String>>,
+}
+
+impl VisitorMut for Replaces<'_> {
+    type Break = Error;
+
+    fn post_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<Error> {
+        let names: Vec<&str> = match expr {
+            ast::Expr::Identifier(name) => vec![&name.value],
+            ast::Expr::CompoundIdentifier(names) => names.iter().map(|name| &*name.value).collect(),
+            _ => return ControlFlow::Continue(()),
+        };
+        let made = (self.by)(&names).and_then(|text| text.map(|text| parsed(&text)).transpose());
+        match made {
+            Err(problem) => return ControlFlow::Break(problem),
+            Ok(None) => {}
+            Ok(Some(made)) if is_closed(&made) => *expr = made,
+            Ok(Some(made)) => *expr = ast::Expr::Nested(Box::new(made)),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether an expression means the same wherever it stands.
+fn is_closed(expr: &ast::Expr) -> bool {
+    match expr {
+        ast::Expr::Value(value) => {
+            !matches!(&value.value, Value::Number(digits, _) if digits.starts_with('-'))
+        }
+        ast::Expr::Identifier(_)
+        | ast::Expr::CompoundIdentifier(_)
+        | ast::Expr::Function(_)
+        | ast::Expr::Nested(_) => true,
+        _ => false,
+    }
+}
+
+fn parsed(text: &str) -> Result<ast::Expr> {
+    let parsed = DFParserBuilder::new(text)
+        .with_dialect(&DuckDbDialect {})
+        .with_recursion_limit(DEPTH)
+        .build()
+        .and_then(|mut parser| parser.parse_into_expr());
+    let parsed = parsed.map(|mut found| {
+        let _ = VisitMut::visit(&mut found.expr, &mut Balance);
+        found.expr
+    });
+    parsed.map_err(|problem| {
+        let message = problem.strip_backtrace();
+        let message = message.lines().next().unwrap_or_default();
+        Error::Value {
+            place: format!("the expression {text}"),
+            problem: message.to_owned(),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_found_and_replaced() -> Result<()> {
+        let text = r#""0"."a b" * 2 < sum("outer 1"."0"."x")"#;
+        assert_eq!(
+            columns(text)?,
+            [vec!["0", "a b"], vec!["outer 1", "0", "x"]]
+        );
+        let found = replaced(text, &mut |names| {
+            Ok((names.len() == 2).then(|| "1 + 2".to_owned()))
+        })?;
+        assert_eq!(found, r#"(1 + 2) * 2 < sum("outer 1"."0"."x")"#);
+        let negated = crate::form("-(-1) - -x")?;
+        assert_eq!(columns(&super::text(&negated)?)?, [["x"]]);
+        assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
+        assert_eq!(
+            conjuncts("a = 1 AND (b OR c) AND (d AND e)")?,
+            ["a = 1", "b OR c", "d", "e"]
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! What the values of a column mean, and constants as what they are compared with.
+//!
+//! Invariant: nothing is rounded on the way. Cost: O(length of the constant).
+
+use ringview_core::{Error, Result, TimeUnit, Type};
+
+use crate::bind::expr::{Constant, Expr, Kind, Op};
+use crate::bind::literal::{date, decimal, per_second, timestamp};
+
+/// What the values of an operand mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Domain {
+    Number,
+    Bool,
+    Date,
+    /// `zoned` is unknown for constants: they are taken as UTC where compared with a zoned column.
+    Timestamp {
+        unit: TimeUnit,
+        zoned: Option<bool>,
+    },
+}
+
+/// What the values of a column mean; none are strings.
+pub(crate) fn domain_of(ty: &Type) -> Option<(Kind, Domain)> {
+    Some(match ty {
+        Type::Utf8 => return None,
+        Type::Bool => (Kind::Int, Domain::Bool),
+        Type::Date32 => (Kind::Int, Domain::Date),
+        Type::Timestamp { unit, timezone } => {
+            let zoned = Some(timezone.is_some());
+            (Kind::Int, Domain::Timestamp { unit: *unit, zoned })
+        }
+        Type::Float32 | Type::Float64 => (Kind::Real, Domain::Number),
+        Type::Decimal { scale, .. } => (Kind::Decimal { scale: *scale }, Domain::Number),
+        // Read as a signed word, a large uint64 would be negative.
+        Type::UInt64 => (Kind::Decimal { scale: 0 }, Domain::Number),
+        _ => (Kind::Int, Domain::Number),
+    })
+}
+
+/// A constant beside a float32 column as a float32, so that `x = 0.1` finds 0.1: integers, decimals
+/// and what is quoted; one with an exponent is a double, and the column is compared as one.
+pub(crate) fn narrowed(beside: &Expr, constant: Expr, quoted: bool) -> Expr {
+    let single = matches!(
+        &beside.op,
+        Op::Column {
+            ty: Type::Float32,
+            ..
+        }
+    );
+    match constant.value() {
+        Some(Constant::Real(value)) if single && quoted => Expr::real(f64::from(value as f32)),
+        Some(number) if single => {
+            nearest_single(number, constant.kind.scale()).map_or(constant, Expr::real)
+        }
+        _ => constant,
+    }
+}
+
+/// The float32 next to an exact number; none for a double.
+pub(crate) fn nearest_single(number: Constant, scale: i8) -> Option<f64> {
+    let text = match number {
+        Constant::Int(value) => value.to_string(),
+        Constant::Decimal(value) => format!("{value}e-{scale}"),
+        Constant::Real(_) => return None,
+    };
+    // By text, since on the way by a double it may be rounded twice.
+    text.parse::<f32>().ok().map(f64::from)
+}
+
+/// A constant in quotes, as what it is compared with.
+pub(crate) fn coerce(text: &str, domain: Domain, kind: Kind) -> Result<(Expr, Domain)> {
+    let wrong = |expected: &str| Error::Value {
+        place: format!("the constant '{text}'"),
+        problem: format!("expected {expected}, as it is compared with one"),
+    };
+    let expr = match domain {
+        Domain::Number if kind == Kind::Real => {
+            let value: Option<f64> = text.trim().parse().ok();
+            let value = value.filter(|value| value.is_finite());
+            Expr::real(value.ok_or_else(|| wrong("a number"))?)
+        }
+        Domain::Number => {
+            let (value, scale) = decimal(text)?;
+            match (scale, i64::try_from(value)) {
+                (0, Ok(value)) => Expr::int(value),
+                _ => Expr::decimal(value, scale),
+            }
+        }
+        Domain::Bool => match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "t" => Expr::int(1),
+            "false" | "f" => Expr::int(0),
+            _ => return Err(wrong("'true' or 'false'")),
+        },
+        Domain::Date => Expr::int(date(text)?),
+        Domain::Timestamp { unit: of, .. } => {
+            let (mut ticks, mut unit) = timestamp(text)?;
+            if unit == TimeUnit::Nanosecond && of != unit {
+                // A text that is compared with microseconds is read as some.
+                (ticks, unit) = (ticks.div_euclid(1_000), TimeUnit::Microsecond);
+            }
+            return Ok((Expr::int(ticks), Domain::Timestamp { unit, zoned: None }));
+        }
+    };
+    Ok((expr, domain))
+}
+
+/// Into how many parts a value's unit divides the day.
+pub(crate) fn day_fraction(domain: Domain) -> i64 {
+    match domain {
+        Domain::Timestamp { unit, .. } => 86_400 * per_second(unit),
+        Domain::Date | Domain::Number | Domain::Bool => 1,
+    }
+}
+
+/// Ticks in a finer unit. Years after 2262 have no 64-bit nanoseconds, hence 128 bits.
+pub(crate) fn times(expr: Expr, factor: i64) -> Result<Expr> {
+    if factor == 1 {
+        return Ok(expr);
+    }
+    if let Some(Constant::Int(value)) = expr.value()
+        && let Some(value) = value.checked_mul(factor)
+    {
+        return Ok(Expr::int(value));
+    }
+    expr.convert(Kind::Decimal { scale: 0 })?
+        .multiply(Expr::decimal(factor.into(), 0))
+}
+
+pub(crate) fn zoned(domain: Domain) -> Option<bool> {
+    match domain {
+        Domain::Timestamp { zoned, .. } => zoned,
+        _ => None,
+    }
+}
+
+impl Domain {
+    /// For messages.
+    pub(crate) fn describe(self) -> String {
+        match self {
+            Domain::Number => "a number",
+            Domain::Bool => "a bool",
+            Domain::Date => "a date",
+            Domain::Timestamp {
+                zoned: Some(true), ..
+            } => "a timestamp with a time zone",
+            Domain::Timestamp { .. } => "a timestamp without a time zone",
+        }
+        .to_owned()
+    }
+}
