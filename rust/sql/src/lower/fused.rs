@@ -5,7 +5,6 @@
 //! Cost: O(expressions * outputs), and binding the new block.
 
 use datafusion_expr::Expr;
-use datafusion_expr::expr::ScalarFunction;
 use ringview_core::{Result, Type};
 use ringview_expr::{all_of, replaced};
 use ringview_query::{Block, ColumnRef, Output, Query};
