@@ -28,13 +28,10 @@ use ringview_core::{Error, Result};
 use std::ops::ControlFlow;
 
 use crate::aggregates::aggregate;
-use crate::balance::Balance;
+use crate::balance::{Balance, DEPTH};
 use crate::error::broken;
 use crate::functions::{Functions, known};
 use crate::meaning;
-
-/// How deeply a text may be nested. One that was made of a user's has twice as many brackets.
-pub(crate) const DEPTH: usize = 200;
 
 /// An expression of a text over the columns of a schema, with DuckDB's types.
 ///

@@ -11,7 +11,8 @@ use ringview_core::{Error, Result, Type};
 
 use crate::bind::bound::{Moments, OutputKind, PlanOutput, Term};
 use crate::bind::expr::{Expr, Kind};
-use crate::bind::names::{each_column, named, read};
+use crate::bind::names::{each_column, named};
+use crate::bind::reading::read;
 use crate::bind::scalar::Scope;
 use crate::bind::terms::{Product, expand};
 use crate::bind::variables::{ColumnPosition, Variables, resolve};

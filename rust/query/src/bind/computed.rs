@@ -6,10 +6,8 @@
 use std::sync::Arc;
 
 use datafusion_expr::Expr;
-use ringview_core::{Field, Result, Schema};
+use ringview_core::{Field, Result, Schema, Type};
 use ringview_expr::Projection;
-
-use crate::bind::bound::{OutputKind, PlanOutput};
 
 /// Expressions over measures, compiled: HAVING is the filter.
 #[derive(Clone, Debug)]
@@ -26,20 +24,15 @@ impl PartialEq for Results {
 }
 
 impl Results {
-    /// Compiles columns, each with its name, and a condition.
+    /// Compiles columns, each with its name, and a condition; `measures` have types, and may be NULL.
     pub(crate) fn new(
         columns: Vec<(Expr, String)>,
         having: Option<Expr>,
-        measures: &[PlanOutput],
+        measures: Vec<(Type, bool)>,
     ) -> Result<Self> {
-        let never_null = |kind: &OutputKind| {
-            matches!(kind, OutputKind::Count { .. } | OutputKind::Distinct { .. })
-        };
-        let field = |(at, measure): (usize, &PlanOutput)| {
-            let nullable = !never_null(&measure.kind);
-            Field::new(at.to_string(), measure.ty.clone(), nullable)
-        };
-        let schema = Schema::new(measures.iter().enumerate().map(field).collect())?;
+        let field =
+            |(at, (ty, nullable)): (usize, (Type, bool))| Field::new(at.to_string(), ty, nullable);
+        let schema = Schema::new(measures.into_iter().enumerate().map(field).collect())?;
         let exprs = columns.iter().map(|(expr, _)| expr.clone()).collect();
         let place =
             |(expr, name): (Expr, String)| (expr, format!("the column {name:?} of the result"));

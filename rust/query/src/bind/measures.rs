@@ -12,7 +12,8 @@ use ringview_core::{Error, Result, Type};
 use crate::bind::aggregate::Aggregates;
 use crate::bind::bound::{OutputKind, PlanOutput};
 use crate::bind::computed::Results;
-use crate::bind::names::{named, read};
+use crate::bind::names::named;
+use crate::bind::reading::read;
 use crate::logical::{ColumnRef, Function, Named};
 
 impl Aggregates<'_> {
@@ -45,7 +46,15 @@ impl Aggregates<'_> {
         if columns.is_empty() && having.is_none() {
             return Ok(None);
         }
-        let results = Results::new(columns, having, &self.measures)?;
+        let field = |measure: &PlanOutput| {
+            let counts = matches!(
+                measure.kind,
+                OutputKind::Count { .. } | OutputKind::Distinct { .. }
+            );
+            (measure.ty.clone(), !counts)
+        };
+        let measures = self.measures.iter().map(field).collect();
+        let results = Results::new(columns, having, measures)?;
         for output in outputs {
             if let OutputKind::Computed { column } = output.kind {
                 output.ty = results.projection().types()[column].clone();

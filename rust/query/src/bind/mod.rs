@@ -6,7 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `bound`, `reads` | the types: what a bound query is; what it reads of its tables |
-//! | `names`, `literal`, `domain` | what expressions name, their constants, and what values mean |
+//! | `names`, `reading`, `literal`, `domain` | what expressions name, their texts, their constants, and what values mean |
 //! | `atoms`, `variables`, `order`, `exponents` | tables, columns, join classes, what is known of them, orders and thresholds given |
 //! | `scalar`, `filter`, `predicate`, `arithmetic`, `expr` | what is recognised over the rows of one atom: sums of products, comparisons |
 //! | `aggregate`, `terms`, `measures`, `computed` | outputs: sums of products, expressions over them, HAVING |
@@ -32,6 +32,7 @@ mod names;
 pub mod nested;
 mod order;
 pub(crate) mod predicate;
+mod reading;
 pub(crate) mod reads;
 mod rows;
 mod scalar;
@@ -48,7 +49,6 @@ pub use bound::{
 };
 pub use computed::Results;
 pub use expr::{Comparison, Constant, Expr, Kind, Op, Predicate};
-pub(crate) use names::named;
 
 use aggregate::Aggregates;
 use atoms::{bind_atoms, check_shape, scopes, tables};

@@ -14,23 +14,9 @@ use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result, Schema};
 use ringview_expr::value;
 
-use crate::bind::scalar::Scope;
-use crate::bind::variables::resolve;
 use crate::graph::set::Set;
-use crate::logical::{ColumnRef, Named};
-
-/// What a column of an expression means; none for a plain name, and for what is no column.
-pub(crate) fn named(expr: &Expr) -> Option<Named> {
-    match expr {
-        Expr::Column(column) => meaning(column),
-        Expr::Alias(alias) => named(&alias.expr),
-        _ => None,
-    }
-}
-
-fn meaning(column: &Column) -> Option<Named> {
-    Named::of(&[column.relation.as_ref()?.table(), &column.name])
-}
+use crate::logical::Named;
+pub(crate) use crate::logical::named;
 
 /// Something that expressions name, as they have it.
 pub(crate) fn column(named: &Named) -> Column {
@@ -42,7 +28,7 @@ pub(crate) fn column(named: &Named) -> Column {
 pub(crate) fn each_column(expr: &Expr, see: &mut dyn FnMut(usize, &str)) {
     let walked = expr.apply(|node| {
         if let Expr::Column(column) = node {
-            match meaning(column) {
+            match Named::meant(column) {
                 Some(Named::Column {
                     depth: 0,
                     atom,
@@ -152,34 +138,4 @@ pub(crate) fn schema(of: Vec<(Option<TableReference>, FieldRef)>) -> Result<DFSc
         place: "the columns of the query".to_owned(),
         problem: problem.strip_backtrace(),
     })
-}
-
-/// Reads the text of an expression over the columns of some atoms.
-pub(crate) fn read(text: &str, scopes: &[Scope<'_>]) -> Result<Expr> {
-    for one in Named::all(text)? {
-        check(&one, scopes)?;
-    }
-    let of = |scope: &Scope<'_>| {
-        let of = TableReference::bare(scope.atom.to_string());
-        fields(Some(of), scope.schema).collect::<Vec<_>>()
-    };
-    ringview_expr::read(text, &schema(scopes.iter().flat_map(of).collect())?)
-}
-
-/// Refuses what names no column of some atoms.
-fn check(named: &Named, scopes: &[Scope<'_>]) -> Result<()> {
-    match named {
-        Named::Column {
-            depth: 0,
-            atom,
-            column,
-        } => {
-            let (atom, column) = (*atom, column.clone());
-            resolve(scopes, &ColumnRef { atom, column }).map(|_| ())
-        }
-        other => Err(Error::Value {
-            place: "the query".to_owned(),
-            problem: format!("{} stands in its condition alone", other.text()),
-        }),
-    }
 }

@@ -5,13 +5,11 @@
 //! query around with how far out that is, too, `"outer 1.0"."price"`; and the value of the query's subquery of a number
 //! as `"subquery 0"."value"`. Invariant: what is spelt here is read back as the same. Cost: O(length).
 
+use datafusion_common::Column;
 use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result};
 use ringview_expr::{form, quoted, replaced};
 use serde::{Deserialize, Serialize};
-
-use super::Query;
-use crate::bind::named;
 
 const OUTER: &str = "outer ";
 const SUBQUERY: &str = "subquery ";
@@ -152,7 +150,21 @@ pub enum Named {
     Subquery(usize),
 }
 
+/// What a column of an expression means; none for a plain name, and for what is no column.
+pub(crate) fn named(expr: &Expr) -> Option<Named> {
+    match expr {
+        Expr::Column(column) => Named::meant(column),
+        Expr::Alias(alias) => named(&alias.expr),
+        _ => None,
+    }
+}
+
 impl Named {
+    /// What a column of an expression means; none for a plain name.
+    pub(crate) fn meant(column: &Column) -> Option<Self> {
+        Named::of(&[column.relation.as_ref()?.table(), &column.name])
+    }
+
     /// What names mean, qualifiers first.
     #[must_use]
     pub fn of(names: &[&str]) -> Option<Self> {
@@ -255,38 +267,6 @@ impl ColumnRef {
             column: self.column.clone(),
         }
         .text()
-    }
-}
-
-impl Query {
-    /// Its condition are these, of which all must hold; subqueries that none names go.
-    ///
-    /// # Errors
-    /// As [`Named::all`].
-    pub fn set_conditions(&mut self, conditions: Vec<String>) -> Result<()> {
-        let all = std::mem::take(&mut self.subqueries);
-        let mut kept: Vec<usize> = Vec::new();
-        let number = |named| {
-            let Named::Subquery(number) = named else {
-                return None;
-            };
-            let known = kept.iter().position(|other| *other == number);
-            let at = known.unwrap_or_else(|| {
-                kept.push(number);
-                kept.len() - 1
-            });
-            Some(Named::Subquery(at).text())
-        };
-        let condition = ringview_expr::all_of(conditions);
-        let mut number = number;
-        self.condition = match condition {
-            Some(text) => Some(Named::renamed(&text, &mut number)?),
-            None => None,
-        };
-        let mut all: Vec<Option<Query>> = all.into_iter().map(Some).collect();
-        let queries = kept.into_iter().filter_map(|at| all.get_mut(at)?.take());
-        self.subqueries = queries.collect();
-        Ok(())
     }
 }
 

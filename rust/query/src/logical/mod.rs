@@ -19,6 +19,7 @@ use ringview_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 pub use exponents::Exponents;
+pub(crate) use expression::named;
 pub use expression::{ColumnRef, Comparison, Function, Named};
 pub use rows::{Branch, Call, Edge, Frame, Ordering, Parted, Rank, Rows, SortKey, Unit};
 pub use time::{ALWAYS, Clock, ClockStep, FOREVER, Interval, Span, Spans, TimeCondition, Timed};

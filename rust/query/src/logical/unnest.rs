@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use datafusion_common::ScalarValue;
 use datafusion_expr::expr::{AggregateFunction, BinaryExpr, ScalarFunction};
 use datafusion_expr::{Expr, Operator};
-use ringview_expr::{conjuncts, form};
+use ringview_expr::{all_of, conjuncts, form};
 
 use super::{Atom, Block, ColumnRef, Function, Named, Output, Query, UNREAD, Why, free_name};
 
@@ -180,6 +180,38 @@ impl Query {
                 condition.is_some_and(|(one, condition)| one.reaches(condition, least + 1))
             }
         })
+    }
+}
+
+impl Query {
+    /// Its condition are these, of which all must hold; subqueries that none names go.
+    ///
+    /// # Errors
+    /// As [`Named::all`].
+    fn set_conditions(&mut self, conditions: Vec<String>) -> ringview_core::Result<()> {
+        let all = std::mem::take(&mut self.subqueries);
+        let mut kept: Vec<usize> = Vec::new();
+        let number = |named| {
+            let Named::Subquery(number) = named else {
+                return None;
+            };
+            let known = kept.iter().position(|other| *other == number);
+            let at = known.unwrap_or_else(|| {
+                kept.push(number);
+                kept.len() - 1
+            });
+            Some(Named::Subquery(at).text())
+        };
+        let condition = all_of(conditions);
+        let mut number = number;
+        self.condition = match condition {
+            Some(text) => Some(Named::renamed(&text, &mut number)?),
+            None => None,
+        };
+        let mut all: Vec<Option<Query>> = all.into_iter().map(Some).collect();
+        let queries = kept.into_iter().filter_map(|at| all.get_mut(at)?.take());
+        self.subqueries = queries.collect();
+        Ok(())
     }
 }
 

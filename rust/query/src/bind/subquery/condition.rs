@@ -14,7 +14,8 @@ use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result};
 
 use super::scope::OuterScope;
-use super::value::{Side, TypedValue, multiply, side_of};
+use super::side::{Side, TypedValue};
+use super::value::{multiply, side_of};
 use crate::bind::domain::{Domain, coerce, day_fraction, zoned};
 use crate::bind::expr::{Comparison, Expr as Number, Kind, Predicate};
 use crate::bind::literal::Literal;

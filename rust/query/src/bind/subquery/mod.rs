@@ -7,10 +7,11 @@
 //! | file | holds |
 //! |---|---|
 //! | `condition` | conditions: what one row tells apart, NOT pushed down, both sides in one domain |
-//! | `value` | what is compared: columns, constants, arithmetic |
+//! | `side`, `value` | what is compared: columns, constants, arithmetic |
 
 mod condition;
 mod scope;
+mod side;
 mod value;
 
 use datafusion_expr::expr::BinaryExpr;
@@ -23,15 +24,17 @@ use crate::bind::domain::Domain;
 use crate::bind::expr::{Expr, Kind};
 use crate::bind::literal::literal;
 use crate::bind::measures::called;
-use crate::bind::names::{constant, read};
+use crate::bind::names::constant;
 use crate::bind::nested::{Aggregate, Column, Nested, Value, Where};
+use crate::bind::reading::read;
 use crate::bind::scalar::Scope;
 use crate::bind::variables::{Variables, variables};
 use crate::logical::{Function, Output, Query};
 use condition::{ALWAYS, NEVER, all, equal};
 use scope::OuterScope;
 pub(crate) use scope::Subqueries;
-use value::{Side, TypedValue, arithmetic, both, divide, side_of};
+use side::{Side, TypedValue};
+use value::{arithmetic, both, divide, side_of};
 
 impl<'c> Subqueries<'c> {
     pub(crate) fn new(catalog: &'c dyn Catalog, outer: usize) -> Self {

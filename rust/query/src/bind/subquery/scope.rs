@@ -7,7 +7,7 @@ use datafusion_common::TableReference;
 use datafusion_expr::Expr;
 use ringview_core::{Error, Result};
 
-use super::value::Side;
+use super::side::Side;
 use crate::bind::bound::{Catalog, PlanAtom};
 use crate::bind::domain::Domain;
 use crate::bind::names;

@@ -9,7 +9,8 @@ use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result, Type};
 
 use super::scope::OuterScope;
-use crate::bind::domain::{Domain, domain_of, nearest_single};
+use super::side::{Side, TypedValue};
+use crate::bind::domain::{Domain, domain_of};
 use crate::bind::expr::{Constant, Expr as Number, Kind};
 use crate::bind::literal::{Literal, literal};
 use crate::bind::names::{constant, joined, named, split};
@@ -17,87 +18,6 @@ use crate::bind::nested::{Column, Value};
 use crate::bind::scalar::number_of;
 use crate::bind::variables::resolve;
 use crate::logical::{ColumnRef, Named};
-
-/// One side of a comparison.
-#[derive(Clone)]
-pub(crate) enum Side {
-    Null,
-    /// A constant in quotes, which becomes what it is compared with.
-    Quoted(String),
-    TypedValue(TypedValue),
-}
-
-/// A value and what it means.
-#[derive(Clone)]
-pub(crate) struct TypedValue {
-    pub(super) value: Value,
-    /// None of a string.
-    pub(super) domain: Option<Domain>,
-    pub(super) kind: Kind,
-    /// Whether it is a float32.
-    pub(super) single: bool,
-    /// Whether it may be NULL, as far as that is known.
-    pub(super) nullable: bool,
-}
-
-impl TypedValue {
-    pub(super) fn number(value: Value, kind: Kind) -> Self {
-        Self {
-            value,
-            domain: Some(Domain::Number),
-            kind,
-            single: false,
-            nullable: true,
-        }
-    }
-
-    /// A constant.
-    pub(super) fn literal(expr: &Number, domain: Domain) -> Option<Self> {
-        let (kind, value) = (expr.kind, expr.value()?);
-        Some(Self {
-            value: Value::Constant { kind, value },
-            domain: Some(domain),
-            kind,
-            single: false,
-            nullable: false,
-        })
-    }
-
-    pub(super) fn constant(&self) -> Option<Constant> {
-        match self.value {
-            Value::Constant { value, .. } => Some(value),
-            _ => None,
-        }
-    }
-
-    /// A constant beside a float32 as a float32, as in a filter.
-    pub(super) fn narrowed(self, beside: &TypedValue, quoted: bool) -> Self {
-        let single = match self.constant() {
-            Some(Constant::Real(value)) if quoted => Some(f64::from(value as f32)),
-            Some(number) => nearest_single(number, self.kind.scale()),
-            None => None,
-        };
-        match single {
-            Some(value) if beside.single => {
-                let (kind, value) = (Kind::Real, Constant::Real(value));
-                TypedValue::number(Value::Constant { kind, value }, kind)
-            }
-            _ => self,
-        }
-    }
-
-    /// A number, for arithmetic and for sums.
-    pub(super) fn into_number(self, place: &str) -> Result<Self> {
-        match self.domain {
-            Some(Domain::Number) => Ok(self),
-            other => Err(Error::Type {
-                place: place.to_owned(),
-                expected: "a number".to_owned(),
-                found: other.map_or("a string".to_owned(), |domain| domain.describe()),
-            }),
-        }
-    }
-}
 
 impl OuterScope<'_> {
     /// Recognises one side of a comparison.

@@ -1,0 +1,90 @@
+//! One side of a comparison, and what it means.
+//!
+//! Invariant: a value has one meaning: a number of some kind, a Boolean, a day, a tick, or a string. Cost: none.
+
+use ringview_core::{Error, Result};
+
+use crate::bind::domain::{Domain, nearest_single};
+use crate::bind::expr::{Constant, Expr as Number, Kind};
+use crate::bind::nested::Value;
+
+/// One side of a comparison.
+#[derive(Clone)]
+pub(crate) enum Side {
+    Null,
+    /// A constant in quotes, which becomes what it is compared with.
+    Quoted(String),
+    TypedValue(TypedValue),
+}
+
+/// A value and what it means.
+#[derive(Clone)]
+pub(crate) struct TypedValue {
+    pub(super) value: Value,
+    /// None of a string.
+    pub(super) domain: Option<Domain>,
+    pub(super) kind: Kind,
+    /// Whether it is a float32.
+    pub(super) single: bool,
+    /// Whether it may be NULL, as far as that is known.
+    pub(super) nullable: bool,
+}
+
+impl TypedValue {
+    pub(super) fn number(value: Value, kind: Kind) -> Self {
+        Self {
+            value,
+            domain: Some(Domain::Number),
+            kind,
+            single: false,
+            nullable: true,
+        }
+    }
+
+    /// A constant.
+    pub(super) fn literal(expr: &Number, domain: Domain) -> Option<Self> {
+        let (kind, value) = (expr.kind, expr.value()?);
+        Some(Self {
+            value: Value::Constant { kind, value },
+            domain: Some(domain),
+            kind,
+            single: false,
+            nullable: false,
+        })
+    }
+
+    pub(super) fn constant(&self) -> Option<Constant> {
+        match self.value {
+            Value::Constant { value, .. } => Some(value),
+            _ => None,
+        }
+    }
+
+    /// A constant beside a float32 as a float32, as in a filter.
+    pub(super) fn narrowed(self, beside: &TypedValue, quoted: bool) -> Self {
+        let single = match self.constant() {
+            Some(Constant::Real(value)) if quoted => Some(f64::from(value as f32)),
+            Some(number) => nearest_single(number, self.kind.scale()),
+            None => None,
+        };
+        match single {
+            Some(value) if beside.single => {
+                let (kind, value) = (Kind::Real, Constant::Real(value));
+                TypedValue::number(Value::Constant { kind, value }, kind)
+            }
+            _ => self,
+        }
+    }
+
+    /// A number, for arithmetic and for sums.
+    pub(super) fn into_number(self, place: &str) -> Result<Self> {
+        match self.domain {
+            Some(Domain::Number) => Ok(self),
+            other => Err(Error::Type {
+                place: place.to_owned(),
+                expected: "a number".to_owned(),
+                found: other.map_or("a string".to_owned(), |domain| domain.describe()),
+            }),
+        }
+    }
+}
