@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Decimal128Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_empty_array,
+};
 use arrow_schema::{DataType, Schema as ArrowSchema, SchemaRef};
 use datafusion_common::arrow::compute::{CastOptions, cast_with_options, filter_record_batch};
 use datafusion_common::tree_node::{Transformed, TreeNode};
@@ -221,6 +223,9 @@ impl Projection {
         let Some(filter) = &self.filter else {
             return Ok(None);
         };
+        if batch.num_rows() == 0 {
+            return Ok(Some(BooleanArray::new_null(0)));
+        }
         let found = value(filter, batch, "the condition")?;
         // NULL does not pass.
         Ok(Some(prepped(found.as_boolean())))
@@ -232,6 +237,10 @@ impl Projection {
     /// As `evaluate`.
     pub fn column(&self, at: usize, batch: &RecordBatch) -> Result<ArrayRef> {
         let (ty, place) = (&self.types[at], &self.places[at]);
+        // Some kernels look at the first row, whether there is one or not.
+        if batch.num_rows() == 0 {
+            return Ok(new_empty_array(&ty.to_arrow()));
+        }
         let found = value(&self.columns[at], batch, place)?;
         let too_large = || Error::Overflow {
             place: place.clone(),

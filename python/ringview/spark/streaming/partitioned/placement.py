@@ -144,7 +144,7 @@ def _lies(query: Query, known: Mapping[str, Lies | None], whole: bool) -> Lies |
         places[block["name"]] = _lies(block["query"], places, True)
     atoms = [places[atom["table"]] for atom in query["atoms"]]
     routed = {number: lies for number, lies in enumerate(atoms) if lies is not None}
-    if any(places[name] is not None for name in _inner_tables(query.get("condition"))):
+    if any(places[name] is not None for name in _inner_tables(query.get("subqueries"))):
         raise _SplitError("its condition compares with a subquery, which needs all rows")
     if not routed:
         return EVERYWHERE
@@ -191,7 +191,7 @@ def _routing(query: Query, routed: Mapping[int, Lies]) -> set[Column]:
 
 
 def _inner_tables(part: Any) -> Iterator[str]:
-    """The tables of the queries within a condition."""
+    """The tables of a query and of those in it."""
     if isinstance(part, list):
         part = dict(enumerate(part))
     if isinstance(part, dict):
