@@ -61,11 +61,6 @@ ADVICE = [
         "SELECT COUNT(*) FROM r WHERE x < r.x * (SELECT SUM(s.c) FROM s)",
     ),
     (
-        "SELECT a, SUM(x * (SELECT MAX(c) FROM s)) AS y FROM r GROUP BY a",
-        "reads no table",
-        "SELECT a, SUM(x * q.m) AS y FROM r CROSS JOIN (SELECT MAX(c) AS m FROM s) AS q GROUP BY a",
-    ),
-    (
         "SELECT r.a, q.c FROM r, (SELECT c FROM s WHERE s.b = r.b) q",
         "no table or alias 'r'",
         "SELECT r.a, q.c FROM r JOIN (SELECT b, c FROM s) AS q USING (b)",

@@ -7,8 +7,8 @@ use datafusion_sql::sqlparser::ast::{
     Ident, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor,
 };
 
-use crate::by_name::joins_by_name;
 use crate::context::Context;
+use crate::join_kind::joins_by_name;
 
 /// What names mean in the query that is visited, and in those around it.
 pub(crate) struct Columns<'c> {

@@ -20,6 +20,7 @@
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `columns` | the columns of what FROM names |
 //! | `by_name` | NATURAL JOIN and USING spelt out |
+//! | `join_kind` | which joins are by name |
 //! | `partial` | names for the first columns of a table |
 //! | `scopes` | names of WITH that hide others |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
@@ -42,6 +43,7 @@ mod dialect;
 mod error;
 mod find;
 mod grammar;
+mod join_kind;
 mod lower;
 mod meaning;
 mod named;
