@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{self, BinaryOperator, Expr, VisitorMut};
 
 /// How deeply a text may be nested. One that was made of a user's has twice as many brackets.
-pub(crate) const DEPTH: usize = 200;
+pub(crate) const DEPTH: usize = 110;
 
 /// A chain this long is left as it is.
 const SHORT: usize = 16;

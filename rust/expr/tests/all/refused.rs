@@ -60,6 +60,11 @@ fn a_row_that_cannot_be_computed_is_an_error() {
 
 #[test]
 fn a_text_that_is_too_deep_is_refused() {
-    let deep = format!("{}1{}", "(".repeat(10_000), ")".repeat(10_000));
-    assert!(matches!(problem(&deep), Error::Value { .. }));
+    // A thread of Python has as much.
+    let thread = std::thread::Builder::new().stack_size(8 << 20);
+    let read = thread.spawn(|| {
+        let deep = format!("{}1{}", "(".repeat(10_000), ")".repeat(10_000));
+        assert!(matches!(problem(&deep), Error::Value { .. }));
+    });
+    read.unwrap().join().unwrap();
 }
