@@ -14,7 +14,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use ringview_core::{Error, SqlProblem};
 
-use crate::columns::{Columns, Known};
+use crate::columns::{Columns, Known, constraint, is_by_name, joins_by_name};
 use crate::context::Context;
 use crate::error::{bare, unsupported};
 use crate::meaning::call;
@@ -297,32 +297,6 @@ fn refused() -> Error {
         "RIGHT and FULL JOIN by name are of tables here, and of subqueries that name their columns; write ON, and \
          COALESCE(l.k, r.k) for what both sides have",
     )
-}
-
-/// What a join asks for, of the kinds that may be by name.
-fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
-    match operator {
-        JoinOperator::Join(by)
-        | JoinOperator::Inner(by)
-        | JoinOperator::Left(by)
-        | JoinOperator::LeftOuter(by)
-        | JoinOperator::Right(by)
-        | JoinOperator::RightOuter(by)
-        | JoinOperator::FullOuter(by) => Some(by),
-        _ => None,
-    }
-}
-
-/// Whether a join of a SELECT is by name.
-pub(crate) fn joins_by_name(select: &Select) -> bool {
-    let mut joins = select.from.iter().flat_map(|from| &from.joins);
-    joins.any(is_by_name)
-}
-
-fn is_by_name(join: &Join) -> bool {
-    let mut operator = join.join_operator.clone();
-    let by = constraint(&mut operator);
-    by.is_some_and(|by| matches!(by, JoinConstraint::Using(_) | JoinConstraint::Natural))
 }
 
 /// Whether a join by name keeps all rows of its right side.
