@@ -14,7 +14,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use ringview_core::{Error, SqlProblem};
 
-use crate::columns::{Columns, Known, constraint, is_by_name, joins_by_name};
+use crate::columns::{Columns, Known};
 use crate::context::Context;
 use crate::error::{bare, unsupported};
 use crate::join_kind::{constraint, is_by_name, joins_by_name};
