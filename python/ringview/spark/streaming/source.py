@@ -7,6 +7,7 @@ the user gave. Cost: that of planning; no data is touched.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -37,6 +38,7 @@ Keys = Mapping[str, str | Sequence[str]]
 
 _INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
 _UPDATES = ("update", "u")
+_QUOTED = re.compile(r'"((?:[^"]|"")+)"')
 
 
 @dataclass(frozen=True)
@@ -259,8 +261,9 @@ def _used(
 
 
 def _texts(part: Any) -> list[str]:
+    """The texts in a query, and all names that its expressions quote."""
     if isinstance(part, str):
-        return [part]
+        return [part, *(name.replace('""', '"') for name in _QUOTED.findall(part))]
     if isinstance(part, Mapping):
         part = list(part.values())
     return [text for entry in part for text in _texts(entry)] if isinstance(part, list) else []
