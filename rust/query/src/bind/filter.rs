@@ -72,6 +72,21 @@ impl Scope<'_> {
             df::Expr::Not(of) => negated(self.predicate(of)?),
             df::Expr::IsNull(of) => self.is_null(of)?,
             df::Expr::IsNotNull(of) => negated(self.is_null(of)?),
+            df::Expr::IsUnknown(of) if is_column(of) => self.is_null(of)?,
+            df::Expr::IsNotUnknown(of) if is_column(of) => negated(self.is_null(of)?),
+            df::Expr::IsTrue(of) if is_column(of) => {
+                all(vec![self.predicate(of)?, negated(self.is_null(of)?)])
+            }
+            df::Expr::IsFalse(of) if is_column(of) => all(vec![
+                negated(self.predicate(of)?),
+                negated(self.is_null(of)?),
+            ]),
+            df::Expr::IsNotTrue(of) if is_column(of) => {
+                any(vec![negated(self.predicate(of)?), self.is_null(of)?])
+            }
+            df::Expr::IsNotFalse(of) if is_column(of) => {
+                any(vec![self.predicate(of)?, self.is_null(of)?])
+            }
             df::Expr::Between(between) => {
                 let bound = |comparison, side: &df::Expr| {
                     self.compare(
@@ -355,6 +370,11 @@ impl Scope<'_> {
             found: right.to_owned(),
         }
     }
+}
+
+/// Whether it is a column alone, which is unknown where it is NULL and nowhere else.
+fn is_column(of: &df::Expr) -> bool {
+    matches!(of, df::Expr::Column(_))
 }
 
 /// The opposite; unknown stays unknown.
