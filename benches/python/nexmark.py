@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import ringview as rv
 from nexmark_data import SIDE, Generator
-from tpch import Recomputed, comparable
+from tpch import Recomputed, comparable, queries
 
 TEXTS = Path(__file__).parents[2] / "tests" / "python" / "data" / "nexmark.sql"
 BATCH = 1_000
@@ -37,15 +37,6 @@ Tables = dict[str, pa.Table]
 Line = dict[str, Any]
 # So many events, and what there is of them.
 Early = tuple[int, Recomputed]
-
-
-def queries() -> dict[str, str]:
-    """The texts by their names."""
-    found = {}
-    for text in TEXTS.read_text().split("-- Q")[1:]:
-        number, sql = text.split("\n", 1)
-        found[f"q{number.strip()}"] = sql.strip().removesuffix(";")
-    return found
 
 
 def batches(tables: Tables, events: int) -> list[Tables]:
@@ -113,7 +104,7 @@ def peer(python: str, name: str, sql: str, folder: Path, early: Early) -> Line:
 def lines(options: argparse.Namespace, folder: Path) -> Iterator[Line]:
     """What is measured, one after the other."""
     wanted = options.only.split(",") if options.only else None
-    texts = {name: sql for name, sql in queries().items() if wanted is None or name in wanted}
+    texts = {name: sql for name, sql in queries(TEXTS).items() if wanted is None or name in wanted}
     tables = Generator().events(0, options.events)
     for name, table in tables.items():
         pq.write_table(table, folder / f"{name}.parquet")

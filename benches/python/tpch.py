@@ -47,10 +47,10 @@ Changes = dict[str, tuple[pa.Table, pa.Table]]
 Row = tuple[Any, ...]
 
 
-def queries() -> dict[str, str]:
-    """The texts by their names."""
+def queries(texts: Path = TEXTS) -> dict[str, str]:
+    """The texts of a file by their names."""
     found = {}
-    for text in TEXTS.read_text().split("-- Q")[1:]:
+    for text in texts.read_text().split("-- Q")[1:]:
         number, sql = text.split("\n", 1)
         found[f"q{number.strip()}"] = sql.strip().removesuffix(";")
     return found
