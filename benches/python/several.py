@@ -1,19 +1,22 @@
 """Several views over one join, and views over tables that are full; print JSON lines.
 
-    python benches/python/several.py [--rows 1000000]
+    python benches/python/several.py [--rows 1000000] [--only several,loading,threads]
 
 A fact table of some rows joins two dimensions. *Several*: 16 views in one database, whose queries
 are equal, or differ in what they sum, or in their groups, beside one; rows of the fact come in
 batches of 1,000, deletes are trusted. *Loading*: a view that is created over the full tables beside
-the same rows in batches of 1,000, and beside DuckDB computing it once, on one thread.
+the same rows in batches of 1,000, and beside DuckDB computing it once, on one thread. *Threads*:
+one view and eight with other groups, base rows kept, by one thread and by two.
 
-Invariant: all ends are compared with DuckDB. Figures are time on the core.
+Invariant: all ends are compared with DuckDB. Figures are time on the core, those of threads on the
+clock, the median of three in turns.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import sys
 import time
 from collections.abc import Iterator
@@ -26,6 +29,7 @@ from tpch import Recomputed, comparable
 
 BATCH = 1_000
 VIEWS = 16
+REPEATED = 3
 JOIN = "FROM fact JOIN product USING (product) JOIN shop USING (shop)"
 SUM = f"SELECT SUM(units * price * rate) AS total {JOIN}"
 FACTORS = [f"{fact} * {product}" for fact in ("units", "cost") for product in ("price", "weight")]
@@ -83,7 +87,7 @@ def queries() -> dict[str, list[str]]:
     }
 
 
-def filled(found: dict[str, pa.Table], facts: bool, **options: bool) -> rv.Database:
+def filled(found: dict[str, pa.Table], facts: bool, **options: Any) -> rv.Database:
     """A database with the dimensions, and with the facts or not."""
     db = rv.Database(**options)
     for name, table in found.items():
@@ -139,13 +143,41 @@ def loading(found: dict[str, pa.Table], recomputed: Recomputed) -> Iterator[Line
         yield line
 
 
+def threads(found: dict[str, pa.Table], recomputed: Recomputed) -> Iterator[Line]:
+    """Nanoseconds of the clock a row, by one thread and by two."""
+    for texts in ([SUM], queries()["other groups"][:8]):
+        took: dict[int, list[float]] = {1: [], 2: []}
+        for count in list(took) * REPEATED:
+            db = filled(found, False, threads=count)
+            views = [db.create_view(f"v{at}", sql) for at, sql in enumerate(texts)]
+            batches = found["fact"].to_batches(max_chunksize=BATCH)
+            start = time.perf_counter()
+            for batch in batches:
+                db.insert("fact", batch)
+            took[count].append(time.perf_counter() - start)
+            for view, sql in zip(views, texts, strict=True):
+                if comparable(view.to_arrow()) != comparable(recomputed.run(sql)):
+                    raise SystemExit(f"{sql}: not what DuckDB computes")
+        for count, all_seconds in took.items():
+            seconds = statistics.median(all_seconds) / len(found["fact"])
+            yield {
+                **{"workload": "threads", "views": len(texts), "threads": count},
+                "row_seconds": seconds,
+            }
+
+
+MEASURES = {"several": several, "loading": loading, "threads": threads}
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Measure."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=1_000_000, help="of the fact table")
-    found = tables(parser.parse_args(arguments).rows)
+    parser.add_argument("--only", default=",".join(MEASURES), help="which parts, with commas")
+    given = parser.parse_args(arguments)
+    found = tables(given.rows)
     recomputed = Recomputed(found)
-    for measure in (several, loading):
+    for measure in (MEASURES[part] for part in given.only.split(",")):
         for line in measure(found, recomputed):
             json.dump({**line, "rows": len(found["fact"])}, sys.stdout)
             print(flush=True)

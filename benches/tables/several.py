@@ -12,7 +12,7 @@ from .markdown import figure, table
 
 def tables(lines: list[Line]) -> list[str]:
     """Nanoseconds a row of the fact table."""
-    return [several(lines), loading(lines)]
+    return [several(lines), loading(lines), threads(lines)]
 
 
 def several(lines: list[Line]) -> str:
@@ -39,3 +39,21 @@ def loading(lines: list[Line]) -> str:
             found.append([line["query"], *(figure(1e9 * one) for one in seconds), ratio])
     head = ["a view over full tables", "ns a row", "ns a row as a stream", "DuckDB once"]
     return table([*head, "times DuckDB"], found, 1)
+
+
+def threads(lines: list[Line]) -> str:
+    """Views by one thread and by two."""
+    found: dict[int, dict[int, float]] = {}
+    for line in lines:
+        if line["workload"] == "threads":
+            found.setdefault(line["views"], {})[line["threads"]] = 1e9 * line["row_seconds"]
+    rows = [
+        [
+            "one view" if views == 1 else f"{views} views, other groups",
+            *(figure(took[count]) for count in sorted(took)),
+            figure(took[1] / took[2]),
+        ]
+        for views, took in found.items()
+    ]
+    head = ["views, base rows kept, batches of 1,000", "ns a row, 1 thread", "2 threads", "times"]
+    return table(head, rows, 1)

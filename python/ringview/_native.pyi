@@ -171,7 +171,11 @@ class Database:
     """Tables, and views that are exact after every call of `apply`."""
 
     def __new__(
-        cls, trust_deletes: bool = False, memory_limit: int | None = None, share: bool = True
+        cls,
+        trust_deletes: bool = False,
+        memory_limit: int | None = None,
+        share: bool = True,
+        threads: int = 1,
     ) -> Database: ...
     def create_table(
         self,
@@ -369,6 +373,8 @@ class Database:
         memory_limit: int | None = None,
         progress: Callable[[int], object] | None = None,
         compact_at: float | None = None,
+        share: bool = True,
+        threads: int = 1,
     ) -> Database:
         """Open the database of a file, or make one."""
 
@@ -377,6 +383,8 @@ class Database:
         path: str | PathLike[str],
         memory_limit: int | None = None,
         progress: Callable[[int], object] | None = None,
+        share: bool = True,
+        threads: int = 1,
     ) -> Database:
         """Read a database from a file into memory."""
 

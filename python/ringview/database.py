@@ -49,9 +49,12 @@ class Database(Durable, Changeable):
             machine, or the control group of the process, has.
         share: Whether views, and blocks of their queries, are kept once where their queries are
             equal. A view that shares costs nothing; `explain` names those that it shares with.
+        threads: How many threads share the work of a transaction, that of the caller among them:
+            each view, and the base rows, are a task of their own. Results are the same for any
+            number, to the last bit.
 
     Raises:
-        InvalidValueError: `memory_limit` is not a size.
+        InvalidValueError: `memory_limit` is not a size, or `threads` not above 0.
 
     >>> db = Database()
     >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
@@ -71,9 +74,10 @@ class Database(Durable, Changeable):
         trust_deletes: bool = False,
         memory_limit: int | str | None = None,
         share: bool = True,
+        threads: int = 1,
     ) -> None:
         limit = None if memory_limit is None else sizes.size(memory_limit)
-        self._native = _native.Database(trust_deletes, limit, share)
+        self._native = _native.Database(trust_deletes, limit, share, sizes.threads(threads))
 
     def create_table(
         self,

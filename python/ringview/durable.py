@@ -59,6 +59,8 @@ class Durable:
         memory_limit: int | str | None = None,
         progress: Progress | None = None,
         compact_at: float | None = 2.0,
+        share: bool = True,
+        threads: int = 1,
     ) -> Self:
         """Open the database of a file, or make one; whatever it does from then on is kept there.
 
@@ -84,12 +86,14 @@ class Durable:
                 what the rows took when it last was, and more than a megabyte: the change that
                 comes then waits for it. So the file, and opening it, cost what is there and not
                 what happened. With None only `snapshot` and `close` do it.
+            share: As of `Database`.
+            threads: As of `Database`.
 
         Raises:
             SnapshotError: The file is no database, is damaged, or was written by a later version.
             StorageError: It cannot be opened or made, or is open elsewhere.
             InvalidValueError: Another `durability`; another `trust_deletes` than the file's; a
-                `compact_at` that is not above 0.
+                `compact_at` or `threads` that is not above 0.
             OutOfMemoryError: `memory_limit` is too low for it.
 
         Complexity: O(rows that are there, and of the changes since the last snapshot); each view is
@@ -119,7 +123,17 @@ class Durable:
         limit = None if memory_limit is None else sizes.size(memory_limit)
         each = durability == "transaction"
         return cls._of(
-            NativeDatabase.open(path, each, tell_last, trust_deletes, limit, progress, compact_at)
+            NativeDatabase.open(
+                path,
+                each,
+                tell_last,
+                trust_deletes,
+                limit,
+                progress,
+                compact_at,
+                share,
+                sizes.threads(threads),
+            )
         )
 
     @classmethod
@@ -129,6 +143,8 @@ class Durable:
         *,
         memory_limit: int | str | None = None,
         progress: Progress | None = None,
+        share: bool = True,
+        threads: int = 1,
     ) -> Self:
         """Read a database from a file into memory; the file stays as it is.
 
@@ -136,14 +152,18 @@ class Durable:
             path: A file that `save` wrote, or that `open` made and nobody has open.
             memory_limit: As of `open`.
             progress: As of `open`.
+            share: As of `Database`.
+            threads: As of `Database`.
 
         Raises:
             SnapshotError, StorageError, OutOfMemoryError: As `open`; also if there is no file.
+            InvalidValueError: `threads` is not above 0.
 
         Complexity: as `open`.
         """
         limit = None if memory_limit is None else sizes.size(memory_limit)
-        return cls._of(NativeDatabase.load(path, limit, progress))
+        workers = sizes.threads(threads)
+        return cls._of(NativeDatabase.load(path, limit, progress, share, workers))
 
     @classmethod
     def _of(cls, native: NativeDatabase) -> Self:

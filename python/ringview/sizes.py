@@ -1,4 +1,4 @@
-"""Sizes of memory as people write them.
+"""Sizes of memory as people write them, and numbers of threads.
 
 Invariant: a size is a whole number of bytes, one or more. kB, MB, GB and TB are powers of 1000,
 KiB, MiB, GiB and TiB of 1024; upper and lower case are the same.
@@ -39,3 +39,20 @@ def size(given: int | str) -> int:
             '"512MB", "2GB" or "1.5GiB"'
         )
     return bytes_
+
+
+def threads(given: int) -> int:
+    """A number of threads.
+
+    Raises:
+        InvalidValueError: It is not a whole number from 1 to 1,024.
+
+    >>> threads(2)
+    2
+    """
+    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= 1_024:
+        raise InvalidValueError(
+            f"threads={given!r} is not a number of threads; write a whole number from 1 to 1,024, "
+            "such as os.cpu_count()"
+        )
+    return given

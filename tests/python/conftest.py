@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+import ringview
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
@@ -35,6 +36,33 @@ INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
 }
+
+
+# How databases of random tests work where the test does not say: results are the same.
+WAYS = {"shared": {"share": True, "threads": 1}, "apart": {"share": False, "threads": 2}}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each random test with views that share and by one thread, and apart and by two."""
+    is_random = getattr(metafunc.function, "is_hypothesis_test", False)
+    of_spark = metafunc.module.__name__.startswith("test_spark")
+    is_long = metafunc.definition.get_closest_marker("long") is not None
+    if is_random and not of_spark and not is_long:
+        metafunc.fixturenames.append("way")
+        metafunc.parametrize("way", WAYS, indirect=True)
+
+
+@pytest.fixture(scope="module")
+def way(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Options of all databases that are made meanwhile, unless they are given."""
+    makers = [ringview.Database.__init__, ringview.Database.open, ringview.Database.load]
+    functions = [getattr(maker, "__func__", maker) for maker in makers]
+    before = [function.__kwdefaults__ for function in functions]
+    for function in functions:
+        function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), **WAYS[request.param]}
+    yield request.param
+    for function, defaults in zip(functions, before, strict=True):
+        function.__kwdefaults__ = defaults
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -270,3 +270,11 @@ def test_deep_queries_are_refused_or_right(db: rv.Database) -> None:
     with pytest.raises(errors.RingviewError):
         db.create_view("deeper", f"SELECT SUM({'-(' * 500}a{')' * 500}) FROM r")
     assert "deeper" not in db
+
+
+@pytest.mark.parametrize("threads", [0, -1, 2.0, "2", True, 2**40, None])
+def test_a_number_of_threads_that_is_none(threads: object) -> None:
+    with pytest.raises(
+        errors.InvalidValueError, match=r"threads=.* write a whole number from 1 to 1,024"
+    ):
+        rv.Database(threads=threads)  # type: ignore[arg-type]

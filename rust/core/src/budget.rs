@@ -2,12 +2,13 @@
 //!
 //! Invariant: between two asks lies at most [`PERIOD`] of work and one block more, wherever it is
 //! done: a unit is a row, a pair of a join, an entry of a result, or sixteen words of a wide
-//! payload. An error from an ask stops the call, and what it did is undone. Cost: a subtraction a
-//! block of work; nobody pays for a call of few rows.
+//! payload. An error from an ask stops the call, and what it did is undone. A thread that helps the
+//! call has a budget of its own, made of a [`Share`]: it asks nobody, and stops when it is told to.
+//! Cost: a subtraction a block of work; nobody pays for a call of few rows.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::{Error, Result};
 
@@ -20,6 +21,10 @@ type Poll<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
 /// The budget of one call.
 pub struct Budget<'a> {
     poll: Option<RefCell<Poll<'a>>>,
+    /// Set by the thread that this one helps.
+    stop: Option<&'a AtomicBool>,
+    /// Whether an ask was answered by an error.
+    refused: Cell<bool>,
     rows: Cell<u64>,
     left: Cell<u64>,
     asked: Cell<bool>,
@@ -27,6 +32,29 @@ pub struct Budget<'a> {
     held: Cell<u64>,
     /// Tells when `held` was counted, once somebody has asked; else 0.
     counted: Cell<u64>,
+}
+
+/// What a helping thread knows of the budget of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Share<'a> {
+    stop: &'a AtomicBool,
+    limit: u64,
+    held: u64,
+    counted: u64,
+}
+
+impl<'a> Share<'a> {
+    /// The budget of one thread. What grows under it is not seen by others until the call goes on alone.
+    #[must_use]
+    pub fn budget(self) -> Budget<'a> {
+        Budget {
+            stop: Some(self.stop),
+            limit: self.limit,
+            held: Cell::new(self.held),
+            counted: Cell::new(self.counted),
+            ..Budget::free()
+        }
+    }
 }
 
 impl fmt::Debug for Budget<'_> {
@@ -46,6 +74,8 @@ impl<'a> Budget<'a> {
     pub fn free() -> Budget<'a> {
         Budget {
             poll: None,
+            stop: None,
+            refused: Cell::new(false),
             rows: Cell::new(0),
             left: Cell::new(PERIOD),
             asked: Cell::new(false),
@@ -69,6 +99,23 @@ impl<'a> Budget<'a> {
         let budget = Budget { limit, ..self };
         budget.recount(held);
         budget
+    }
+
+    /// What threads that help may know; `stop` tells them to.
+    #[must_use]
+    pub fn share<'s>(&self, stop: &'s AtomicBool) -> Share<'s> {
+        Share {
+            stop,
+            limit: self.limit,
+            held: self.held.get(),
+            counted: self.counted(),
+        }
+    }
+
+    /// Bytes that something kept has grown by under the budget of a helping thread, as far as it noted.
+    #[must_use]
+    pub fn grown_since(&self, share: &Share<'_>) -> u64 {
+        self.held.get().saturating_sub(share.held)
     }
 
     /// So many more rows are done. Asks.
@@ -115,10 +162,21 @@ impl<'a> Budget<'a> {
     }
 
     fn poll(&self) -> Result<()> {
-        match &self.poll {
-            Some(poll) => (poll.borrow_mut())(self.rows.get()),
-            None => Ok(()),
+        if self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return Err(Error::Interrupted);
         }
+        let Some(poll) = &self.poll else {
+            return Ok(());
+        };
+        let answer = (poll.borrow_mut())(self.rows.get());
+        self.refused.set(answer.is_err());
+        answer
+    }
+
+    /// Whether the last ask was answered by an error.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.refused.get()
     }
 
     /// Whether it asked, other than by `done`, since the last call of this.

@@ -30,7 +30,7 @@ mod trim;
 mod types;
 
 pub use arrow::{Encoder, decode, format_row, format_value};
-pub use budget::{Budget, available, reserve};
+pub use budget::{Budget, PERIOD, Share, available, reserve};
 pub use column::{Batch, Column};
 pub use dictionary::{Dictionary, FreedIds, HoldsStrings, LiveIds};
 pub use error::{Error, Position, Result, SqlProblem};

@@ -52,16 +52,15 @@ impl DurableDatabase {
         Ok(database)
     }
 
-    /// Reads a database from a file into memory; the file is let go.
+    /// Reads a database from a file into memory; the file is let go. Whether deletes are trusted, the file says.
     ///
     /// # Errors
     /// As [`open`](Self::open); `Storage` if there is no file.
-    pub fn load(path: &Path, memory_limit: Option<u64>, poll: Poll<'_>) -> Result<Self> {
-        let file = File::existing(path, memory_limit)?;
+    pub fn load(path: &Path, options: Options, poll: Poll<'_>) -> Result<Self> {
+        let file = File::existing(path, options.memory_limit)?;
         let options = Options {
             trust_deletes: file.head.trust_deletes,
-            memory_limit,
-            ..Options::default()
+            ..options
         };
         let (mut database, _) = Self::replayed(&file, options, false, poll)?;
         database.engine.hold_beside(0);

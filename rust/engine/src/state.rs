@@ -5,6 +5,7 @@
 use crate::graph::Graph;
 use crate::memory::Memory;
 use crate::storage::Storage;
+use crate::transaction::workers::Workers;
 use crate::undo::Undo;
 
 /// See the module.
@@ -17,6 +18,7 @@ pub(crate) struct State {
     pub(crate) now: Option<i64>,
     /// What the transaction at hand has done, for its memory.
     pub(crate) undo: Undo,
+    pub(crate) workers: Workers,
 }
 
 impl State {

@@ -4,6 +4,8 @@
 //! which of them were touched, and what nobody else remembers. Cost: O(1) for each change that is undone, and
 //! O(tables and views touched).
 
+use ringview_view::Delta;
+
 use crate::graph::log::WeightedRows;
 
 /// In the place of a table where there is none.
@@ -22,10 +24,14 @@ pub(crate) struct Undo {
     pub(crate) totals: Vec<(usize, i64)>,
     /// Which views were touched.
     pub(crate) touched: Vec<bool>,
+    /// How many rows views were handed.
+    pub(crate) rows: usize,
     /// How many words that hold strings went, at the most.
     pub(crate) words_left: usize,
     /// The deltas of views that are followed.
     pub(crate) logged: Vec<(usize, WeightedRows)>,
+    /// Room for the deltas of views that are prepared together.
+    pub(crate) deltas: Vec<(usize, Delta)>,
 }
 
 impl Undo {
@@ -35,6 +41,7 @@ impl Undo {
         self.tables.clear();
         self.clock = None;
         self.totals.clear();
+        self.rows = 0;
         self.words_left = 0;
         self.logged.clear();
         self.touched.clear();

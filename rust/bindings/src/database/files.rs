@@ -1,5 +1,6 @@
 //! Databases and files: opened, copied, written anew, let go.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -17,7 +18,7 @@ impl Database {
     /// returns, else each snapshot; with `tell_last`, `view_changes` begins with what the last one moved.
     /// The file is written anew when its log is `compact_at` times what a snapshot is.
     #[staticmethod]
-    #[pyo3(signature = (path, each, tell_last, trust_deletes, memory_limit=None, progress=None, compact_at=None))]
+    #[pyo3(signature = (path, each, tell_last, trust_deletes, memory_limit=None, progress=None, compact_at=None, share=true, threads=1))]
     #[expect(clippy::too_many_arguments, reason = "named in Python")]
     fn open(
         py: Python<'_>,
@@ -28,11 +29,14 @@ impl Database {
         memory_limit: Option<u64>,
         progress: Option<Py<PyAny>>,
         compact_at: Option<f64>,
+        share: bool,
+        threads: usize,
     ) -> PyResult<Database> {
         let options = Options {
             trust_deletes,
             memory_limit,
-            ..Options::default()
+            keep_apart: !share,
+            threads: NonZeroUsize::new(threads),
         };
         let opening = Opening {
             durability: match each {
@@ -51,14 +55,22 @@ impl Database {
 
     /// Reads a database from a file into memory.
     #[staticmethod]
-    #[pyo3(signature = (path, memory_limit=None, progress=None))]
+    #[pyo3(signature = (path, memory_limit=None, progress=None, share=true, threads=1))]
     fn load(
         py: Python<'_>,
         path: PathBuf,
         memory_limit: Option<u64>,
         progress: Option<Py<PyAny>>,
+        share: bool,
+        threads: usize,
     ) -> PyResult<Database> {
-        Self::opened(py, progress, |poll| Engine::load(&path, memory_limit, poll))
+        let options = Options {
+            trust_deletes: false,
+            memory_limit,
+            keep_apart: !share,
+            threads: NonZeroUsize::new(threads),
+        };
+        Self::opened(py, progress, |poll| Engine::load(&path, options, poll))
     }
 
     /// Writes a copy to a file.

@@ -19,6 +19,7 @@ mod partials;
 mod stream;
 mod views;
 
+use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -70,12 +71,18 @@ pub(crate) struct Database {
 #[pymethods]
 impl Database {
     #[new]
-    #[pyo3(signature = (trust_deletes=false, memory_limit=None, share=true))]
-    fn new(trust_deletes: bool, memory_limit: Option<u64>, share: bool) -> Database {
+    #[pyo3(signature = (trust_deletes=false, memory_limit=None, share=true, threads=1))]
+    fn new(
+        trust_deletes: bool,
+        memory_limit: Option<u64>,
+        share: bool,
+        threads: usize,
+    ) -> Database {
         let options = Options {
             trust_deletes,
             memory_limit,
             keep_apart: !share,
+            threads: NonZeroUsize::new(threads),
         };
         Database::of(Engine::new(options))
     }

@@ -15,6 +15,7 @@ mod replace;
 pub(crate) mod rows;
 mod sample;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -32,6 +33,7 @@ use crate::plan::Source;
 use crate::state::State;
 use crate::storage::retention::KeepFor;
 use crate::storage::table::{Table, TableStatus};
+use crate::transaction::workers::Workers;
 
 /// How a database behaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +46,9 @@ pub struct Options {
     pub memory_limit: Option<u64>,
     /// Whether views and blocks whose queries are equal are kept each by itself, and not once for all.
     pub keep_apart: bool,
+    /// How many threads share the work of a transaction; one, that of the caller, where absent. The results are the
+    /// same for any number, to the last bit.
+    pub threads: Option<NonZeroUsize>,
 }
 
 /// Tables, and views that are exact after every transaction.
@@ -107,6 +112,7 @@ impl Database {
             engines,
             state: State {
                 memory,
+                workers: Workers::new(options.threads),
                 ..State::default()
             },
             births: 0,

@@ -28,7 +28,7 @@ impl Graph {
                 open.extend(&node.sources);
             }
         }
-        let ordered = self.order.iter().map(|&at| &self.nodes[at]);
+        let ordered = self.levels.iter().flatten().map(|&at| &self.nodes[at]);
         let (mut below, mut places) = (Vec::new(), BTreeMap::new());
         for view in ordered.filter(|view| found.contains(&view.id)) {
             let names = self.declared_as(view.id).map(|declared| declared.id);

@@ -1,6 +1,6 @@
 //! The graph of views: each stands above the tables and views that it reads.
 //!
-//! Invariant: declared views have distinct names; `order` has each node behind those that it reads, and each table
+//! Invariant: declared views have distinct names; `levels` have each node above those that it reads, and each table
 //! and node has its readers. Cost: a view is found in O(views); wiring is O(atoms), whenever the views change.
 
 pub(crate) mod below;
@@ -27,8 +27,8 @@ pub(crate) struct Graph {
     pub(crate) declared: Vec<Declared>,
     /// In the order in which they came, each behind its blocks.
     pub(crate) nodes: Vec<Node>,
-    /// The nodes, each behind those that it reads.
-    pub(crate) order: Vec<usize>,
+    /// The nodes level by level, ascending in each: those that a node reads lie in levels below its own.
+    pub(crate) levels: Vec<Vec<usize>>,
 }
 
 impl Graph {
@@ -107,11 +107,11 @@ impl Graph {
             node.choose_wanted();
             node.readers = readers;
         }
-        self.order();
+        self.level();
     }
 
-    /// Puts the nodes in an order in which each comes behind those that it reads; else as they came.
-    fn order(&mut self) {
+    /// Puts the nodes in levels: each is one above the highest of those that it reads.
+    fn level(&mut self) {
         let below = |node: &Node| {
             let sources = node.sources.iter();
             sources
@@ -119,17 +119,20 @@ impl Graph {
                 .count()
         };
         let mut waits: Vec<usize> = self.nodes.iter().map(below).collect();
-        let all = 0..self.nodes.len();
-        let mut ready: BTreeSet<usize> = all.filter(|&node| waits[node] == 0).collect();
-        self.order.clear();
-        while let Some(next) = ready.pop_first() {
-            self.order.push(next);
-            for reader in &self.nodes[next].readers {
+        let mut ready: BTreeSet<usize> = (0..self.nodes.len())
+            .filter(|&node| waits[node] == 0)
+            .collect();
+        self.levels.clear();
+        while !ready.is_empty() {
+            let mut above = BTreeSet::new();
+            for reader in ready.iter().flat_map(|&node| &self.nodes[node].readers) {
                 waits[reader.view] -= 1;
                 if waits[reader.view] == 0 {
-                    ready.insert(reader.view);
+                    above.insert(reader.view);
                 }
             }
+            let level = std::mem::replace(&mut ready, above);
+            self.levels.push(level.into_iter().collect());
         }
     }
 

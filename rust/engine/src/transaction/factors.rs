@@ -8,6 +8,7 @@
 use ringview_core::{Batch, Budget, Column, Dictionary, Encoder, Error, Field, Result, Schema};
 use ringview_view::{FactorRows, ProductDelta};
 
+use super::feed::{ALONE, feed};
 use crate::CHUNK;
 use crate::op::{Direction, Product, ProductFactor};
 use crate::state::State;
@@ -57,18 +58,25 @@ impl State {
                 table.total = table.total.saturating_add(change);
             }
         }
-        for reader in &table.readers {
-            undo.touched[reader.view] = true;
-            let product = ProductDelta {
-                atom: reader.atom,
-                factors: &factors,
-                sign,
-                dictionary: &self.storage.dictionary,
-            };
-            let view = &mut self.graph.nodes[reader.view];
-            view.apply_product(product, budget)?;
-            budget.done(0)?;
-        }
+        let dictionary = &self.storage.dictionary;
+        let views = (&mut self.graph.nodes[..], &table.readers[..]);
+        feed(
+            views,
+            (&self.workers, own),
+            undo,
+            budget,
+            ALONE,
+            |view, atom, budget| {
+                let product = ProductDelta {
+                    atom,
+                    factors: &factors,
+                    sign,
+                    dictionary,
+                };
+                view.apply_product(product, budget)?;
+                budget.done(0)
+            },
+        )?;
         self.done(0, budget)
     }
 }

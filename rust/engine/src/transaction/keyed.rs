@@ -10,6 +10,7 @@ use ringview_relation::{Action, Actions, KeyedDelta};
 use ringview_view::RowDelta;
 
 use super::chunks::chunks;
+use super::feed::{ALONE, feed};
 use crate::op::ByKey;
 use crate::state::State;
 use crate::storage::by_key::check_columns;
@@ -51,19 +52,26 @@ impl State {
             }
             if !moved.is_empty() && !table.readers.is_empty() {
                 let sign = store.read_moved(&moved, &table.read, &mut delta);
-                for reader in &table.readers {
-                    undo.touched[reader.view] = true;
-                    let rows = RowDelta {
-                        atom: reader.atom,
-                        batch: &delta,
-                        sign,
-                        dictionary: &self.storage.dictionary,
-                    };
-                    let view = &mut self.graph.nodes[reader.view];
-                    let place = |row| first as u64 + u64::from(moved.origin(row as usize));
-                    view.apply(rows, budget)
-                        .map_err(|error| error.counted_by(place))?;
-                }
+                let dictionary = &self.storage.dictionary;
+                let views = (&mut self.graph.nodes[..], &table.readers[..]);
+                let place = |row| first as u64 + u64::from(moved.origin(row as usize));
+                feed(
+                    views,
+                    (&self.workers, delta.rows),
+                    undo,
+                    budget,
+                    ALONE,
+                    |view, atom, budget| {
+                        let rows = RowDelta {
+                            atom,
+                            batch: &delta,
+                            sign,
+                            dictionary,
+                        };
+                        view.apply(rows, budget)
+                            .map_err(|error| error.counted_by(place))
+                    },
+                )?;
             }
             self.done(chunk.num_rows(), budget)?;
         }

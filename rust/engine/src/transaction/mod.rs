@@ -10,12 +10,14 @@
 mod budget;
 pub(crate) mod chunks;
 mod factors;
+mod feed;
 mod keyed;
 mod net;
 mod outcome;
 pub(crate) mod prepare;
 mod strings;
 mod time;
+pub(crate) mod workers;
 
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Budget, Error, Result};
@@ -29,6 +31,7 @@ use crate::storage::table::Table;
 use crate::undo::{NO_TABLE, Undo};
 use crate::{Keep, Poll};
 use chunks::{RowNumbers, chunks};
+use feed::feed;
 
 /// Rows of a transaction for which a table has room of its own.
 const FEW: usize = 1 << 10;
@@ -197,7 +200,7 @@ impl State {
         )
     }
 
-    /// Base rows first, for they may refuse; then every leaf that reads the table.
+    /// Base rows first, where they may refuse; then every leaf that reads the table.
     pub(crate) fn apply_chunk(
         &mut self,
         (index, direction): (usize, Direction),
@@ -207,13 +210,18 @@ impl State {
         budget: &Budget<'_>,
     ) -> Result<()> {
         let table = &mut self.storage.tables[index];
+        let dictionary = &self.storage.dictionary;
         if direction == Direction::Delete || batch.multiplicity.is_some() {
             undo.words_left += table.texts * batch.rows;
         }
-        match &mut table.rows {
+        let is_bag = table.unique.is_none();
+        let only_adds = is_bag && direction == Direction::Insert && batch.multiplicity.is_none();
+        let mut beside = None;
+        match table.rows.as_mut() {
+            Some(rows) if only_adds => beside = Some(|| rows.insert(batch, dictionary)),
             Some(rows) => match direction {
-                Direction::Insert => rows.insert(batch, &self.storage.dictionary)?,
-                Direction::Delete => rows.delete(batch, &self.storage.dictionary)?,
+                Direction::Insert => rows.insert(batch, dictionary)?,
+                Direction::Delete => rows.delete(batch, dictionary)?,
             },
             None => {
                 undo.totals.push((index, table.total));
@@ -224,20 +232,26 @@ impl State {
         if let Some(aged) = &mut table.retention {
             aged.apply(batch, direction.sign());
         }
-        for reader in &table.readers {
-            undo.touched[reader.view] = true;
-            let rows = RowDelta {
-                atom: reader.atom,
-                batch,
-                sign: direction.sign(),
-                dictionary: &self.storage.dictionary,
-            };
-            let view = &mut self.graph.nodes[reader.view];
-            view.apply(rows, budget).map_err(|error| match place {
-                RowNumbers::From(first) => error.counted_from(first as u64),
-                RowNumbers::Rows(rows) => error.counted_by(|row| rows[row as usize]),
-            })?;
-        }
-        Ok(())
+        let (readers, workers) = (&table.readers[..], &self.workers);
+        let views = (&mut self.graph.nodes[..], readers);
+        feed(
+            views,
+            (workers, batch.rows),
+            undo,
+            budget,
+            beside,
+            |view, atom, budget| {
+                let rows = RowDelta {
+                    atom,
+                    batch,
+                    sign: direction.sign(),
+                    dictionary,
+                };
+                view.apply(rows, budget).map_err(|error| match place {
+                    RowNumbers::From(first) => error.counted_from(first as u64),
+                    RowNumbers::Rows(rows) => error.counted_by(|row| rows[row as usize]),
+                })
+            },
+        )
     }
 }

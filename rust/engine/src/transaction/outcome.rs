@@ -3,18 +3,24 @@
 //! Invariant: tables and views remember by themselves what they were at the last commit. Cost: O(1) for each change
 //! that is undone, and O(tables and views touched).
 
+use ringview_core::Budget;
+
 use crate::state::State;
 use crate::undo::Undo;
 
 impl State {
     pub(crate) fn commit(&mut self, undo: &mut Undo) {
+        let dictionary = &self.storage.dictionary;
         let views = self.graph.nodes.iter_mut().zip(&undo.touched);
-        for (view, _) in views.filter(|(_, touched)| **touched) {
-            view.kept.commit(&self.storage.dictionary);
+        let touched = views.filter(|(_, touched)| **touched);
+        let done = (self.workers).each(undo.rows, touched, &Budget::free(), |(view, _), _| {
+            view.kept.commit(dictionary);
             if let Some(log) = &mut view.log {
                 log.forget_lost();
             }
-        }
+            Ok(())
+        });
+        debug_assert!(done.is_ok(), "a commit cannot fail");
         for (view, rows) in undo.logged.drain(..) {
             let view = &mut self.graph.nodes[view];
             view.log.iter_mut().for_each(|log| log.record(&rows));

@@ -1,7 +1,7 @@
 //! Views over views: the delta of one is applied to those that read it, in the same transaction.
 //!
-//! When the changes of tables are in, views are prepared in an order in which each comes behind those that it
-//! reads. The delta of a view goes to its readers before they are prepared: so each view is prepared once, with
+//! When the changes of tables are in, views are prepared level by level: each comes behind those that it
+//! reads, and those of one level are prepared on the threads that there are (`workers`). The delta of a view goes to its readers before they are prepared: so each view is prepared once, with
 //! all its deltas, and a transaction is kept by all views or by none.
 //!
 //! Invariant: a view above equals its query over the results of those below, in every state that can be
@@ -11,6 +11,7 @@
 use ringview_core::{Budget, Error, Result, Type};
 use ringview_view::{Delta, RowDelta};
 
+use super::feed::{ALONE, feed, picked};
 use crate::state::State;
 use crate::undo::Undo;
 
@@ -18,23 +19,42 @@ impl State {
     /// Ends the changes of a transaction: sums must fit, and the delta of each view goes on to the views above.
     /// The last step that can fail.
     pub(crate) fn prepare(&mut self, undo: &mut Undo, budget: &Budget<'_>) -> Result<()> {
-        for at in 0..self.graph.order.len() {
-            let index = self.graph.order[at];
-            if !undo.touched[index] {
-                continue;
-            }
-            let view = &mut self.graph.nodes[index];
-            let delta = view.prepare(&self.storage.dictionary, budget)?;
-            if delta.is_empty() {
-                continue;
-            }
+        for level in 0..self.graph.levels.len() {
+            let touched = self.graph.levels[level].iter();
+            let touched = touched.filter(|&&index| undo.touched[index]);
+            let mut deltas = std::mem::take(&mut undo.deltas);
+            deltas.extend(touched.map(|&index| (index, Delta::default())));
+            let done = self.prepare_level(&mut deltas, undo, budget);
+            deltas.clear();
+            undo.deltas = deltas;
+            done?;
+        }
+        Ok(())
+    }
+
+    /// Prepares views of which none reads another; their deltas go on in order.
+    fn prepare_level(
+        &mut self,
+        deltas: &mut [(usize, Delta)],
+        undo: &mut Undo,
+        budget: &Budget<'_>,
+    ) -> Result<()> {
+        let dictionary = &self.storage.dictionary;
+        let places = deltas.iter_mut().map(|(index, delta)| (*index, delta));
+        let views = picked(&mut self.graph.nodes, places);
+        (self.workers).each(undo.rows, views, budget, |(view, delta), budget| {
+            *delta = view.prepare(dictionary, budget)?;
+            Ok(())
+        })?;
+        for (index, delta) in deltas.iter().filter(|(_, delta)| !delta.is_empty()) {
+            let view = &self.graph.nodes[*index];
             if view.is_logged() {
                 let arrays = delta.arrays(&view.bound.outputs, &self.storage.dictionary)?;
                 undo.logged
-                    .push((index, (arrays, delta.multiplicity.clone())));
+                    .push((*index, (arrays, delta.multiplicity.clone())));
             }
             if view.needed.is_some() {
-                self.feed_readers(index, &delta, undo, budget)?;
+                self.feed_readers(*index, delta, undo, budget)?;
             }
         }
         Ok(())
@@ -55,17 +75,24 @@ impl State {
         let texts = fields.filter(|field| field.ty == Type::Utf8).count();
         undo.words_left += texts * batch.rows;
         let readers = std::mem::take(&mut view.readers);
-        let done = readers.iter().try_for_each(|reader| {
-            undo.touched[reader.view] = true;
-            let rows = RowDelta {
-                atom: reader.atom,
-                batch: &batch,
-                sign: 1,
-                dictionary: &self.storage.dictionary,
-            };
-            let above = self.graph.nodes[reader.view].apply(rows, budget);
-            above.map_err(of_a_view)
-        });
+        let dictionary = &self.storage.dictionary;
+        let views = (&mut self.graph.nodes[..], &readers[..]);
+        let done = feed(
+            views,
+            (&self.workers, batch.rows),
+            undo,
+            budget,
+            ALONE,
+            |view, atom, budget| {
+                let rows = RowDelta {
+                    atom,
+                    batch: &batch,
+                    sign: 1,
+                    dictionary,
+                };
+                view.apply(rows, budget).map_err(of_a_view)
+            },
+        );
         self.graph.nodes[index].readers = readers;
         done?;
         self.went_on(batch.rows, budget)

@@ -12,6 +12,8 @@ use ringview_core::{Error, Field, Schema, Type};
 use ringview_engine::{Database, Direction, Op, Options};
 use ringview_query::Query;
 
+use crate::common::ways;
+
 /// r(a, b), s(b, c), u(c, d): a path.
 const TABLES: [(&str, [&str; 2]); 3] = [("r", ["a", "b"]), ("s", ["b", "c"]), ("u", ["c", "d"])];
 
@@ -144,10 +146,11 @@ proptest! {
     #[test]
     fn rows_are_those_of_nested_loops(
         shown in 0..SHOWN.len(),
+        way in ways(),
         changes in vec(change(), 1..10),
     ) {
         let places: Vec<(usize, &str)> = SHOWN[shown].iter().map(|(_, place)| *place).collect();
-        let mut db = database(Options::default(), &query(&places));
+        let mut db = database(way, &query(&places));
         let mut tables: [Vec<Pair>; 3] = Default::default();
         let mut seen: BTreeMap<Vec<Option<i64>>, i64> = BTreeMap::new();
         for change in changes {

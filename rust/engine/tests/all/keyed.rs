@@ -12,6 +12,8 @@ use ringview_core::{Error, Field, Result, Schema, Type};
 use ringview_engine::{ByKey, Change, Database, Direction, Keyed, Op, Options};
 use ringview_query::Query;
 
+use crate::common::ways;
+
 /// Key, group, value.
 type Row = (i64, Option<i64>, Option<i64>);
 type Held = BTreeMap<i64, (Option<i64>, Option<i64>)>;
@@ -42,8 +44,8 @@ fn views() -> Vec<Query> {
     .collect()
 }
 
-fn database(keyed: bool) -> Database {
-    let mut db = Database::new(Options::default());
+fn database(way: Options, keyed: bool) -> Database {
+    let mut db = Database::new(way);
     let field = |name| Field::new(name, Type::Int64, true);
     let columns = |names: &[&'static str]| {
         Schema::new(names.iter().map(|&name| field(name)).collect()).unwrap()
@@ -110,7 +112,7 @@ fn rows_of(db: &Database, view: usize) -> Vec<String> {
 }
 
 fn check(db: &Database, rows: &[Row], keyed: bool) {
-    let mut fresh = database(keyed);
+    let mut fresh = database(Options::default(), keyed);
     let all = batch(rows, "id g x");
     fresh
         .apply(&[plain("t", Direction::Insert, &[all])], &mut |_| Ok(()))
@@ -253,9 +255,10 @@ proptest! {
 
     #[test]
     fn changes_by_key_equal_those_of_a_map(
+        way in ways(),
         transactions in vec((vec(step(), 1..4), prop::option::weighted(0.1, 1..4_usize)), 1..12),
     ) {
-        let mut db = database(true);
+        let mut db = database(way, true);
         let mut held = Held::new();
         for (steps, stop_at) in transactions {
             let mut next = held.clone();
@@ -276,12 +279,13 @@ proptest! {
     #[test]
     fn the_net_effect_of_a_transaction_counts(
         keyed in any::<bool>(),
+        way in ways(),
         transactions in vec(
             (vec((any::<bool>(), vec(row(), 0..5)), 1..5), prop::option::weighted(0.1, 1..4_usize)),
             1..10,
         ),
     ) {
-        let mut db = database(keyed);
+        let mut db = database(way, keyed);
         let mut held: BTreeMap<Row, i64> = BTreeMap::new();
         for (steps, stop_at) in transactions {
             let batches: Vec<[RecordBatch; 1]> =

@@ -12,6 +12,8 @@ use ringview_core::{Error, Field, Schema, Type};
 use ringview_engine::{Database, Direction, Op, Options};
 use ringview_query::Query;
 
+use crate::common::ways;
+
 /// Partition and value.
 type Row = (Option<i64>, Option<i64>);
 /// Row number, rank, previous value, sum and least value of the frame.
@@ -233,8 +235,8 @@ fn grouped(batch: &RecordBatch, form: &Form) -> Vec<Grouped> {
     rows
 }
 
-fn database() -> Database {
-    let mut db = Database::new(Options::default());
+fn database(way: Options) -> Database {
+    let mut db = Database::new(way);
     let field = |name| Field::new(name, Type::Int64, true);
     let schema = Schema::new(vec![field("g"), field("x")]).unwrap();
     db.create_table("t", schema, None, false).unwrap();
@@ -285,9 +287,10 @@ proptest! {
     fn partitions_show_their_functions(
         form in forms(),
         early in rows(),
+        way in ways(),
         batches in vec((rows(), vec(any::<prop::sample::Index>(), 0..4), any::<bool>()), 1..6),
     ) {
-        let mut db = database();
+        let mut db = database(way);
         let mut held = early;
         apply(&mut db, &[(Direction::Insert, held.clone())]).unwrap();
         let (windows, groups) = (form.windows(), form.groups());
@@ -372,7 +375,7 @@ fn a_function_that_fails_undoes_the_transaction() {
 
 #[test]
 fn functions_that_do_not_fit_are_refused() {
-    let mut db = database();
+    let mut db = database(Options::default());
     for (calls, words) in [
         (
             r#"{"name": "a", "function": "array_agg", "arguments": ["x"]}"#,

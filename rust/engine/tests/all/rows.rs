@@ -10,6 +10,8 @@ use ringview_core::{Error, Field, Schema, Type};
 use ringview_engine::{Database, Direction, Op, Options};
 use ringview_query::Query;
 
+use crate::common::ways;
+
 /// Partition and value.
 type Row = (Option<i64>, Option<i64>);
 
@@ -145,8 +147,8 @@ fn rows_of(db: &Database, view: &str) -> Vec<Row> {
         .collect()
 }
 
-fn database() -> Database {
-    let mut db = Database::new(Options::default());
+fn database(way: Options) -> Database {
+    let mut db = Database::new(way);
     let field = |name| Field::new(name, Type::Int64, true);
     db.create_table(
         "t",
@@ -183,9 +185,10 @@ proptest! {
     fn an_order_shows_its_first_rows(
         window in window(),
         early in rows(),
+        way in ways(),
         batches in vec((rows(), vec(any::<prop::sample::Index>(), 0..4), any::<bool>()), 1..6),
     ) {
-        let mut db = database();
+        let mut db = database(way);
         let mut held = early;
         apply(&mut db, &[(Direction::Insert, held.clone())]).unwrap();
         db.create_view("w", &window.query(), &mut |_| Ok(())).unwrap();
@@ -236,7 +239,7 @@ proptest! {
 
 #[test]
 fn a_row_that_cannot_be_computed_undoes_the_transaction() {
-    let mut db = database();
+    let mut db = database(Options::default());
     let [doubled, _] = maps();
     db.create_view("m", &doubled, &mut |_| Ok(())).unwrap();
     apply(&mut db, &[(Direction::Insert, vec![(None, Some(3))])]).unwrap();
@@ -254,7 +257,7 @@ fn a_row_that_cannot_be_computed_undoes_the_transaction() {
 
 #[test]
 fn bad_shapes_are_refused() {
-    let mut db = database();
+    let mut db = database(Options::default());
     for (text, words) in [
         (
             r#""kind": "ordered", "names": ["y"], "order": []"#,

@@ -7,7 +7,7 @@ use ringview_engine::{Database, Direction, Options};
 use ringview_query::Query;
 
 use crate::common::{
-    Change, Model, Row, TABLES, Value, apply, from_arrow, sort, unpolled, with_recompute,
+    Change, Model, Row, TABLES, Value, apply, from_arrow, sort, unpolled, ways, with_recompute,
 };
 
 /// A step of a history.
@@ -113,12 +113,11 @@ fn live(
     engine: &str,
     fixed: Vec<Row>,
     steps: Vec<Step>,
-    (trust_deletes, keep_apart): (bool, bool),
+    (trust_deletes, way): (bool, Options),
 ) -> Result<(), TestCaseError> {
     let mut db = with_recompute(Options {
         trust_deletes,
-        keep_apart,
-        ..Options::default()
+        ..way
     });
     let queries: Vec<Query> = crate::common::queries::all();
     let takes: Vec<bool> = queries
@@ -150,7 +149,7 @@ fn live(
                 let gone = trust_deletes && (0..2).any(|t| read(t) && model.len(t) > 0);
                 // What keeps the other view keeps this one.
                 let other = named(index, !twin);
-                let shared = !keep_apart && views.iter().any(|view| view.name == other);
+                let shared = !way.keep_apart && views.iter().any(|view| view.name == other);
                 let gone = gone && !shared;
                 let outcome = db.create_view_with(&name, &query, Some(engine), &mut unpolled);
                 match outcome {
@@ -187,7 +186,7 @@ proptest! {
     fn views_equal_recomputation(
         fixed in vec(row(2), 0..6),
         steps in vec(step(), 1..14),
-        options in any::<(bool, bool)>(),
+        options in (any::<bool>(), ways()),
     ) {
         live("viewtree", fixed, steps, options)?;
     }
@@ -196,7 +195,7 @@ proptest! {
     fn views_of_a_toy_engine_do_too(
         fixed in vec(row(2), 0..6),
         steps in vec(step(), 1..14),
-        options in any::<(bool, bool)>(),
+        options in (any::<bool>(), ways()),
     ) {
         live("recompute", fixed, steps, options)?;
     }

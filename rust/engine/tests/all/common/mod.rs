@@ -3,9 +3,11 @@
 pub mod queries;
 pub mod recompute;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use proptest::prelude::{Strategy, any};
 use ringview_core::{Field, Result, Schema, Type};
 use ringview_engine::{Database, Direction, Op, Options, engines};
 pub use ringview_oracle::arrow::from_arrow;
@@ -34,6 +36,15 @@ pub const TABLES: [Declared; 3] = [
 pub fn schema(columns: &[(&str, Type)]) -> Schema {
     let field = |(name, ty): &(&str, Type)| Field::new(*name, ty.clone(), true);
     Schema::new(columns.iter().map(field).collect()).unwrap()
+}
+
+/// How a database may be told to work; what its views show is the same.
+pub fn ways() -> impl Strategy<Value = Options> {
+    (any::<bool>(), 1usize..3).prop_map(|(keep_apart, threads)| Options {
+        keep_apart,
+        threads: NonZeroUsize::new(threads),
+        ..Options::default()
+    })
 }
 
 pub fn database(options: Options) -> Database {

@@ -10,7 +10,7 @@ use ringview_oracle::{Table, Tables, evaluate};
 use ringview_query::{Function, Query, Representation};
 
 use crate::common::{
-    Change, Model, Row, TABLES, Value, apply, from_arrow, unpolled, with_recompute,
+    Change, Model, Row, TABLES, Value, apply, from_arrow, unpolled, ways, with_recompute,
 };
 use crate::dag::write::{Q, aggregate, column, count_at_least, scalar};
 
@@ -344,7 +344,7 @@ fn with(tables: Tables, name: &str, query: &Query, rows: &[Row]) -> Tables {
     tables.with(name, table)
 }
 
-fn history(seeds: &[Vec<u8>], fixed: Vec<Row>, before: &[Step], behind: &[Step]) {
+fn history(way: Options, seeds: &[Vec<u8>], fixed: Vec<Row>, before: &[Step], behind: &[Step]) {
     let (mut nodes, mut queries) = (base(), Vec::new());
     let mut whole: Option<Q> = None;
     let mut blocks: Vec<(String, Q)> = Vec::new();
@@ -357,7 +357,7 @@ fn history(seeds: &[Vec<u8>], fixed: Vec<Row>, before: &[Step], behind: &[Step])
         blocks.push((name, query));
         nodes.push(node);
     }
-    let (mut db, mut model) = (with_recompute(Options::default()), Model::default());
+    let (mut db, mut model) = (with_recompute(way), Model::default());
     let load = [Change::insert(2, fixed)];
     assert!(model.apply(&load));
     apply(&mut db, &load).unwrap();
@@ -403,12 +403,13 @@ proptest! {
 
     #[test]
     fn random_dags_equal_recomputation(
+        way in ways(),
         seeds in vec(vec(any::<u8>(), 24), 1..6),
         fixed in vec(row(2), 0..4),
         before in vec(step(), 0..6),
         behind in vec(step(), 1..8),
     ) {
-        history(&seeds, fixed, &before, &behind);
+        history(way, &seeds, fixed, &before, &behind);
     }
 }
 
@@ -418,11 +419,12 @@ proptest! {
     #[test]
     #[ignore = "the same for minutes"]
     fn many_random_dags_equal_recomputation(
+        way in ways(),
         seeds in vec(vec(any::<u8>(), 24), 3..7),
         fixed in vec(row(2), 0..4),
         before in vec(step(), 0..6),
         behind in vec(step(), 1..12),
     ) {
-        history(&seeds, fixed, &before, &behind);
+        history(way, &seeds, fixed, &before, &behind);
     }
 }
