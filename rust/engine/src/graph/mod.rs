@@ -5,6 +5,7 @@
 
 pub(crate) mod below;
 pub(crate) mod declared;
+pub(crate) mod facets;
 pub(crate) mod log;
 pub(crate) mod node;
 mod sharing;
@@ -85,7 +86,12 @@ impl Graph {
         for node in &self.nodes {
             read.push((Vec::new(), vec![false; node.info.schema.len()]));
         }
+        let mut facets: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate() {
+            if let Some(of) = node.answered_from() {
+                facets[nodes[&of]].push(index);
+                continue;
+            }
             for (atom, (source, bound)) in node.sources.iter().zip(&node.atoms).enumerate() {
                 let reader = Reader { view: index, atom };
                 match source {
@@ -100,6 +106,9 @@ impl Graph {
                 }
             }
         }
+        for (node, facets) in self.nodes.iter_mut().zip(facets) {
+            node.facets = facets;
+        }
         for (node, (readers, needed)) in self.nodes.iter_mut().zip(read) {
             // A static view moves no more.
             let is_read = !readers.is_empty() && !node.info.is_static;
@@ -112,11 +121,13 @@ impl Graph {
 
     /// Puts the nodes in an order in which each comes behind those that it reads; else as they came.
     fn order(&mut self) {
-        let below = |node: &Node| {
-            let sources = node.sources.iter();
-            sources
-                .filter(|source| matches!(source, Source::View(_)))
-                .count()
+        let below = |node: &Node| match node.answered_from() {
+            Some(_) => 1,
+            None => {
+                let sources = node.sources.iter();
+                let views = sources.filter(|source| matches!(source, Source::View(_)));
+                views.count()
+            }
         };
         let mut waits: Vec<usize> = self.nodes.iter().map(below).collect();
         let all = 0..self.nodes.len();
@@ -124,10 +135,12 @@ impl Graph {
         self.order.clear();
         while let Some(next) = ready.pop_first() {
             self.order.push(next);
-            for reader in &self.nodes[next].readers {
-                waits[reader.view] -= 1;
-                if waits[reader.view] == 0 {
-                    ready.insert(reader.view);
+            let node = &self.nodes[next];
+            let readers = node.readers.iter().map(|reader| reader.view);
+            for above in readers.chain(node.facets.iter().copied()) {
+                waits[above] -= 1;
+                if waits[above] == 0 {
+                    ready.insert(above);
                 }
             }
         }

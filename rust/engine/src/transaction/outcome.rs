@@ -10,7 +10,10 @@ impl State {
     pub(crate) fn commit(&mut self, undo: &mut Undo) {
         let views = self.graph.nodes.iter_mut().zip(&undo.touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
-            view.kept.commit(&self.storage.dictionary);
+            let dictionary = &self.storage.dictionary;
+            view.view_mut()
+                .into_iter()
+                .for_each(|view| view.commit(dictionary));
             if let Some(log) = &mut view.log {
                 log.forget_lost();
             }
@@ -42,7 +45,7 @@ impl State {
         undo.logged.clear();
         let views = self.graph.nodes.iter_mut().zip(&undo.touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
-            view.kept.rollback();
+            view.view_mut().into_iter().for_each(|view| view.rollback());
         }
         for &(table, total) in undo.totals.iter().rev() {
             self.storage.tables[table].total = total;

@@ -23,8 +23,13 @@ impl State {
             if !undo.touched[index] {
                 continue;
             }
-            let view = &mut self.graph.nodes[index];
-            let delta = view.prepare(&self.storage.dictionary, budget)?;
+            let delta = self
+                .graph
+                .prepare(index, &self.storage.dictionary, budget)?;
+            let view = &self.graph.nodes[index];
+            for &facet in &view.facets {
+                undo.touched[facet] = true;
+            }
             if delta.is_empty() {
                 continue;
             }
