@@ -210,6 +210,13 @@ class Database:
         names the one that keeps it; if None, the cheapest.
         """
 
+    def create_views(self, views: Sequence[tuple[str, str, str, str | None]]) -> None:
+        """Declare several views, all or none, and fill them together.
+
+        Each has its name, its query in JSON, what `view_sql` tells, and the name of an engine or
+        None.
+        """
+
     def create_sample(self, name: str, query_json: str, sql: str, k: int, seed: int) -> None:
         """Declares a sample of k rows of a join."""
 

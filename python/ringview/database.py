@@ -23,6 +23,7 @@ from .errors import (
     ExistsError,
     InvalidValueError,
     TypeMismatchError,
+    UnknownTableError,
     UnknownViewError,
     after,
 )
@@ -235,6 +236,84 @@ class Database(Durable, Changeable):
             made = self.views.get(name)
             after(interrupt, made is not None and made != before, f"there is a view {name!r}")
             raise
+
+    def create_views(
+        self,
+        views: Mapping[str, str],
+        *,
+        engine: str | None = None,
+        parameters: Parameters | None = None,
+        dialect: str = "duckdb",
+    ) -> dict[str, View]:
+        """Declare several views, all or none, and fill them together from the rows that are there.
+
+        Views over one join with the same groups are kept in one tree, which reads the rows once for all
+        of them. Created one after the other they are too, but then the rows are read anew for
+        each.
+
+        Args:
+            views: Their SQL by name. A view may read those before it.
+            engine: As for `create_view`, of each.
+            parameters: As there, of each.
+            dialect: As there.
+
+        Raises:
+            ExistsError: A name is taken.
+            Others: As `create_view`; then there is none of them.
+
+        Warns:
+            CostWarning: As `create_view`.
+
+        Complexity: that of loading all rows of their tables, and of the views that they read, at
+        once.
+
+        >>> db = Database()
+        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
+        >>> views = db.create_views({
+        ...     "sums": "SELECT a, SUM(b) AS total FROM r GROUP BY a",
+        ...     "means": "SELECT a, AVG(b) AS mean FROM r GROUP BY a",
+        ...     "large": "SELECT COUNT(*) AS n FROM sums WHERE total > 10",
+        ... })
+        >>> db.insert("r", [{"a": 1, "b": 20}, {"a": 2, "b": 4}])
+        >>> views["large"].scalar(), views["means"].get({"a": 2})
+        (1, {'a': 2, 'mean': 4.0})
+        """
+        pending: list[tuple[str, str, str, str | None]] = []
+        before = set(self.views)
+
+        def create() -> None:
+            self._native.create_views(pending)
+            pending.clear()
+
+        def planned(query: str) -> str:
+            self._native.plan(query, "json", engine)
+            return query
+
+        try:
+            for name, sql in views.items():
+                if not isinstance(sql, str):
+                    raise TypeMismatchError(f"the SQL of view {name!r} is a text, not {sql!r}")
+                of = Definition(sql, None, None, None, None, parameters, dialect)
+                try:
+                    query = of.kept(self._native, None, planned)
+                except UnknownTableError:
+                    # It may read one of those before it.
+                    if not pending:
+                        raise
+                    create()
+                    query = of.kept(self._native, None, planned)
+                pending.append((name, query, sql, engine))
+            create()
+        except BaseException:
+            for name in reversed([name for name in views if name not in before]):
+                with suppress(UnknownViewError):
+                    self.drop_view(name)
+            raise
+        if engine is None:
+            for name in views:
+                for why in self._native.view_warnings(name):
+                    warnings.warn(f"view {name!r}: {why}", CostWarning, stacklevel=2)
+        return {name: self.views[name] for name in views}
 
     def explain(
         self,

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ringview import Database
-from ringview.errors import UnknownTableError
+from ringview.errors import RingviewError, UnknownTableError
 from ringview.job.model import Job
 from ringview.job.progress import Outcome, Progress
 from ringview.job.read import Source
@@ -45,6 +46,11 @@ def database(job: Job, sources: Sequence[Source]) -> Database:
 
 
 def _create_views(job: Job, db: Database) -> None:
+    # What fails is told of its view, below.
+    with suppress(RingviewError):
+        if all(view.engine is None and view.epsilon is None for view in job.views):
+            db.create_views({view.name: view.sql for view in job.views})
+            return
     for at, view in enumerate(job.views):
         with view.named():
             try:

@@ -12,7 +12,7 @@ use ringview_core::{Error, Result, Schema};
 use ringview_engine::{Change, Database, KeepFor, Options, Poll};
 
 use crate::applied::{Applied, BatchId};
-use crate::definition::{Definitions, ViewDefinition};
+use crate::definition::{Definitions, ViewDefinition, create_together};
 use crate::file::{File, FileStatus};
 use crate::record::{Entry, Record, Steps, TableDefinition};
 use crate::standing::Named;
@@ -190,6 +190,34 @@ impl DurableDatabase {
             return self.engine.drop_view(&definition.name).and(Err(problem));
         }
         self.definitions.put(definition);
+        Ok(())
+    }
+
+    /// Creates several views, all or none, of which none is a sample or reads another.
+    ///
+    /// # Errors
+    /// As [`Database::create_views`]; `Storage` if the file cannot be written.
+    pub fn create_views(&mut self, definitions: Vec<ViewDefinition>, poll: Poll<'_>) -> Result<()> {
+        let all: Vec<&ViewDefinition> = definitions.iter().collect();
+        create_together(&all, &mut self.engine, poll)?;
+        self.ahead = true;
+        let kept = match (&mut self.file, self.durability) {
+            (Some(file), Durability::Transaction) => {
+                let record = |one: &ViewDefinition| Entry::View(Box::new(one.clone())).into();
+                let records: Vec<Record> = definitions.iter().map(record).collect();
+                file.append(&records)
+            }
+            _ => Ok(()),
+        };
+        if let Err(problem) = kept {
+            let mut names = definitions.iter().rev().map(|one| &one.name);
+            return names
+                .try_for_each(|name| self.engine.drop_view(name))
+                .and(Err(problem));
+        }
+        for definition in definitions {
+            self.definitions.put(definition);
+        }
         Ok(())
     }
 

@@ -3,10 +3,10 @@
 //! Invariant: names differ; a sample that is created goes on from its state, if one is known. Cost: O(views) a definition; to create them, what filling them costs, and a
 //! plan more for each that has to wait for another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringview_core::{Error, Result};
-use ringview_engine::{Database, Poll};
+use ringview_engine::{Database, NewView, Poll};
 use ringview_query::Query;
 use serde::{Deserialize, Serialize};
 
@@ -122,25 +122,35 @@ impl Definitions {
     }
 
     /// Creates all views that are not there, each behind those that it reads: one that replaced another may read what came
-    /// after that.
+    /// after that. What can is created together, for it may share what it keeps.
     pub(crate) fn create(&mut self, database: &mut Database, poll: Poll<'_>) -> Result<()> {
         let missing = |view: &&ViewDefinition| database.view_id(&view.name).is_err();
-        let mut rest: Vec<&ViewDefinition> = self.views.iter().filter(missing).collect();
+        let all = self.views.clone();
+        let mut rest: Vec<&ViewDefinition> = all.iter().filter(missing).collect();
         while !rest.is_empty() {
-            let mut later = Vec::new();
+            let mut open: BTreeSet<&str> = rest.iter().map(|view| &*view.name).collect();
+            let (mut together, mut later): (Vec<&ViewDefinition>, _) = (Vec::new(), Vec::new());
             for &view in &rest {
-                match view.create(database, poll) {
-                    Err(Error::UnknownTable { name, .. })
-                        if rest.len() > 1 && rest.iter().any(|other| other.name == name) =>
-                    {
-                        later.push(view);
-                    }
-                    done => done?,
+                let reads = view.query.reads();
+                let is_early = |name: &&str| open.contains(name) && **name != *view.name;
+                if reads.iter().any(is_early) {
+                    later.push(view);
+                    continue;
+                }
+                let reads_one = |other: &&ViewDefinition| reads.contains(&*other.name);
+                if view.sample.is_some() || together.iter().any(reads_one) {
+                    create_together(&std::mem::take(&mut together), database, poll)?;
+                }
+                open.remove(&*view.name);
+                match view.sample {
+                    Some(_) => view.create(database, poll)?,
+                    None => together.push(view),
                 }
                 if let Some(state) = self.states.remove(&view.name) {
                     database.resume_sample(&view.name, &state)?;
                 }
             }
+            create_together(&together, database, poll)?;
             if later.len() == rest.len() {
                 return Err(damaged("its views read each other in a circle"));
             }
@@ -148,4 +158,23 @@ impl Definitions {
         }
         Ok(())
     }
+}
+
+/// Creates views of which none reads another, all or none.
+pub(crate) fn create_together(
+    views: &[&ViewDefinition],
+    database: &mut Database,
+    poll: Poll<'_>,
+) -> Result<()> {
+    if views.is_empty() {
+        return Ok(());
+    }
+    let new = views.iter().map(|view| NewView {
+        name: &view.name,
+        query: &view.query,
+        engine: view.engine.as_deref(),
+    });
+    let new: Vec<NewView<'_>> = new.collect();
+    database.create_views(&new, poll)?;
+    views.iter().try_for_each(|view| view.write_text(database))
 }

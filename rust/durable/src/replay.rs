@@ -92,7 +92,7 @@ impl DurableDatabase {
         };
         let sizes = file.read(|record, number, is_last| {
             while let Some(place) = places.pop_if(|place| place.at == Some(number)) {
-                database.create_views(&mut poll)?;
+                database.create_waiting(&mut poll)?;
                 database.resume(&place)?;
                 stepwise = true;
             }
@@ -100,7 +100,7 @@ impl DurableDatabase {
             let is_due = stepwise || options.trust_deletes || database.definitions.has_states();
             let to_be_told = !told && is_last && matches!(record.entry, Entry::Changes { .. });
             if to_be_told || is_due && !is_view {
-                database.create_views(&mut poll)?;
+                database.create_waiting(&mut poll)?;
             }
             if to_be_told {
                 database.engine.begin_changes();
@@ -113,7 +113,7 @@ impl DurableDatabase {
                 problem => damaged(&problem.to_string()),
             })
         })?;
-        database.create_views(&mut poll)?;
+        database.create_waiting(&mut poll)?;
         for place in places.iter().rev() {
             match place.at {
                 Some(at) if at != file.head.records => {
@@ -130,7 +130,7 @@ impl DurableDatabase {
     }
 
     /// Creates the views that are not there yet.
-    fn create_views(&mut self, poll: Poll<'_>) -> Result<()> {
+    fn create_waiting(&mut self, poll: Poll<'_>) -> Result<()> {
         self.definitions.create(&mut self.engine, poll)
     }
 
@@ -185,7 +185,7 @@ impl DurableDatabase {
     fn replay_view(&mut self, view: &ViewDefinition, poll: Poll<'_>) -> Result<()> {
         if self.engine.view_id(&view.name).is_ok() {
             // Those that wait may be what it reads.
-            self.create_views(poll)?;
+            self.create_waiting(poll)?;
             let by = view.engine.as_deref();
             let engine = &mut self.engine;
             engine.replace_view_with(&view.name, &view.query, by, poll, &mut || Ok(()))?;

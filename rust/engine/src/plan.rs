@@ -62,32 +62,68 @@ impl Planned<'_> {
         }
         Signature {
             query,
-            engine: self.chosen.candidate.explanation().engine.name,
+            engine: self.chosen.engine.clone(),
         }
     }
 
-    /// Lets it read the nodes that others were found to share, by the numbers that they would have had.
-    pub(crate) fn read_shared(&mut self, shared: &BTreeMap<u64, u64>) {
+    /// Lets it read the nodes that others have, by the numbers that they were planned with.
+    pub(crate) fn read_nodes(&mut self, nodes: &BTreeMap<u64, u64>) {
         for source in &mut self.sources {
             if let Source::View(id) = source
-                && let Some(&node) = shared.get(id)
+                && let Some(&node) = nodes.get(id)
             {
                 *id = node;
             }
         }
     }
+
+    /// Whether it can be answered from groups that others are answered from, too.
+    pub(crate) fn is_facet(&self) -> bool {
+        self.is_shareable && self.bound.is_sums() && self.chosen.candidate().keeps_groups()
+    }
 }
 
 /// Who keeps a view, and what is told of the others.
 pub(crate) struct Chosen {
-    pub(crate) candidate: Box<dyn Candidate>,
+    /// The name of the engine.
+    pub(crate) engine: String,
+    /// The plan, until a node is made of it.
+    candidate: Option<Box<dyn Candidate>>,
     pub(crate) description: ChoiceDescription,
 }
 
 impl Chosen {
+    pub(crate) fn new(
+        engine: &str,
+        candidate: Box<dyn Candidate>,
+        description: ChoiceDescription,
+    ) -> Self {
+        Self {
+            engine: engine.to_owned(),
+            candidate: Some(candidate),
+            description,
+        }
+    }
+
+    /// The plan of the engine.
+    pub(crate) fn candidate(&self) -> &dyn Candidate {
+        match &self.candidate {
+            Some(candidate) => &**candidate,
+            None => unreachable!("a plan is looked at before a node is made of it"),
+        }
+    }
+
+    /// The plan of the engine, to make a node of it.
+    pub(crate) fn take_candidate(&mut self) -> Box<dyn Candidate> {
+        match self.candidate.take() {
+            Some(candidate) => candidate,
+            None => unreachable!("one node is made of a plan"),
+        }
+    }
+
     /// How the view would be kept, and who else could.
     pub(crate) fn explanation(&self) -> Explanation {
-        self.description.with(self.candidate.explanation())
+        self.description.with(self.candidate().explanation())
     }
 }
 

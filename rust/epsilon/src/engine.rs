@@ -80,6 +80,15 @@ impl Candidate for Plan {
         Plan::explanation(self)
     }
 
+    fn keeps_groups(&self) -> bool {
+        !self.has_rows && self.join.read_from.is_none()
+    }
+
+    fn make_groups(mut self: Box<Self>) -> Result<Box<dyn View>> {
+        self.query.show_groups();
+        self.make()
+    }
+
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
         if self.has_rows {
             return Ok(Box::new(HeavyLightRows::new(Arc::new(*self))?));

@@ -38,6 +38,9 @@ pub struct Explanation {
     /// Other views of an equal query, which share all that is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_with: Vec<String>,
+    /// The sums of other queries that are kept beside its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<MergedSums>,
     /// The engines that were not taken: those that could, and those that cannot.
     #[serde(default)]
     pub others: Vec<Other>,
@@ -69,6 +72,17 @@ pub struct Explanation {
     /// Those that it reads itself. Of one of `below`: among the same.
     #[serde(default)]
     pub reads: Vec<Read>,
+}
+
+/// The sums of several queries over one join with the same groups, kept in one tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergedSums {
+    /// The other views, and blocks of others.
+    pub with: Vec<String>,
+    /// How many of the sums are its own, counts among them.
+    pub own: usize,
+    /// How many there are.
+    pub all: usize,
 }
 
 /// A change may cost more than the rows of the keys that it has.

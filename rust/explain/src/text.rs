@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use crate::{Below, Condition, Explanation, NodeFacts, OrderFacts, Other};
+use crate::{Below, Condition, Explanation, MergedSums, NodeFacts, OrderFacts, Other};
 
 /// Characters of a part of a line.
 const LONG: usize = 240;
@@ -49,6 +49,11 @@ impl Explanation {
         if !self.shared_with.is_empty() {
             let others = self.shared_with.join(", ");
             let _ = writeln!(text, "kept once for this view and {}\n", elided(&others));
+        }
+        if let Some(MergedSums { with, own, all }) = &self.merged {
+            let others = with.join(", ");
+            let (others, sums) = (elided(&others), format!("{own} of its {all} sums"));
+            let _ = writeln!(text, "one tree with {others}: {sums} are this view's\n");
         }
         self.costs(&mut text);
         self.tree(&mut text);

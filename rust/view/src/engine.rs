@@ -42,6 +42,20 @@ pub trait Candidate: Send {
     /// How the view would be kept, why, and what that costs; without what only a view has.
     fn explanation(&self) -> Explanation;
 
+    /// Whether it keeps groups of sums from which other queries may be answered, too: then its view has
+    /// [`groups`](View::groups).
+    fn keeps_groups(&self) -> bool {
+        false
+    }
+
+    /// The view of its groups, which shows nothing of its own, without rows; of what keeps groups alone.
+    ///
+    /// # Errors
+    /// As `make`.
+    fn make_groups(self: Box<Self>) -> Result<Box<dyn View>> {
+        self.make()
+    }
+
     /// The view, without rows.
     ///
     /// # Errors

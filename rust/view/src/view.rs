@@ -17,6 +17,7 @@ use ringview_query::Bound;
 use crate::answer::Answer;
 use crate::answer::weighed::each_once;
 use crate::delta::{Context, Delta};
+use crate::part::PartRows;
 use crate::rows::{FactorRows, ProductDelta, RowDelta};
 
 /// Rows of a product that are multiplied out at a time.
@@ -68,6 +69,12 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
 
     /// What can be read of it. Between transactions only.
     fn answer(&self) -> &dyn Answer;
+
+    /// The groups of sums that it maintains, where other queries may be answered from them, too: see
+    /// [`Facet`](crate::part::Facet). By default there are none.
+    fn groups(&self) -> Option<PartRows<'_>> {
+        None
+    }
 
     /// Whether `prepare` can give a delta.
     ///

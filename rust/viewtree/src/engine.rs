@@ -50,6 +50,15 @@ impl Candidate for Plan {
         Plan::explanation(self)
     }
 
+    fn keeps_groups(&self) -> bool {
+        self.bag.is_none()
+    }
+
+    fn make_groups(mut self: Box<Self>) -> Result<Box<dyn View>> {
+        self.show_groups();
+        self.make()
+    }
+
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
         view(Arc::new(*self))
     }

@@ -176,9 +176,8 @@ class Plan:
 
     def create_views(self, database: Database) -> None:
         """Create the views that are not there yet; static tables are loaded by then."""
-        for name, sql in self.views.items():
-            if name not in database.views:
-                database.create_view(name, sql)
+        known = database.views
+        database.create_views({name: sql for name, sql in self.views.items() if name not in known})
 
     def described(self) -> dict[str, Any]:
         """What a checkpoint remembers of the plan, for JSON."""

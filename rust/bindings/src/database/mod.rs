@@ -27,9 +27,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use ringview_core::Schema;
+use ringview_core::{Result, Schema};
 use ringview_durable::{DurableDatabase as Engine, Group, SampleOf, ViewDefinition};
-use ringview_engine::{KeepFor, Options, TableStatus};
+use ringview_engine::{KeepFor, Options, Poll, TableStatus};
 use ringview_explain::Format;
 use ringview_query::Query;
 
@@ -145,6 +145,29 @@ impl Database {
             sample: None,
         };
         self.define(py, definition, replace)
+    }
+
+    /// Declares several views, all or none, and fills them together: each with its name, its query in JSON, what
+    /// `view_sql` tells, and the name of an engine or None.
+    fn create_views(
+        &self,
+        py: Python<'_>,
+        views: Vec<(String, String, String, Option<String>)>,
+    ) -> PyResult<()> {
+        let definition = |(name, query, sql, engine): (String, String, String, Option<String>)| {
+            Ok(ViewDefinition {
+                name,
+                query: Query::from_json(&query).or_raise(py)?,
+                text: Some(sql),
+                engine,
+                sample: None,
+            })
+        };
+        let definitions = views.into_iter().map(definition);
+        let definitions: Vec<ViewDefinition> = definitions.collect::<PyResult<_>>()?;
+        self.change_views(py, |database, poll| {
+            database.create_views(definitions, poll)
+        })
     }
 
     /// Declares a sample of k rows of a join.
@@ -362,14 +385,22 @@ impl Database {
     }
 
     fn define(&self, py: Python<'_>, definition: ViewDefinition, replace: bool) -> PyResult<()> {
+        self.change_views(py, |database, poll| match replace {
+            true => database.replace_view(definition, poll),
+            false => database.create_view(definition, poll),
+        })
+    }
+
+    fn change_views(
+        &self,
+        py: Python<'_>,
+        change: impl FnOnce(&mut Engine, Poll<'_>) -> Result<()> + Send,
+    ) -> PyResult<()> {
         let mut held = self.engine(py)?;
         let database = &mut *held.value;
         let mut watch = Progress::new(None, 0);
         let mut poll = |done| watch.poll(done);
-        let done = py.detach(|| match replace {
-            true => database.replace_view(definition, &mut poll),
-            false => database.create_view(definition, &mut poll),
-        });
+        let done = py.detach(|| change(database, &mut poll));
         self.bell.ring();
         watch.finish(py, done)
     }

@@ -89,18 +89,16 @@ pub(crate) fn choose(
         }
         None => (cheapest(&said, rows), None),
     };
-    let (_, answer) = said.remove(taken.unwrap_or_else(|| concerned(&said, query)));
+    let (engine, answer) = said.remove(taken.unwrap_or_else(|| concerned(&said, query)));
     let candidate = answer.map_err(Refusal::error)?;
-    Ok(Chosen {
-        description: ChoiceDescription {
-            why: asked.or_else(|| by_size(&*candidate, rows)),
-            others: said
-                .into_iter()
-                .filter_map(|said| other(said, rows))
-                .collect(),
-        },
-        candidate,
-    })
+    let description = ChoiceDescription {
+        why: asked.or_else(|| by_size(&*candidate, rows)),
+        others: said
+            .into_iter()
+            .filter_map(|said| other(said, rows))
+            .collect(),
+    };
+    Ok(Chosen::new(engine.name(), candidate, description))
 }
 
 /// Why an engine was taken that is not for tables of every size.

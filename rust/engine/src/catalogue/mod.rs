@@ -158,7 +158,8 @@ impl<'d> Catalogue<'d> {
             });
         };
         let view = &self.state.graph.nodes[index];
-        let rows = view.answer().len(&self.state.storage.dictionary).ok();
+        let answer = self.state.graph.answer(view);
+        let rows = answer.len(&self.state.storage.dictionary).ok();
         let info = TableInfo {
             rows: rows.filter(|&rows| rows > 0),
             ..view.info.clone()

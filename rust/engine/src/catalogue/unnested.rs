@@ -38,18 +38,18 @@ impl Catalogue<'_> {
         let unnested = self.plan_unnested((block, query), by, plans);
         let costs = plans[first..]
             .iter()
-            .map(|one| one.chosen.candidate.change());
+            .map(|one| one.chosen.candidate().change());
         let cost = costs.fold(Cost::Constant, Cost::and);
         match (&mut standing, unnested) {
             (Err(_), Ok(())) => return Ok(()),
             (Ok(standing), Ok(())) => {
-                let other = standing.chosen.candidate.change();
+                let other = standing.chosen.candidate().change();
                 let is_same = |last: &Planned<'_>| last.info.schema == standing.info.schema;
                 let last = plans.last_mut().filter(|last| is_same(last));
                 if let (true, Some(last)) = (cost.compare(&other).is_lt(), last) {
                     last.chosen
                         .description
-                        .instead_of(&*standing.chosen.candidate, cost);
+                        .instead_of(standing.chosen.candidate(), cost);
                     return Ok(());
                 }
                 standing.chosen.description.others.push(Other {

@@ -1,40 +1,37 @@
-//! The birth of a view: planned, filled from the rows that are there, and only then known.
+//! The birth of views: planned, filled from the rows that are there, and only then known.
 //!
-//! Invariant: a view comes with all its blocks or not at all; what a node maintains already is not made again. Cost: that
-//! of applying all rows of what it reads, in chunks; what is static first, so that what only it needs can be freed, then the
-//! smallest, so that the many rows of a fact table go up through the dimensions that they meet.
+//! Invariant: views that come together come all, with all their blocks, or none of them; what a node maintains already is
+//! not made again. Cost: that of filling the nodes that are new.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use ringview_core::{Batch, Budget, Error, Result};
+use ringview_core::{Budget, Error, Result};
 use ringview_query::Query;
-use ringview_rows::RowMap;
-use ringview_view::RowDelta;
 
 use super::Database;
-use crate::catalogue::choose::By;
+use super::drafts::{Drafts, What};
+use crate::Poll;
+use crate::catalogue::choose::{By, choose};
 use crate::graph::declared::{Declared, Newborn};
-use crate::graph::node::Node;
-use crate::plan::{Planned, Source};
-use crate::storage::table::Table;
-use crate::transaction::prepare::of_a_view;
-use crate::{CHUNK, Poll};
+use crate::graph::node::{Node, Union};
 
-/// The nodes that rows may be read from while a node is filled.
-#[derive(Clone, Copy)]
-struct Readable<'n> {
-    /// Of the same view, which are not known yet.
-    family: &'n [Node],
-    nodes: &'n [Node],
+/// A view that is to be created with others.
+#[derive(Clone, Copy, Debug)]
+pub struct NewView<'q> {
+    /// Its name.
+    pub name: &'q str,
+    /// Its query.
+    pub query: &'q Query,
+    /// The name of the engine that is to keep it; the cheapest where absent.
+    pub engine: Option<&'q str>,
 }
 
-impl Readable<'_> {
-    fn find(&self, id: u64) -> Option<&Node> {
-        self.family
-            .iter()
-            .chain(self.nodes)
-            .find(|node| node.id == id)
-    }
+/// A view that is to be born.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted<'q> {
+    pub(crate) name: &'q str,
+    pub(crate) query: &'q Query,
+    pub(crate) by: By<'q>,
 }
 
 impl Database {
@@ -62,315 +59,144 @@ impl Database {
     ) -> Result<()> {
         self.catalogue().check_new(name)?;
         let budget = self.state.budget(poll);
-        let newborn = self.bear(name, query, By::Choice(engine), &budget)?;
+        let by = By::Choice(engine);
+        let newborn = self.bear(&[Wanted { name, query, by }], &budget)?;
         self.adopt(newborn);
         Ok(())
     }
 
-    /// A view becomes known.
+    /// Declares several views, all or none, and fills them together from the rows that are there: what they share is
+    /// made once. None of them reads another of them.
+    ///
+    /// # Errors
+    /// As [`create_view_with`](Self::create_view_with), of each.
+    pub fn create_views(&mut self, views: &[NewView<'_>], poll: Poll<'_>) -> Result<()> {
+        let mut names = BTreeSet::new();
+        for view in views {
+            self.catalogue().check_new(view.name)?;
+            if !names.insert(view.name) {
+                return Err(Error::Exists {
+                    kind: "view",
+                    name: view.name.to_owned(),
+                });
+            }
+        }
+        let budget = self.state.budget(poll);
+        let wanted = views.iter().map(|view| Wanted {
+            name: view.name,
+            query: view.query,
+            by: By::Choice(view.engine),
+        });
+        let wanted: Vec<Wanted<'_>> = wanted.collect();
+        let newborn = self.bear(&wanted, &budget)?;
+        self.adopt(newborn);
+        Ok(())
+    }
+
+    /// Views become known, all or none of them.
     pub(crate) fn adopt(&mut self, newborn: Newborn) {
-        self.state.graph.nodes.extend(newborn.nodes);
-        self.state.graph.declared.push(newborn.declared);
-        self.state.wire();
+        let graph = &mut self.state.graph;
+        for &(from, to) in &newborn.replaced {
+            if let Some(union) = newborn.nodes.iter().find(|node| node.id == to) {
+                graph.answer_from(from, union);
+            }
+        }
+        graph.nodes.extend(newborn.nodes);
+        graph.declared.extend(newborn.declared);
+        // The others go when nothing rests on them.
+        let gone = graph.take_idle(&newborn.replaced);
+        self.let_go(gone);
         self.state.count();
     }
 
-    /// A view with the nodes of its blocks and its own, filled, and not yet known.
-    pub(crate) fn bear(
-        &mut self,
-        name: &str,
-        query: &Query,
-        by: By<'_>,
-        budget: &Budget<'_>,
-    ) -> Result<Newborn> {
-        let plans = self.catalogue().plans(query, by)?;
-        // The view has a number beside that of its node.
-        let born = plans.len() as u64 + 1;
-        let mut declared = Declared {
-            name: name.to_owned(),
-            id: self.births + born,
-            text: None,
-            query: query.clone(),
-            own: None,
-            node: 0,
-        };
-        let mut family: Vec<Node> = Vec::with_capacity(plans.len());
-        let mut shared = BTreeMap::new();
-        for mut planned in plans {
-            planned.read_shared(&shared);
-            declared.node = planned.id;
-            if let Some(node) = self.shared(&planned, &family) {
-                declared.node = node;
-                shared.insert(planned.id, node);
-                continue;
-            }
-            match self.fill(name, planned, &family, budget) {
-                Ok(node) => family.push(node),
-                Err(problem) => {
-                    // The strings that blocks computed; whoever saw them goes, too.
-                    self.state.storage.dictionary.rollback();
-                    return Err(problem);
-                }
-            }
+    /// Views with the nodes of their blocks and their own, filled, and not yet known.
+    pub(crate) fn bear(&mut self, views: &[Wanted<'_>], budget: &Budget<'_>) -> Result<Newborn> {
+        let mut drafts = Drafts::new(self.births, self.options.keep_apart);
+        let mut declared = Vec::with_capacity(views.len());
+        for view in views {
+            let plans = self.catalogue().plans(view.query, view.by)?;
+            let node = drafts.add(view.name, plans, &self.state.graph);
+            declared.push(Declared {
+                name: view.name.to_owned(),
+                id: 0,
+                text: None,
+                query: view.query.clone(),
+                own: None,
+                node,
+            });
         }
+        // A view has a number beside that of its node.
+        let mut last = drafts.last();
+        for view in &mut declared {
+            last += 1;
+            view.id = last;
+        }
+        let made = self.make(drafts, budget);
+        if made.is_err() {
+            // The strings that blocks computed; whoever saw them goes, too.
+            self.state.storage.dictionary.rollback();
+        }
+        let (nodes, replaced) = made?;
         self.state.storage.dictionary.commit();
-        self.births += born;
+        self.births = last;
         Ok(Newborn {
             declared,
-            nodes: family,
+            nodes,
+            replaced,
         })
     }
 
-    /// The number of a node that maintains already what is planned.
-    fn shared(&self, planned: &Planned<'_>, family: &[Node]) -> Option<u64> {
-        let may = planned.is_shareable && !self.options.keep_apart;
-        let node = self.state.graph.alike(planned, family);
-        node.filter(|_| may).map(|node| node.id)
+    /// The nodes of drafts, filled, and which of them take the places of others.
+    fn make(&mut self, drafts: Drafts<'_>, budget: &Budget<'_>) -> Result<(Vec<Node>, Replaced)> {
+        let (mut family, mut replaced) = (Vec::with_capacity(drafts.nodes.len()), Vec::new());
+        let alone: Vec<Option<Union>> = drafts.alone();
+        for (draft, alone) in drafts.nodes.into_iter().zip(alone) {
+            let node = match draft.what {
+                What::Own(planned) => {
+                    let mut node = Node::new(&draft.name, planned)?;
+                    self.fill(&draft.name, &mut node, &family, budget)?;
+                    node
+                }
+                What::Facet(planned, of) => {
+                    let mut nodes = family.iter();
+                    let union = nodes.find(|node| node.id == of);
+                    let union = union.or_else(|| self.state.graph.node(of));
+                    Node::facet(&draft.name, planned, union)?
+                }
+                What::Union(union, base) => {
+                    let made = self.make_union(&draft.name, union, &family, budget);
+                    match (made, alone) {
+                        (Ok(node), _) => {
+                            replaced.extend(base.map(|base| (base, draft.id)));
+                            node
+                        }
+                        // There may be room for what the new views need alone.
+                        (Err(Error::Memory { .. } | Error::Overflow { .. }), Some(alone)) => {
+                            self.make_union(&draft.name, alone, &family, budget)?
+                        }
+                        (Err(problem), _) => return Err(problem),
+                    }
+                }
+            };
+            family.push(node);
+        }
+        Ok((family, replaced))
     }
 
-    /// A node with the rows of what it reads.
-    fn fill(
+    fn make_union(
         &mut self,
         name: &str,
-        planned: Planned<'_>,
+        union: Union,
         family: &[Node],
         budget: &Budget<'_>,
     ) -> Result<Node> {
-        for source in &planned.sources {
-            let tables = &self.state.storage.tables;
-            let table = tables.iter().find(|t| Source::Table(t.id) == *source);
-            let gone = table.filter(|table| table.rows.is_none() && !table.is_empty());
-            if let Some(table) = gone {
-                return Err(rows_are_gone(name, &table.name));
-            }
-        }
-        let mut view = Node::new(name, planned)?;
-        if view.row_map().is_some() {
-            // It keeps no rows: they go through it when its readers are filled.
-            return Ok(view);
-        }
-        if let Some(timed) = view.timed() {
-            let Some(now) = self.state.now else {
-                return Err(no_clock(name));
-            };
-            timed.advance(now, budget)?;
-        }
-        let nodes = std::mem::take(&mut self.state.graph.nodes);
-        let from = Readable {
-            family,
-            nodes: &nodes,
-        };
-        let loaded = self.load(&mut view, true, from, budget).and_then(|()| {
-            view.kept.freeze();
-            self.load(&mut view, false, from, budget)
-        });
-        self.state.graph.nodes = nodes;
-        loaded?;
-        view.prepare(&self.state.storage.dictionary, budget)?;
-        view.kept.commit(&self.state.storage.dictionary);
-        Ok(view)
-    }
-
-    /// Applies the rows of what is static, or of what is not.
-    fn load(
-        &mut self,
-        view: &mut Node,
-        is_static: bool,
-        from: Readable<'_>,
-        budget: &Budget<'_>,
-    ) -> Result<()> {
-        let strings = |database: &Self| database.state.storage.dictionary.memory_usage();
-        let known = from.family.iter().chain(from.nodes);
-        let known: usize = known.map(|node| node.bytes(true)).sum();
-        let held = self.state.held() + known as u64;
-        let strings_before = strings(self);
-        let atoms = (0..view.atoms.len()).filter(|&atom| view.atoms[atom].is_static == is_static);
-        let mut atoms: Vec<usize> = atoms.collect();
-        atoms.sort_by_cached_key(|&atom| self.rows_of(view.sources[atom], from));
-        for index in atoms {
-            let (source, needed) = (view.sources[index], needed(view, index));
-            let mut first = 0;
-            self.each_chunk((source, &needed), from, budget, &mut |database, batch| {
-                let rows = RowDelta {
-                    atom: index,
-                    batch,
-                    sign: 1,
-                    dictionary: &database.state.storage.dictionary,
-                };
-                view.apply(rows, budget).map_err(|error| match source {
-                    Source::Table(_) => error.counted_from(first),
-                    Source::View(_) => of_a_view(error),
-                })?;
-                first += batch.rows as u64;
-                budget.done(batch.rows as u64)?;
-                let grown = strings(database).saturating_sub(strings_before);
-                let grown = (grown + view.bytes(true)) as u64;
-                database.state.check_room(held + grown, budget)
-            })?;
-        }
-        Ok(())
-    }
-
-    /// How many rows a source has; of a block that keeps none, at the most.
-    fn rows_of(&self, source: Source, from: Readable<'_>) -> u64 {
-        match source {
-            Source::Table(id) => {
-                let mut tables = self.state.storage.tables.iter();
-                let table = tables.find(|table| table.id == id);
-                table.map_or(0, Table::len)
-            }
-            Source::View(id) => {
-                let Some(node) = from.find(self.state.graph.node_id(id)) else {
-                    return 0;
-                };
-                let below = node
-                    .sources
-                    .iter()
-                    .map(|&source| self.rows_of(source, from));
-                match node.row_map() {
-                    Some(_) => below.sum(),
-                    None => (node.answer().len(&self.state.storage.dictionary)).unwrap_or(0),
-                }
-            }
-        }
-    }
-
-    /// Hands out all rows of a table, a view or a block of a family, in the columns that are needed, a chunk at a time.
-    fn each_chunk(
-        &mut self,
-        (source, needed): (Source, &[bool]),
-        from: Readable<'_>,
-        budget: &Budget<'_>,
-        to: Taker<'_>,
-    ) -> Result<()> {
-        match source {
-            Source::Table(id) => {
-                let tables = &mut self.state.storage.tables;
-                let Some(at) = tables.iter().position(|table| table.id == id) else {
-                    return Ok(());
-                };
-                let Some(rows) = tables[at].rows.take() else {
-                    return Ok(());
-                };
-                let done = rows.scan(CHUNK, needed, |batch| to(self, batch));
-                self.state.storage.tables[at].rows = Some(rows);
-                done
-            }
-            Source::View(id) => {
-                let below = from.find(self.state.graph.node_id(id));
-                below.map_or(Ok(()), |below| match below.row_map() {
-                    Some(map) => self.each_mapped((below, map), needed, from, budget, to),
-                    None => self.each_shown(below, needed, budget, to),
-                })
-            }
-        }
-    }
-
-    /// The rows that a block computes of those that it reads.
-    fn each_mapped(
-        &mut self,
-        (below, map): (&Node, &RowMap),
-        wanted: &[bool],
-        from: Readable<'_>,
-        budget: &Budget<'_>,
-        to: Taker<'_>,
-    ) -> Result<()> {
-        let wanted = below.by_output(wanted);
-        for (atom, &source) in below.sources.iter().enumerate() {
-            let read = needed(below, atom);
-            self.each_chunk((source, &read), from, budget, &mut |database, batch| {
-                let dictionary = &mut database.state.storage.dictionary;
-                let rows = RowDelta {
-                    atom,
-                    batch,
-                    sign: 1,
-                    dictionary,
-                };
-                let delta = map
-                    .delta(rows, &wanted)
-                    .map_err(|error| error.in_view(&below.name))?;
-                let batch = delta.encode(&below.bound.outputs, &wanted, dictionary)?;
-                to(database, &batch)
-            })?;
-        }
-        Ok(())
-    }
-
-    /// The rows of a view or block that keeps them.
-    fn each_shown(
-        &mut self,
-        below: &Node,
-        needed: &[bool],
-        budget: &Budget<'_>,
-        to: Taker<'_>,
-    ) -> Result<()> {
-        let needed = below.by_output(needed);
-        let mut next = Some(0);
-        while let Some(place) = next {
-            let dictionary = &mut self.state.storage.dictionary;
-            let scanned = below.answer().scan(place, &needed, (dictionary, budget))?;
-            next = scanned.1;
-            let delta = scanned.0;
-            let batch = delta.encode(&below.bound.outputs, &needed, dictionary)?;
-            to(self, &batch)?;
-        }
-        Ok(())
-    }
-
-    /// Applies all rows of one view at an atom of another, or takes them back.
-    pub(crate) fn pass_on(
-        &mut self,
-        below: &Node,
-        (atom, sign): (usize, i64),
-        view: &mut Node,
-        budget: &Budget<'_>,
-    ) -> Result<()> {
-        let needed = needed(view, atom);
-        self.each_shown(below, &needed, budget, &mut |database, batch| {
-            let rows = RowDelta {
-                atom,
-                batch,
-                sign,
-                dictionary: &database.state.storage.dictionary,
-            };
-            view.apply(rows, budget).map_err(of_a_view)?;
-            budget.done(batch.rows as u64)
-        })
+        let by = Some(&*union.engine);
+        let chosen = choose(&self.engines, &union.bound, by)?.take_candidate();
+        let mut node = Node::union(name, union, chosen)?;
+        self.fill(name, &mut node, family, budget)?;
+        Ok(node)
     }
 }
 
-/// Takes rows, a chunk at a time.
-type Taker<'t> = &'t mut dyn FnMut(&mut Database, &Batch) -> Result<()>;
-
-/// Which columns of what an atom reads are needed: by any atom that reads the same, for a view may take its rows at
-/// one of them for all.
-fn needed(view: &Node, atom: usize) -> Vec<bool> {
-    let mut needed = vec![false; view.atoms[atom].schema.len()];
-    for (source, alike) in view.sources.iter().zip(&view.atoms) {
-        if *source == view.sources[atom] {
-            alike
-                .columns
-                .iter()
-                .for_each(|&column| needed[column] = true);
-        }
-    }
-    needed
-}
-
-fn no_clock(view: &str) -> Error {
-    Error::Unsupported {
-        what: format!("view {view:?}, whose rows depend on now()"),
-        why: "the clock of the database is not set; it is the user's, and no other is read"
-            .to_owned(),
-        instead: "set the clock first: db.advance(..)".to_owned(),
-    }
-}
-
-fn rows_are_gone(view: &str, table: &str) -> Error {
-    Error::Unsupported {
-        what: format!("creating view {view:?} over table {table:?}, which has rows already"),
-        why: "with trust_deletes rows are not kept, so there is nothing to fill it from".to_owned(),
-        instead: "create the view while the table is empty, or the database without trust_deletes"
-            .to_owned(),
-    }
-}
+/// Nodes by their numbers, each with the one that takes its place.
+type Replaced = Vec<(u64, u64)>;

@@ -14,7 +14,9 @@ use ringview_core::{Error, Result};
 use ringview_view::answer::listing::check_size;
 
 use super::Database;
+use crate::graph::Graph;
 use crate::graph::declared::Declared;
+use crate::graph::facets::NodeAnswer;
 use crate::graph::log::{Follower, Log, WeightedRows};
 use crate::graph::node::Node;
 
@@ -34,7 +36,7 @@ impl Database {
     /// `UnknownView`; `Unsupported` for groups that are computed as they are read.
     pub fn follow(&mut self, view: &str, from_now: bool) -> Result<ViewFollower> {
         let index = self.state.graph.index(view)?;
-        let follower = self.state.graph.nodes[index].follow(from_now)?;
+        let follower = self.state.graph.follow(index, from_now)?;
         Ok(self.state.graph.declared(view)?.follower(follower))
     }
 
@@ -46,7 +48,7 @@ impl Database {
         let (place, index) = (self.state.graph.place(view)?, self.state.graph.index(view)?);
         let follower = match &self.state.graph.declared[place].own {
             Some(follower) => follower.clone(),
-            None => self.state.graph.nodes[index].follow(false)?,
+            None => self.state.graph.follow(index, false)?,
         };
         let view = &mut self.state.graph.declared[place];
         view.own = Some(follower.clone());
@@ -58,7 +60,7 @@ impl Database {
         for place in 0..self.state.graph.declared.len() {
             let node = self.state.graph.declared[place].node;
             let node = self.state.graph.position(node);
-            let own = node.and_then(|at| self.state.graph.nodes[at].follow(true).ok());
+            let own = node.and_then(|at| self.state.graph.follow(at, true).ok());
             self.state.graph.declared[place].own = own;
         }
     }
@@ -84,16 +86,18 @@ impl Database {
     pub fn changes(&self, follower: &ViewFollower) -> Result<RecordBatch> {
         let view = &self.state.graph.nodes[self.followed(follower)?];
         let changes = view.log.as_ref().map(|log| log.since(&follower.follower));
-        match changes.transpose()?.flatten() {
-            Some(changes) => view.weighted_batch(changes),
-            None => view.weighted_batch(self.whole(view)?),
-        }
+        let answer = self.state.graph.answer(view);
+        let changes = match changes.transpose()?.flatten() {
+            Some(changes) => changes,
+            None => self.whole(view, &answer)?,
+        };
+        view.weighted_batch(&answer.schema(), changes)
     }
 
     /// All rows of a view with their multiplicities.
-    fn whole(&self, view: &Node) -> Result<WeightedRows> {
+    fn whole(&self, view: &Node, answer: &NodeAnswer<'_>) -> Result<WeightedRows> {
         let wanted = vec![true; view.columns.len()];
-        let rows = view.answer().len(&self.state.storage.dictionary)?;
+        let rows = answer.len(&self.state.storage.dictionary)?;
         check_size(rows)?;
         let mut unpolled = |_| Ok(());
         let budget = self.state.reading(&mut unpolled);
@@ -106,7 +110,7 @@ impl Database {
         let (mut parts, mut multiplicity) = (vec![Vec::new(); wanted.len()], Vec::new());
         let mut next = Some(0);
         while let Some(position) = next {
-            let (rows, behind) = view.answer().scan(position, &wanted, reading)?;
+            let (rows, behind) = answer.scan(position, &wanted, reading)?;
             next = behind;
             let arrays = rows.arrays(&view.bound.outputs, &self.state.storage.dictionary)?;
             parts
@@ -187,18 +191,27 @@ impl Declared {
     }
 }
 
-impl Node {
-    fn follow(&mut self, from_now: bool) -> Result<Follower> {
-        self.kept.has_delta()?;
-        let log = match &mut self.log {
-            Some(log) => log,
-            none => none.insert(Log::new(&self.kept.answer().schema())?),
-        };
-        let follower = log.join(from_now);
-        self.choose_wanted();
-        Ok(follower)
+impl Graph {
+    /// One more who follows a node.
+    fn follow(&mut self, at: usize, from_now: bool) -> Result<Follower> {
+        let node = &self.nodes[at];
+        self.state_of(node).has_delta()?;
+        let schema = node.log.is_none().then(|| self.answer(node).schema());
+        let log = schema.map(|schema| Log::new(&schema)).transpose()?;
+        let node = &mut self.nodes[at];
+        if let Some(log) = log {
+            node.log = Some(log);
+        }
+        let follower = node.log.iter_mut().map(|log| log.join(from_now)).next();
+        node.choose_wanted();
+        match follower {
+            Some(follower) => Ok(follower),
+            None => unreachable!("there is a log by now"),
+        }
     }
+}
 
+impl Node {
     fn tidy_log(&mut self) {
         if let Some(log) = &mut self.log {
             log.tidy();
@@ -207,8 +220,11 @@ impl Node {
     }
 
     /// Rows with a last column of multiplicities.
-    fn weighted_batch(&self, (mut columns, multiplicity): WeightedRows) -> Result<RecordBatch> {
-        let shown = self.kept.answer().schema();
+    fn weighted_batch(
+        &self,
+        shown: &Schema,
+        (mut columns, multiplicity): WeightedRows,
+    ) -> Result<RecordBatch> {
         let mut fields: Vec<_> = shown.fields().iter().cloned().collect();
         // Two columns of one name could not be told apart.
         let mut name = "multiplicity".to_owned();

@@ -30,9 +30,10 @@ impl Database {
             view: Some(name.to_owned()),
             query: serde_json::to_value(&declared.query).ok(),
             shared_with: others.map(|other| other.name.clone()).collect(),
+            merged: self.state.graph.merged(node),
             below,
             reads: reads(&node.query, &node.sources, &places),
-            ..node.explanation()
+            ..self.state.graph.explanation(node)
         })
     }
 
@@ -48,7 +49,7 @@ impl Database {
         let nodes = self.state.graph.nodes.iter();
         let nodes = nodes.filter(|node| family.contains(&node.id));
         Ok(nodes
-            .filter_map(|node| node.explanation().warning)
+            .filter_map(|node| self.state.graph.explanation(node).warning)
             .collect())
     }
 

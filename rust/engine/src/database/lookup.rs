@@ -27,8 +27,8 @@ impl Database {
     pub fn view_key(&self, name: &str) -> Result<Vec<(&str, &Type)>> {
         let view = self.state.graph.view(name)?;
         match self.groups_of(view) {
-            Some(groups) => groups.answer().key_columns(),
-            None => view.answer().key_columns(),
+            Some(groups) => self.state.graph.answer(groups).key_columns(),
+            None => self.state.graph.answer(view).key_columns(),
         }
     }
 
@@ -39,11 +39,11 @@ impl Database {
     pub fn view_get(&self, name: &str, key: &Key<'_>) -> Result<Option<Vec<Cell>>> {
         let view = self.state.graph.view(name)?;
         let Some(groups) = self.groups_of(view) else {
-            return view.answer().get(key, &self.state.storage.dictionary);
+            return self.answer(name)?.get(key, &self.state.storage.dictionary);
         };
         match self.row_of(groups, key)? {
-            Some(row) => view
-                .answer()
+            Some(row) => self
+                .answer(name)?
                 .get(&whole(view, &row)?, &self.state.storage.dictionary),
             None => Ok(None),
         }
@@ -61,7 +61,9 @@ impl Database {
     ) -> Result<(RecordBatch, Vec<usize>)> {
         let view = self.state.graph.view(name)?;
         let Some(groups) = self.groups_of(view) else {
-            return view.answer().get_rows(keys, &self.state.storage.dictionary);
+            return self
+                .answer(name)?
+                .get_rows(keys, &self.state.storage.dictionary);
         };
         let (mut rows, mut of) = (Vec::new(), Vec::new());
         for (place, key) in keys.iter().enumerate() {
@@ -72,8 +74,8 @@ impl Database {
         }
         let keys = rows.iter().map(|row| whole(view, row));
         let keys: Vec<_> = keys.collect::<Result<_>>()?;
-        let (batch, mut places) = view
-            .answer()
+        let (batch, mut places) = self
+            .answer(name)?
             .get_rows(&keys, &self.state.storage.dictionary)?;
         places.iter_mut().for_each(|place| *place = of[*place]);
         Ok((batch, places))
@@ -88,15 +90,15 @@ impl Database {
     pub fn view_where(&self, name: &str, key: &Key<'_>) -> Result<RecordBatch> {
         let view = self.state.graph.view(name)?;
         if let Some(groups) = self.groups_of(view)
-            && is_whole(groups, key)
+            && self.is_whole(groups, key)
             && let Some(row) = self.row_of(groups, key)?
         {
             let key = whole(view, &row)?;
-            return view
-                .answer()
+            return self
+                .answer(name)?
                 .rows_where(&key, &self.state.storage.dictionary);
         }
-        view.answer()
+        self.answer(name)?
             .rows_where(key, &self.state.storage.dictionary)
     }
 
@@ -114,17 +116,18 @@ impl Database {
 
     /// The row of a group.
     fn row_of(&self, groups: &Node, key: &Key<'_>) -> Result<Option<RecordBatch>> {
-        let (row, places) =
-            (groups.answer()).get_rows(&[key.to_vec()], &self.state.storage.dictionary)?;
+        let groups = self.state.graph.answer(groups);
+        let (row, places) = groups.get_rows(&[key.to_vec()], &self.state.storage.dictionary)?;
         Ok((!places.is_empty()).then_some(row))
     }
-}
 
-/// Whether a key has the columns that tell groups, each once and no others.
-fn is_whole(groups: &Node, key: &Key<'_>) -> bool {
-    let columns = groups.answer().key_columns().unwrap_or_default();
-    let has = |(name, _): &(&str, &Type)| key.iter().any(|(other, _)| other == name);
-    columns.len() == key.len() && columns.iter().all(has)
+    /// Whether a key has the columns that tell groups, each once and no others.
+    fn is_whole(&self, groups: &Node, key: &Key<'_>) -> bool {
+        let columns = self.state.graph.answer(groups).key_columns();
+        let columns = columns.unwrap_or_default();
+        let has = |(name, _): &(&str, &Type)| key.iter().any(|(other, _)| other == name);
+        columns.len() == key.len() && columns.iter().all(has)
+    }
 }
 
 /// The key of a row among the rows that were chosen: all columns that they are grouped by.

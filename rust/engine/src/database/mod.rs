@@ -5,10 +5,12 @@
 //! Cost: names are found in O(tables) or O(views); what a change costs, see `transaction`.
 
 mod apply;
-mod birth;
+pub(crate) mod birth;
 pub(crate) mod changes;
 mod clock;
+mod drafts;
 mod explained;
+mod fill;
 mod lookup;
 mod partials;
 mod replace;
@@ -27,6 +29,7 @@ use crate::Poll;
 use crate::catalogue::Catalogue;
 use crate::catalogue::choose::engines;
 use crate::graph::declared::Declared;
+use crate::graph::facets::NodeAnswer;
 use crate::graph::node::Node;
 use crate::memory::Memory;
 use crate::plan::Source;
@@ -278,10 +281,7 @@ impl Database {
     /// # Errors
     /// The same, and what `poll` returns.
     pub fn view_result_with(&self, name: &str, poll: Poll<'_>) -> Result<RecordBatch> {
-        let (answer, budget) = (
-            self.state.graph.view(name)?.answer(),
-            self.state.reading(poll),
-        );
+        let (answer, budget) = (self.answer(name)?, self.state.reading(poll));
         answer.rows(&self.state.storage.dictionary, &budget)
     }
 
@@ -290,12 +290,8 @@ impl Database {
     /// # Errors
     /// `UnknownView`; `Overflow` if what HAVING computes does not fit.
     pub fn view_len(&self, name: &str) -> Result<usize> {
-        Ok(self
-            .state
-            .graph
-            .view(name)?
-            .answer()
-            .len(&self.state.storage.dictionary)? as usize)
+        let answer = self.answer(name)?;
+        Ok(answer.len(&self.state.storage.dictionary)? as usize)
     }
 
     /// A number that tells a view from all others that there were, of its name or not.
@@ -383,10 +379,19 @@ impl Database {
     /// with an older one has 0.
     pub fn memory_usage(&self) -> Vec<(String, usize)> {
         let table = |table: &Table| (format!("table {}", table.name), table.bytes());
-        let node = |node: &Node| (self.state.graph.label(node), node.bytes(false));
+        let graph = &self.state.graph;
+        let node = |node: &Node| {
+            let shared = graph.maintained(node);
+            let groups = match graph.is_first_facet(node) {
+                true => shared.bytes(false),
+                false => 0,
+            };
+            (graph.label(node), node.bytes(false) + groups)
+        };
         let mut parts: Vec<_> = self.state.storage.tables.iter().map(table).collect();
-        parts.extend(self.state.graph.nodes.iter().map(node));
-        let shared = self.state.graph.sharing();
+        let shown = graph.nodes.iter().filter(|node| node.union.is_none());
+        parts.extend(shown.map(node));
+        let shared = graph.sharing();
         parts.extend(shared.map(|view| (format!("view {}", view.name), 0)));
         parts.push((
             "dictionary".to_owned(),
@@ -410,11 +415,13 @@ impl Database {
     /// # Panics
     /// When one does not hold.
     pub fn check(&self) {
-        self.state
-            .graph
-            .nodes
-            .iter()
-            .for_each(|view| view.kept.check());
+        self.state.graph.check();
+    }
+
+    /// What can be read of a view.
+    fn answer(&self, name: &str) -> Result<NodeAnswer<'_>> {
+        let graph = &self.state.graph;
+        graph.view(name).map(|node| graph.answer(node))
     }
 
     /// A number that no table or view had before.

@@ -5,19 +5,19 @@
 //! it, and what fails leaves all as it was. Cost: O(groups and values) of the partial; the first merge takes that of the
 //! view itself too.
 
-use std::any::Any;
 use std::mem::replace;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Budget, Error, Result};
-use ringview_sampling::SampleView;
+use ringview_view::Context;
 use ringview_view::part::partial::{merged_in, merged_view, partial_schema};
-use ringview_view::{Context, View};
 
 use super::Database;
+use super::birth::Wanted;
+use super::sample::sample;
 use crate::catalogue::choose::By;
-use crate::graph::node::Node;
+use crate::graph::node::{Kept, Node};
 use crate::plan::Source;
 use crate::transaction::chunks::chunks;
 use crate::undo::Undo;
@@ -31,7 +31,7 @@ impl Database {
     pub fn partial_schema(&self, name: &str) -> Result<SchemaRef> {
         let view = self.state.graph.view(name)?;
         refuse_sample(view)?;
-        partial_schema(&view.bound, &view.answer().schema())
+        partial_schema(&view.bound, &self.answer(name)?.schema())
     }
 
     /// What a view adds to the same view over more rows: its groups with all that is kept of them as bytes, or its
@@ -42,7 +42,8 @@ impl Database {
     pub fn view_partials(&self, name: &str, poll: Poll<'_>) -> Result<Vec<RecordBatch>> {
         let (view, budget) = (self.state.graph.view(name)?, self.state.reading(poll));
         refuse_sample(view)?;
-        (view.kept).partial(&view.bound, (&self.state.storage.dictionary, &budget))
+        let reading = (&self.state.storage.dictionary, &budget);
+        self.state.graph.partial(view, reading)
     }
 
     /// Adds a partial to a view, as a transaction.
@@ -85,6 +86,8 @@ impl Database {
             match merged {
                 Ok(()) => {
                     self.state.commit(&mut undo);
+                    // Groups that it alone was answered from.
+                    self.sweep();
                     Ok(())
                 }
                 Err(problem) => {
@@ -125,13 +128,18 @@ impl Database {
         }
         let query = self.state.graph.declared[place].query.clone();
         let engine = By::Choice(Some(&signature.engine));
-        let born = self.bear(name, &query, engine, budget);
+        let wanted = Wanted {
+            name,
+            query: &query,
+            by: engine,
+        };
+        let born = self.bear(&[wanted], budget);
         self.state.graph.nodes[index].signature = Some(signature);
         let mut born = born?;
         if let Some(node) = born.nodes.last_mut() {
             node.signature = None;
         }
-        self.state.graph.declared[place].node = born.declared.node;
+        self.state.graph.declared[place].node = born.view().node;
         self.state.graph.nodes.extend(born.nodes);
         self.state.wire();
         self.state.count();
@@ -139,7 +147,7 @@ impl Database {
     }
 
     /// Makes a view one that partials are merged into, unless it is; what it was before.
-    fn begin_merge(&mut self, index: usize, budget: &Budget<'_>) -> Result<Option<Box<dyn View>>> {
+    fn begin_merge(&mut self, index: usize, budget: &Budget<'_>) -> Result<Option<Kept>> {
         let trusting = self.options.trust_deletes;
         let view = &self.state.graph.nodes[index];
         if view.merged {
@@ -162,8 +170,9 @@ impl Database {
             });
         }
         refuse_sample(view)?;
-        let own = (view.kept).partial(&view.bound, (&self.state.storage.dictionary, budget))?;
-        let mut kept = merged_view(&view.bound, &view.answer().schema())?;
+        let graph = &self.state.graph;
+        let own = graph.partial(view, (&self.state.storage.dictionary, budget))?;
+        let mut kept = merged_view(&view.bound, &graph.answer(view).schema())?;
         let made = own.iter().try_for_each(|rows| match merged_in(&mut *kept) {
             Some(merged) => merged.merge(rows, (0, trusting), &mut self.state.storage.dictionary),
             None => Ok(()),
@@ -185,7 +194,7 @@ impl Database {
                 view.own = None;
             }
         }
-        let before = replace(&mut self.state.graph.nodes[index].kept, kept);
+        let before = replace(&mut self.state.graph.nodes[index].kept, Kept::View(kept));
         self.state.wire();
         Ok(Some(before))
     }
@@ -199,7 +208,7 @@ impl Database {
         let trusting = self.options.trust_deletes;
         for (first, chunk) in chunks(rows) {
             let view = &mut self.state.graph.nodes[index];
-            let Some(merged) = merged_in(&mut *view.kept) else {
+            let Some(merged) = view.view_mut().and_then(|view| merged_in(&mut **view)) else {
                 unreachable!("the merge has begun")
             };
             let before = self.state.storage.dictionary.fresh();
@@ -218,8 +227,7 @@ impl Database {
 }
 
 fn refuse_sample(view: &Node) -> Result<()> {
-    let kept: &dyn Any = &*view.kept;
-    match kept.is::<SampleView>() {
+    match sample(view).is_some() {
         false => Ok(()),
         true => Err(Error::Unsupported {
             what: "the partial of a sample".to_owned(),

@@ -9,8 +9,10 @@ use ringview_core::{Budget, Error, Result};
 use ringview_query::Query;
 
 use super::Database;
+use super::birth::Wanted;
 use crate::catalogue::choose::By;
 use crate::graph::declared::{Declared, Newborn};
+use crate::graph::node::Node;
 use crate::plan::Source;
 use crate::storage::table::Reader;
 use crate::undo::Undo;
@@ -73,17 +75,14 @@ impl Database {
         let budget = self.state.budget(poll);
         // It is out of reach, so that the new one cannot read it; its nodes stay until that has its place.
         let old = self.state.graph.declared.remove(place);
+        let by = By::Choice(engine);
         let done = self
-            .bear(name, query, By::Choice(engine), &budget)
+            .bear(&[Wanted { name, query, by }], &budget)
             .and_then(|new| self.take_over(&old, new, (readers, keep), &budget));
-        match &done {
-            Ok(()) => self.sweep(),
-            Err(_) => {
-                self.state.graph.declared.insert(place, old);
-                self.state.wire();
-                self.state.recount();
-            }
+        if done.is_err() {
+            self.state.graph.declared.insert(place, old);
         }
+        self.sweep();
         done
     }
 
@@ -96,8 +95,8 @@ impl Database {
         budget: &Budget<'_>,
     ) -> Result<()> {
         let graph = &self.state.graph;
-        let (from, to) = (Source::View(old.id), Source::View(new.declared.id));
-        let (was, is) = (old.node, new.declared.node);
+        let (from, to) = (Source::View(old.id), Source::View(new.view().id));
+        let (was, is) = (old.node, new.view().node);
         let info = |id: u64| {
             let mut nodes = graph.nodes.iter().chain(&new.nodes);
             nodes.find(|node| node.id == id).map(|node| &node.info)
@@ -111,7 +110,6 @@ impl Database {
         if !fits || graph.reads_readers(&sources, from) {
             return Err(in_use(&old.name, readers));
         }
-        let first = self.state.graph.nodes.len();
         self.state.graph.redirect(from, to);
         self.adopt(new);
         let done = match readers.is_empty() || was == is {
@@ -119,8 +117,8 @@ impl Database {
             false => self.swap_rows((was, is), to, budget, keep),
         };
         if done.is_err() {
+            // Its nodes go with the sweep.
             self.state.graph.declared.pop();
-            self.state.graph.nodes.truncate(first);
             self.state.graph.redirect(to, from);
         }
         done
@@ -159,24 +157,27 @@ impl Database {
         budget: &Budget<'_>,
     ) -> Result<()> {
         let graph = &self.state.graph;
-        let (Some(old), Some(new)) = (graph.position(old), graph.position(new)) else {
-            return Ok(());
-        };
         // The new node may have other readers, by the name of another view.
         let reads = |reader: &&Reader| graph.nodes[reader.view].sources[reader.atom] == view;
-        let readers = graph.nodes[new].readers.iter().filter(reads);
-        let readers: Vec<Reader> = readers.copied().collect();
+        let readers = graph
+            .node(new)
+            .map(|node| node.readers.iter().filter(reads));
+        let readers: Vec<Reader> = readers.into_iter().flatten().copied().collect();
         for reader in readers {
             undo.touched[reader.view] = true;
             // Taken out, as rows of one go to the other.
-            let mut nodes = std::mem::take(&mut self.state.graph.nodes);
-            let done = match nodes.get_disjoint_mut([old, new, reader.view]) {
-                Ok([old, new, above]) => self
-                    .pass_on(old, (reader.atom, -1), above, budget)
-                    .and_then(|()| self.pass_on(new, (reader.atom, 1), above, budget)),
-                Err(_) => unreachable!("no node reads itself"),
+            let mut graph = std::mem::take(&mut self.state.graph);
+            let mut above = graph.nodes.remove(reader.view);
+            let mut pass = |id: u64, sign: i64| match graph.node(id) {
+                Some(node) => {
+                    let below = (node, &graph.answer(node));
+                    self.pass_on(below, (reader.atom, sign), &mut above, budget)
+                }
+                None => Ok(()),
             };
-            self.state.graph.nodes = nodes;
+            let done = pass(old, -1).and_then(|()| pass(new, 1));
+            graph.nodes.insert(reader.view, above);
+            self.state.graph = graph;
             done?;
             self.state.went_on(0, budget)?;
         }
@@ -184,10 +185,17 @@ impl Database {
     }
 
     /// Lets go of the nodes that no view rests on any more, and of what only they held.
-    fn sweep(&mut self) {
+    pub(super) fn sweep(&mut self) {
         let gone = self.state.graph.sweep();
+        self.let_go(gone);
+    }
+
+    /// Lets go of nodes that were taken out, and of what only they held.
+    pub(super) fn let_go(&mut self, gone: Vec<Node>) {
         self.state.wire();
-        let words = gone.iter().map(|node| node.kept.string_words());
+        let words = gone
+            .iter()
+            .filter_map(|node| Some(node.view()?.string_words()));
         self.state.storage.words_left(words.sum());
         self.state.collect_strings();
         self.state.recount();

@@ -35,7 +35,8 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_steps(&self, name: &str) -> Result<u64> {
-        Ok(self.state.graph.view(name)?.kept.steps())
+        let graph = &self.state.graph;
+        Ok(graph.state_of(graph.view(name)?).steps())
     }
 
     /// The columns of a view.
@@ -43,7 +44,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn view_schema(&self, name: &str) -> Result<SchemaRef> {
-        Ok(self.state.graph.view(name)?.answer().schema())
+        Ok(self.answer(name)?.schema())
     }
 
     /// The rows `from .. to` of a view, as far as there are any, in an order that is fixed until the
@@ -65,10 +66,7 @@ impl Database {
         (from, to): (u64, u64),
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
-        let (answer, budget) = (
-            self.state.graph.view(name)?.answer(),
-            self.state.reading(poll),
-        );
+        let (answer, budget) = (self.answer(name)?, self.state.reading(poll));
         answer.slice((from, to), &self.state.storage.dictionary, &budget)
     }
 
@@ -91,10 +89,7 @@ impl Database {
         (rows, seed): (u64, u64),
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
-        let (answer, budget) = (
-            self.state.graph.view(name)?.answer(),
-            self.state.reading(poll),
-        );
+        let (answer, budget) = (self.answer(name)?, self.state.reading(poll));
         answer.draw((rows, seed), &self.state.storage.dictionary, &budget)
     }
 
@@ -147,11 +142,11 @@ impl Database {
     /// # Errors
     /// As `view_result`.
     pub fn view_stream(&self, name: &str) -> Result<ViewStream> {
-        let view = self.state.graph.view(name)?;
+        let answer = self.answer(name)?;
         Ok(ViewStream {
             name: name.to_owned(),
             view: self.view_id(name)?,
-            rows: view.answer().cursor(&self.state.storage.dictionary)?,
+            rows: answer.cursor(&self.state.storage.dictionary)?,
         })
     }
 
@@ -164,13 +159,12 @@ impl Database {
         if stream.rows.is_made() {
             return Ok(stream.rows.take());
         }
-        let view = self.state.graph.view(&stream.name)?;
-        if self.view_id(&stream.name)? != stream.view || !view.answer().is_current(&stream.rows) {
+        let answer = self.answer(&stream.name)?;
+        if self.view_id(&stream.name)? != stream.view || !answer.is_current(&stream.rows) {
             return Err(Error::Changed {
                 view: stream.name.clone(),
             });
         }
-        view.answer()
-            .next(&mut stream.rows, &self.state.storage.dictionary)
+        answer.next(&mut stream.rows, &self.state.storage.dictionary)
     }
 }

@@ -13,8 +13,10 @@ use ringview_sampling::{JoinSize, SampleView, Samples};
 use ringview_view::Engine;
 
 use super::Database;
+use super::birth::Wanted;
 use crate::Poll;
 use crate::catalogue::choose::By;
+use crate::graph::node::Node;
 
 impl Database {
     /// Declares a sample of `k` rows of a join and fills it from the rows that are there.
@@ -32,7 +34,8 @@ impl Database {
         self.catalogue().check_new(name)?;
         let engine: Arc<dyn Engine> = Arc::new(Samples { k, seed });
         let budget = self.state.budget(poll);
-        let newborn = self.bear(name, query, By::This(&engine), &budget)?;
+        let by = By::This(&engine);
+        let newborn = self.bear(&[Wanted { name, query, by }], &budget)?;
         self.adopt(newborn);
         Ok(())
     }
@@ -42,8 +45,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn is_sample(&self, name: &str) -> Result<bool> {
-        let view: &dyn Any = &*self.state.graph.view(name)?.kept;
-        Ok(view.is::<SampleView>())
+        Ok(sample(self.state.graph.view(name)?).is_some())
     }
 
     /// How many rows the join has of which a view is a sample. O(rows of the tables).
@@ -101,19 +103,23 @@ impl Database {
                 instead: "do it before they are created".to_owned(),
             });
         }
-        let view: &mut dyn Any = &mut *self.state.graph.nodes[at].kept;
-        match view.downcast_mut::<SampleView>() {
+        let view = self.state.graph.nodes[at].view_mut();
+        match view.and_then(|view| (&mut **view as &mut dyn Any).downcast_mut::<SampleView>()) {
             Some(sample) => sample.from_bytes(state, &self.state.storage.dictionary),
             None => unreachable!("it was one just now"),
         }
     }
 
     fn sample(&self, name: &str) -> Result<&SampleView> {
-        let view: &dyn Any = &*self.state.graph.view(name)?.kept;
-        view.downcast_ref().ok_or_else(|| Error::Unsupported {
+        sample(self.state.graph.view(name)?).ok_or_else(|| Error::Unsupported {
             what: format!("reading view {name:?} as a sample"),
             why: "it is a view of all rows".to_owned(),
             instead: "create it with create_sample".to_owned(),
         })
     }
+}
+
+/// What a node is, if it is a sample.
+pub(super) fn sample(node: &Node) -> Option<&SampleView> {
+    (node.view()? as &dyn Any).downcast_ref()
 }

@@ -39,7 +39,7 @@ impl Graph {
                 what: self.label(view),
                 view: Explanation {
                     reads: reads(&view.query, &view.sources, &places),
-                    ..view.explanation()
+                    ..self.explanation(view)
                 },
             });
         }

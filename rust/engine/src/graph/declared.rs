@@ -23,8 +23,20 @@ pub(crate) struct Declared {
     pub(crate) node: u64,
 }
 
-/// A view that is not known yet: itself, and the nodes that it needs beside those that there are.
+/// Views that are not known yet: themselves, and the nodes that they need beside those that there are.
 pub(crate) struct Newborn {
-    pub(crate) declared: Declared,
+    pub(crate) declared: Vec<Declared>,
     pub(crate) nodes: Vec<Node>,
+    /// Nodes that are there, by their numbers, each with the one whose groups its facets are answered from instead.
+    pub(crate) replaced: Vec<(u64, u64)>,
+}
+
+impl Newborn {
+    /// The only view.
+    pub(crate) fn view(&self) -> &Declared {
+        match &self.declared[..] {
+            [view] => view,
+            _ => unreachable!("one view was asked for"),
+        }
+    }
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod below;
 pub(crate) mod declared;
+pub(crate) mod facets;
 pub(crate) mod log;
 pub(crate) mod node;
 mod sharing;
@@ -85,7 +86,12 @@ impl Graph {
         for node in &self.nodes {
             read.push((Vec::new(), vec![false; node.info.schema.len()]));
         }
+        let mut facets: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate() {
+            if let Some(of) = node.answered_from() {
+                facets[nodes[&of]].push(index);
+                continue;
+            }
             for (atom, (source, bound)) in node.sources.iter().zip(&node.atoms).enumerate() {
                 let reader = Reader { view: index, atom };
                 match source {
@@ -100,6 +106,9 @@ impl Graph {
                 }
             }
         }
+        for (node, facets) in self.nodes.iter_mut().zip(facets) {
+            node.facets = facets;
+        }
         for (node, (readers, needed)) in self.nodes.iter_mut().zip(read) {
             // A static view moves no more.
             let is_read = !readers.is_empty() && !node.info.is_static;
@@ -110,13 +119,15 @@ impl Graph {
         self.level();
     }
 
-    /// Puts the nodes in levels: each is one above the highest of those that it reads.
+    /// Puts the nodes in levels: each is one above the highest of those that it reads, or is answered from.
     fn level(&mut self) {
-        let below = |node: &Node| {
-            let sources = node.sources.iter();
-            sources
-                .filter(|source| matches!(source, Source::View(_)))
-                .count()
+        let below = |node: &Node| match node.answered_from() {
+            Some(_) => 1,
+            None => {
+                let sources = node.sources.iter();
+                let views = sources.filter(|source| matches!(source, Source::View(_)));
+                views.count()
+            }
         };
         let mut waits: Vec<usize> = self.nodes.iter().map(below).collect();
         let mut ready: BTreeSet<usize> = (0..self.nodes.len())
@@ -125,10 +136,13 @@ impl Graph {
         self.levels.clear();
         while !ready.is_empty() {
             let mut above = BTreeSet::new();
-            for reader in ready.iter().flat_map(|&node| &self.nodes[node].readers) {
-                waits[reader.view] -= 1;
-                if waits[reader.view] == 0 {
-                    above.insert(reader.view);
+            for node in ready.iter().map(|&node| &self.nodes[node]) {
+                let readers = node.readers.iter().map(|reader| reader.view);
+                for next in readers.chain(node.facets.iter().copied()) {
+                    waits[next] -= 1;
+                    if waits[next] == 0 {
+                        above.insert(next);
+                    }
                 }
             }
             let level = std::mem::replace(&mut ready, above);

@@ -1,15 +1,17 @@
 //! What is maintained: a query over tables and views, the atoms that it reads, and the state of its engine.
 //!
-//! Invariant: between two transactions its result is that of the query. Cost: that of the engine.
+//! Invariant: between two transactions its result is that of the query. A node has a state of its own, or is a facet: it
+//! is answered from the groups of another node, which has the terms of several queries over one join. That node reads
+//! tables and views for all its facets, and shows nothing itself. Cost: that of the engine.
 
 use std::any::Any;
 use std::borrow::Cow;
 
-use ringview_core::{Budget, Dictionary, Result};
-use ringview_explain::Explanation;
+use ringview_core::{Budget, Dictionary, Error, Result};
 use ringview_query::{Bound, PlanAtom, Query, TableInfo};
 use ringview_rows::{RowMap, Timed};
-use ringview_view::{Answer, Context, Delta, ProductDelta, RowDelta, View, is_readable};
+use ringview_view::part::Facet;
+use ringview_view::{Candidate, Context, Delta, ProductDelta, RowDelta, View, is_readable};
 
 use super::log::Log;
 use crate::plan::{ChoiceDescription, Planned, Signature, Source};
@@ -24,6 +26,10 @@ pub(crate) struct Node {
     pub(crate) query: Query,
     /// Identifies what other queries may share; none for a state of its own, as a sample's.
     pub(crate) signature: Option<Signature>,
+    /// The engine of a node whose groups others are facets of.
+    pub(crate) union: Option<String>,
+    /// Its facets.
+    pub(crate) facets: Vec<usize>,
     /// What was asked for, where that is kept as another.
     pub(crate) asked: Option<Query>,
     /// The same with names and types, as partials are of it.
@@ -48,14 +54,83 @@ pub(crate) struct Node {
     pub(crate) columns: Vec<String>,
     /// What is told of the choice of its engine.
     pub(crate) description: ChoiceDescription,
-    pub(crate) kept: Box<dyn View>,
+    pub(crate) kept: Kept,
+}
+
+/// What a node is answered from.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    /// A state of its own.
+    View(Box<dyn View>),
+    /// The groups of another node, by its number.
+    Facet(u64, Box<Facet>),
+}
+
+/// The groups that several queries over the same sources are answered from.
+#[derive(Clone)]
+pub(crate) struct Union {
+    /// The number of its node.
+    pub(crate) id: u64,
+    /// One of the queries, and what it is to those that read it.
+    pub(crate) query: Query,
+    pub(crate) info: TableInfo,
+    /// Their terms together.
+    pub(crate) bound: Bound,
+    /// What it reads, by atom.
+    pub(crate) sources: Vec<Source>,
+    /// The name of its engine.
+    pub(crate) engine: String,
 }
 
 impl Node {
-    /// That of a view of this name, or of a block of its query; empty.
-    pub(crate) fn new(name: &str, planned: Planned<'_>) -> Result<Self> {
+    /// That of a view of this name, or of a block of its query, with a state of its own; empty.
+    pub(crate) fn new(name: &str, mut planned: Planned<'_>) -> Result<Self> {
+        let kept = planned.chosen.take_candidate().make()?;
+        Ok(Self::of(name, planned, Kept::View(kept)))
+    }
+
+    /// The same as a facet of the node of a union.
+    pub(crate) fn facet(name: &str, planned: Planned<'_>, union: Option<&Self>) -> Result<Self> {
+        let terms = union.and_then(|union| Some((union.id, planned.bound.terms_in(&union.bound)?)));
+        let (union, terms) = terms.ok_or_else(|| strange(name))?;
+        let facet = Facet::new(&planned.bound, terms);
+        Ok(Self::of(name, planned, Kept::Facet(union, Box::new(facet))))
+    }
+
+    /// That of a union, of which the first of its views has this name; empty.
+    pub(crate) fn union(name: &str, union: Union, candidate: Box<dyn Candidate>) -> Result<Self> {
+        let kept = candidate.make_groups()?;
+        if kept.groups().is_none() {
+            return Err(strange(name));
+        }
         Ok(Self {
+            name: name.to_owned(),
+            id: union.id,
+            query: union.query,
+            signature: None,
+            union: Some(union.engine),
+            facets: Vec::new(),
+            asked: None,
+            merged: false,
+            log: None,
+            needed: None,
+            wanted: None,
+            atoms: union.bound.atoms.clone(),
+            sources: union.sources,
+            info: union.info,
+            bound: union.bound,
+            readers: Vec::new(),
+            columns: Vec::new(),
+            description: ChoiceDescription::default(),
+            kept: Kept::View(kept),
+        })
+    }
+
+    fn of(name: &str, planned: Planned<'_>, kept: Kept) -> Self {
+        Self {
             signature: planned.is_shareable.then(|| planned.signature()),
+            union: None,
+            facets: Vec::new(),
             name: (planned.block).map_or_else(|| name.to_owned(), Cow::into_owned),
             id: planned.id,
             query: planned.query.into_owned(),
@@ -71,8 +146,40 @@ impl Node {
             atoms: planned.atoms,
             columns: planned.columns,
             description: planned.chosen.description,
-            kept: planned.chosen.candidate.make()?,
-        })
+            kept,
+        }
+    }
+
+    /// Lets a facet be answered from the groups of another node, which has its terms.
+    pub(crate) fn refer_to(&mut self, union: u64, bound: &Bound) {
+        match self.bound.terms_in(bound) {
+            Some(terms) => self.kept = Kept::Facet(union, Box::new(Facet::new(&self.bound, terms))),
+            None => unreachable!("a union has the terms of its facets"),
+        }
+    }
+
+    /// Its state, where it has one of its own.
+    pub(crate) fn view(&self) -> Option<&dyn View> {
+        match &self.kept {
+            Kept::View(view) => Some(&**view),
+            Kept::Facet(..) => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub(crate) fn view_mut(&mut self) -> Option<&mut Box<dyn View>> {
+        match &mut self.kept {
+            Kept::View(view) => Some(view),
+            Kept::Facet(..) => None,
+        }
+    }
+
+    /// The number of the node whose groups it is answered from, where it is a facet.
+    pub(crate) fn answered_from(&self) -> Option<u64> {
+        match self.kept {
+            Kept::View(_) => None,
+            Kept::Facet(of, _) => Some(of),
+        }
     }
 
     /// Its query, as it was asked for.
@@ -87,7 +194,10 @@ impl Node {
             budget,
             wanted: self.wanted.as_deref(),
         };
-        let done = self.kept.apply(rows, &cx);
+        let Kept::View(view) = &mut self.kept else {
+            return Ok(());
+        };
+        let done = view.apply(rows, &cx);
         done.map_err(|error| error.in_view(&self.name))
     }
 
@@ -103,13 +213,18 @@ impl Node {
             budget,
             wanted: self.wanted.as_deref(),
         };
-        let done = self.kept.apply_product(product, &cx);
+        let Kept::View(view) = &mut self.kept else {
+            return Ok(());
+        };
+        let done = view.apply_product(product, &cx);
         done.map_err(|error| error.in_view(&self.name))
     }
 
-    /// Ends the changes of a transaction, before the commit; an error names the view.
+    /// Ends the changes of a transaction, before the commit; an error names the view. A facet is given the node of its
+    /// groups, which has ended them.
     pub(crate) fn prepare(
         &mut self,
+        union: Option<&Self>,
         dictionary: &Dictionary,
         budget: &Budget<'_>,
     ) -> Result<Delta> {
@@ -118,7 +233,14 @@ impl Node {
             budget,
             wanted: self.wanted.as_deref(),
         };
-        let done = self.kept.prepare(&cx);
+        let done = match (&mut self.kept, union.and_then(Self::view)) {
+            (Kept::View(view), _) => view.prepare(&cx),
+            (Kept::Facet(_, facet), Some(union)) => match union.groups() {
+                Some(groups) => facet.prepare(groups, &cx),
+                None => Ok(Delta::default()),
+            },
+            (Kept::Facet(..), None) => Ok(Delta::default()),
+        };
         done.map_err(|error| error.in_view(&self.name))
     }
 
@@ -143,37 +265,32 @@ impl Node {
         self.bound.outputs.iter().map(mark).collect()
     }
 
-    /// Bytes that it takes, its log included; by what is quickly counted if `quick`.
+    /// Bytes that it takes, its log included, the groups that it is answered from left out; by what is quickly counted
+    /// if `quick`.
     pub(crate) fn bytes(&self, quick: bool) -> usize {
-        let kept = if quick {
-            self.kept.bytes()
-        } else {
-            self.kept.memory_usage()
-        };
+        let kept = self.view().map_or(0, |view| match quick {
+            true => view.bytes(),
+            false => view.memory_usage(),
+        });
         kept + self.log.as_ref().map_or(0, Log::memory_usage)
     }
 
     /// The map that it is, where it keeps no rows.
     pub(crate) fn row_map(&self) -> Option<&RowMap> {
-        (&*self.kept as &dyn Any).downcast_ref()
+        (self.view()? as &dyn Any).downcast_ref()
     }
 
     /// What it is where time moves its rows.
     pub(crate) fn timed(&mut self) -> Option<&mut Timed> {
-        (&mut *self.kept as &mut dyn Any).downcast_mut()
+        (&mut **self.view_mut()? as &mut dyn Any).downcast_mut()
     }
+}
 
-    /// What can be read of it.
-    pub(crate) fn answer(&self) -> &dyn Answer {
-        self.kept.answer()
-    }
-
-    /// How it is maintained, and what each node holds now.
-    pub(crate) fn explanation(&self) -> Explanation {
-        Explanation {
-            view: Some(self.name.clone()),
-            query: serde_json::to_value(self.asked()).ok(),
-            ..self.description.with(self.kept.explanation())
-        }
+fn strange(view: &str) -> Error {
+    Error::Value {
+        place: format!("the groups of view {view:?}"),
+        problem: "are not among those that it was to be answered from; this is a fault of ringview, so please \
+                  report it"
+            .to_owned(),
     }
 }

@@ -1,26 +1,27 @@
 //! Which node maintains a view, and which views share one.
 //!
 //! A node is maintained once, however many declared views, blocks and nodes above read it: views whose queries are equal
-//! over the same sources share one. Invariant: each declared view has its node; a node exists as long as a declared view
-//! or a node above reads it. Cost: a view is found in O(views); a sweep is O(nodes and their atoms).
+//! over the same sources share one. Nodes and declared views stand in the order of their numbers. Invariant: each declared view has its node; a node exists as long as a declared view
+//! or a node above reads it. Cost: a number is found in O(log views); a sweep is O(nodes and their atoms).
 
 use std::collections::BTreeSet;
 
 use super::Graph;
 use super::declared::Declared;
 use super::node::Node;
-use crate::plan::{Planned, Source};
+use crate::plan::{Signature, Source};
 
 impl Graph {
     /// The number of the node that maintains what has this number: a declared view, or a node itself.
     pub(crate) fn node_id(&self, id: u64) -> u64 {
-        let declared = self.declared.iter().find(|view| view.id == id);
-        declared.map_or(id, |view| view.node)
+        let found = self.declared.binary_search_by_key(&id, |view| view.id);
+        found.map_or(id, |at| self.declared[at].node)
     }
 
     /// The position of a node.
     pub(crate) fn position(&self, node: u64) -> Option<usize> {
-        self.nodes.iter().position(|other| other.id == node)
+        let found = self.nodes.binary_search_by_key(&node, |other| other.id);
+        found.ok()
     }
 
     /// The declared views that a node maintains, oldest first.
@@ -53,7 +54,7 @@ impl Graph {
             let sources = self.position(id).map(|at| &self.nodes[at].sources);
             for source in sources.into_iter().flatten() {
                 if let Source::View(read) = *source
-                    && self.declared.iter().all(|view| view.id != read)
+                    && self.node_id(read) == read
                     && found.insert(read)
                 {
                     open.push(read);
@@ -63,17 +64,12 @@ impl Graph {
         found
     }
 
-    /// A node that is what was planned: the same query over the same sources, kept by the same engine.
-    pub(crate) fn alike<'n>(
-        &'n self,
-        planned: &Planned<'_>,
-        family: &'n [Node],
-    ) -> Option<&'n Node> {
-        let signature = planned.signature();
-        let mut nodes = self.nodes.iter().chain(family);
-        nodes.find(|node| {
-            node.sources == planned.sources && node.signature.as_ref() == Some(&signature)
-        })
+    /// The number of a node that is what was planned: the same query over the same sources, kept by the same engine.
+    pub(crate) fn alike(&self, (sources, signature): (&[Source], &Signature)) -> Option<u64> {
+        let mut nodes = self.nodes.iter();
+        let same =
+            |node: &&Node| node.sources == sources && node.signature.as_ref() == Some(signature);
+        nodes.find(same).map(|node| node.id)
     }
 
     /// Takes out all nodes that no declared view rests on.
@@ -81,13 +77,16 @@ impl Graph {
         let mut needed: BTreeSet<u64> = self.declared.iter().map(|view| view.node).collect();
         let mut open: Vec<u64> = needed.iter().copied().collect();
         while let Some(id) = open.pop() {
-            let sources = self.position(id).map(|at| &self.nodes[at].sources);
-            for source in sources.into_iter().flatten() {
-                if let Source::View(read) = *source {
-                    let read = self.node_id(read);
-                    if needed.insert(read) {
-                        open.push(read);
-                    }
+            let Some(node) = self.node(id) else {
+                continue;
+            };
+            let sources = node.sources.iter().filter_map(|source| match source {
+                Source::View(read) => Some(self.node_id(*read)),
+                Source::Table(_) => None,
+            });
+            for read in sources.chain(node.answered_from()) {
+                if needed.insert(read) {
+                    open.push(read);
                 }
             }
         }

@@ -14,7 +14,9 @@ impl State {
         let views = self.graph.nodes.iter_mut().zip(&undo.touched);
         let touched = views.filter(|(_, touched)| **touched);
         let done = (self.workers).each(undo.rows, touched, &Budget::free(), |(view, _), _| {
-            view.kept.commit(dictionary);
+            view.view_mut()
+                .into_iter()
+                .for_each(|view| view.commit(dictionary));
             if let Some(log) = &mut view.log {
                 log.forget_lost();
             }
@@ -48,7 +50,7 @@ impl State {
         undo.logged.clear();
         let views = self.graph.nodes.iter_mut().zip(&undo.touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
-            view.kept.rollback();
+            view.view_mut().into_iter().for_each(|view| view.rollback());
         }
         for &(table, total) in undo.totals.iter().rev() {
             self.storage.tables[table].total = total;

@@ -40,12 +40,22 @@ impl State {
         budget: &Budget<'_>,
     ) -> Result<()> {
         let dictionary = &self.storage.dictionary;
-        let places = deltas.iter_mut().map(|(index, delta)| (*index, delta));
+        let own = deltas.iter_mut();
+        let places = own.map(|(index, delta)| (*index, delta));
         let views = picked(&mut self.graph.nodes, places);
+        let views = views.filter(|(view, _)| view.answered_from().is_none());
         (self.workers).each(undo.rows, views, budget, |(view, delta), budget| {
-            *delta = view.prepare(dictionary, budget)?;
+            *delta = view.prepare(None, dictionary, budget)?;
             Ok(())
         })?;
+        for (index, delta) in &mut *deltas {
+            if self.graph.nodes[*index].answered_from().is_some() {
+                *delta = self.graph.prepare_facet(*index, dictionary, budget)?;
+            }
+            for &facet in &self.graph.nodes[*index].facets {
+                undo.touched[facet] = true;
+            }
+        }
         for (index, delta) in deltas.iter().filter(|(_, delta)| !delta.is_empty()) {
             let view = &self.graph.nodes[*index];
             if view.is_logged() {

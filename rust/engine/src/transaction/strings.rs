@@ -9,6 +9,7 @@
 
 use ringview_core::{FreedIds, HoldsStrings};
 
+use crate::graph::node::Node;
 use crate::state::State;
 use crate::storage::Leaving;
 
@@ -40,8 +41,8 @@ impl State {
             .for_each(|holder| holder.mark_strings(&mut held));
         let gone = self.storage.dictionary.sweep(&held);
         self.storage.leaving = Leaving::default();
-        for view in &mut self.graph.nodes {
-            view.kept.forget_strings(&gone);
+        for view in self.graph.nodes.iter_mut().filter_map(Node::view_mut) {
+            view.forget_strings(&gone);
         }
     }
 
@@ -49,8 +50,9 @@ impl State {
     pub(crate) fn forget_fresh_strings(&mut self, touched: &[bool]) {
         let gone: FreedIds = self.storage.dictionary.rollback();
         let views = self.graph.nodes.iter_mut().zip(touched);
-        for (view, _) in views.filter(|(_, touched)| **touched) {
-            view.kept.forget_strings(&gone);
+        let views = views.filter(|(_, touched)| **touched);
+        for view in views.filter_map(|(node, _)| node.view_mut()) {
+            view.forget_strings(&gone);
         }
     }
 
@@ -66,7 +68,7 @@ impl State {
             .graph
             .nodes
             .iter()
-            .map(|view| &*view.kept as &dyn HoldsStrings);
+            .filter_map(|node| node.view().map(|view| view as &dyn HoldsStrings));
         tables.chain(views)
     }
 }

@@ -157,6 +157,9 @@ fn live(
                     Err(Error::Unsupported { .. }) => prop_assert!(gone || !takes[index]),
                     outcome => {
                         prop_assert_eq!(outcome, Ok(()));
+                        // Or what keeps the sums of others has its own.
+                        let description = db.view_explanation(&name).unwrap();
+                        let gone = gone && (way.keep_apart || description.merged.is_none());
                         prop_assert!(!known && !gone && takes[index]);
                         views.push(Watched {
                             name,

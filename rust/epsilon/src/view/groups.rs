@@ -222,7 +222,12 @@ impl View for GroupsOnRead {
         (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
         let part = self.all(budget)?;
-        write_groups(query, self.rows_of(&part), Vec::new(), (dictionary, budget))
+        write_groups(
+            query,
+            (self.rows_of(&part), None),
+            Vec::new(),
+            (dictionary, budget),
+        )
     }
 
     fn explanation(&self) -> Explanation {

@@ -13,6 +13,7 @@
 //! | `nested`, `subquery/` | conditions that compare across atoms and with queries within: what they are, how they are bound |
 //! | `rows` | queries that compute row by row |
 //! | `seen` | what a bound query is to those that read its result |
+//! | `union` | queries over one join with the same groups, side by side |
 //! | `companion`, `features` | the values and categories that stand beside, as queries of their own |
 
 mod aggregate;
@@ -39,6 +40,7 @@ mod scalar;
 mod seen;
 mod subquery;
 mod terms;
+mod union;
 pub(crate) mod variables;
 
 use ringview_core::{Error, Result};

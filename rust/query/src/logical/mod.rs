@@ -15,6 +15,8 @@ mod rows;
 mod time;
 mod unnest;
 
+use std::collections::BTreeSet;
+
 use ringview_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -236,6 +238,19 @@ impl Query {
     pub fn all_atoms(&self) -> Vec<&Atom> {
         let inner = self.subqueries.iter().flat_map(Query::all_atoms);
         self.atoms.iter().chain(inner).collect()
+    }
+
+    /// The names of the tables and views that it reads, itself and in its blocks.
+    #[must_use]
+    pub fn reads(&self) -> BTreeSet<&str> {
+        let (mut blocks, mut reads) = (BTreeSet::new(), BTreeSet::new());
+        let queries = self.blocks.iter().map(|one| (Some(&*one.name), &one.query));
+        for (block, query) in queries.chain([(None, self)]) {
+            let names = query.all_atoms().into_iter().map(|atom| &*atom.table);
+            reads.extend(names.filter(|name| !blocks.contains(name)));
+            blocks.extend(block);
+        }
+        reads
     }
 
     /// Reads the JSON form.

@@ -7,7 +7,7 @@ use super::members::PayloadLayout;
 use super::values::{Tallies, When};
 
 /// Where the members of payloads behind the first are read from.
-pub trait AuxiliaryMembers {
+pub trait AuxiliaryMembers: Send + Sync {
     /// The members of a row, those of the part first.
     fn members(&self) -> &PayloadLayout;
 

@@ -10,6 +10,8 @@
 //! |---|---|
 //! | `lookup` | groups by their keys, rows by some of their columns |
 //! | `delta` | how the result changes |
+//! | `groups` | groups as they are read, and what of them may not fit |
+//! | `facet` | what one query shows of groups that several are answered from |
 //! | `auxiliary` | the values of a column by group, for MIN, MAX, COUNT(DISTINCT) and categories |
 //! | `summarized` | groups with the auxiliary state of MIN, MAX and COUNT(DISTINCT) |
 //! | `sums` | groups of sums as such a part |
@@ -18,6 +20,8 @@
 
 mod auxiliary;
 mod delta;
+mod facet;
+mod groups;
 mod lookup;
 pub mod partial;
 mod summarized;
@@ -39,6 +43,8 @@ use crate::answer::{Outputs, ResultRows};
 use crate::fields::Fields;
 
 pub use auxiliary::{Auxiliaries, Auxiliary};
+pub use facet::Facet;
+pub use groups::GroupAnswer;
 pub use summarized::Summarized;
 pub use sums::SumGroups;
 pub use view::{Maintainer, PartView};

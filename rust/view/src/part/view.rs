@@ -12,9 +12,10 @@ use ringview_explain::Explanation;
 use ringview_query::Bound;
 use ringview_relation::Relocated;
 
+use super::groups::{CheckedGroups, GroupAnswer};
 use super::partial::{write_groups, write_listed};
 use super::{Grouped, PartRows};
-use crate::answer::{Answer, Cell, Fallible, Key, KeyValue, listing, no_key};
+use crate::answer::{Answer, Cell, Key, KeyValue, listing, no_key};
 use crate::delta::{Context, Delta};
 use crate::rows::{ProductDelta, RowDelta};
 use crate::view::{View, multiplied_out};
@@ -86,8 +87,8 @@ pub struct PartView<M> {
 /// What the groups of a part are to its view.
 #[derive(Debug)]
 enum ResultKind {
-    /// A row each; which columns may not fit, for payloads of so many words.
-    Groups(Option<Fallible>, usize),
+    /// A row each.
+    Groups(CheckedGroups),
     /// As many rows as they count.
     Listing,
 }
@@ -96,7 +97,7 @@ impl<M: Maintainer> PartView<M> {
     /// Groups: those of a maintainer without rows.
     #[must_use]
     pub fn groups(maintainer: M) -> Self {
-        let kind = ResultKind::groups(maintainer.grouped());
+        let kind = ResultKind::Groups(CheckedGroups::of(maintainer.grouped()));
         Self { maintainer, kind }
     }
 
@@ -131,25 +132,21 @@ impl<M: Maintainer> PartView<M> {
         self.maintainer.grouped()
     }
 
+    fn as_groups(&self) -> GroupAnswer<'_> {
+        GroupAnswer(self.rows_of())
+    }
+
+    fn with_key(&self) -> Result<GroupAnswer<'_>> {
+        match self.is_listing() {
+            true => Err(no_key()),
+            false => Ok(self.as_groups()),
+        }
+    }
+
     /// The rows of a listing.
     fn count(&self) -> Result<u64> {
         let part = self.rows_of().part;
         listing::len(part.iter().map(|slot| part.payload(slot)[0] as i64))
-    }
-
-    fn with_key<T>(&self, look: impl FnOnce(PartRows<'_>) -> Result<T>) -> Result<T> {
-        if self.is_listing() {
-            Err(no_key())
-        } else {
-            look(self.rows_of())
-        }
-    }
-}
-
-impl ResultKind {
-    fn groups(groups: PartRows<'_>) -> Self {
-        let members = groups.auxiliary.members();
-        Self::Groups(Fallible::of(groups.outputs, members), members.width())
     }
 }
 
@@ -176,15 +173,15 @@ impl<M: Maintainer> Answer for PartView<M> {
         if self.is_listing() {
             self.count()
         } else {
-            self.rows_of().shown(dictionary)
+            self.as_groups().len(dictionary)
         }
     }
 
     fn rows(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
-        let groups = self.rows_of();
         if !self.is_listing() {
-            return groups.batch(dictionary, budget);
+            return self.as_groups().rows(dictionary, budget);
         }
+        let groups = self.rows_of();
         groups.check_room(self.count()?, budget)?;
         let rows = groups.all();
         budget.work(rows.rows as u64)?;
@@ -198,23 +195,19 @@ impl<M: Maintainer> Answer for PartView<M> {
         wanted: &[bool],
         reading: (&Dictionary, &Budget<'_>),
     ) -> Result<(Delta, Option<u64>)> {
-        let groups = self.rows_of();
         if self.is_listing() {
-            return groups.scan_listing(place, wanted, reading);
+            return self.rows_of().scan_listing(place, wanted, reading);
         }
-        groups.scan(place, wanted, reading)
+        self.as_groups().scan(place, wanted, reading)
     }
 
     fn key_columns(&self) -> Result<Vec<(&str, &Type)>> {
-        if self.is_listing() {
-            Err(no_key())
-        } else {
-            Ok(self.rows_of().key_columns())
-        }
+        self.with_key()?;
+        Ok(self.rows_of().key_columns())
     }
 
     fn get(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
-        self.with_key(|groups| groups.get(key, dictionary))
+        self.with_key()?.get(key, dictionary)
     }
 
     fn get_rows(
@@ -222,15 +215,15 @@ impl<M: Maintainer> Answer for PartView<M> {
         keys: &[Vec<(&str, KeyValue<'_>)>],
         dictionary: &Dictionary,
     ) -> Result<(RecordBatch, Vec<usize>)> {
-        self.with_key(|groups| groups.get_rows(keys, dictionary))
+        self.with_key()?.get_rows(keys, dictionary)
     }
 
     fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<RecordBatch> {
-        let groups = self.rows_of();
-        let mut rows = groups.rows_where(key, dictionary)?;
-        if self.is_listing() {
-            rows = listing::repeated(&rows)?;
+        if !self.is_listing() {
+            return self.as_groups().rows_where(key, dictionary);
         }
+        let groups = self.rows_of();
+        let rows = listing::repeated(&groups.rows_where(key, dictionary)?)?;
         groups.assembler(dictionary).batch(rows)
     }
 }
@@ -254,19 +247,9 @@ impl<M: Maintainer + 'static> View for PartView<M> {
     fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
         self.maintainer.prepare(cx.dictionary, cx.budget)?;
         let groups = self.maintainer.grouped();
-        if let ResultKind::Groups(_, width) = self.kind
-            && width != groups.auxiliary.members().width()
-        {
-            // Sums have grown.
-            self.kind = ResultKind::groups(groups);
-        }
-        match &self.kind {
+        match &mut self.kind {
             ResultKind::Listing => groups.listing_delta(cx),
-            ResultKind::Groups(fallible, _) => {
-                let mut fallible = fallible.iter();
-                fallible.try_for_each(|fallible| fallible.check(&groups, cx.dictionary))?;
-                groups.delta(cx)
-            }
+            ResultKind::Groups(checked) => checked.prepare(groups, cx),
         }
     }
 
@@ -282,6 +265,10 @@ impl<M: Maintainer + 'static> View for PartView<M> {
         self
     }
 
+    fn groups(&self) -> Option<PartRows<'_>> {
+        (!self.is_listing()).then(|| self.rows_of())
+    }
+
     fn partial(
         &self,
         query: &Bound,
@@ -290,7 +277,12 @@ impl<M: Maintainer + 'static> View for PartView<M> {
         if query.bag.is_some() {
             return write_listed(self.rows_of(), reading);
         }
-        write_groups(query, self.rows_of(), self.maintainer.values(), reading)
+        write_groups(
+            query,
+            (self.rows_of(), None),
+            self.maintainer.values(),
+            reading,
+        )
     }
 
     fn explanation(&self) -> Explanation {

@@ -3,6 +3,7 @@
 //!
 //! Invariant: the first member is what the root of the tree holds.
 
+use ringview_query::{OutputKind, PlanOutput};
 use ringview_view::answer::{Categories, FeatureColumns, Member, Outputs, PayloadLayout, TermSums};
 
 use crate::plan::{CofactorPlan, Companion, Plan};
@@ -32,6 +33,16 @@ impl Plan {
             members.push(Member::Origins { features });
         }
         members
+    }
+
+    /// Shows groups at the most, for what is shown of the sums is others' affair.
+    pub(crate) fn show_groups(&mut self) {
+        let is_group = |output: &PlanOutput| matches!(output.kind, OutputKind::Group { .. });
+        if !self.outputs.iter().all(is_group) {
+            self.outputs.clear();
+        }
+        self.measures.clear();
+        self.results = None;
     }
 
     /// What is shown.

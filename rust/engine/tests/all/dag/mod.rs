@@ -2,6 +2,8 @@
 
 mod cases;
 mod failures;
+mod merging;
+mod merging_random;
 mod names;
 mod random;
 mod replace;

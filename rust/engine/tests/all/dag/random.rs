@@ -35,10 +35,10 @@ struct Node {
 }
 
 /// Numbers that decide what a query is.
-struct Seed<'s>(&'s [u8], usize);
+pub(super) struct Seed<'s>(pub(super) &'s [u8], pub(super) usize);
 
 impl Seed<'_> {
-    fn pick(&mut self, choices: usize) -> usize {
+    pub(super) fn pick(&mut self, choices: usize) -> usize {
         self.1 += 1;
         usize::from(self.0[(self.1 - 1) % self.0.len()]) % choices
     }
@@ -196,20 +196,20 @@ fn groups(mut query: Q, columns: &[(String, Kind)], seed: &mut Seed<'_>) -> Buil
 
 /// A change, rows to be deleted chosen from those that are there by their place, if there is one.
 #[derive(Clone, Debug)]
-struct Draft {
+pub(super) struct Draft {
     table: usize,
     direction: Direction,
     rows: Vec<(Row, Option<usize>)>,
 }
 
 /// A transaction, and at which question it is interrupted, if at any.
-type Step = (Vec<Draft>, Option<u8>);
+pub(super) type Step = (Vec<Draft>, Option<u8>);
 
 fn small() -> impl Strategy<Value = Value> {
     prop_oneof![9 => (0i64..2).prop_map(Value::Int), 1 => Just(Value::Null)]
 }
 
-fn row(table: usize) -> BoxedStrategy<Row> {
+pub(super) fn row(table: usize) -> BoxedStrategy<Row> {
     let real = (-2i8..3).prop_map(|v| Value::Real(f64::from(v) / 2.0 + 0.0));
     let text = prop::sample::select(vec!["p", "q"]).prop_map(|t| Value::Text(t.to_owned()));
     let text = prop_oneof![4 => text, 1 => Just(Value::Null)];
@@ -224,7 +224,7 @@ fn row(table: usize) -> BoxedStrategy<Row> {
     }
 }
 
-fn draft() -> impl Strategy<Value = Draft> {
+pub(super) fn draft() -> impl Strategy<Value = Draft> {
     let direction = prop_oneof![3 => Just(Direction::Insert), 2 => Just(Direction::Delete)];
     (0usize..2, direction).prop_flat_map(|(table, direction)| {
         let there = prop_oneof![8 => (0usize..64).prop_map(Some), 1 => Just(None)];
@@ -242,7 +242,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 impl Draft {
-    fn change(&self, model: &Model) -> Change {
+    pub(super) fn change(&self, model: &Model) -> Change {
         let there = &model.tables.get(TABLES[self.table].0).rows;
         let chosen = |(row, at): &(Row, Option<usize>)| match (self.direction, at) {
             (Direction::Delete, Some(at)) if !there.is_empty() => {
@@ -262,7 +262,11 @@ impl Draft {
 }
 
 /// Applies changes, interrupted at a question.
-fn apply_until(db: &mut Database, changes: &[Change], last: Option<u8>) -> Result<(), Error> {
+pub(super) fn apply_until(
+    db: &mut Database,
+    changes: &[Change],
+    last: Option<u8>,
+) -> Result<(), Error> {
     let Some(last) = last else {
         return apply(db, changes);
     };
@@ -286,8 +290,8 @@ fn apply_until(db: &mut Database, changes: &[Change], last: Option<u8>) -> Resul
 }
 
 /// The views of a history, their queries, and what each was told to have.
-struct Views {
-    all: Vec<(String, Query, ViewFollower, BTreeMap<Row, i64>)>,
+pub(super) struct Views {
+    pub(super) all: Vec<(String, Query, ViewFollower, BTreeMap<Row, i64>)>,
 }
 
 impl Views {
@@ -308,7 +312,7 @@ impl Views {
     }
 
     /// Each shows what the oracle says, and so do its changes put together.
-    fn check(&mut self, db: &mut Database, model: &Model) {
+    pub(super) fn check(&mut self, db: &mut Database, model: &Model) {
         let mut tables = model.tables.clone();
         db.check();
         for (name, query, follower, description) in &mut self.all {
@@ -386,7 +390,7 @@ fn history(way: Options, seeds: &[Vec<u8>], fixed: Vec<Row>, before: &[Step], be
     assert!(db.views().is_empty());
 }
 
-fn empty(db: &mut Database, model: &mut Model) {
+pub(super) fn empty(db: &mut Database, model: &mut Model) {
     for table in [0, 1] {
         let rows = &model.tables.get(TABLES[table].0).rows;
         let all = rows

@@ -81,6 +81,16 @@ impl Q {
         self
     }
 
+    /// An aggregate of an expression.
+    pub fn call(mut self, name: &str, function: Function, argument: &str) -> Q {
+        self.0.outputs.push(Output::Aggregate {
+            name: name.to_owned(),
+            function,
+            argument: Some(argument.to_owned()),
+        });
+        self
+    }
+
     pub fn count(self, name: &str) -> Q {
         self.agg(name, Function::Count, None)
     }

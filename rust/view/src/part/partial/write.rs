@@ -28,14 +28,15 @@ const BLOCK: usize = 1 << 14;
 /// Bytes of payloads from which on a batch ends.
 const LARGE: usize = 1 << 26;
 
-/// The partial of a view of groups: `values` are those of each companion of the query, those of categories behind
-/// the others, in parts whose keys are the groups and the values. One batch at least.
+/// The partial of a view of groups, in whose payloads the terms of the query stand at `places`, or as it numbers them:
+/// `values` are those of each companion of the query, those of categories behind the others, in parts whose keys are
+/// the groups and the values. One batch at least.
 ///
 /// # Errors
 /// `Overflow` for a group of more bytes than Arrow can hold; what the budget says.
 pub fn write_groups(
     query: &Bound,
-    groups: PartRows<'_>,
+    groups: (PartRows<'_>, Option<&[usize]>),
     values: Vec<PartRows<'_>>,
     (dictionary, budget): (&Dictionary, &Budget<'_>),
 ) -> Result<Vec<RecordBatch>> {
@@ -80,6 +81,8 @@ fn blocks(slots: &[u32]) -> impl Iterator<Item = &[u32]> {
 struct Groups<'a> {
     form: Form,
     groups: PartRows<'a>,
+    /// By term of the query: its number in the payloads; its own where absent.
+    places: Option<&'a [usize]>,
     values: Vec<Values<'a>>,
 }
 
@@ -153,7 +156,11 @@ impl<'a> Values<'a> {
 }
 
 impl<'a> Groups<'a> {
-    fn new(query: &Bound, groups: PartRows<'a>, values: Vec<PartRows<'a>>) -> Result<Self> {
+    fn new(
+        query: &Bound,
+        (groups, places): (PartRows<'a>, Option<&'a [usize]>),
+        values: Vec<PartRows<'a>>,
+    ) -> Result<Self> {
         let companions = companions(query).zip(values);
         Ok(Self {
             form: Form::of(query)?,
@@ -161,6 +168,7 @@ impl<'a> Groups<'a> {
                 .map(|(companion, rows)| Values::new(companion, groups, rows))
                 .collect(),
             groups,
+            places,
         })
     }
 
@@ -235,12 +243,9 @@ impl<'a> Groups<'a> {
         for row in 0..rows.rows {
             let payload = &rows.payloads[row * rows.width..][..rows.width];
             let key: Vec<u64> = rows.columns.iter().map(|column| column[row]).collect();
-            for number in self.form.numbers[..self.form.terms]
-                .iter()
-                .copied()
-                .enumerate()
-            {
-                members.append_number(number, payload, &mut out.words);
+            for (term, &kind) in self.form.numbers[..self.form.terms].iter().enumerate() {
+                let term = self.places.map_or(term, |places| places[term]);
+                members.append_number((term, kind), payload, &mut out.words);
             }
             if self.form.features > 0 {
                 let reach = from_zero(members, payload, &mut moments);

@@ -119,7 +119,7 @@ impl Plan {
                 "groups",
                 "one degree-m payload for each key of the root".to_owned(),
             ),
-            (None, None) if self.outputs.iter().all(is_group) => {
+            (None, None) if !self.outputs.is_empty() && self.outputs.iter().all(is_group) => {
                 ("groups", "one key of the root for each row".to_owned())
             }
             (None, None) => ("groups", "sums for each key of the root".to_owned()),

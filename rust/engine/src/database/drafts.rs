@@ -1,0 +1,252 @@
+//! Which nodes are made for views that come together, and what they share.
+//!
+//! A query whose result is read from groups of sums becomes a facet of the node of a union: one tree for all queries
+//! over one join with the same groups, whose payloads have the terms of all. What is planned is, in this order: a node
+//! that is there or is drafted already, of an equal query; a facet of a union that is drafted; of one that has its
+//! terms; of a new union in the place of one that is there; of a union of its own.
+//!
+//! Invariant: a union is never changed once rows are in it. A new one in its place has the terms of all facets that
+//! live and of those that come, is filled from the rows that are there, and takes the facets over when nothing can fail
+//! any more: so what they show does not change. Sums of doubles that somebody reads could change in their last digit,
+//! as rows are added in another order, so a union with such sums and with groups is left as it is, and another stands
+//! beside it. Terms that nobody reads any more stay until that happens, or the last facet goes. Cost: a birth fills
+//! what it would alone, with at most [`MOST`] terms in place of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringview_query::{Bound, Kind};
+
+use crate::graph::Graph;
+use crate::graph::node::{Node, Union};
+use crate::plan::{Planned, Signature, Source};
+
+/// Terms of a union that others join: what bounds the cost of a birth.
+const MOST: usize = 64;
+
+/// The nodes of a birth, each behind those that it reads.
+pub(super) struct Drafts<'q> {
+    pub(super) nodes: Vec<Draft<'q>>,
+    /// The number of the last node.
+    last: u64,
+    keep_apart: bool,
+}
+
+/// A node that is to be made.
+pub(super) struct Draft<'q> {
+    pub(super) id: u64,
+    /// The name of its view.
+    pub(super) name: String,
+    signature: Option<Signature>,
+    pub(super) what: What<'q>,
+}
+
+/// What a node will be.
+pub(super) enum What<'q> {
+    /// One with a state of its own.
+    Own(Planned<'q>),
+    /// A facet of the node of this number.
+    Facet(Planned<'q>, u64),
+    /// That of a union, in the place of the one of a number.
+    Union(Union, Option<u64>),
+}
+
+impl<'q> Drafts<'q> {
+    /// None; the nodes will have numbers behind this one.
+    pub(super) fn new(last: u64, keep_apart: bool) -> Self {
+        Self {
+            nodes: Vec::new(),
+            last,
+            keep_apart,
+        }
+    }
+
+    /// The number behind those of all nodes.
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Drafts the nodes of a view, its blocks first; the number of its own.
+    pub(super) fn add(&mut self, name: &str, plans: Vec<Planned<'q>>, graph: &Graph) -> u64 {
+        let mut nodes = BTreeMap::new();
+        let mut last = 0;
+        for mut planned in plans {
+            planned.read_nodes(&nodes);
+            let as_planned = planned.id;
+            last = self.draft(name, planned, graph);
+            nodes.insert(as_planned, last);
+        }
+        last
+    }
+
+    fn draft(&mut self, name: &str, planned: Planned<'q>, graph: &Graph) -> u64 {
+        let signature = planned.is_shareable.then(|| planned.signature());
+        let shared = signature.as_ref().filter(|_| !self.keep_apart);
+        let shared = shared.map(|signature| (&planned.sources[..], signature));
+        let alike = shared.and_then(|one| graph.alike(one).or_else(|| self.alike(one)));
+        if let Some(alike) = alike {
+            return alike;
+        }
+        let what = match planned.is_facet() {
+            true => {
+                let union = self.union(name, &planned, graph);
+                What::Facet(planned, union)
+            }
+            false => What::Own(planned),
+        };
+        self.push(name, signature, what)
+    }
+
+    fn push(&mut self, name: &str, signature: Option<Signature>, what: What<'q>) -> u64 {
+        self.last += 1;
+        let mut what = what;
+        match &mut what {
+            What::Own(planned) | What::Facet(planned, _) => planned.id = self.last,
+            What::Union(union, _) => union.id = self.last,
+        }
+        self.nodes.push(Draft {
+            id: self.last,
+            name: name.to_owned(),
+            signature,
+            what,
+        });
+        self.last
+    }
+
+    /// A draft of an equal query over the same sources, by the same engine.
+    fn alike(&self, (sources, signature): (&[Source], &Signature)) -> Option<u64> {
+        let same = |draft: &&Draft<'_>| {
+            draft.signature.as_ref() == Some(signature) && draft.what.sources() == sources
+        };
+        self.nodes.iter().find(same).map(|draft| draft.id)
+    }
+
+    /// The number of the node of a union that has, or will have, the terms of what is planned.
+    fn union(&mut self, name: &str, planned: &Planned<'q>, graph: &Graph) -> u64 {
+        if self.keep_apart {
+            return self.push(name, None, What::Union(planned.union(), None));
+        }
+        let drafted = self
+            .nodes
+            .iter_mut()
+            .find_map(|draft| match &mut draft.what {
+                What::Union(union, _) if union.has_room(planned) => Some((draft.id, union)),
+                _ => None,
+            });
+        if let Some((id, union)) = drafted {
+            union.bound.take_in(&planned.bound);
+            return id;
+        }
+        let known = |node: &&Node| {
+            node.union.as_deref() == Some(&planned.chosen.engine)
+                && node.sources == planned.sources
+                && node.bound.joins_as(&planned.bound)
+        };
+        let known: Vec<&Node> = graph.nodes.iter().filter(known).collect();
+        let mut having = known.iter();
+        if let Some(has) = having.find(|node| planned.bound.terms_in(&node.bound).is_some()) {
+            return has.id;
+        }
+        let used = self.nodes.iter().filter_map(|draft| match draft.what {
+            What::Union(_, base) => base,
+            _ => None,
+        });
+        let used: BTreeSet<u64> = used.collect();
+        let mut bases = known.iter().filter(|node| !used.contains(&node.id));
+        let joined = bases.find_map(|base| Some((graph.joined(base, planned)?, base.id)));
+        let what = match joined {
+            Some((union, base)) => What::Union(union, Some(base)),
+            None => What::Union(planned.union(), None),
+        };
+        self.push(name, None, what)
+    }
+
+    /// By draft: of a union in the place of another, the same without the facets that are there already.
+    pub(super) fn alone(&self) -> Vec<Option<Union>> {
+        let alone = |draft: &Draft<'q>| match &draft.what {
+            What::Union(union, Some(_)) => {
+                let facets = self.nodes.iter().filter_map(|other| match &other.what {
+                    What::Facet(planned, of) if *of == draft.id => Some(&planned.bound),
+                    _ => None,
+                });
+                let bound = together(facets)?;
+                Some(Union {
+                    bound,
+                    ..union.clone()
+                })
+            }
+            _ => None,
+        };
+        self.nodes.iter().map(alone).collect()
+    }
+}
+
+impl What<'_> {
+    fn sources(&self) -> &[Source] {
+        match self {
+            Self::Own(planned) | Self::Facet(planned, _) => &planned.sources,
+            Self::Union(union, _) => &union.sources,
+        }
+    }
+}
+
+impl Planned<'_> {
+    /// Its terms as those of a union.
+    fn union(&self) -> Union {
+        let mut bound = self.bound.clone();
+        bound.show_groups();
+        Union {
+            id: 0,
+            query: self.query.clone().into_owned(),
+            info: self.info.clone(),
+            bound,
+            sources: self.sources.clone(),
+            engine: self.chosen.engine.clone(),
+        }
+    }
+}
+
+impl Union {
+    /// Whether what is planned is over the same join with the same groups, and all terms are not too many.
+    fn has_room(&self, planned: &Planned<'_>) -> bool {
+        let is_new = |term| !self.bound.terms.contains(term);
+        self.engine == planned.chosen.engine
+            && self.sources == planned.sources
+            && self.bound.joins_as(&planned.bound)
+            && self.bound.terms.len()
+                + planned
+                    .bound
+                    .terms
+                    .iter()
+                    .filter(|term| is_new(term))
+                    .count()
+                <= MOST
+    }
+}
+
+impl Graph {
+    /// The terms of the facets of a node with those of what is planned; `None` where that may not take its place.
+    fn joined(&self, base: &Node, planned: &Planned<'_>) -> Option<Union> {
+        let living: Vec<&Bound> = self.facets_of(base.id).map(|node| &node.bound).collect();
+        let mut terms = living.iter().flat_map(|bound| &bound.terms);
+        let has_doubles = terms.any(|term| term.kind == Kind::Real);
+        let has_groups = base
+            .view()?
+            .groups()
+            .is_some_and(|groups| !groups.part.is_empty());
+        let bound = together([&planned.bound].into_iter().chain(living))?;
+        let fits = bound.terms.len() <= MOST && !(has_doubles && has_groups);
+        fits.then(|| Union {
+            bound,
+            ..planned.union()
+        })
+    }
+}
+
+/// The union of some queries over one join with the same groups.
+fn together<'b>(queries: impl IntoIterator<Item = &'b Bound>) -> Option<Bound> {
+    let mut queries = queries.into_iter();
+    let mut bound = queries.next()?.clone();
+    bound.show_groups();
+    queries.for_each(|query| bound.take_in(query));
+    Some(bound)
+}

@@ -1,0 +1,134 @@
+//! Queries over one join with the same groups, side by side: one query that has the terms of all of them.
+//!
+//! Invariant: the union has the atoms, filters, variables and groups of each, and the terms of all, each once, the
+//! count first; so each of them is read from its groups, by terms alone. What the union shows is nobody's: HAVING,
+//! computed columns and names stay with each query. MIN, MAX, COUNT(DISTINCT) and COFACTOR stay apart, for they are no
+//! sums. Cost: O(terms of both) comparisons a query.
+
+use super::bound::{Bound, Moments, OutputKind, PlanAtom, PlanOutput, Variable};
+
+impl Bound {
+    /// Whether its result is read from groups of sums alone, which may be those of other queries too.
+    #[must_use]
+    pub fn is_sums(&self) -> bool {
+        self.condition.is_none()
+            && self.inner.is_empty()
+            && self.rows.is_none()
+            && self.bag.is_none()
+            && self.features.is_none()
+            && self.companions.is_empty()
+    }
+
+    /// Whether another query has the same join and the same groups, over the same tables.
+    #[must_use]
+    pub fn joins_as(&self, other: &Self) -> bool {
+        let mut atoms = self.atoms.iter().zip(&other.atoms);
+        let mut variables = self.variables.iter().zip(&other.variables);
+        self.is_sums()
+            && other.is_sums()
+            && self.atoms.len() == other.atoms.len()
+            && self.variables.len() == other.variables.len()
+            && self.order == other.order
+            && self.epsilons == other.epsilons
+            && atoms.all(|(one, other)| is_same_atom(one, other))
+            && variables.all(|(one, other)| is_same_variable(one, other))
+    }
+
+    /// Shows groups at the most, for what is shown of the terms is the affair of others.
+    pub fn show_groups(&mut self) {
+        let is_group = |output: &PlanOutput| matches!(output.kind, OutputKind::Group { .. });
+        if !self.outputs.iter().all(is_group) {
+            self.outputs.clear();
+        }
+        self.measures.clear();
+        self.results = None;
+    }
+
+    /// Takes in the terms of a query that [joins as](Self::joins_as) it, and shows groups at the most.
+    pub fn take_in(&mut self, other: &Self) {
+        if other.terms.len() > 1 {
+            self.outputs.clear();
+        }
+        self.show_groups();
+        for term in &other.terms {
+            if !self.terms.contains(term) {
+                self.terms.push(term.clone());
+            }
+        }
+        self.note_columns();
+    }
+
+    /// Where its terms stand among those of another query; `None` if one is not there.
+    #[must_use]
+    pub fn terms_in(&self, other: &Self) -> Option<Vec<usize>> {
+        let place = |term| other.terms.iter().position(|one| one == term);
+        self.terms.iter().map(place).collect()
+    }
+}
+
+impl PlanOutput {
+    /// The same, read from terms that stand elsewhere.
+    #[must_use]
+    pub fn renumbered(&self, terms: &[usize]) -> Self {
+        Self {
+            kind: self.kind.renumbered(terms),
+            ..self.clone()
+        }
+    }
+}
+
+impl OutputKind {
+    fn renumbered(&self, to: &[usize]) -> Self {
+        let all = |terms: &[usize]| -> Vec<usize> { terms.iter().map(|&term| to[term]).collect() };
+        match self.clone() {
+            Self::Sum { terms, nonnull } => Self::Sum {
+                terms: all(&terms),
+                nonnull: to[nonnull],
+            },
+            Self::SumRest { terms, nonnull } => Self::SumRest {
+                terms: all(&terms),
+                nonnull: to[nonnull],
+            },
+            Self::Avg { terms, nonnull } => Self::Avg {
+                terms: all(&terms),
+                nonnull: to[nonnull],
+            },
+            Self::Count { term } => Self::Count { term: to[term] },
+            Self::Statistic { function, moments } => Self::Statistic {
+                function,
+                moments: Moments {
+                    count: to[moments.count],
+                    x: all(&moments.x),
+                    y: all(&moments.y),
+                    xx: all(&moments.xx),
+                    xy: all(&moments.xy),
+                    yy: all(&moments.yy),
+                },
+            },
+            same @ (Self::Group { .. }
+            | Self::Cofactor
+            | Self::Extreme { .. }
+            | Self::Distinct { .. }
+            | Self::Row { .. }
+            | Self::Computed { .. }) => same,
+        }
+    }
+}
+
+/// Whether the same rows take part; names aside, and the columns that are summed.
+fn is_same_atom(one: &PlanAtom, other: &PlanAtom) -> bool {
+    one.filter == other.filter
+        && one.join_columns_not_null == other.join_columns_not_null
+        && one.is_static == other.is_static
+        && one.unique == other.unique
+        && one.schema == other.schema
+}
+
+/// Whether both are the same columns; the name aside.
+fn is_same_variable(one: &Variable, other: &Variable) -> bool {
+    one.columns == other.columns
+        && one.others == other.others
+        && one.ty == other.ty
+        && one.nullable == other.nullable
+        && one.free == other.free
+}

@@ -1,0 +1,100 @@
+//! What one query shows of groups that several queries are answered from.
+//!
+//! The groups are those of a union of queries: they have the terms of all. A facet has the columns, HAVING and computed
+//! columns of one of them, over its own terms. Invariant: it shows, and tells as changes, exactly what a view of its
+//! query alone would; what the terms of others do is not seen. Cost: that of reading groups; a transaction costs it
+//! O(groups touched) where a column may not fit, or somebody wants its delta, and nothing else.
+
+use arrow_array::RecordBatch;
+use ringview_core::{Budget, Dictionary, Result};
+use ringview_query::{Bound, PlanOutput, Results, Variable};
+
+use super::PartRows;
+use super::groups::{CheckedGroups, GroupAnswer};
+use super::partial::write_groups;
+use crate::answer::Outputs;
+use crate::delta::{Context, Delta};
+
+/// See the module.
+#[derive(Debug)]
+pub struct Facet {
+    /// By term of the query: which of those of the groups it is.
+    terms: Vec<usize>,
+    variables: Vec<Variable>,
+    columns: Vec<PlanOutput>,
+    measures: Vec<PlanOutput>,
+    results: Option<Results>,
+    /// What may not fit, once something was prepared.
+    checked: Option<CheckedGroups>,
+}
+
+impl Facet {
+    /// That of a query whose terms are these of the groups.
+    #[must_use]
+    pub fn new(query: &Bound, terms: Vec<usize>) -> Self {
+        let renumbered = |outputs: &[PlanOutput]| -> Vec<PlanOutput> {
+            let outputs = outputs.iter();
+            outputs.map(|output| output.renumbered(&terms)).collect()
+        };
+        Self {
+            variables: query.variables.clone(),
+            columns: renumbered(&query.outputs),
+            measures: renumbered(&query.measures),
+            results: query.results.clone(),
+            checked: None,
+            terms,
+        }
+    }
+
+    /// Which of the terms of the groups it reads.
+    #[must_use]
+    pub fn terms(&self) -> &[usize] {
+        &self.terms
+    }
+
+    /// What is read of it.
+    #[must_use]
+    pub fn answer<'a>(&'a self, groups: PartRows<'a>) -> GroupAnswer<'a> {
+        GroupAnswer(self.rows(groups))
+    }
+
+    fn rows<'a>(&'a self, groups: PartRows<'a>) -> PartRows<'a> {
+        PartRows {
+            outputs: Outputs {
+                variables: &self.variables,
+                columns: &self.columns,
+                measures: &self.measures,
+                results: self.results.as_ref(),
+            },
+            ..groups
+        }
+    }
+
+    /// Refuses what cannot be shown of the groups that the running transaction changed; how its rows change.
+    ///
+    /// # Errors
+    /// As [`View::prepare`](crate::View::prepare).
+    pub fn prepare(&mut self, groups: PartRows<'_>, cx: &Context<'_, '_>) -> Result<Delta> {
+        let mut checked = match self.checked.take() {
+            Some(checked) => checked,
+            None => CheckedGroups::of(self.rows(groups)),
+        };
+        let delta = checked.prepare(self.rows(groups), cx);
+        self.checked = Some(checked);
+        delta
+    }
+
+    /// As that of a view of its query alone.
+    ///
+    /// # Errors
+    /// As [`View::partial`](crate::View::partial).
+    pub fn partial(
+        &self,
+        query: &Bound,
+        groups: PartRows<'_>,
+        reading: (&Dictionary, &Budget<'_>),
+    ) -> Result<Vec<RecordBatch>> {
+        let rows = (self.rows(groups), Some(&self.terms[..]));
+        write_groups(query, rows, Vec::new(), reading)
+    }
+}
