@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `logical/` | what a query is, as it arrives: names not yet resolved |
 //! | `graph/` | hypergraphs, classes, covers, variable orders, what a change meets: mathematics over sets |
-//! | `bind/` | names and types: columns, filters, aggregates as sums of products |
+//! | `bind/` | names and types: columns, filters, aggregates as sums of products, conditions with queries within |
 
 mod bind;
 pub mod graph;

@@ -12,7 +12,7 @@ use ringview_core::{Result, Schema, Type};
 
 use crate::bind::computed::Results;
 use crate::bind::expr::{Expr, Kind, Predicate};
-use crate::bind::nested::Where;
+use crate::bind::nested::Condition;
 use crate::graph::order::OrderNode;
 use crate::logical::{Function, Representation, Rows};
 
@@ -48,7 +48,7 @@ pub struct Bound {
     /// Those of queries within, in the order of their numbers, which go on from `atoms`.
     pub inner: Vec<PlanAtom>,
     /// Which rows of the join take part, beyond equalities and filters.
-    pub condition: Option<Where>,
+    pub condition: Option<Condition>,
     /// The variables: join classes and group-by columns.
     pub variables: Vec<Variable>,
     /// The sums of products that outputs read; the first is the count.

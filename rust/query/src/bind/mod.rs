@@ -10,7 +10,7 @@
 //! | `atoms`, `variables`, `order`, `exponents` | tables, columns, join classes, what is known of them, orders and thresholds given |
 //! | `scalar`, `filter`, `predicate`, `arithmetic`, `expr` | what is recognised over the rows of one atom: sums of products, comparisons |
 //! | `aggregate`, `terms`, `measures`, `computed` | outputs: sums of products, expressions over them, HAVING |
-//! | `nested`, `subquery/` | conditions that compare across atoms and with queries within: what they are, how they are bound |
+//! | `nested/`, `subquery/` | conditions that compare across atoms and with queries within: what they are, with their numbers and their evaluation; how they are bound |
 //! | `rows` | queries that compute row by row |
 //! | `seen` | what a bound query is to those that read its result |
 //! | `companion`, `features` | the values and categories that stand beside, as queries of their own |

@@ -27,7 +27,8 @@ impl Bound {
             read.push(columns);
         }
         if let Some(condition) = &self.condition {
-            each_read(condition, 0..outer, &mut |atom, column| {
+            let own: Vec<usize> = (0..outer).collect();
+            each_read(condition, &own, &mut |atom, column| {
                 read[atom].insert(column);
             });
         }
@@ -107,7 +108,7 @@ impl Bound {
     pub fn is_nested(&self) -> bool {
         let mut nested = false;
         if let Some(condition) = &self.condition {
-            condition.each_query(&mut |_| nested = true);
+            condition.blocks(&mut |_| nested = true);
         }
         nested
     }

@@ -1,16 +1,11 @@
-//! Conditions, values and terms of a bound query in the words of the machine.
+//! The tables of a bound query, and its terms as aggregates.
 //!
-//! Invariant: the same numbers, exact where they were, and NULL where it was. Cost: linear in them.
+//! Invariant: a block reads at each relation the rows that its atom has; a term has the same
+//! numbers, exact where they were, and NULL where it was. Cost: linear in them.
 
-use std::ops::Range;
+use ringview_query::{Bound, Expr, Kind, Op, PlanAtom, Predicate, Term};
 
-use ringview_core::{Error, Result};
-use ringview_query::nested::{self, Nested, Where};
-use ringview_query::{Bound, Constant, Expr, Kind, Op, PlanAtom, Predicate, Term};
-
-use crate::machine::{
-    Aggregate, Block, Column, ColumnType, Comparison, Condition, Quantity, Value,
-};
+use crate::machine::{Aggregate, Block, Column, ColumnType, Quantity, Value};
 
 /// Makes a value of two.
 type Pair = fn(Box<Value>, Box<Value>) -> Value;
@@ -90,28 +85,18 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// A condition of a query with these atoms.
-    pub(super) fn condition(&mut self, one: &Where, own: &Range<usize>) -> Result<Condition> {
-        Ok(match one {
-            Where::Compare {
-                comparison,
-                left,
-                right,
-            } => Condition::Compare(self.value(left)?, *comparison, self.value(right)?),
-            Where::IsNull { operand, null } => Condition::IsNull(self.value(operand)?, *null),
-            Where::Row { atom, predicate } => {
-                let verdict = self.verdict(own.start + atom, predicate);
-                let verdict = Value::Column(column(0, *atom, verdict));
-                let yes = Value::Constant(Quantity::int(1));
-                Condition::Compare(verdict, Comparison::Eq, yes)
-            }
-            Where::And { operands } => Condition::And(self.conditions(operands, own)?),
-            Where::Or { operands } => Condition::Or(self.conditions(operands, own)?),
-        })
-    }
-
-    fn conditions(&mut self, all: &[Where], own: &Range<usize>) -> Result<Vec<Condition>> {
-        all.iter().map(|one| self.condition(one, own)).collect()
+    /// Gives a block and those within their tables, and what is told by single rows its columns.
+    pub(super) fn settle(&mut self, block: &mut Block) {
+        let Block {
+            condition,
+            relations,
+            ..
+        } = block;
+        condition.with_verdicts(&mut |relation, of| self.verdict(relations[relation], of));
+        condition.blocks_mut(&mut |within| self.settle(within));
+        for relation in relations {
+            *relation = self.source_of[*relation];
+        }
     }
 
     /// The column of an atom's table with the verdicts of a predicate.
@@ -125,77 +110,13 @@ impl<'a> Translator<'a> {
                 verdicts.len() - 1
             })
     }
-
-    fn value(&mut self, value: &nested::Value) -> Result<Value> {
-        Ok(match value {
-            nested::Value::Constant { kind, value } => Value::Constant(constant(*kind, *value)?),
-            nested::Value::Column { column, .. } => Value::Column(Column {
-                depth: column.depth,
-                relation: column.atom,
-                column: column.column,
-            }),
-            nested::Value::Aggregate { aggregate } => Value::Aggregate(*aggregate),
-            nested::Value::Add { left, right } => self.pair(Value::Plus, left, right)?,
-            nested::Value::Subtract { left, right } => self.pair(Value::Minus, left, right)?,
-            nested::Value::Multiply { left, right } => self.pair(Value::Times, left, right)?,
-            nested::Value::Divide { left, right } => self.pair(Value::Over, left, right)?,
-            nested::Value::Query { query } => Value::Block(Box::new(self.block(query)?)),
-        })
-    }
-
-    fn pair(&mut self, of: Pair, left: &nested::Value, right: &nested::Value) -> Result<Value> {
-        Ok(of(
-            Box::new(self.value(left)?),
-            Box::new(self.value(right)?),
-        ))
-    }
-
-    fn block(&mut self, query: &Nested) -> Result<Block> {
-        let condition = self.condition(&query.condition, &query.atoms)?;
-        let mut aggregates = Vec::with_capacity(query.aggregates.len());
-        for aggregate in &query.aggregates {
-            let argument = aggregate.argument().map(|value| self.value(value));
-            aggregates.push(match (aggregate, argument.transpose()?) {
-                (nested::Aggregate::Count { .. }, None) => Aggregate::Count,
-                (nested::Aggregate::Count { .. }, Some(value)) => Aggregate::Counted(value),
-                (nested::Aggregate::Avg { .. }, Some(value)) => Aggregate::Average(value),
-                (nested::Aggregate::Min { .. }, Some(value)) => Aggregate::Min(value),
-                (nested::Aggregate::Max { .. }, Some(value)) => Aggregate::Max(value),
-                (_, Some(value)) => Aggregate::Sum(value),
-                (_, None) => unreachable!("only rows are counted without an argument"),
-            });
-        }
-        let relations = self.source_of[query.atoms.clone()].to_vec();
-        let mut block = Block::new(relations, condition, aggregates);
-        block.outputs = vec![self.value(&query.output)?];
-        Ok(block)
-    }
-}
-
-fn constant(kind: Kind, value: Constant) -> Result<Quantity> {
-    let units = match value {
-        Constant::Real(value) => return Ok(Quantity::Real(value)),
-        Constant::Int(value) => i128::from(value),
-        Constant::Decimal(units) => units,
-    };
-    let Kind::Decimal { scale } = kind else {
-        return Ok(Quantity::int(units));
-    };
-    if let Ok(scale) = u8::try_from(scale) {
-        return Ok(Quantity::Exact { units, scale });
-    }
-    let power = 10i128.checked_pow(u32::from(scale.unsigned_abs()));
-    let whole = power.and_then(|power| units.checked_mul(power));
-    whole.map(Quantity::int).ok_or_else(|| Error::Overflow {
-        place: "a constant of a condition".to_owned(),
-    })
 }
 
 /// A term of the query as an aggregate of its outermost block.
-pub(super) fn term(term: &Term) -> Result<Aggregate> {
+pub(super) fn term(term: &Term) -> Aggregate {
     let mut factors = Vec::new();
     for (&atom, factor) in &term.factors {
-        factors.push(expression(factor, atom)?);
+        factors.push(expression(factor, atom));
     }
     let not_null = term.not_null.iter();
     let present: Vec<Column> = not_null
@@ -205,33 +126,33 @@ pub(super) fn term(term: &Term) -> Result<Aggregate> {
         factors.push(Value::Present(present));
     }
     if !term.coefficient.is_one() || term.coefficient.kind != Kind::Int {
-        factors.push(expression(&term.coefficient, 0)?);
+        factors.push(expression(&term.coefficient, 0));
     }
     let product = |a: Value, b: Value| Value::Times(Box::new(a), Box::new(b));
-    Ok(match factors.into_iter().reduce(product) {
+    match factors.into_iter().reduce(product) {
         Some(value) => Aggregate::Sum(value),
         None => Aggregate::Count,
-    })
+    }
 }
 
 /// An expression over the columns of an atom.
-fn expression(expr: &Expr, atom: usize) -> Result<Value> {
-    let pair = |of: Pair, left: &Expr, right: &Expr| -> Result<Value> {
-        let (left, right) = (expression(left, atom)?, expression(right, atom)?);
-        Ok(of(Box::new(left), Box::new(right)))
+fn expression(expr: &Expr, atom: usize) -> Value {
+    let pair = |of: Pair, left: &Expr, right: &Expr| -> Value {
+        let (left, right) = (expression(left, atom), expression(right, atom));
+        of(Box::new(left), Box::new(right))
     };
-    Ok(match &expr.op {
+    match &expr.op {
         Op::Column { column: of, .. } => Value::Column(column(0, atom, *of)),
-        Op::Literal { value } => Value::Constant(constant(expr.kind, *value)?),
-        Op::Add { left, right } => pair(Value::Plus, left, right)?,
-        Op::Subtract { left, right } => pair(Value::Minus, left, right)?,
-        Op::Multiply { left, right } => pair(Value::Times, left, right)?,
+        Op::Literal { value } => Value::Constant(Quantity::constant(expr.kind, *value)),
+        Op::Add { left, right } => pair(Value::Plus, left, right),
+        Op::Subtract { left, right } => pair(Value::Minus, left, right),
+        Op::Multiply { left, right } => pair(Value::Times, left, right),
         Op::Negate { operand } => {
             let zero = Value::Constant(Quantity::int(0));
-            Value::Minus(Box::new(zero), Box::new(expression(operand, atom)?))
+            Value::Minus(Box::new(zero), Box::new(expression(operand, atom)))
         }
         Op::Convert { operand } => {
-            let value = expression(operand, atom)?;
+            let value = expression(operand, atom);
             match expr.kind {
                 Kind::Real => {
                     let one = Value::Constant(Quantity::Real(1.0));
@@ -241,5 +162,5 @@ fn expression(expr: &Expr, atom: usize) -> Result<Value> {
                 _ => value,
             }
         }
-    })
+    }
 }

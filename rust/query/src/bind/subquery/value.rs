@@ -114,15 +114,12 @@ fn divisor(of: &Expr) -> Result<&Expr> {
 fn add(left: TypedValue, right: TypedValue) -> Result<TypedValue> {
     let kind = left.kind.common(right.kind);
     let (left, right) = (left.value.into(), right.value.into());
-    Ok(TypedValue::number(Value::Add { left, right }, kind))
+    Ok(TypedValue::number(Value::Plus(left, right), kind))
 }
 
 pub(super) fn divide(left: TypedValue, right: TypedValue) -> Result<TypedValue> {
     let (left, right) = (left.value.into(), right.value.into());
-    Ok(TypedValue::number(
-        Value::Divide { left, right },
-        Kind::Real,
-    ))
+    Ok(TypedValue::number(Value::Over(left, right), Kind::Real))
 }
 
 /// What two numbers make; NULL if either is.
@@ -152,13 +149,13 @@ fn number(side: Side) -> Result<Option<TypedValue>> {
 fn subtract(left: TypedValue, right: TypedValue) -> TypedValue {
     let kind = left.kind.common(right.kind);
     let (left, right) = (left.value.into(), right.value.into());
-    TypedValue::number(Value::Subtract { left, right }, kind)
+    TypedValue::number(Value::Minus(left, right), kind)
 }
 
 pub(super) fn multiply(left: TypedValue, right: TypedValue) -> Result<TypedValue> {
     let kind = left.kind.product(right.kind)?;
     let (left, right) = (left.value.into(), right.value.into());
-    Ok(TypedValue::number(Value::Multiply { left, right }, kind))
+    Ok(TypedValue::number(Value::Times(left, right), kind))
 }
 
 /// A constant.
@@ -202,15 +199,16 @@ impl OuterScope<'_> {
         let nullable = scope.nullable(column);
         let column = Column {
             depth,
-            atom,
+            relation: atom,
             column,
         };
         Ok(TypedValue {
             single: ty == Type::Float32,
             nullable,
-            value: Value::Column { column, ty },
+            value: Value::Column(column),
             domain,
             kind,
+            constant: None,
         })
     }
 }

@@ -5,9 +5,10 @@
 //! nothing wraps. Cost: a few steps a node, nothing is allocated.
 
 use ringview_core::{Result, Type};
+use ringview_query::nested::{Quantity, Value, product};
 
-use crate::machine::query::number::{Kind, Quantity, product};
-use crate::machine::query::plan::{ColumnType, Value};
+use crate::machine::query::kind::Kind;
+use crate::machine::query::plan::ColumnType;
 use crate::machine::query::row::RowAt;
 use crate::machine::query::scope::value_for;
 use crate::tree::overflow;
@@ -181,7 +182,7 @@ impl Ordinal {
         match self {
             Ordinal::Exact(exact) => exact.units(row),
             Ordinal::Real(value) => match value_for(value, row)?.0 {
-                Some(number) => number.ordinal(Kind::Real).map(Some),
+                Some(number) => Kind::Real.key(number).map(Some),
                 None => Ok(None),
             },
         }
