@@ -19,9 +19,9 @@ pub use bind::predicate::all;
 pub use bind::reads::hypergraph;
 pub use bind::variables::join_type;
 pub use bind::{
-    Bound, Catalog, CategoryPair, Companion, CompanionValue, Comparison, Constant, Expr, Factor,
-    Features, Kind, Moments, Op, OutputKind, PlanAtom, PlanOutput, Predicate, Results, TableInfo,
-    Term, VarId, Variable, bind,
+    Bound, Catalog, CategoryPair, Companion, CompanionValue, Comparison, Constant, Factor,
+    Features, Kind, Moments, Op, OutputKind, PlanAtom, PlanOutput, Polynomial, Predicate, Results,
+    TableInfo, Term, VarId, Variable, bind,
 };
 pub use graph::order::OrderNode;
 pub use logical::{

@@ -23,7 +23,6 @@ pub(crate) mod companion;
 pub(crate) mod computed;
 mod domain;
 mod exponents;
-pub(crate) mod expr;
 pub(crate) mod features;
 mod filter;
 mod literal;
@@ -31,6 +30,7 @@ mod measures;
 mod names;
 pub mod nested;
 mod order;
+pub(crate) mod polynomial;
 pub(crate) mod predicate;
 mod reading;
 pub(crate) mod reads;
@@ -48,7 +48,7 @@ pub use bound::{
     PlanAtom, PlanOutput, TableInfo, Term, VarId, Variable,
 };
 pub use computed::Results;
-pub use expr::{Comparison, Constant, Expr, Kind, Op, Predicate};
+pub use polynomial::{Comparison, Constant, Kind, Op, Polynomial, Predicate};
 
 use aggregate::Aggregates;
 use atoms::{bind_atoms, check_shape, scopes, tables};

@@ -3,7 +3,7 @@
 //! Invariant: a block reads at each relation the rows that its atom has; a term has the same
 //! numbers, exact where they were, and NULL where it was. Cost: linear in them.
 
-use ringview_query::{Bound, Expr, Kind, Op, PlanAtom, Predicate, Term};
+use ringview_query::{Bound, Kind, Op, PlanAtom, Polynomial, Predicate, Term};
 
 use crate::machine::{Aggregate, Block, Column, ColumnType, Quantity, Value};
 
@@ -136,8 +136,8 @@ pub(super) fn term(term: &Term) -> Aggregate {
 }
 
 /// An expression over the columns of an atom.
-fn expression(expr: &Expr, atom: usize) -> Value {
-    let pair = |of: Pair, left: &Expr, right: &Expr| -> Value {
+fn expression(expr: &Polynomial, atom: usize) -> Value {
+    let pair = |of: Pair, left: &Polynomial, right: &Polynomial| -> Value {
         let (left, right) = (expression(left, atom), expression(right, atom));
         of(Box::new(left), Box::new(right))
     };

@@ -19,7 +19,7 @@ mod evaluate;
 mod number;
 mod walk;
 
-use crate::bind::expr::{Comparison, Predicate};
+use crate::bind::polynomial::{Comparison, Predicate};
 
 pub use evaluate::{Nowhere, Scope, evaluate, holds, summand};
 pub use number::{Cell, Quantity, floor, power_of_ten, product, rescaled};

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use ringview_core::{Error, Result, Type};
 use ringview_ring::Expansion;
 
-use crate::bind::expr::{Constant, Kind};
+use crate::bind::polynomial::{Constant, Kind};
 
 /// A number.
 #[derive(Clone, Copy, Debug)]

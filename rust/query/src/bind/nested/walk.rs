@@ -7,7 +7,7 @@ use ringview_core::Result;
 use super::evaluate::{Nowhere, evaluate};
 use super::number::{Cell, Quantity};
 use super::{Aggregate, Block, Column, Condition, Value};
-use crate::bind::expr::{Comparison, Predicate};
+use crate::bind::polynomial::{Comparison, Predicate};
 
 impl Value {
     /// Calls `visit` with every column of the block that it stands in and of those around that, as

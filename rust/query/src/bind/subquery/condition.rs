@@ -17,10 +17,10 @@ use super::scope::OuterScope;
 use super::side::{Side, TypedValue};
 use super::value::{multiply, side_of};
 use crate::bind::domain::{Domain, coerce, day_fraction, zoned};
-use crate::bind::expr::{Comparison, Expr as Number, Kind, Predicate};
 use crate::bind::literal::Literal;
 use crate::bind::names::{each_column, split};
 use crate::bind::nested::{Condition, Value};
+use crate::bind::polynomial::{Comparison, Kind, Polynomial, Predicate};
 use crate::bind::predicate::order;
 
 /// TRUE for every row.
@@ -96,6 +96,11 @@ impl OuterScope<'_> {
                 )
             }
             Expr::Not(of) => self.bind(of, !negated),
+            // Rows for which it is TRUE are chosen either way.
+            Expr::IsTrue(of) if !negated => self.bind(of, false),
+            Expr::IsNotTrue(of) if negated => self.bind(of, false),
+            Expr::IsFalse(of) if !negated => self.bind(of, true),
+            Expr::IsNotFalse(of) if negated => self.bind(of, true),
             Expr::IsNull(of) => self.is_null(of, !negated),
             Expr::IsNotNull(of) => self.is_null(of, negated),
             Expr::Between(between) => {
@@ -240,9 +245,9 @@ fn known(comparison: Comparison, left: TypedValue, right: TypedValue) -> Result<
         (from, to) => return Err(mismatch(from, to)),
     };
     if let (Some(a), Some(b)) = (left.constant, right.constant) {
-        let (a, b) = Number::unify(
-            Number::literal(left.kind, a),
-            Number::literal(right.kind, b),
+        let (a, b) = Polynomial::unify(
+            Polynomial::literal(left.kind, a),
+            Polynomial::literal(right.kind, b),
         )?;
         if let (Some(a), Some(b)) = (a.value(), b.value())
             && let Some(order) = order(a, b)
@@ -281,7 +286,7 @@ fn in_one_domain(
         1 => Ok(known),
         factor => {
             let known = TypedValue::number(known.value, Kind::Int);
-            let factor = TypedValue::literal(&Number::int(factor), Domain::Number);
+            let factor = TypedValue::literal(&Polynomial::int(factor), Domain::Number);
             factor.map_or(Ok(known.clone()), |factor| multiply(known, factor))
         }
     };

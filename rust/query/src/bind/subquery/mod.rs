@@ -15,17 +15,17 @@ mod side;
 mod value;
 
 use datafusion_expr::expr::BinaryExpr;
-use datafusion_expr::{Expr as Read, Operator};
+use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result};
 
 use crate::bind::atoms::{bind_atoms, check_shape, restrict, scopes, tables};
 use crate::bind::bound::{Catalog, PlanAtom, TableInfo};
 use crate::bind::domain::Domain;
-use crate::bind::expr::{Expr, Kind};
 use crate::bind::literal::literal;
 use crate::bind::measures::called;
 use crate::bind::names::constant;
 use crate::bind::nested::{Aggregate, Block, Column, Condition, Value};
+use crate::bind::polynomial::{Kind, Polynomial};
 use crate::bind::reading::read;
 use crate::bind::scalar::Scope;
 use crate::bind::variables::{Variables, variables};
@@ -115,7 +115,7 @@ impl<'c> Subqueries<'c> {
             return Ok(output);
         };
         if condition == NEVER && is_count(&output.value, &aggregates) {
-            let none = TypedValue::literal(&Expr::int(0), Domain::Number);
+            let none = TypedValue::literal(&Polynomial::int(0), Domain::Number);
             return Ok(none.map_or(Side::Null, Side::TypedValue));
         }
         let block = Block {
@@ -227,27 +227,27 @@ impl Shown<'_> {
         }
     }
 
-    fn measure(&mut self, measure: &Read) -> Result<Side> {
+    fn measure(&mut self, measure: &Expr) -> Result<Side> {
         if let Some(value) = constant(measure)? {
             return side_of(literal(&value)?);
         }
         match measure {
-            Read::AggregateFunction(call) => {
+            Expr::AggregateFunction(call) => {
                 let (function, arguments) = called(call)?;
                 self.aggregate(function, arguments)
             }
-            Read::Column(_) => Err(many_rows()),
+            Expr::Column(_) => Err(many_rows()),
             // NULL by zero, as where a value is compared.
-            Read::BinaryExpr(BinaryExpr { left, op, right }) if *op == Operator::Divide => {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) if *op == Operator::Divide => {
                 let (left, right) = (self.measure(left)?, self.measure(right)?);
                 both(left, right, divide)
             }
-            Read::ScalarFunction(call) => Err(unknown(&call.func.name().to_uppercase())),
+            Expr::ScalarFunction(call) => Err(unknown(&call.func.name().to_uppercase())),
             other => arithmetic(other, &mut |operand| self.measure(operand)),
         }
     }
 
-    fn aggregate(&mut self, function: Function, arguments: &[Read]) -> Result<Side> {
+    fn aggregate(&mut self, function: Function, arguments: &[Expr]) -> Result<Side> {
         let number = |known: TypedValue| known.into_number("an aggregate in a subquery");
         let argument = match arguments {
             [] => None,
@@ -296,7 +296,7 @@ impl Shown<'_> {
         }))
     }
 
-    fn argument(&self, argument: &Read) -> Result<TypedValue> {
+    fn argument(&self, argument: &Expr) -> Result<TypedValue> {
         match self.here.side(argument)? {
             Side::TypedValue(known) => Ok(known),
             Side::Null => Err(Error::Unsupported {

@@ -5,8 +5,8 @@
 use ringview_core::{Error, Result};
 
 use crate::bind::domain::{Domain, nearest_single};
-use crate::bind::expr::{Constant, Expr as Number, Kind};
 use crate::bind::nested::{Quantity, Value};
+use crate::bind::polynomial::{Constant, Kind, Polynomial};
 
 /// One side of a comparison.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ impl TypedValue {
     }
 
     /// A constant.
-    pub(super) fn literal(expr: &Number, domain: Domain) -> Option<Self> {
+    pub(super) fn literal(expr: &Polynomial, domain: Domain) -> Option<Self> {
         let (kind, value) = (expr.kind, expr.value()?);
         Some(Self {
             value: Value::Constant(Quantity::constant(kind, value)),

@@ -11,10 +11,10 @@ use ringview_core::{Error, Result, Type};
 use super::scope::OuterScope;
 use super::side::{Side, TypedValue};
 use crate::bind::domain::{Domain, domain_of};
-use crate::bind::expr::{Constant, Expr as Number, Kind};
 use crate::bind::literal::{Literal, literal};
 use crate::bind::names::{constant, joined, named, split};
 use crate::bind::nested::{Column, Value};
+use crate::bind::polynomial::{Constant, Kind, Polynomial};
 use crate::bind::scalar::number_of;
 use crate::bind::variables::resolve;
 use crate::logical::{ColumnRef, Named};
@@ -46,7 +46,7 @@ pub(super) fn arithmetic(expr: &Expr, side: &mut dyn FnMut(&Expr) -> Result<Side
     match expr {
         Expr::Alias(alias) => side(&alias.expr),
         Expr::Negative(of) => {
-            let zero = side_of(Literal::Number(Number::int(0)))?;
+            let zero = side_of(Literal::Number(Polynomial::int(0)))?;
             both(zero, side(of)?, |left, right| Ok(subtract(left, right)))
         }
         Expr::BinaryExpr(BinaryExpr { op, .. })
@@ -86,7 +86,7 @@ fn divisor(of: &Expr) -> Result<&Expr> {
         Some(value) => number_of(literal(&value)?),
         None => Ok(None),
     };
-    let is_zero = |number: &Number| {
+    let is_zero = |number: &Polynomial| {
         matches!(
             number.value(),
             Some(Constant::Int(0) | Constant::Decimal(0) | Constant::Real(0.0))
@@ -163,11 +163,11 @@ pub(super) fn side_of(literal: Literal) -> Result<Side> {
     let (expr, domain) = match literal {
         Literal::Null => return Ok(Side::Null),
         Literal::Text(text) => return Ok(Side::Quoted(text)),
-        Literal::Bool(value) => (Number::int(i64::from(value)), Domain::Bool),
-        Literal::Date(days) => (Number::int(days), Domain::Date),
+        Literal::Bool(value) => (Polynomial::int(i64::from(value)), Domain::Bool),
+        Literal::Date(days) => (Polynomial::int(days), Domain::Date),
         Literal::Timestamp(ticks, unit) => {
             let domain = Domain::Timestamp { unit, zoned: None };
-            (Number::int(ticks), domain)
+            (Polynomial::int(ticks), domain)
         }
         Literal::Number(number) => (number, Domain::Number),
     };
