@@ -4,65 +4,9 @@
 //! Invariant: the operands of an operator have the kinds that its doc states, so that an evaluator
 //! never converts on its own. Constants are folded when a polynomial is built.
 
-use std::cmp::Ordering;
-
-use datafusion_expr::Operator;
 use ringview_core::Type;
 
 pub use crate::logical::Comparison;
-
-impl Comparison {
-    /// The comparison that an operator is.
-    pub(crate) fn of(op: Operator) -> Option<Self> {
-        Some(match op {
-            Operator::Eq => Comparison::Eq,
-            Operator::NotEq => Comparison::Ne,
-            Operator::Lt => Comparison::Lt,
-            Operator::LtEq => Comparison::Le,
-            Operator::Gt => Comparison::Gt,
-            Operator::GtEq => Comparison::Ge,
-            _ => return None,
-        })
-    }
-
-    /// Whether it is true of two values in this order.
-    #[must_use]
-    pub fn holds(self, order: Ordering) -> bool {
-        match self {
-            Comparison::Eq => order.is_eq(),
-            Comparison::Ne => order.is_ne(),
-            Comparison::Lt => order.is_lt(),
-            Comparison::Le => order.is_le(),
-            Comparison::Gt => order.is_gt(),
-            Comparison::Ge => order.is_ge(),
-        }
-    }
-
-    /// The same with its sides exchanged.
-    #[must_use]
-    pub fn reversed(self) -> Self {
-        match self {
-            Comparison::Lt => Comparison::Gt,
-            Comparison::Le => Comparison::Ge,
-            Comparison::Gt => Comparison::Lt,
-            Comparison::Ge => Comparison::Le,
-            Comparison::Eq | Comparison::Ne => self,
-        }
-    }
-
-    /// The same, or its opposite.
-    pub(crate) fn unless(self, negated: bool) -> Self {
-        match (self, negated) {
-            (same, false) => same,
-            (Comparison::Eq, true) => Comparison::Ne,
-            (Comparison::Ne, true) => Comparison::Eq,
-            (Comparison::Lt, true) => Comparison::Ge,
-            (Comparison::Ge, true) => Comparison::Lt,
-            (Comparison::Gt, true) => Comparison::Le,
-            (Comparison::Le, true) => Comparison::Gt,
-        }
-    }
-}
 
 /// What kind of number a polynomial or a payload component is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,14 +6,14 @@
 //! from them as of any groups. Cost: small, and none that depends on data.
 
 mod explanation;
-mod translate;
+mod tables;
 
 use ringview_core::{Error, Result};
 use ringview_query::{Bound, Companion};
 
 use crate::machine::{Block, Comparison, Condition, Machine, Plan as Blocks, Value};
-pub(crate) use translate::Source;
-use translate::{Translator, column};
+pub(crate) use tables::Source;
+use tables::{Tables, column};
 
 /// The plan of a query.
 #[derive(Clone, Debug)]
@@ -32,12 +32,12 @@ impl Plan {
     /// `Unsupported`, with the reason.
     pub(crate) fn new(query: &Bound) -> Result<Self> {
         check(query)?;
-        let mut translator = Translator::new(query);
+        let mut kept = Tables::new(query);
         let mut block = outermost(query);
-        translator.settle(&mut block);
-        let Translator {
+        kept.settle(&mut block);
+        let Tables {
             sources, source_of, ..
-        } = translator;
+        } = kept;
         let tables = sources.iter().map(Source::types).collect();
         let companions = query.companions.iter().cloned();
         let companions = companions.map(|one| one.map(|inner| Self::new(&inner)));
@@ -66,7 +66,7 @@ fn outermost(query: &Bound) -> Block {
         }
     }
     all.extend(query.condition.clone());
-    let aggregates = query.terms.iter().map(translate::term).collect();
+    let aggregates = query.terms.iter().map(tables::term).collect();
     let relations = (0..query.atoms.len()).collect();
     let mut block = Block::new(relations, Condition::And(all), aggregates);
     let free = query.variables.iter().filter(|variable| variable.free);

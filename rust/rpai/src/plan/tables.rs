@@ -22,7 +22,7 @@ pub(crate) struct Source {
 }
 
 /// The tables found so far.
-pub(super) struct Translator<'a> {
+pub(super) struct Tables<'a> {
     atoms: Vec<&'a PlanAtom>,
     pub(super) sources: Vec<Source>,
     pub(super) source_of: Vec<usize>,
@@ -48,7 +48,7 @@ pub(super) fn column(depth: usize, relation: usize, column: usize) -> Column {
     }
 }
 
-impl<'a> Translator<'a> {
+impl<'a> Tables<'a> {
     pub(super) fn new(query: &'a Bound) -> Self {
         let atoms: Vec<&PlanAtom> = query.all_atoms().collect();
         let mut sources: Vec<Source> = Vec::new();
