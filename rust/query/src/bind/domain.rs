@@ -110,8 +110,28 @@ pub(crate) fn coerce(text: &str, domain: Domain, kind: Kind) -> Result<(Polynomi
     Ok((expr, domain))
 }
 
+/// By what two values are multiplied to be numbers of one meaning: ticks of the finer unit where they
+/// are of time; none where they have no meaning in common.
+pub(crate) fn in_one_domain(left: Domain, right: Domain) -> Option<(i64, i64)> {
+    match (left, right) {
+        (Domain::Number, Domain::Number)
+        | (Domain::Bool, Domain::Bool)
+        | (Domain::Date, Domain::Date) => return Some((1, 1)),
+        (Domain::Number | Domain::Bool, _) | (_, Domain::Number | Domain::Bool) => return None,
+        _ => {}
+    }
+    if let (Some(one), Some(other)) = (zoned(left), zoned(right))
+        && one != other
+    {
+        return None;
+    }
+    let (left, right) = (day_fraction(left), day_fraction(right));
+    let finest = left.max(right);
+    Some((finest / left, finest / right))
+}
+
 /// Into how many parts a value's unit divides the day.
-pub(crate) fn day_fraction(domain: Domain) -> i64 {
+fn day_fraction(domain: Domain) -> i64 {
     match domain {
         Domain::Timestamp { unit, .. } => 86_400 * per_second(unit),
         Domain::Date | Domain::Number | Domain::Bool => 1,
@@ -132,7 +152,7 @@ pub(crate) fn times(expr: Polynomial, factor: i64) -> Result<Polynomial> {
         .multiply(Polynomial::decimal(factor.into(), 0))
 }
 
-pub(crate) fn zoned(domain: Domain) -> Option<bool> {
+fn zoned(domain: Domain) -> Option<bool> {
     match domain {
         Domain::Timestamp { zoned, .. } => zoned,
         _ => None,

@@ -11,7 +11,7 @@ use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result, Schema, Type};
 use ringview_expr::{Projection, columns, text};
 
-use crate::bind::domain::{Domain, coerce, day_fraction, domain_of, narrowed, times, zoned};
+use crate::bind::domain::{Domain, coerce, domain_of, in_one_domain, narrowed, times};
 use crate::bind::literal::{Literal, literal};
 use crate::bind::names::{constant, fields, schema, split};
 use crate::bind::polynomial::{Comparison, Kind, Polynomial, Predicate};
@@ -276,27 +276,10 @@ impl Scope<'_> {
         (left, from): (Polynomial, Domain),
         (right, to): (Polynomial, Domain),
     ) -> Result<Predicate> {
-        let (left, right) = match (from, to) {
-            (Domain::Number, Domain::Number)
-            | (Domain::Bool, Domain::Bool)
-            | (Domain::Date, Domain::Date) => (left, right),
-            (Domain::Number | Domain::Bool, _) | (_, Domain::Number | Domain::Bool) => {
-                return Err(self.mismatch(&from.describe(), &to.describe()));
-            }
-            _ => {
-                let zones = (zoned(from), zoned(to));
-                if let (Some(left), Some(right)) = zones
-                    && left != right
-                {
-                    return Err(self.mismatch(&from.describe(), &to.describe()));
-                }
-                let finest = day_fraction(from).max(day_fraction(to));
-                (
-                    times(left, finest / day_fraction(from))?,
-                    times(right, finest / day_fraction(to))?,
-                )
-            }
+        let Some((one, other)) = in_one_domain(from, to) else {
+            return Err(self.mismatch(&from.describe(), &to.describe()));
         };
+        let (left, right) = (times(left, one)?, times(right, other)?);
         let (left, right) = Polynomial::unify(left, right)?;
         if let (Some(a), Some(b)) = (left.value(), right.value())
             && let Some(order) = order(a, b)

@@ -16,7 +16,7 @@ use ringview_core::{Error, Result};
 use super::scope::OuterScope;
 use super::side::{Side, TypedValue};
 use super::value::{multiply, side_of};
-use crate::bind::domain::{Domain, coerce, day_fraction, zoned};
+use crate::bind::domain::{Domain, coerce, in_one_domain};
 use crate::bind::literal::Literal;
 use crate::bind::names::{each_column, split};
 use crate::bind::nested::{Condition, Value};
@@ -241,7 +241,10 @@ fn known(comparison: Comparison, left: TypedValue, right: TypedValue) -> Result<
                 instead: "compare them by = or <>, or compute a number that orders them".to_owned(),
             });
         }
-        (Some(from), Some(to)) => in_one_domain((left, from), (right, to))?,
+        (Some(from), Some(to)) => match in_one_domain(from, to) {
+            Some((one, other)) => (times(left, one)?, times(right, other)?),
+            None => return Err(mismatch(Some(from), Some(to))),
+        },
         (from, to) => return Err(mismatch(from, to)),
     };
     if let (Some(a), Some(b)) = (left.constant, right.constant) {
@@ -262,35 +265,13 @@ fn known(comparison: Comparison, left: TypedValue, right: TypedValue) -> Result<
     Ok(Condition::Compare(left.value, comparison, right.value))
 }
 
-/// Both sides as numbers of one meaning: ticks of the finer unit, where one is of time.
-fn in_one_domain(
-    (left, from): (TypedValue, Domain),
-    (right, to): (TypedValue, Domain),
-) -> Result<(TypedValue, TypedValue)> {
-    match (from, to) {
-        (Domain::Number, Domain::Number)
-        | (Domain::Bool, Domain::Bool)
-        | (Domain::Date, Domain::Date) => return Ok((left, right)),
-        (Domain::Number | Domain::Bool, _) | (_, Domain::Number | Domain::Bool) => {
-            return Err(mismatch(Some(from), Some(to)));
-        }
-        _ => {}
+/// The same in a finer unit.
+fn times(known: TypedValue, factor: i64) -> Result<TypedValue> {
+    let literal = TypedValue::literal(&Polynomial::int(factor), Domain::Number);
+    match literal.filter(|_| factor != 1) {
+        Some(factor) => multiply(TypedValue::number(known.value, Kind::Int), factor),
+        None => Ok(known),
     }
-    if let (Some(one), Some(other)) = (zoned(from), zoned(to))
-        && one != other
-    {
-        return Err(mismatch(Some(from), Some(to)));
-    }
-    let finest = day_fraction(from).max(day_fraction(to));
-    let ticks = |known: TypedValue, domain: Domain| match finest / day_fraction(domain) {
-        1 => Ok(known),
-        factor => {
-            let known = TypedValue::number(known.value, Kind::Int);
-            let factor = TypedValue::literal(&Polynomial::int(factor), Domain::Number);
-            factor.map_or(Ok(known.clone()), |factor| multiply(known, factor))
-        }
-    };
-    Ok((ticks(left, from)?, ticks(right, to)?))
 }
 
 fn mismatch(left: Option<Domain>, right: Option<Domain>) -> Error {
