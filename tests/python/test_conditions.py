@@ -76,6 +76,9 @@ CONDITIONS = [
     "p < 123456789012345678901234567890.12345",
     *("f = 1e400", "i / 2 = 1", "i % 2 = 0", "ABS(i) = 2", "t LIKE t"),
     *("i IS DISTINCT FROM 1", "i IS DISTINCT FROM 1 AND l > 0 OR b", "(i > 1) = b"),
+    *("(i > 1) IS TRUE", "(i > f) IS NOT TRUE", "(d < us) IS UNKNOWN", "(l > u) IS NOT UNKNOWN"),
+    *("(i IN (1, NULL)) IS UNKNOWN", "(t > 'b' AND i > 0) IS NOT FALSE", "(i > 1 OR b) IS NULL"),
+    *("(NOT b) IS NOT NULL", "((i > 1) IS NULL) IS FALSE", "NOT ((p < 1 AND b) IS FALSE)"),
     *("1 = 1", "1 = 0", "NULL", "FALSE OR NULL", "NULL = NULL", "1 = 1 AND NULL", "TRUE"),
 ]
 REFUSED = [

@@ -6,6 +6,7 @@ import json
 from fractions import Fraction
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import ringview as rv
 from correlations import REALS, SCHEMAS, contents, correlated
@@ -166,3 +167,30 @@ def test_one_small_or_large_double_is_shown_as_it_came(sql: str, value: float) -
     db.insert("c", [{"k": 1, "l": 1, "e": None, "y": None}])
     db.insert("b", [{"id": 1, "j": 1, "d": None, "x": value}])
     assert view.to_arrow().to_pylist()[0]["s"] == value
+
+
+@pytest.mark.parametrize("engine", ["rpai", None])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "(SELECT MAX(b.x) FROM r b WHERE b.k <= a.k) * a.x > 1e200",
+        "a.x * 1e300 * 1e300 < (SELECT SUM(b.x) FROM r b WHERE b.k = a.k) * 1e300 * 1e300",
+        "a.x * 1e300 - a.x * 1e300 * 1e10 >= (SELECT MAX(b.x) FROM r b WHERE b.k >= a.k)",
+        "(SELECT MIN(b.x) FROM r b WHERE b.k <= a.k) * -1e300 <= a.x * a.x * -1e300",
+        "(SELECT COUNT(*) FROM r b WHERE b.x * 1e308 > a.x * 1e308) > 1",
+    ],
+)
+def test_doubles_leave_their_range_as_in_sql(condition: str, engine: str | None) -> None:
+    schema = pa.schema({"k": pa.int64(), "x": pa.float64()})
+    oracle, db = Oracle({"r": schema}), rv.Database()
+    db.create_table("r", schema)
+    sql = f"SELECT COUNT(*) AS n, SUM(a.k) AS s FROM r a WHERE {condition}"
+    view = db.create_view("v", sql, engine=engine)
+    numbers = [1e10, -1e10, 1e250, -1e250, 0.0, 3.5, 1e-10, None, 1e200]
+    rows = [{"k": at % 5, "x": x} for at, x in enumerate(numbers)]
+    for last in range(1, len(rows) + 1):
+        db.insert("r", [rows[last - 1]])
+        assert comparable(view.to_arrow()) == oracle.rows(sql, {"r": rows[:last]})
+    for first in range(1, len(rows) + 1):
+        db.delete("r", [rows[first - 1]])
+        assert comparable(view.to_arrow()) == oracle.rows(sql, {"r": rows[first:]})

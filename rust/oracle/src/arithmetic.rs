@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use datafusion_common::{Column, ScalarValue};
+use datafusion_common::ScalarValue;
 use datafusion_expr::expr::{AggregateFunction, BinaryExpr};
 use datafusion_expr::{Expr, Operator};
 use ringview_query::{Function, Named};
@@ -69,17 +69,13 @@ fn combine(operator: char, left: Value, right: Value) -> Value {
     }
 }
 
-fn named(column: &Column) -> Option<Named> {
-    Named::of(&[column.relation.as_ref()?.table(), &column.name])
-}
-
 /// The value of an expression.
 #[must_use]
 pub fn compute(expr: &Expr, from: &dyn Reads) -> Value {
     let of = |side: &Expr| compute(side, from);
     match expr {
         Expr::Alias(alias) => of(&alias.expr),
-        Expr::Column(column) => match named(column) {
+        Expr::Column(column) => match Named::meant(column) {
             Some(named) => from.named(&named),
             None => from.plain(&column.name),
         },

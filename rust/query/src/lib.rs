@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `logical/` | what a query is, as it arrives: names not yet resolved |
 //! | `graph/` | hypergraphs, classes, covers, variable orders, what a change meets: mathematics over sets |
-//! | `bind/` | names and types: columns, filters, aggregates as sums of products |
+//! | `bind/` | names and types: columns, filters, aggregates as sums of products, conditions with queries within |
 
 mod bind;
 pub mod graph;
@@ -19,9 +19,9 @@ pub use bind::predicate::all;
 pub use bind::reads::hypergraph;
 pub use bind::variables::join_type;
 pub use bind::{
-    Bound, Catalog, CategoryPair, Companion, CompanionValue, Comparison, Constant, Expr, Factor,
-    Features, Kind, Moments, Op, OutputKind, PlanAtom, PlanOutput, Predicate, Results, TableInfo,
-    Term, VarId, Variable, bind,
+    Bound, Catalog, CategoryPair, Companion, CompanionValue, Comparison, Constant, Factor,
+    Features, Kind, Moments, Op, OutputKind, PlanAtom, PlanOutput, Polynomial, Predicate, Results,
+    TableInfo, Term, VarId, Variable, bind,
 };
 pub use graph::order::OrderNode;
 pub use logical::{

@@ -12,7 +12,7 @@
 //! features where the degree-m ring has 10; as many steps as a count takes (`tests/all/costs.rs`).
 
 use ringview_core::Result;
-use ringview_query::{Bound, Expr, Factor, Features, Kind};
+use ringview_query::{Bound, Factor, Features, Kind, Polynomial};
 use ringview_view::answer::FeatureColumns;
 
 use crate::plan::component::Component;
@@ -49,14 +49,14 @@ impl FeatureMoments {
                 not_null[atom].push(column);
             }
         }
-        let value = |&(atom, column): &(usize, usize)| -> Result<(usize, Expr)> {
+        let value = |&(atom, column): &(usize, usize)| -> Result<(usize, Polynomial)> {
             let value = Features::value(&query.atoms[atom], column)?;
             Ok((atom, value.convert(Kind::Real)?))
         };
-        let values: Vec<(usize, Expr)> =
+        let values: Vec<(usize, Polynomial)> =
             features.numeric.iter().map(value).collect::<Result<_>>()?;
         let mut own = Vec::new();
-        let mut push = |factors: &[(usize, Expr)]| {
+        let mut push = |factors: &[(usize, Polynomial)]| {
             let mut component = Component {
                 kind: Kind::Real,
                 factors: vec![None; atoms],

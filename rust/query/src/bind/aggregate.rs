@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 
 use datafusion_common::ScalarValue;
-use datafusion_expr::{Expr as Read, Operator, binary_expr, lit};
+use datafusion_expr::{Expr, Operator, binary_expr, lit};
 use ringview_core::{Error, Result, Type};
 
 use crate::bind::bound::{Moments, OutputKind, PlanOutput, Term};
-use crate::bind::expr::{Expr, Kind};
 use crate::bind::names::{each_column, named};
+use crate::bind::polynomial::{Kind, Polynomial};
 use crate::bind::reading::read;
 use crate::bind::scalar::Scope;
 use crate::bind::terms::{Product, expand};
@@ -33,7 +33,7 @@ pub(crate) struct Aggregates<'a> {
     /// What computed columns read.
     pub(crate) measures: Vec<PlanOutput>,
     /// Expressions over measures, each with the name of its column.
-    pub(crate) computed: Vec<(Read, String)>,
+    pub(crate) computed: Vec<(Expr, String)>,
     /// The columns whose values companions hold, and whether in order.
     pub(crate) companions: Vec<(ColumnPosition, bool)>,
     /// Columns that are known to hold no NULL, whatever their schema says.
@@ -103,7 +103,7 @@ impl<'a> Aggregates<'a> {
         &mut self,
         name: &str,
         function: Function,
-        arguments: &[Read],
+        arguments: &[Expr],
     ) -> Result<(Type, OutputKind)> {
         use Function::{Avg, Count, CountDistinct, Max, Min, Sum, SumRest};
         let term = 0;
@@ -119,7 +119,7 @@ impl<'a> Aggregates<'a> {
         }
     }
 
-    fn count(&mut self, argument: &Read) -> Result<(Type, OutputKind)> {
+    fn count(&mut self, argument: &Expr) -> Result<(Type, OutputKind)> {
         let not_null = self.not_null(argument)?;
         // Any column can be counted, not only numbers.
         if named(argument).is_none() && expand(argument, self.scopes)?.is_none() {
@@ -133,7 +133,7 @@ impl<'a> Aggregates<'a> {
         &mut self,
         name: &str,
         function: Function,
-        argument: &Read,
+        argument: &Expr,
     ) -> Result<(Type, OutputKind)> {
         let not_null = self.not_null(argument)?;
         let nonnull = self.counted(&not_null);
@@ -149,7 +149,7 @@ impl<'a> Aggregates<'a> {
     }
 
     /// The terms that add up to the sum of an expression.
-    fn summed(&mut self, name: &str, sum: &Read, not_null: &NotNull) -> Result<Vec<usize>> {
+    fn summed(&mut self, name: &str, sum: &Expr, not_null: &NotNull) -> Result<Vec<usize>> {
         let products = expand(sum, self.scopes)?.ok_or_else(|| always_null(name))?;
         let term = |product: Product| {
             Ok(self.term(Term {
@@ -181,7 +181,7 @@ impl<'a> Aggregates<'a> {
         &mut self,
         name: &str,
         function: Function,
-        argument: &Read,
+        argument: &Expr,
     ) -> Result<(Type, OutputKind)> {
         let Some(Named::Column { atom, column, .. }) = named(argument) else {
             return Err(Error::Unsupported {
@@ -219,7 +219,7 @@ impl<'a> Aggregates<'a> {
         &mut self,
         name: &str,
         function: Function,
-        arguments: &[Read],
+        arguments: &[Expr],
     ) -> Result<(Type, OutputKind)> {
         use Function::{Corr, CovarPop, CovarSamp, RegrR2, StddevPop, StddevSamp, VarPop, VarSamp};
         let single = matches!(function, VarPop | VarSamp | StddevPop | StddevSamp);
@@ -259,7 +259,7 @@ impl<'a> Aggregates<'a> {
     }
 
     /// The nullable columns of an argument; those that join are never NULL in a row that counts.
-    fn not_null(&self, argument: &Read) -> Result<NotNull> {
+    fn not_null(&self, argument: &Expr) -> Result<NotNull> {
         let mut columns = Vec::new();
         each_column(argument, &mut |atom, column| {
             let column = column.to_owned();
@@ -290,7 +290,7 @@ impl Term {
     fn count(not_null: NotNull) -> Term {
         Term {
             kind: Kind::Int,
-            coefficient: Expr::int(1),
+            coefficient: Polynomial::int(1),
             factors: BTreeMap::new(),
             not_null,
         }
@@ -323,7 +323,7 @@ pub(crate) fn kind_type(kind: Kind) -> Type {
 }
 
 /// `left * right` in 128 bits where both are integers: squares outgrow 64 long before sums do.
-fn product(left: &Read, right: &Read) -> Read {
+fn product(left: &Expr, right: &Expr) -> Expr {
     let one = lit(ScalarValue::Decimal128(Some(1), 1, 0));
     let multiply = |left, right| binary_expr(left, Operator::Multiply, right);
     multiply(multiply(one, left.clone()), right.clone())

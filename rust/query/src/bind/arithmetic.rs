@@ -5,7 +5,7 @@
 
 use ringview_core::{Error, Result, Type};
 
-use crate::bind::expr::{Constant, Expr, Kind, Op};
+use crate::bind::polynomial::{Constant, Kind, Op, Polynomial};
 
 /// Decimals have at most 38 digits, so no more can lie behind the point.
 const MAX_SCALE: i8 = 38;
@@ -48,23 +48,23 @@ impl Kind {
     }
 }
 
-impl Expr {
+impl Polynomial {
     /// An integer.
     #[must_use]
-    pub fn int(value: i64) -> Expr {
-        Expr::literal(Kind::Int, Constant::Int(value))
+    pub fn int(value: i64) -> Polynomial {
+        Polynomial::literal(Kind::Int, Constant::Int(value))
     }
 
-    pub(crate) fn real(value: f64) -> Expr {
-        Expr::literal(Kind::Real, Constant::Real(value))
+    pub(crate) fn real(value: f64) -> Polynomial {
+        Polynomial::literal(Kind::Real, Constant::Real(value))
     }
 
-    pub(crate) fn decimal(value: i128, scale: i8) -> Expr {
-        Expr::literal(Kind::Decimal { scale }, Constant::Decimal(value))
+    pub(crate) fn decimal(value: i128, scale: i8) -> Polynomial {
+        Polynomial::literal(Kind::Decimal { scale }, Constant::Decimal(value))
     }
 
-    pub(crate) fn literal(kind: Kind, value: Constant) -> Expr {
-        Expr {
+    pub(crate) fn literal(kind: Kind, value: Constant) -> Polynomial {
+        Polynomial {
             kind,
             op: Op::Literal { value },
         }
@@ -72,8 +72,8 @@ impl Expr {
 
     /// A column of the atom, read as a kind of number.
     #[must_use]
-    pub fn column(column: usize, ty: Type, kind: Kind) -> Expr {
-        Expr {
+    pub fn column(column: usize, ty: Type, kind: Kind) -> Polynomial {
+        Polynomial {
             kind,
             op: Op::Column { column, ty },
         }
@@ -97,27 +97,27 @@ impl Expr {
     }
 
     /// The same number in another kind, one that can hold it.
-    pub fn convert(self, kind: Kind) -> Result<Expr> {
+    pub fn convert(self, kind: Kind) -> Result<Polynomial> {
         if kind == self.kind {
             return Ok(self);
         }
         if let Some(value) = self.value() {
             let value = convert_number(value, self.kind, kind)?;
-            return Ok(Expr::literal(kind, value));
+            return Ok(Polynomial::literal(kind, value));
         }
         // One conversion does what two would; to Real only if the first loses nothing, as here.
         let operand = match self.op {
             Op::Convert { operand } => operand,
             _ => Box::new(self),
         };
-        Ok(Expr {
+        Ok(Polynomial {
             kind,
             op: Op::Convert { operand },
         })
     }
 
-    pub(crate) fn add(self, other: Expr) -> Result<Expr> {
-        let (left, right) = Expr::unify(self, other)?;
+    pub(crate) fn add(self, other: Polynomial) -> Result<Polynomial> {
+        let (left, right) = Polynomial::unify(self, other)?;
         let folded = fold(
             &left,
             &right,
@@ -125,7 +125,7 @@ impl Expr {
             i128::checked_add,
             |a, b| a + b,
         )?;
-        Ok(folded.unwrap_or_else(|| Expr {
+        Ok(folded.unwrap_or_else(|| Polynomial {
             kind: left.kind,
             op: Op::Add {
                 left: Box::new(left),
@@ -134,8 +134,8 @@ impl Expr {
         }))
     }
 
-    pub(crate) fn subtract(self, other: Expr) -> Result<Expr> {
-        let (left, right) = Expr::unify(self, other)?;
+    pub(crate) fn subtract(self, other: Polynomial) -> Result<Polynomial> {
+        let (left, right) = Polynomial::unify(self, other)?;
         let folded = fold(
             &left,
             &right,
@@ -143,7 +143,7 @@ impl Expr {
             i128::checked_sub,
             |a, b| a - b,
         )?;
-        Ok(folded.unwrap_or_else(|| Expr {
+        Ok(folded.unwrap_or_else(|| Polynomial {
             kind: left.kind,
             op: Op::Subtract {
                 left: Box::new(left),
@@ -156,7 +156,7 @@ impl Expr {
     ///
     /// # Errors
     /// `Overflow` where constants do not fit, `Unsupported` where a product has too many digits.
-    pub fn multiply(self, other: Expr) -> Result<Expr> {
+    pub fn multiply(self, other: Polynomial) -> Result<Polynomial> {
         let kind = self.kind.product(other.kind)?;
         if self.is_one() {
             return other.convert(kind);
@@ -164,7 +164,7 @@ impl Expr {
         if other.is_one() {
             return self.convert(kind);
         }
-        let factor = |expr: Expr| match (kind, expr.kind) {
+        let factor = |expr: Polynomial| match (kind, expr.kind) {
             (Kind::Real, _) => expr.convert(Kind::Real),
             (Kind::Decimal { .. }, Kind::Int) => expr.convert(Kind::Decimal { scale: 0 }),
             _ => Ok(expr),
@@ -178,22 +178,22 @@ impl Expr {
             |a, b| a * b,
         )?;
         let op = match folded {
-            Some(Expr { op, .. }) => op,
+            Some(Polynomial { op, .. }) => op,
             None => Op::Multiply {
                 left: Box::new(left),
                 right: Box::new(right),
             },
         };
-        Ok(Expr { kind, op })
+        Ok(Polynomial { kind, op })
     }
 
-    pub(crate) fn negate(self) -> Result<Expr> {
+    pub(crate) fn negate(self) -> Result<Polynomial> {
         let folded = match self.value() {
             Some(Constant::Int(value)) => value.checked_neg().map(Constant::Int),
             Some(Constant::Decimal(value)) => value.checked_neg().map(Constant::Decimal),
             Some(Constant::Real(value)) => Some(Constant::Real(-value)),
             None => {
-                return Ok(Expr {
+                return Ok(Polynomial {
                     kind: self.kind,
                     op: Op::Negate {
                         operand: Box::new(self),
@@ -202,11 +202,11 @@ impl Expr {
             }
         };
         let value = folded.ok_or_else(overflow)?;
-        Ok(Expr::literal(self.kind, value))
+        Ok(Polynomial::literal(self.kind, value))
     }
 
     /// Both expressions in their common kind.
-    pub(crate) fn unify(left: Expr, right: Expr) -> Result<(Expr, Expr)> {
+    pub(crate) fn unify(left: Polynomial, right: Polynomial) -> Result<(Polynomial, Polynomial)> {
         let kind = left.kind.common(right.kind);
         Ok((left.convert(kind)?, right.convert(kind)?))
     }
@@ -259,12 +259,12 @@ impl Expr {
 }
 
 fn fold(
-    left: &Expr,
-    right: &Expr,
+    left: &Polynomial,
+    right: &Polynomial,
     ints: impl Fn(i64, i64) -> Option<i64>,
     decimals: impl Fn(i128, i128) -> Option<i128>,
     reals: impl Fn(f64, f64) -> f64,
-) -> Result<Option<Expr>> {
+) -> Result<Option<Polynomial>> {
     let (Some(a), Some(b)) = (left.value(), right.value()) else {
         return Ok(None);
     };
@@ -278,7 +278,7 @@ fn fold(
         _ => return Ok(None),
     };
     let value = value.ok_or_else(overflow)?;
-    Ok(Some(Expr::literal(left.kind, value)))
+    Ok(Some(Polynomial::literal(left.kind, value)))
 }
 
 fn convert_number(value: Constant, from: Kind, to: Kind) -> Result<Constant> {

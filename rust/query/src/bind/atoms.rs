@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ringview_core::{Error, Result};
 
 use crate::bind::bound::{Catalog, PlanAtom, TableInfo};
-use crate::bind::expr::Predicate;
+use crate::bind::polynomial::Predicate;
 use crate::bind::predicate::all;
 use crate::bind::scalar::Scope;
 use crate::bind::variables::Variables;

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use ringview_core::{Result, Schema, Type};
 
 use crate::bind::computed::Results;
-use crate::bind::expr::{Expr, Kind, Predicate};
-use crate::bind::nested::Where;
+use crate::bind::nested::Condition;
+use crate::bind::polynomial::{Kind, Polynomial, Predicate};
 use crate::graph::order::OrderNode;
 use crate::logical::{Function, Representation, Rows};
 
@@ -48,7 +48,7 @@ pub struct Bound {
     /// Those of queries within, in the order of their numbers, which go on from `atoms`.
     pub inner: Vec<PlanAtom>,
     /// Which rows of the join take part, beyond equalities and filters.
-    pub condition: Option<Where>,
+    pub condition: Option<Condition>,
     /// The variables: join classes and group-by columns.
     pub variables: Vec<Variable>,
     /// The sums of products that outputs read; the first is the count.
@@ -125,9 +125,9 @@ pub struct Term {
     /// What kind of number the sum is.
     pub kind: Kind,
     /// A constant.
-    pub coefficient: Expr,
+    pub coefficient: Polynomial,
     /// By atom: an expression over its columns; 1 where absent.
-    pub factors: BTreeMap<usize, Expr>,
+    pub factors: BTreeMap<usize, Polynomial>,
     /// By atom: columns that must not be NULL, ascending.
     pub not_null: BTreeMap<usize, Vec<usize>>,
 }
@@ -138,7 +138,7 @@ impl Term {
     pub fn rows() -> Self {
         Self {
             kind: Kind::Int,
-            coefficient: Expr::int(1),
+            coefficient: Polynomial::int(1),
             factors: BTreeMap::new(),
             not_null: BTreeMap::new(),
         }
@@ -151,7 +151,7 @@ pub struct Factor {
     /// Columns that must not be NULL, ascending; else the factor is 0.
     pub not_null: Vec<usize>,
     /// An expression over the columns of the atom; 1 where absent.
-    pub value: Option<Expr>,
+    pub value: Option<Polynomial>,
 }
 
 /// One column of the result.

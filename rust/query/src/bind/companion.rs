@@ -11,7 +11,7 @@ use ringview_core::Result;
 
 use crate::bind::aggregate::Aggregates;
 use crate::bind::bound::{Bound, Companion, CompanionValue, PlanAtom, VarId};
-use crate::bind::nested::Where;
+use crate::bind::nested::Condition;
 use crate::bind::predicate::all;
 use crate::bind::scalar::Scope;
 use crate::bind::variables::{ColumnPosition, Variables, variables};
@@ -33,7 +33,7 @@ pub(crate) struct Deriver<'a> {
     pub(crate) scopes: &'a [Scope<'a>],
     pub(crate) atoms: &'a [PlanAtom],
     pub(crate) inner: &'a [PlanAtom],
-    pub(crate) condition: Option<&'a Where>,
+    pub(crate) condition: Option<&'a Condition>,
     pub(crate) variables: &'a Variables,
 }
 

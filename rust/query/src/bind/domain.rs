@@ -4,8 +4,8 @@
 
 use ringview_core::{Error, Result, TimeUnit, Type};
 
-use crate::bind::expr::{Constant, Expr, Kind, Op};
 use crate::bind::literal::{date, decimal, per_second, timestamp};
+use crate::bind::polynomial::{Constant, Kind, Op, Polynomial};
 
 /// What the values of an operand mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +40,7 @@ pub(crate) fn domain_of(ty: &Type) -> Option<(Kind, Domain)> {
 
 /// A constant beside a float32 column as a float32, so that `x = 0.1` finds 0.1: integers, decimals
 /// and what is quoted; one with an exponent is a double, and the column is compared as one.
-pub(crate) fn narrowed(beside: &Expr, constant: Expr, quoted: bool) -> Expr {
+pub(crate) fn narrowed(beside: &Polynomial, constant: Polynomial, quoted: bool) -> Polynomial {
     let single = matches!(
         &beside.op,
         Op::Column {
@@ -49,9 +49,11 @@ pub(crate) fn narrowed(beside: &Expr, constant: Expr, quoted: bool) -> Expr {
         }
     );
     match constant.value() {
-        Some(Constant::Real(value)) if single && quoted => Expr::real(f64::from(value as f32)),
+        Some(Constant::Real(value)) if single && quoted => {
+            Polynomial::real(f64::from(value as f32))
+        }
         Some(number) if single => {
-            nearest_single(number, constant.kind.scale()).map_or(constant, Expr::real)
+            nearest_single(number, constant.kind.scale()).map_or(constant, Polynomial::real)
         }
         _ => constant,
     }
@@ -69,7 +71,7 @@ pub(crate) fn nearest_single(number: Constant, scale: i8) -> Option<f64> {
 }
 
 /// A constant in quotes, as what it is compared with.
-pub(crate) fn coerce(text: &str, domain: Domain, kind: Kind) -> Result<(Expr, Domain)> {
+pub(crate) fn coerce(text: &str, domain: Domain, kind: Kind) -> Result<(Polynomial, Domain)> {
     let wrong = |expected: &str| Error::Value {
         place: format!("the constant '{text}'"),
         problem: format!("expected {expected}, as it is compared with one"),
@@ -78,35 +80,58 @@ pub(crate) fn coerce(text: &str, domain: Domain, kind: Kind) -> Result<(Expr, Do
         Domain::Number if kind == Kind::Real => {
             let value: Option<f64> = text.trim().parse().ok();
             let value = value.filter(|value| value.is_finite());
-            Expr::real(value.ok_or_else(|| wrong("a number"))?)
+            Polynomial::real(value.ok_or_else(|| wrong("a number"))?)
         }
         Domain::Number => {
             let (value, scale) = decimal(text)?;
             match (scale, i64::try_from(value)) {
-                (0, Ok(value)) => Expr::int(value),
-                _ => Expr::decimal(value, scale),
+                (0, Ok(value)) => Polynomial::int(value),
+                _ => Polynomial::decimal(value, scale),
             }
         }
         Domain::Bool => match text.trim().to_ascii_lowercase().as_str() {
-            "true" | "t" => Expr::int(1),
-            "false" | "f" => Expr::int(0),
+            "true" | "t" => Polynomial::int(1),
+            "false" | "f" => Polynomial::int(0),
             _ => return Err(wrong("'true' or 'false'")),
         },
-        Domain::Date => Expr::int(date(text)?),
+        Domain::Date => Polynomial::int(date(text)?),
         Domain::Timestamp { unit: of, .. } => {
             let (mut ticks, mut unit) = timestamp(text)?;
             if unit == TimeUnit::Nanosecond && of != unit {
                 // A text that is compared with microseconds is read as some.
                 (ticks, unit) = (ticks.div_euclid(1_000), TimeUnit::Microsecond);
             }
-            return Ok((Expr::int(ticks), Domain::Timestamp { unit, zoned: None }));
+            return Ok((
+                Polynomial::int(ticks),
+                Domain::Timestamp { unit, zoned: None },
+            ));
         }
     };
     Ok((expr, domain))
 }
 
+/// By what two values are multiplied to be numbers of one meaning: ticks of the finer unit where they
+/// are of time; none where they have no meaning in common.
+pub(crate) fn in_one_domain(left: Domain, right: Domain) -> Option<(i64, i64)> {
+    match (left, right) {
+        (Domain::Number, Domain::Number)
+        | (Domain::Bool, Domain::Bool)
+        | (Domain::Date, Domain::Date) => return Some((1, 1)),
+        (Domain::Number | Domain::Bool, _) | (_, Domain::Number | Domain::Bool) => return None,
+        _ => {}
+    }
+    if let (Some(one), Some(other)) = (zoned(left), zoned(right))
+        && one != other
+    {
+        return None;
+    }
+    let (left, right) = (day_fraction(left), day_fraction(right));
+    let finest = left.max(right);
+    Some((finest / left, finest / right))
+}
+
 /// Into how many parts a value's unit divides the day.
-pub(crate) fn day_fraction(domain: Domain) -> i64 {
+fn day_fraction(domain: Domain) -> i64 {
     match domain {
         Domain::Timestamp { unit, .. } => 86_400 * per_second(unit),
         Domain::Date | Domain::Number | Domain::Bool => 1,
@@ -114,20 +139,20 @@ pub(crate) fn day_fraction(domain: Domain) -> i64 {
 }
 
 /// Ticks in a finer unit. Years after 2262 have no 64-bit nanoseconds, hence 128 bits.
-pub(crate) fn times(expr: Expr, factor: i64) -> Result<Expr> {
+pub(crate) fn times(expr: Polynomial, factor: i64) -> Result<Polynomial> {
     if factor == 1 {
         return Ok(expr);
     }
     if let Some(Constant::Int(value)) = expr.value()
         && let Some(value) = value.checked_mul(factor)
     {
-        return Ok(Expr::int(value));
+        return Ok(Polynomial::int(value));
     }
     expr.convert(Kind::Decimal { scale: 0 })?
-        .multiply(Expr::decimal(factor.into(), 0))
+        .multiply(Polynomial::decimal(factor.into(), 0))
 }
 
-pub(crate) fn zoned(domain: Domain) -> Option<bool> {
+fn zoned(domain: Domain) -> Option<bool> {
     match domain {
         Domain::Timestamp { zoned, .. } => zoned,
         _ => None,

@@ -8,7 +8,7 @@ use ringview_expr::{all_of, quoted};
 
 use crate::bind::bound::{CategoryPair, Features, PlanAtom};
 use crate::bind::companion::{Deriver, Wanted};
-use crate::bind::expr::Expr;
+use crate::bind::polynomial::Polynomial;
 use crate::bind::scalar::{Purpose, Scope, number_kind};
 use crate::bind::variables::{ColumnPosition, Variables, resolve};
 use crate::logical::{ColumnRef, Nulls, Output, Query};
@@ -173,17 +173,17 @@ impl Features {
     ///
     /// # Errors
     /// `Type` for a column of no numbers.
-    pub fn value(atom: &PlanAtom, column: usize) -> Result<Expr> {
+    pub fn value(atom: &PlanAtom, column: usize) -> Result<Polynomial> {
         let field = &atom.schema.fields()[column];
         number(format!("{}.{}", atom.alias, field.name), &field.ty, column)
     }
 }
 
-fn number(place: String, ty: &Type, column: usize) -> Result<Expr> {
+fn number(place: String, ty: &Type, column: usize) -> Result<Polynomial> {
     let kind = number_kind(ty, Purpose::Sum).ok_or_else(|| Error::Type {
         place,
         expected: "a number".to_owned(),
         found: ty.to_string(),
     })?;
-    Ok(Expr::column(column, ty.clone(), kind))
+    Ok(Polynomial::column(column, ty.clone(), kind))
 }

@@ -7,15 +7,15 @@
 use datafusion_common::Column;
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_expr::expr::BinaryExpr;
-use datafusion_expr::{self as df, Operator};
+use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result, Schema, Type};
 use ringview_expr::{Projection, columns, text};
 
-use crate::bind::domain::{Domain, coerce, day_fraction, domain_of, narrowed, times, zoned};
-use crate::bind::expr::{Comparison, Expr, Kind, Predicate};
+use crate::bind::domain::{Domain, coerce, domain_of, in_one_domain, narrowed, times};
 use crate::bind::literal::{Literal, literal};
 use crate::bind::names::{constant, fields, schema, split};
-use crate::bind::predicate::{FALSE, TRUE, UNKNOWN, all, any, as_list, order, truth};
+use crate::bind::polynomial::{Comparison, Kind, Polynomial, Predicate};
+use crate::bind::predicate::{FALSE, TRUE, UNKNOWN, all, any, as_list, is, negated, order, truth};
 use crate::bind::scalar::{Purpose, Scope};
 use crate::logical::Named;
 
@@ -26,12 +26,12 @@ enum Operand {
     Text(usize),
     /// A constant in quotes, which becomes what it is compared with.
     Quoted(String),
-    Value(Expr, Domain),
+    Value(Polynomial, Domain),
 }
 
 impl Scope<'_> {
     /// Reads the text of a condition over the plain names of this atom's columns.
-    pub(crate) fn read(&self, text: &str) -> Result<df::Expr> {
+    pub(crate) fn read(&self, text: &str) -> Result<Expr> {
         for names in columns(text)? {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             match (&names[..], Named::of(&names)) {
@@ -47,13 +47,13 @@ impl Scope<'_> {
     ///
     /// # Errors
     /// `Unsupported` for one that is no comparison of sums of products, and not on one string column; `Type`, `Value`.
-    pub(crate) fn predicate(&self, condition: &df::Expr) -> Result<Predicate> {
+    pub(crate) fn predicate(&self, condition: &Expr) -> Result<Predicate> {
         if let Some(found) = self.of_one_text(condition)? {
             return Ok(found);
         }
         Ok(match condition {
-            df::Expr::Alias(alias) => self.predicate(&alias.expr)?,
-            df::Expr::BinaryExpr(BinaryExpr { op, .. })
+            Expr::Alias(alias) => self.predicate(&alias.expr)?,
+            Expr::BinaryExpr(BinaryExpr { op, .. })
                 if matches!(op, Operator::And | Operator::Or) =>
             {
                 let mut operands = Vec::new();
@@ -65,30 +65,21 @@ impl Scope<'_> {
                     _ => any(operands),
                 }
             }
-            df::Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
                 let comparison = Comparison::of(*op).ok_or_else(|| no_predicate(condition))?;
                 self.compare(comparison, self.operand(left)?, self.operand(right)?)?
             }
-            df::Expr::Not(of) => negated(self.predicate(of)?),
-            df::Expr::IsNull(of) => self.is_null(of)?,
-            df::Expr::IsNotNull(of) => negated(self.is_null(of)?),
-            df::Expr::IsUnknown(of) if is_column(of) => self.is_null(of)?,
-            df::Expr::IsNotUnknown(of) if is_column(of) => negated(self.is_null(of)?),
-            df::Expr::IsTrue(of) if is_column(of) => {
-                all(vec![self.predicate(of)?, negated(self.is_null(of)?)])
-            }
-            df::Expr::IsFalse(of) if is_column(of) => all(vec![
-                negated(self.predicate(of)?),
-                negated(self.is_null(of)?),
-            ]),
-            df::Expr::IsNotTrue(of) if is_column(of) => {
-                any(vec![negated(self.predicate(of)?), self.is_null(of)?])
-            }
-            df::Expr::IsNotFalse(of) if is_column(of) => {
-                any(vec![self.predicate(of)?, self.is_null(of)?])
-            }
-            df::Expr::Between(between) => {
-                let bound = |comparison, side: &df::Expr| {
+            Expr::Not(of) => negated(self.predicate(of)?),
+            Expr::IsNull(of) => self.is_null(of)?,
+            Expr::IsNotNull(of) => negated(self.is_null(of)?),
+            Expr::IsUnknown(of) => is(self.predicate(of)?, None),
+            Expr::IsNotUnknown(of) => negated(is(self.predicate(of)?, None)),
+            Expr::IsTrue(of) => is(self.predicate(of)?, Some(true)),
+            Expr::IsNotTrue(of) => negated(is(self.predicate(of)?, Some(true))),
+            Expr::IsFalse(of) => is(self.predicate(of)?, Some(false)),
+            Expr::IsNotFalse(of) => negated(is(self.predicate(of)?, Some(false))),
+            Expr::Between(between) => {
+                let bound = |comparison, side: &Expr| {
                     self.compare(
                         comparison,
                         self.operand(&between.expr)?,
@@ -104,7 +95,7 @@ impl Scope<'_> {
                     false => found,
                 }
             }
-            df::Expr::InList(within) => {
+            Expr::InList(within) => {
                 let found = self.among(&within.expr, &within.list)?;
                 match within.negated {
                     true => negated(found),
@@ -115,7 +106,7 @@ impl Scope<'_> {
             other => match self.operand(other)? {
                 Operand::Null => UNKNOWN,
                 operand @ Operand::Value(_, Domain::Bool) => {
-                    let truth = Operand::Value(Expr::int(1), Domain::Bool);
+                    let truth = Operand::Value(Polynomial::int(1), Domain::Bool);
                     self.compare(Comparison::Eq, operand, truth)?
                 }
                 _ => return Err(no_predicate(other)),
@@ -124,29 +115,27 @@ impl Scope<'_> {
     }
 
     /// A condition that reads one string column and nothing else, however it is put.
-    fn of_one_text(&self, condition: &df::Expr) -> Result<Option<Predicate>> {
+    fn of_one_text(&self, condition: &Expr) -> Result<Option<Predicate>> {
         let mut found = None;
         for column in condition.column_refs() {
-            let column = self.column_of(&df::Expr::Column(column.clone()))?;
+            let column = self.column_of(&Expr::Column(column.clone()))?;
             match (column, found) {
                 (Some(column), None) => found = Some(column),
                 (column, known) if column == known => {}
                 _ => return Ok(None),
             }
         }
-        let is_null = |of: &df::Expr| matches!(of, df::Expr::IsNull(_) | df::Expr::IsNotNull(_));
+        let is_null = |of: &Expr| matches!(of, Expr::IsNull(_) | Expr::IsNotNull(_));
         let Some(column) = found.filter(|&column| *self.ty(column) == Type::Utf8) else {
             return Ok(None);
         };
-        let is_plain = |of: &df::Expr| matches!(of, df::Expr::Not(of) if is_null(of));
+        let is_plain = |of: &Expr| matches!(of, Expr::Not(of) if is_null(of));
         if is_null(condition) || is_plain(condition) {
             return Ok(None);
         }
         let name = &self.schema.fields()[column].name;
         let plain = |node| match node {
-            df::Expr::Column(_) => {
-                Transformed::yes(df::Expr::Column(Column::new_unqualified(name)))
-            }
+            Expr::Column(_) => Transformed::yes(Expr::Column(Column::new_unqualified(name))),
             other => Transformed::no(other),
         };
         let condition = condition.clone().transform_up(|node| Ok(plain(node)));
@@ -199,7 +188,7 @@ impl Scope<'_> {
             return Ok(TRUE);
         };
         let bound = |comparison, value| {
-            let value = Operand::Value(Expr::decimal(value, 0), Domain::Number);
+            let value = Operand::Value(Polynomial::decimal(value, 0), Domain::Number);
             self.compare(comparison, self.column_operand(column), value)
         };
         Ok(all(vec![
@@ -208,7 +197,7 @@ impl Scope<'_> {
         ]))
     }
 
-    fn operand(&self, expr: &df::Expr) -> Result<Operand> {
+    fn operand(&self, expr: &Expr) -> Result<Operand> {
         if let Some(column) = self.column_of(expr)? {
             return Ok(self.column_operand(column));
         }
@@ -217,11 +206,13 @@ impl Scope<'_> {
                 Literal::Null => Operand::Null,
                 Literal::Text(text) => Operand::Quoted(text),
                 Literal::Number(number) => Operand::Value(number, Domain::Number),
-                Literal::Bool(value) => Operand::Value(Expr::int(i64::from(value)), Domain::Bool),
-                Literal::Date(days) => Operand::Value(Expr::int(days), Domain::Date),
+                Literal::Bool(value) => {
+                    Operand::Value(Polynomial::int(i64::from(value)), Domain::Bool)
+                }
+                Literal::Date(days) => Operand::Value(Polynomial::int(days), Domain::Date),
                 Literal::Timestamp(ticks, unit) => {
                     let domain = Domain::Timestamp { unit, zoned: None };
-                    Operand::Value(Expr::int(ticks), domain)
+                    Operand::Value(Polynomial::int(ticks), domain)
                 }
             });
         }
@@ -233,13 +224,15 @@ impl Scope<'_> {
         let ty = self.ty(column);
         match domain_of(ty) {
             None => Operand::Text(column),
-            Some((kind, domain)) => Operand::Value(Expr::column(column, ty.clone(), kind), domain),
+            Some((kind, domain)) => {
+                Operand::Value(Polynomial::column(column, ty.clone(), kind), domain)
+            }
         }
     }
 
     fn compare(&self, comparison: Comparison, left: Operand, right: Operand) -> Result<Predicate> {
         use Operand::{Null, Quoted, Text, Value};
-        let word = |column| Expr::column(column, Type::Utf8, Kind::Int);
+        let word = |column| Polynomial::column(column, Type::Utf8, Kind::Int);
         Ok(match (left, right) {
             (Null, _) | (_, Null) => UNKNOWN,
             // Equal strings have one word.
@@ -280,31 +273,14 @@ impl Scope<'_> {
     fn values(
         &self,
         comparison: Comparison,
-        (left, from): (Expr, Domain),
-        (right, to): (Expr, Domain),
+        (left, from): (Polynomial, Domain),
+        (right, to): (Polynomial, Domain),
     ) -> Result<Predicate> {
-        let (left, right) = match (from, to) {
-            (Domain::Number, Domain::Number)
-            | (Domain::Bool, Domain::Bool)
-            | (Domain::Date, Domain::Date) => (left, right),
-            (Domain::Number | Domain::Bool, _) | (_, Domain::Number | Domain::Bool) => {
-                return Err(self.mismatch(&from.describe(), &to.describe()));
-            }
-            _ => {
-                let zones = (zoned(from), zoned(to));
-                if let (Some(left), Some(right)) = zones
-                    && left != right
-                {
-                    return Err(self.mismatch(&from.describe(), &to.describe()));
-                }
-                let finest = day_fraction(from).max(day_fraction(to));
-                (
-                    times(left, finest / day_fraction(from))?,
-                    times(right, finest / day_fraction(to))?,
-                )
-            }
+        let Some((one, other)) = in_one_domain(from, to) else {
+            return Err(self.mismatch(&from.describe(), &to.describe()));
         };
-        let (left, right) = Expr::unify(left, right)?;
+        let (left, right) = (times(left, one)?, times(right, other)?);
+        let (left, right) = Polynomial::unify(left, right)?;
         if let (Some(a), Some(b)) = (left.value(), right.value())
             && let Some(order) = order(a, b)
         {
@@ -318,7 +294,7 @@ impl Scope<'_> {
     }
 
     /// `x IN (a, b)` is `x = a OR x = b`; a list of constants of one kind stays a list.
-    fn among(&self, operand: &df::Expr, list: &[df::Expr]) -> Result<Predicate> {
+    fn among(&self, operand: &Expr, list: &[Expr]) -> Result<Predicate> {
         let mut equalities = Vec::with_capacity(list.len());
         for one in list {
             let (left, right) = (self.operand(operand)?, self.operand(one)?);
@@ -334,13 +310,16 @@ impl Scope<'_> {
         }))
     }
 
-    fn is_null(&self, of: &df::Expr) -> Result<Predicate> {
+    fn is_null(&self, of: &Expr) -> Result<Predicate> {
+        if is_condition(of) {
+            return Ok(is(self.predicate(of)?, None));
+        }
         if matches!(self.operand(of)?, Operand::Null) {
             return Ok(TRUE);
         }
         let mut columns = Vec::new();
         for column in of.column_refs() {
-            let column = self.column_of(&df::Expr::Column(column.clone()))?;
+            let column = self.column_of(&Expr::Column(column.clone()))?;
             columns.extend(column.filter(|&column| self.nullable(column)));
         }
         if columns.is_empty() {
@@ -372,25 +351,25 @@ impl Scope<'_> {
     }
 }
 
-/// Whether it is a column alone, which is unknown where it is NULL and nowhere else.
-fn is_column(of: &df::Expr) -> bool {
-    matches!(of, df::Expr::Column(_))
-}
-
-/// The opposite; unknown stays unknown.
-fn negated(of: Predicate) -> Predicate {
+/// Whether it is TRUE, FALSE or unknown, and no number.
+fn is_condition(of: &Expr) -> bool {
     match of {
-        Predicate::Constant { value } => Predicate::Constant {
-            value: value.map(|value| !value),
-        },
-        Predicate::Not { operand } => *operand,
-        operand => Predicate::Not {
-            operand: Box::new(operand),
-        },
+        Expr::Alias(alias) => is_condition(&alias.expr),
+        Expr::BinaryExpr(BinaryExpr { op, .. }) => {
+            matches!(op, Operator::And | Operator::Or) || Comparison::of(*op).is_some()
+        }
+        Expr::Not(_)
+        | Expr::Between(_)
+        | Expr::InList(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_) => true,
+        Expr::IsTrue(_) | Expr::IsFalse(_) | Expr::IsUnknown(_) => true,
+        Expr::IsNotTrue(_) | Expr::IsNotFalse(_) | Expr::IsNotUnknown(_) => true,
+        _ => false,
     }
 }
 
-fn no_predicate(of: &df::Expr) -> Error {
+fn no_predicate(of: &Expr) -> Error {
     Error::Unsupported {
         what: format!("the condition {of} as the filter of an engine"),
         why: "it is no comparison of sums of products, and not on one column of strings".to_owned(),

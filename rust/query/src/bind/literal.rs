@@ -7,7 +7,7 @@ use chrono::{NaiveDate, NaiveTime, Timelike};
 use datafusion_common::ScalarValue;
 use ringview_core::{Error, Result, TimeUnit};
 
-use crate::bind::expr::Expr;
+use crate::bind::polynomial::Polynomial;
 
 /// A constant as the engines take it.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +15,7 @@ pub(crate) enum Literal {
     Null,
     /// In quotes: it becomes what it is compared with.
     Text(String),
-    Number(Expr),
+    Number(Polynomial),
     Bool(bool),
     /// Days since 1970-01-01.
     Date(i64),
@@ -40,8 +40,8 @@ impl Literal {
 /// What a value means.
 pub(crate) fn literal(value: &ScalarValue) -> Result<Literal> {
     let integer = |value: i128| match i64::try_from(value) {
-        Ok(value) => Literal::Number(Expr::int(value)),
-        Err(_) => Literal::Number(Expr::decimal(value, 0)),
+        Ok(value) => Literal::Number(Polynomial::int(value)),
+        Err(_) => Literal::Number(Polynomial::decimal(value, 0)),
     };
     let unknown = || Error::Unsupported {
         what: format!("the constant {value}"),
@@ -62,13 +62,13 @@ pub(crate) fn literal(value: &ScalarValue) -> Result<Literal> {
         ScalarValue::UInt32(Some(value)) => integer((*value).into()),
         ScalarValue::UInt64(Some(value)) => integer((*value).into()),
         ScalarValue::Float32(Some(value)) if value.is_finite() => {
-            Literal::Number(Expr::real((*value).into()))
+            Literal::Number(Polynomial::real((*value).into()))
         }
         ScalarValue::Float64(Some(value)) if value.is_finite() => {
-            Literal::Number(Expr::real(*value))
+            Literal::Number(Polynomial::real(*value))
         }
         ScalarValue::Decimal128(Some(value), _, scale) => {
-            Literal::Number(Expr::decimal(*value, *scale))
+            Literal::Number(Polynomial::decimal(*value, *scale))
         }
         ScalarValue::Utf8(Some(text))
         | ScalarValue::LargeUtf8(Some(text))

@@ -10,7 +10,7 @@
 //! | `atoms`, `variables`, `order`, `exponents` | tables, columns, join classes, what is known of them, orders and thresholds given |
 //! | `scalar`, `filter`, `predicate`, `arithmetic`, `expr` | what is recognised over the rows of one atom: sums of products, comparisons |
 //! | `aggregate`, `terms`, `measures`, `computed` | outputs: sums of products, expressions over them, HAVING |
-//! | `nested`, `subquery/` | conditions that compare across atoms and with queries within: what they are, how they are bound |
+//! | `nested/`, `subquery/` | conditions that compare across atoms and with queries within: what they are, with their numbers and their evaluation; how they are bound |
 //! | `rows` | queries that compute row by row |
 //! | `seen` | what a bound query is to those that read its result |
 //! | `union` | queries over one join with the same groups, side by side |
@@ -24,7 +24,6 @@ pub(crate) mod companion;
 pub(crate) mod computed;
 mod domain;
 mod exponents;
-pub(crate) mod expr;
 pub(crate) mod features;
 mod filter;
 mod literal;
@@ -32,6 +31,7 @@ mod measures;
 mod names;
 pub mod nested;
 mod order;
+pub(crate) mod polynomial;
 pub(crate) mod predicate;
 mod reading;
 pub(crate) mod reads;
@@ -50,7 +50,7 @@ pub use bound::{
     PlanAtom, PlanOutput, TableInfo, Term, VarId, Variable,
 };
 pub use computed::Results;
-pub use expr::{Comparison, Constant, Expr, Kind, Op, Predicate};
+pub use polynomial::{Comparison, Constant, Kind, Op, Polynomial, Predicate};
 
 use aggregate::Aggregates;
 use atoms::{bind_atoms, check_shape, scopes, tables};

@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use crate::bind::expr::{Comparison, Constant, Predicate};
+use crate::bind::polynomial::{Comparison, Constant, Predicate};
 
 pub(crate) const TRUE: Predicate = Predicate::Constant { value: Some(true) };
 pub(crate) const FALSE: Predicate = Predicate::Constant { value: Some(false) };
@@ -44,6 +44,35 @@ pub(crate) fn any(operands: Vec<Predicate>) -> Predicate {
         0 => FALSE,
         1 => kept.swap_remove(0),
         _ => Predicate::Or { operands: kept },
+    }
+}
+
+/// The opposite; unknown stays unknown.
+pub(crate) fn negated(of: Predicate) -> Predicate {
+    match of {
+        Predicate::Constant { value } => Predicate::Constant {
+            value: value.map(|value| !value),
+        },
+        Predicate::Not { operand } => *operand,
+        operand => Predicate::Not {
+            operand: Box::new(operand),
+        },
+    }
+}
+
+/// Whether it is true, false or unknown (`None`); that is always known.
+pub(crate) fn is(operand: Predicate, value: Option<bool>) -> Predicate {
+    match (operand, value) {
+        (Predicate::Constant { value: own }, value) => Predicate::Constant {
+            value: Some(own == value),
+        },
+        // These are never unknown.
+        (Predicate::IsNull { .. } | Predicate::Is { .. }, None) => FALSE,
+        (known @ (Predicate::IsNull { .. } | Predicate::Is { .. }), Some(true)) => known,
+        (operand, value) => Predicate::Is {
+            operand: Box::new(operand),
+            value,
+        },
     }
 }
 
@@ -105,7 +134,7 @@ impl Predicate {
             Predicate::And { operands } | Predicate::Or { operands } => {
                 operands.iter().for_each(|operand| operand.each_column(see));
             }
-            Predicate::Not { operand } => operand.each_column(see),
+            Predicate::Not { operand } | Predicate::Is { operand, .. } => operand.each_column(see),
         }
     }
 }

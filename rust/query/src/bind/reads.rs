@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use ringview_core::{Error, Result};
 
 use crate::bind::bound::{Bound, Factor, Features, PlanAtom, Term, Variable};
-use crate::bind::expr::Expr;
 use crate::bind::nested::each_read;
+use crate::bind::polynomial::Polynomial;
 use crate::graph::hypergraph::Hypergraph;
 use crate::graph::set::Set;
 
@@ -27,7 +27,8 @@ impl Bound {
             read.push(columns);
         }
         if let Some(condition) = &self.condition {
-            each_read(condition, 0..outer, &mut |atom, column| {
+            let own: Vec<usize> = (0..outer).collect();
+            each_read(condition, &own, &mut |atom, column| {
                 read[atom].insert(column);
             });
         }
@@ -87,7 +88,7 @@ impl Bound {
         let factor = |term: &Term| {
             let mut value = term.factors.get(&atom).cloned();
             if atom == 0 && !term.coefficient.is_one() {
-                let own = value.unwrap_or(Expr::int(1));
+                let own = value.unwrap_or(Polynomial::int(1));
                 value = Some(term.coefficient.clone().multiply(own)?);
             }
             let not_null = term.not_null.get(&atom).cloned().unwrap_or_default();
@@ -107,7 +108,7 @@ impl Bound {
     pub fn is_nested(&self) -> bool {
         let mut nested = false;
         if let Some(condition) = &self.condition {
-            condition.each_query(&mut |_| nested = true);
+            condition.blocks(&mut |_| nested = true);
         }
         nested
     }

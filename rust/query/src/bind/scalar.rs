@@ -3,12 +3,12 @@
 //! Invariant: a bound expression mentions one atom. Cost: linear in the expression.
 
 use datafusion_expr::expr::BinaryExpr;
-use datafusion_expr::{self as df, Operator};
+use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result, Schema, Type};
 
-use crate::bind::expr::{Expr, Kind};
 use crate::bind::literal::{Literal, literal};
 use crate::bind::names::{constant, joined, named, split};
+use crate::bind::polynomial::{Kind, Polynomial};
 use crate::logical::Named;
 
 /// Names and types of one atom.
@@ -83,7 +83,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The column of this atom that an expression is: by its plain name, or with the atom in front.
-    pub(crate) fn column_of(&self, expr: &df::Expr) -> Result<Option<usize>> {
+    pub(crate) fn column_of(&self, expr: &Expr) -> Result<Option<usize>> {
         match (expr, named(expr)) {
             (
                 _,
@@ -93,7 +93,7 @@ impl<'a> Scope<'a> {
                     column,
                 }),
             ) => self.own(atom, &column).map(Some),
-            (df::Expr::Column(column), None) => self.position(&column.name).map(Some),
+            (Expr::Column(column), None) => self.position(&column.name).map(Some),
             _ => Ok(None),
         }
     }
@@ -102,7 +102,7 @@ impl<'a> Scope<'a> {
     ///
     /// # Errors
     /// `Unsupported` for what is none; `Type` for what is no number.
-    pub(crate) fn number(&self, expr: &df::Expr, purpose: Purpose) -> Result<Option<Expr>> {
+    pub(crate) fn number(&self, expr: &Expr, purpose: Purpose) -> Result<Option<Polynomial>> {
         if let Some(column) = self.column_of(expr)? {
             let ty = self.ty(column);
             let kind = number_kind(ty, purpose).ok_or_else(|| Error::Type {
@@ -110,24 +110,24 @@ impl<'a> Scope<'a> {
                 expected: "a number".to_owned(),
                 found: ty.to_string(),
             })?;
-            return Ok(Some(Expr::column(column, ty.clone(), kind)));
+            return Ok(Some(Polynomial::column(column, ty.clone(), kind)));
         }
         if let Some(value) = constant(expr)? {
             return number_of(literal(&value)?);
         }
         match expr {
-            df::Expr::Alias(alias) => self.number(&alias.expr, purpose),
-            df::Expr::Negative(of) => match self.number(of, purpose)? {
+            Expr::Alias(alias) => self.number(&alias.expr, purpose),
+            Expr::Negative(of) => match self.number(of, purpose)? {
                 Some(operand) => Some(operand.negate()).transpose(),
                 None => Ok(None),
             },
-            df::Expr::BinaryExpr(BinaryExpr { op, .. })
+            Expr::BinaryExpr(BinaryExpr { op, .. })
                 if matches!(op, Operator::Plus | Operator::Multiply) =>
             {
                 let mut parts = Vec::new();
                 split(expr, *op, &mut parts);
                 let parts = parts.into_iter().map(|part| self.number(part, purpose));
-                let Some(parts) = parts.collect::<Result<Option<Vec<Expr>>>>()? else {
+                let Some(parts) = parts.collect::<Result<Option<Vec<Polynomial>>>>()? else {
                     return Ok(None);
                 };
                 joined(parts, &mut |left, right| match op {
@@ -135,7 +135,7 @@ impl<'a> Scope<'a> {
                     _ => left.multiply(right).map(Some),
                 })
             }
-            df::Expr::BinaryExpr(BinaryExpr {
+            Expr::BinaryExpr(BinaryExpr {
                 left,
                 op: Operator::Minus,
                 right,
@@ -152,7 +152,7 @@ impl<'a> Scope<'a> {
 }
 
 /// What an engine multiplies and adds is numbers.
-pub(crate) fn no_polynomial(of: &df::Expr) -> Error {
+pub(crate) fn no_polynomial(of: &Expr) -> Error {
     Error::Unsupported {
         what: format!("{of} in an aggregate or a comparison of an engine"),
         why: "it is no sum of products of columns and constants".to_owned(),
@@ -161,7 +161,7 @@ pub(crate) fn no_polynomial(of: &df::Expr) -> Error {
 }
 
 /// A number; `None` is NULL.
-pub(crate) fn number_of(literal: Literal) -> Result<Option<Expr>> {
+pub(crate) fn number_of(literal: Literal) -> Result<Option<Polynomial>> {
     match literal {
         Literal::Null => Ok(None),
         Literal::Number(number) => Ok(Some(number)),

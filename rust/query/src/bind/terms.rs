@@ -8,12 +8,12 @@
 use std::collections::BTreeMap;
 
 use datafusion_expr::expr::BinaryExpr;
-use datafusion_expr::{self as df, Operator};
+use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result};
 
 use crate::bind::arithmetic::too_many_digits;
-use crate::bind::expr::{Expr, Kind};
 use crate::bind::names::{atoms, split};
+use crate::bind::polynomial::{Kind, Polynomial};
 use crate::bind::scalar::{Purpose, Scope, no_polynomial};
 
 const MAX_TERMS: usize = 256;
@@ -21,12 +21,12 @@ const MAX_TERMS: usize = 256;
 /// A coefficient (a constant) times factors, by atom.
 #[derive(Clone, Debug)]
 pub(crate) struct Product {
-    pub(crate) coefficient: Expr,
-    pub(crate) factors: BTreeMap<usize, Expr>,
+    pub(crate) coefficient: Polynomial,
+    pub(crate) factors: BTreeMap<usize, Polynomial>,
 }
 
 impl Product {
-    fn constant(coefficient: Expr) -> Product {
+    fn constant(coefficient: Polynomial) -> Product {
         let factors = BTreeMap::new();
         Product {
             coefficient,
@@ -77,7 +77,7 @@ impl Product {
 }
 
 /// The terms, all of one kind; `None` if the argument is NULL whatever the rows.
-pub(crate) fn expand(expr: &df::Expr, scopes: &[Scope<'_>]) -> Result<Option<Vec<Product>>> {
+pub(crate) fn expand(expr: &Expr, scopes: &[Scope<'_>]) -> Result<Option<Vec<Product>>> {
     let Some(terms) = sum(expr, scopes)? else {
         return Ok(None);
     };
@@ -89,7 +89,7 @@ pub(crate) fn expand(expr: &df::Expr, scopes: &[Scope<'_>]) -> Result<Option<Vec
     terms.map(Some)
 }
 
-fn sum(expr: &df::Expr, scopes: &[Scope<'_>]) -> Result<Option<Vec<Product>>> {
+fn sum(expr: &Expr, scopes: &[Scope<'_>]) -> Result<Option<Vec<Product>>> {
     let within = atoms(expr);
     if within.len() < 2 {
         let atom = within.iter().next();
@@ -97,15 +97,15 @@ fn sum(expr: &df::Expr, scopes: &[Scope<'_>]) -> Result<Option<Vec<Product>>> {
         return Ok(number.map(|expr| match atom {
             None => vec![Product::constant(expr)],
             Some(atom) => vec![Product {
-                coefficient: Expr::int(1),
+                coefficient: Polynomial::int(1),
                 factors: BTreeMap::from([(atom, expr)]),
             }],
         }));
     }
     let terms = match expr {
-        df::Expr::Alias(alias) => sum(&alias.expr, scopes)?,
-        df::Expr::Negative(of) => sum(of, scopes)?.map(negated).transpose()?,
-        df::Expr::BinaryExpr(BinaryExpr {
+        Expr::Alias(alias) => sum(&alias.expr, scopes)?,
+        Expr::Negative(of) => sum(of, scopes)?.map(negated).transpose()?,
+        Expr::BinaryExpr(BinaryExpr {
             op: op @ (Operator::Plus | Operator::Multiply),
             ..
         }) => {
@@ -127,7 +127,7 @@ fn sum(expr: &df::Expr, scopes: &[Scope<'_>]) -> Result<Option<Vec<Product>>> {
             }
             all
         }
-        df::Expr::BinaryExpr(BinaryExpr {
+        Expr::BinaryExpr(BinaryExpr {
             left,
             op: Operator::Minus,
             right,

@@ -5,6 +5,8 @@
 //! query around with how far out that is, too, `"outer 1.0"."price"`; and the value of the query's subquery of a number
 //! as `"subquery 0"."value"`. Invariant: what is spelt here is read back as the same. Cost: O(length).
 
+use std::cmp::Ordering;
+
 use datafusion_common::Column;
 use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result};
@@ -150,6 +152,59 @@ pub enum Named {
     Subquery(usize),
 }
 
+impl Comparison {
+    /// The comparison that an operator is.
+    pub(crate) fn of(op: Operator) -> Option<Self> {
+        Some(match op {
+            Operator::Eq => Comparison::Eq,
+            Operator::NotEq => Comparison::Ne,
+            Operator::Lt => Comparison::Lt,
+            Operator::LtEq => Comparison::Le,
+            Operator::Gt => Comparison::Gt,
+            Operator::GtEq => Comparison::Ge,
+            _ => return None,
+        })
+    }
+
+    /// Whether it is true of two values in this order.
+    #[must_use]
+    pub fn holds(self, order: Ordering) -> bool {
+        match self {
+            Comparison::Eq => order.is_eq(),
+            Comparison::Ne => order.is_ne(),
+            Comparison::Lt => order.is_lt(),
+            Comparison::Le => order.is_le(),
+            Comparison::Gt => order.is_gt(),
+            Comparison::Ge => order.is_ge(),
+        }
+    }
+
+    /// The same with its sides exchanged.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Comparison::Lt => Comparison::Gt,
+            Comparison::Le => Comparison::Ge,
+            Comparison::Gt => Comparison::Lt,
+            Comparison::Ge => Comparison::Le,
+            Comparison::Eq | Comparison::Ne => self,
+        }
+    }
+
+    /// The same, or its opposite.
+    pub(crate) fn unless(self, negated: bool) -> Self {
+        match (self, negated) {
+            (same, false) => same,
+            (Comparison::Eq, true) => Comparison::Ne,
+            (Comparison::Ne, true) => Comparison::Eq,
+            (Comparison::Lt, true) => Comparison::Ge,
+            (Comparison::Ge, true) => Comparison::Lt,
+            (Comparison::Gt, true) => Comparison::Le,
+            (Comparison::Le, true) => Comparison::Gt,
+        }
+    }
+}
+
 /// What a column of an expression means; none for a plain name, and for what is no column.
 pub(crate) fn named(expr: &Expr) -> Option<Named> {
     match expr {
@@ -161,7 +216,8 @@ pub(crate) fn named(expr: &Expr) -> Option<Named> {
 
 impl Named {
     /// What a column of an expression means; none for a plain name.
-    pub(crate) fn meant(column: &Column) -> Option<Self> {
+    #[must_use]
+    pub fn meant(column: &Column) -> Option<Self> {
         Named::of(&[column.relation.as_ref()?.table(), &column.name])
     }
 

@@ -8,14 +8,14 @@
 //! A key that no row within has finds no group, so nothing may hold over no rows: NULL compares
 //! with nothing, and of a count it is known. Cost: O(query).
 
-use std::cmp::Ordering;
-
 use datafusion_common::ScalarValue;
+use datafusion_expr::Expr;
 use datafusion_expr::expr::{AggregateFunction, BinaryExpr, ScalarFunction};
-use datafusion_expr::{Expr, Operator};
 use ringview_expr::{all_of, conjuncts, form};
 
-use super::{Atom, Block, ColumnRef, Function, Named, Output, Query, UNREAD, Why, free_name};
+use super::{
+    Atom, Block, ColumnRef, Comparison, Function, Named, Output, Query, UNREAD, Why, free_name,
+};
 
 impl Query {
     /// The same, with each condition on the value of one subquery as a join with a block: those
@@ -242,20 +242,7 @@ fn pair(condition: &str) -> Option<(ColumnRef, ColumnRef)> {
 }
 
 fn is_comparison(of: &Expr) -> bool {
-    matches!(of, Expr::BinaryExpr(binary) if ordering(binary.op, Ordering::Less).is_some())
-}
-
-/// Whether a comparison holds of two values in this order.
-fn ordering(op: Operator, order: Ordering) -> Option<bool> {
-    Some(match op {
-        Operator::Eq => order.is_eq(),
-        Operator::NotEq => order.is_ne(),
-        Operator::Lt => order.is_lt(),
-        Operator::LtEq => order.is_le(),
-        Operator::Gt => order.is_gt(),
-        Operator::GtEq => order.is_ge(),
-        _ => return None,
-    })
+    matches!(of, Expr::BinaryExpr(binary) if Comparison::of(binary.op).is_some())
 }
 
 /// Whether a comparison may hold over no rows at all.
@@ -267,7 +254,9 @@ fn holds_over_nothing(of: &Expr) -> bool {
         return false;
     }
     match (number(left), number(right)) {
-        (Some(left), Some(right)) => ordering(*op, left.cmp(&right)).unwrap_or(true),
+        (Some(left), Some(right)) => {
+            Comparison::of(*op).is_none_or(|comparison| comparison.holds(left.cmp(&right)))
+        }
         _ => true,
     }
 }

@@ -7,8 +7,8 @@ use ringview_core::{Error, Field, Result, Schema, TimeUnit, Type};
 use ringview_oracle::write::{
     all, any, binary, column, compare, is_null, joined, not, query as query_of, subquery, text,
 };
-use ringview_query::nested::{Aggregate, Column, Nested, Value, Where};
-use ringview_query::{Bound, Catalog, Comparison, Constant, Kind, Query, TableInfo, bind};
+use ringview_query::nested::{Aggregate, Block, Column, Condition, Quantity, Value};
+use ringview_query::{Bound, Catalog, Comparison, Query, TableInfo, bind};
 use serde_json::{Value as Json, json};
 
 /// Every table has the same columns.
@@ -76,7 +76,7 @@ fn bound(query: &Json) -> Result<Bound> {
 }
 
 /// What a condition on bids is bound to.
-fn condition(condition: &Json) -> Option<Where> {
+fn condition(condition: &Json) -> Option<Condition> {
     let bound = bound(&select(&["bids"], &sum("price"), Some(condition))).unwrap();
     bound.condition
 }
@@ -91,23 +91,17 @@ fn refused(of: &Json) -> String {
 fn own(depth: usize, column: usize) -> Column {
     Column {
         depth,
-        atom: 0,
+        relation: 0,
         column,
     }
 }
 
 fn int(depth: usize, column: usize) -> Value {
-    Value::Column {
-        column: own(depth, column),
-        ty: Type::Int64,
-    }
+    Value::Column(own(depth, column))
 }
 
-fn number(value: i64) -> Value {
-    Value::Constant {
-        kind: Kind::Int,
-        value: Constant::Int(value),
-    }
+fn number(value: i128) -> Value {
+    Value::Constant(Quantity::int(value))
 }
 
 /// `SELECT SUM(volume) FROM bids WHERE price <= price of the query around`
@@ -126,37 +120,19 @@ fn vwap_is_bound_to_the_grammar_of_the_paper() {
         Some(&compare(&part, "lt", &below())),
     );
     let bound = bound(&outer).unwrap();
-    let sum = Aggregate::Sum {
-        argument: int(0, VOLUME),
+    let one = |atom, condition| {
+        let sum = Aggregate::Sum(int(0, VOLUME));
+        Box::new(Block::new(vec![atom], condition, vec![sum]))
     };
-    let one = |atoms, condition| Value::Query {
-        query: Box::new(Nested {
-            atoms,
-            condition,
-            aggregates: vec![sum.clone()],
-            output: Value::Aggregate { aggregate: 0 },
-        }),
-    };
-    let correlated = Where::Compare {
-        comparison: Comparison::Le,
-        left: int(0, PRICE),
-        right: int(1, PRICE),
-    };
-    let part = Value::Constant {
-        kind: Kind::Decimal { scale: 2 },
-        value: Constant::Decimal(75),
-    };
-    let all = Where::And {
-        operands: Vec::new(),
-    };
-    let expected = Where::Compare {
-        comparison: Comparison::Lt,
-        left: Value::Multiply {
-            left: Box::new(part),
-            right: Box::new(one(1..2, all)),
-        },
-        right: one(2..3, correlated),
-    };
+    let correlated = Condition::Compare(int(0, PRICE), Comparison::Le, int(1, PRICE));
+    let (units, scale) = (75, 2);
+    let part = Value::Constant(Quantity::Exact { units, scale });
+    let whole = Value::Block(one(1, Condition::And(Vec::new())));
+    let expected = Condition::Compare(
+        Value::Times(Box::new(part), Box::new(whole)),
+        Comparison::Lt,
+        Value::Block(one(2, correlated)),
+    );
     assert_eq!(bound.condition, Some(expected));
     let columns: Vec<&[usize]> = bound.all_atoms().map(|atom| &atom.columns[..]).collect();
     assert_eq!(columns, [&[PRICE][..], &[VOLUME], &[PRICE, VOLUME]]);
@@ -194,12 +170,12 @@ fn queries_within_are_numbered_in_order_and_see_all_around_them() {
     );
     let mut free = Vec::new();
     let condition = bound.condition.unwrap();
-    condition.each_query(&mut |query| {
+    condition.blocks(&mut |query| {
         let mut own = Vec::new();
-        query.each_free(&mut |column| own.push(column));
-        free.push((query.atoms.clone(), own));
+        query.free(&mut |column| own.push(column));
+        free.push((query.relations.clone(), own));
     });
-    assert_eq!(free, [(1..2, vec![own(0, VOLUME)]), (4..5, vec![])]);
+    assert_eq!(free, [(vec![1], vec![own(0, VOLUME)]), (vec![4], vec![])]);
 }
 
 #[test]
@@ -215,12 +191,12 @@ fn not_is_pushed_down_and_unknown_is_not_true() {
             any(&operands)
         }
     };
-    let Some(Where::Compare { comparison, .. }) = condition(&not(&price)) else {
+    let Some(Condition::Compare(_, comparison, _)) = condition(&not(&price)) else {
         panic!()
     };
     assert_eq!(comparison, Comparison::Ge);
     assert_eq!(condition(&not(&not(&price))), condition(&price));
-    let never = Some(Where::Or { operands: vec![] });
+    let never = Some(Condition::Or(vec![]));
     assert_eq!(condition(&unknown), never);
     assert_eq!(condition(&not(&unknown)), never);
     // FALSE AND unknown is FALSE, so its opposite is TRUE where the comparison is not.
@@ -246,7 +222,7 @@ fn not_is_pushed_down_and_unknown_is_not_true() {
     );
     let is_null = is_null(&below());
     for (of, null) in [(is_null.clone(), true), (not(&is_null), false)] {
-        let Some(Where::IsNull { null: bound, .. }) = condition(&of) else {
+        let Some(Condition::IsNull(_, bound)) = condition(&of) else {
             panic!()
         };
         assert_eq!(bound, null);
@@ -266,8 +242,8 @@ fn what_is_never_null_is_not_asked() {
         let count = subquery(&select(&["b"], &count, Some(&null(name))));
         condition(&compare(&count, "gt", &text("0")))
     };
-    assert_eq!(counted("price"), Some(Where::Or { operands: vec![] }));
-    assert!(matches!(counted("volume"), Some(Where::Compare { .. })));
+    assert_eq!(counted("price"), Some(Condition::Or(vec![])));
+    assert!(matches!(counted("volume"), Some(Condition::Compare(..))));
 }
 
 #[test]
@@ -280,12 +256,12 @@ fn what_one_row_tells_is_a_filter_or_stays_beside_an_or() {
     let and = all(&[cheap.clone(), nested.clone(), like.clone()]);
     let bound = bound(&select(&["bids"], &sum("price"), Some(&and))).unwrap();
     assert!(bound.atoms[0].filter.is_some());
-    assert!(matches!(bound.condition, Some(Where::Compare { .. })));
+    assert!(matches!(bound.condition, Some(Condition::Compare(..))));
     let or = any(&[like, nested]);
-    let Some(Where::Or { operands }) = condition(&or) else {
+    let Some(Condition::Or(operands)) = condition(&or) else {
         panic!()
     };
-    assert!(matches!(operands[0], Where::Row { atom: 0, .. }));
+    assert!(matches!(operands[0], Condition::Row(0, _)));
     assert_eq!(condition(&cheap), None);
     let inner = subquery(&select(&["s"], &sum("price"), Some(&cheap)));
     assert!(filters_within(&compare(&inner, "lt", &text("1"))));
@@ -296,8 +272,8 @@ fn what_one_row_tells_is_a_filter_or_stays_beside_an_or() {
 fn filters_within(of: &Json) -> bool {
     let bound = bound(&select(&["bids"], &sum("price"), Some(of))).unwrap();
     let mut left = false;
-    bound.condition.unwrap().each_query(&mut |query| {
-        left |= query.condition != Where::And { operands: vec![] };
+    bound.condition.unwrap().blocks(&mut |query| {
+        left |= query.condition != Condition::And(vec![]);
     });
     bound.inner[0].filter.is_some() && !left
 }
@@ -318,31 +294,22 @@ fn both_sides_get_one_meaning() {
     let mut scaled = None;
     condition(&of("day", "lt", "at"))
         .unwrap()
-        .each_query(&mut |query| {
-            if let Where::Compare { left, .. } = &query.condition {
+        .blocks(&mut |query| {
+            if let Condition::Compare(left, ..) = &query.condition {
                 scaled = Some(left.clone());
             }
         });
-    let ticks = Value::Multiply {
-        left: Box::new(Value::Column {
-            column: own(0, 3),
-            ty: Type::Date32,
-        }),
-        right: Box::new(number(86_400_000_000)),
-    };
+    let ticks = Value::Times(Box::new(int(0, 3)), Box::new(number(86_400_000_000)));
     assert_eq!(scaled, Some(ticks));
     // A constant beside a float32 is one; text becomes what it is compared with.
     let least = json!({"kind": "aggregate", "name": "m", "function": "min",
         "argument": column(0, 0, "f")});
     let least = subquery(&select(&["bids"], &least, None));
     let right = |of: &Json| match condition(of) {
-        Some(Where::Compare { right, .. }) => right,
+        Some(Condition::Compare(_, _, right)) => right,
         other => panic!("{other:?}"),
     };
-    let single = Value::Constant {
-        kind: Kind::Real,
-        value: Constant::Real(f64::from(0.1f32)),
-    };
+    let single = Value::Constant(Quantity::Real(f64::from(0.1f32)));
     let tenth = text("0.1");
     assert_eq!(right(&compare(&least, "eq", &tenth)), single);
     let day = json!({"kind": "aggregate", "name": "m", "function": "max",

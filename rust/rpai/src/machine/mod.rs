@@ -10,7 +10,7 @@
 //!
 //! | folder | holds |
 //! |---|---|
-//! | `query/` | [`Plan`]: blocks, values, conditions; numbers and rows; how values are computed |
+//! | `query/` | [`Plan`]: blocks over tables; rows, and where their columns are found; kinds of keys |
 //! | `recognise/` | which blocks the aggregate-index optimisation maintains, and why others are refused |
 //! | `indexed/` | the optimised form: sums of products of relations, each filtered by indexes |
 //! | `keyed/` | queries that fall into parts by keys |
@@ -38,15 +38,14 @@ use ringview_core::{Batch, Budget, Error, Result, Type};
 
 use general::General;
 use indexed::selector::with_scratch;
-use query::row::{Row, RowAt};
-use query::scope::{Nowhere, simple};
+use query::{Nowhere, Row, RowAt, evaluate};
 use state::{Indexed, Partitioned, State};
 
 pub use description::{Description, Strategy};
 pub use general::{Group, GroupDelta};
-pub use query::number::{Kind, Quantity};
-pub use query::plan::{Aggregate, Block, Column, ColumnType, Comparison, Condition, Plan, Value};
-pub use query::row::Cell;
+pub use query::plan::{ColumnType, Plan};
+pub use ringview_query::Comparison;
+pub use ringview_query::nested::{Aggregate, Block, Cell, Column, Condition, Quantity, Value};
 pub use state::Machine;
 
 /// Rows of a table, with verdicts on them.
@@ -296,7 +295,7 @@ impl Machine {
             };
             let outputs = self.plan.block.outputs.iter();
             outputs
-                .map(|output| simple(output, &Nowhere, &mut aggregate))
+                .map(|output| evaluate(output, &Nowhere, &mut aggregate))
                 .collect::<Result<Vec<Cell>>>()
         };
         (groups.into_iter())

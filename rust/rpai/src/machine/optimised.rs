@@ -7,7 +7,7 @@
 use ringview_core::{Budget, Result};
 
 use crate::machine::indexed::selector::Selector;
-use crate::machine::query::{Cell, Nowhere, Plan, RowAt, Value, simple};
+use crate::machine::query::{Cell, Nowhere, Plan, RowAt, Value, evaluate};
 use crate::machine::state::{Indexed, Machine};
 
 impl Indexed {
@@ -17,7 +17,7 @@ impl Indexed {
         selector.closed(&mut |value| {
             value.blocks(&mut |block| {
                 let inner = Plan::new(plan.tables.clone(), block.clone());
-                closed.push((block.position(), Machine::new(inner)));
+                closed.push((block.number, Machine::new(inner)));
             });
         });
         Self {
@@ -122,10 +122,10 @@ fn closed_value(
     value: &Value,
     budget: &Budget<'_>,
 ) -> Result<Cell> {
-    simple(value, &Nowhere, &mut |value| match value {
+    evaluate(value, &Nowhere, &mut |value| match value {
         Value::Block(block) => {
             let mut machines = closed.iter_mut();
-            let found = machines.find(|(number, _)| *number == block.position());
+            let found = machines.find(|(number, _)| *number == block.number);
             found.map_or(Ok(Cell(None)), |(_, machine)| machine.value(budget))
         }
         _ => Ok(Cell(None)),

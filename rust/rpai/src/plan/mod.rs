@@ -6,17 +6,14 @@
 //! from them as of any groups. Cost: small, and none that depends on data.
 
 mod explanation;
-mod translate;
-
-use std::ops::Range;
+mod tables;
 
 use ringview_core::{Error, Result};
 use ringview_query::{Bound, Companion};
 
-use crate::machine::{Aggregate, Block, Condition, Machine, Value};
-use crate::machine::{Comparison, Plan as Blocks};
-pub(crate) use translate::Source;
-use translate::{Translator, column};
+use crate::machine::{Block, Comparison, Condition, Machine, Plan as Blocks, Value};
+pub(crate) use tables::Source;
+use tables::{Tables, column};
 
 /// The plan of a query.
 #[derive(Clone, Debug)]
@@ -35,11 +32,12 @@ impl Plan {
     /// `Unsupported`, with the reason.
     pub(crate) fn new(query: &Bound) -> Result<Self> {
         check(query)?;
-        let mut translator = Translator::new(query);
-        let block = outermost(query, &mut translator)?;
-        let Translator {
+        let mut kept = Tables::new(query);
+        let mut block = outermost(query);
+        kept.settle(&mut block);
+        let Tables {
             sources, source_of, ..
-        } = translator;
+        } = kept;
         let tables = sources.iter().map(Source::types).collect();
         let companions = query.companions.iter().cloned();
         let companions = companions.map(|one| one.map(|inner| Self::new(&inner)));
@@ -53,13 +51,8 @@ impl Plan {
     }
 }
 
-/// The atoms of the query itself.
-fn own(query: &Bound) -> Range<usize> {
-    0..query.atoms.len()
-}
-
 /// The query itself as a block.
-fn outermost(query: &Bound, translator: &mut Translator<'_>) -> Result<Block> {
+fn outermost(query: &Bound) -> Block {
     let mut all = Vec::new();
     for variable in &query.variables {
         let mut columns = variable.columns.iter();
@@ -72,12 +65,9 @@ fn outermost(query: &Bound, translator: &mut Translator<'_>) -> Result<Block> {
             all.push(Condition::Compare(first.clone(), Comparison::Eq, other));
         }
     }
-    if let Some(condition) = &query.condition {
-        all.push(translator.condition(condition, &own(query))?);
-    }
-    let aggregates = query.terms.iter().map(translate::term);
-    let aggregates = aggregates.collect::<Result<Vec<Aggregate>>>()?;
-    let relations = translator.source_of[own(query)].to_vec();
+    all.extend(query.condition.clone());
+    let aggregates = query.terms.iter().map(tables::term).collect();
+    let relations = (0..query.atoms.len()).collect();
     let mut block = Block::new(relations, Condition::And(all), aggregates);
     let free = query.variables.iter().filter(|variable| variable.free);
     block.group = free
@@ -86,7 +76,7 @@ fn outermost(query: &Bound, translator: &mut Translator<'_>) -> Result<Block> {
             column(0, atom, first)
         })
         .collect();
-    Ok(block)
+    block
 }
 
 fn unsupported(what: &str, why: &str, instead: &str) -> Error {

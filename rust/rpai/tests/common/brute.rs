@@ -182,6 +182,7 @@ impl Brute<'_> {
         match condition {
             Condition::And(all) => all.iter().all(|one| self.holds(one, frames)),
             Condition::Or(all) => all.iter().any(|one| self.holds(one, frames)),
+            Condition::Row(..) => unreachable!("rows here tell nothing alone"),
             Condition::IsNull(value, null) => self.value(value, frames, &[]).is_none() == *null,
             Condition::Compare(left, how, right) => {
                 let sides = self

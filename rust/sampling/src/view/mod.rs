@@ -28,13 +28,12 @@ use std::collections::BTreeMap;
 
 use ringview_core::{Column, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
-use ringview_query::nested::Where;
 use ringview_view::answer::Cells;
 use ringview_view::read::Selection;
 use ringview_view::{Answer, Context, Delta, RowDelta, View};
 
 use crate::{QuerySample, Relations, WordRef};
-use condition::{Condition, ResultFilter, Words};
+use condition::{Filter, ResultFilter, Words};
 pub use plan::Samples;
 use shape::Shape;
 pub use size::JoinSize;
@@ -59,17 +58,12 @@ pub struct SampleView {
 
 impl SampleView {
     fn new(
-        (shape, condition): (Shape, Option<Where>),
+        shape: Shape,
         relations: Relations,
         size: (u64, u64),
         explanation: Explanation,
     ) -> Result<SampleView> {
-        let filter = match condition {
-            None => ResultFilter::All,
-            Some(condition) => {
-                ResultFilter::Where(Box::new(compile(condition, &shape, &relations)))
-            }
-        };
+        let filter = filter(&shape, &relations);
         let mut sample = QuerySample::of(relations, size, filter.clone())?;
         sample.sample_mut().count_all()?;
         let words = shape.words.iter();
@@ -117,25 +111,29 @@ impl SampleView {
 }
 
 /// Compiles a condition to words of rows of the acyclic join.
-fn compile(condition: Where, shape: &Shape, relations: &Relations) -> Condition {
+fn filter(shape: &Shape, relations: &Relations) -> ResultFilter {
+    let Some(condition) = shape.condition.clone() else {
+        return ResultFilter::All;
+    };
     let word = |(relation, word): (usize, usize)| {
         let place = relations.word_ref(relation, word);
         // What a condition reads is carried.
         (place.atom(), place.word().unwrap_or_default())
     };
-    let columns = shape.columns.iter().map(|(column, [value, high, null])| {
+    let columns = shape.columns.iter();
+    let columns = columns.map(|(column, ty, [value, high, null])| {
         let words = Words {
+            ty: ty.clone(),
             word: value.map(word).unwrap_or_default(),
             high: high.map(word),
             null: null.map(word),
         };
         (*column, words)
     });
-    Condition {
+    ResultFilter::Where(Box::new(Filter {
         columns: columns.collect(),
-        verdicts: shape.verdicts.iter().map(|&of| word(of)).collect(),
         condition,
-    }
+    }))
 }
 
 impl View for SampleView {

@@ -6,7 +6,6 @@
 use ringview_core::{Error, Result};
 use ringview_explain::{ChangeFacts, Choice, Explanation};
 use ringview_query::Bound;
-use ringview_query::nested::Where;
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use super::SampleView;
@@ -27,7 +26,6 @@ struct Plan {
     samples: Samples,
     shape: Shape,
     relations: Relations,
-    condition: Option<Where>,
     explanation: Explanation,
 }
 
@@ -44,7 +42,6 @@ impl Engine for Samples {
         Ok(Box::new(Plan {
             samples: *self,
             explanation: self.explain(&shape, &relations, query),
-            condition: query.condition.clone(),
             relations,
             shape,
         }))
@@ -70,8 +67,7 @@ impl Candidate for Plan {
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
         let Samples { k, seed } = self.samples;
-        let of = (self.shape, self.condition);
-        let view = SampleView::new(of, self.relations, (k, seed), self.explanation)?;
+        let view = SampleView::new(self.shape, self.relations, (k, seed), self.explanation)?;
         Ok(Box::new(view))
     }
 }
@@ -178,13 +174,7 @@ fn combined(shape: &Shape, relations: &Relations) -> String {
 }
 
 fn check(query: &Bound) -> Result<()> {
-    let mut nested = false;
-    let mut see = |_: &ringview_query::nested::Nested| nested = true;
-    query
-        .condition
-        .iter()
-        .for_each(|condition| condition.each_query(&mut see));
-    if nested {
+    if query.is_nested() {
         query.refuse_condition("samples are of tables")?;
     }
     let refused = |what: &str, why: &str, instead: &str| {

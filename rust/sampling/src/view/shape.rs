@@ -7,12 +7,10 @@
 use std::ops::Range;
 
 use ringview_core::{Batch, Column, Result, Type};
-use ringview_query::nested::Column as Of;
-use ringview_query::{Bound, OutputKind, PlanAtom};
+use ringview_query::nested::{Column as Of, Condition};
+use ringview_query::{Bound, OutputKind, PlanAtom, Predicate};
 use ringview_view::fields::Aspect;
 use ringview_view::read::AtomProgram;
-
-use super::condition::Read;
 
 /// The words that are read of the table of a relation.
 #[derive(Clone, Debug)]
@@ -57,10 +55,10 @@ pub(super) struct Shape {
     pub(super) outputs: Vec<OutputColumn>,
     /// The words of a result: a relation and a word of its rows each.
     pub(super) words: Vec<(usize, usize)>,
-    /// The condition's columns: the value, the upper half of a decimal, whether it is NULL.
-    pub(super) columns: Vec<(Of, ColumnWords)>,
-    /// Its verdicts on rows.
-    pub(super) verdicts: Vec<(usize, usize)>,
+    /// Which results count; what one row tells is a column behind those of its table.
+    pub(super) condition: Option<Condition>,
+    /// Its columns, sorted: the value, the upper half of a decimal, whether it is NULL.
+    pub(super) columns: Vec<(Of, Type, ColumnWords)>,
 }
 
 impl Shape {
@@ -70,10 +68,15 @@ impl Shape {
             readings: Vec::new(),
             outputs: Vec::new(),
             words: Vec::new(),
+            condition: query.condition.clone(),
             columns: Vec::new(),
-            verdicts: Vec::new(),
         };
-        let read = Read::of(query.condition.as_ref());
+        let predicates = shape.verdicts(query);
+        let mut read: Vec<Of> = Vec::new();
+        let condition = shape.condition.iter();
+        condition.for_each(|one| one.columns(&mut |column| read.push(column)));
+        read.sort_unstable();
+        read.dedup();
         for (at, atom) in query.atoms.iter().enumerate() {
             let (variables, mut words) = keys(query, at);
             let own: Vec<usize> = words.iter().map(|&(column, _)| column).collect();
@@ -85,7 +88,9 @@ impl Shape {
                     words.extend(aspects(ty, variable.nullable).map(|aspect| (column, aspect)));
                 }
             }
-            for column in read.columns.iter().filter(|column| column.atom == at) {
+            let fields = atom.schema.len();
+            let is_own = |column: &&Of| column.relation == at && column.column < fields;
+            for column in read.iter().filter(is_own) {
                 let field = &atom.schema.fields()[column.column];
                 let joins = atom.join_columns_not_null.contains(&column.column);
                 let aspects = aspects(&field.ty, field.nullable && !joins);
@@ -94,8 +99,7 @@ impl Shape {
                     .filter(|word| !words.contains(word));
                 words.extend(new.collect::<Vec<_>>());
             }
-            let verdicts = read.rows.iter().filter(|(of, _)| *of == at);
-            let verdicts = verdicts.map(|(_, predicate)| {
+            let verdicts = predicates[at].iter().map(|predicate| {
                 let alone = PlanAtom {
                     filter: Some(predicate.clone()),
                     join_columns_not_null: Vec::new(),
@@ -105,9 +109,8 @@ impl Shape {
             });
             let verdicts: Vec<AtomProgram> = verdicts.collect::<Result<_>>()?;
             let carried = (0..words.len()).filter(|&word| {
-                read.columns
-                    .iter()
-                    .any(|column| (column.atom, column.column) == (at, words[word].0))
+                read.iter()
+                    .any(|column| (column.relation, column.column) == (at, words[word].0))
             });
             let carried = carried
                 .chain(words.len()..words.len() + verdicts.len())
@@ -137,31 +140,41 @@ impl Shape {
                 shape.show(query, variable, &output.name, &output.ty);
             }
         }
-        shape.read(&read);
+        shape.read(query, &read);
         Ok(shape)
     }
 
-    /// Finds the columns and verdicts of the condition.
-    fn read(&mut self, read: &Read) {
-        for &column in &read.columns {
-            let held = &self.readings[column.atom].words;
+    /// Gives what one row tells alone a column; returns it, by atom.
+    fn verdicts(&mut self, query: &Bound) -> Vec<Vec<Predicate>> {
+        let mut found: Vec<Vec<Predicate>> = vec![Vec::new(); query.atoms.len()];
+        if let Some(condition) = &mut self.condition {
+            condition.with_verdicts(&mut |atom, predicate| {
+                found[atom].push(predicate.clone());
+                query.atoms[atom].schema.len() + found[atom].len() - 1
+            });
+        }
+        found
+    }
+
+    /// Finds the columns of the condition.
+    fn read(&mut self, query: &Bound, read: &[Of]) {
+        for &column in read {
+            let held = &self.readings[column.relation].words;
+            let fields = query.atoms[column.relation].schema.fields();
+            let Some(field) = fields.get(column.column) else {
+                let verdict = held.len() + column.column - fields.len();
+                let places = [Some((column.relation, verdict)), None, None];
+                self.columns.push((column, Type::Bool, places));
+                continue;
+            };
             let word = |aspect| {
                 let at = held
                     .iter()
                     .position(|word| *word == (column.column, aspect))?;
-                Some((column.atom, at))
+                Some((column.relation, at))
             };
             let places = [Aspect::Word, Aspect::High, Aspect::Null].map(word);
-            self.columns.push((column, places));
-        }
-        let mut next: Vec<usize> = self
-            .readings
-            .iter()
-            .map(|reading| reading.words.len())
-            .collect();
-        for &(atom, _) in &read.rows {
-            self.verdicts.push((atom, next[atom]));
-            next[atom] += 1;
+            self.columns.push((column, field.ty.clone(), places));
         }
     }
 

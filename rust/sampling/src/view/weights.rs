@@ -5,9 +5,9 @@
 
 use arrow_array::RecordBatch;
 use ringview_core::{Budget, Dictionary, Error, Result, Type};
+use ringview_query::nested::Quantity;
 
 use super::SampleView;
-use super::condition::{number, real};
 use super::shape::OutputColumn;
 use crate::Predicate;
 use crate::weighted::{Draws, Weighted};
@@ -104,11 +104,10 @@ impl SampleView {
             let null = output.null.is_some_and(|null| word(null) == 1);
             let value = match null {
                 true => 0.0,
-                false => real(number(
-                    &output.ty,
-                    word(output.word),
-                    output.high.map_or(0, word),
-                )),
+                false => {
+                    let (low, high) = (word(output.word), output.high.map_or(0, word));
+                    Quantity::of_words(&output.ty, low, high).real()
+                }
             };
             if !value.is_finite() || value < 0.0 {
                 return Err(Error::Value {

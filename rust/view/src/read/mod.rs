@@ -30,7 +30,7 @@ mod textual;
 mod verdict;
 
 use ringview_core::{Batch, Dictionary, Error, FreedIds, Result, Schema};
-use ringview_query::{Expr, Factor, Kind, PlanAtom};
+use ringview_query::{Factor, Kind, PlanAtom, Polynomial};
 
 use input::Input;
 pub use keys::key_column;
@@ -93,7 +93,7 @@ pub struct AtomProgram {
 }
 
 /// How an expression is compiled: of doubles, or long.
-type CompileScalar = fn(&Expr, &str, &Schema) -> Result<Scalar>;
+type CompileScalar = fn(&Polynomial, &str, &Schema) -> Result<Scalar>;
 
 #[derive(Clone, Debug)]
 struct FactorProgram {

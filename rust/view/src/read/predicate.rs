@@ -62,6 +62,8 @@ enum Node {
     And(Vec<Node>),
     Or(Vec<Node>),
     Not(Box<Node>),
+    /// Whether a verdict is this.
+    Is(Box<Node>, u8),
 }
 
 /// The keys of a list, sorted.
@@ -96,6 +98,10 @@ impl Node {
             Predicate::Or { operands } => Node::Or(all(operands)?),
             Predicate::Not { operand } => {
                 Node::Not(Box::new(Self::compile(operand, place, schema)?))
+            }
+            Predicate::Is { operand, value } => {
+                let operand = Self::compile(operand, place, schema)?;
+                Node::Is(Box::new(operand), constant(*value))
             }
             Predicate::Text { column, condition } => {
                 Node::Text(TextCheck::compile(*column, condition, schema)?)
@@ -149,6 +155,11 @@ impl Node {
                 into.iter_mut()
                     .for_each(|verdict| *verdict = opposite(*verdict));
             }
+            Node::Is(operand, wanted) => {
+                operand.evaluate(batch, dictionary, spare, into)?;
+                into.iter_mut()
+                    .for_each(|verdict| *verdict = TRUE * u8::from(verdict == wanted));
+            }
             Node::And(operands) => {
                 refill(into, batch.rows, TRUE);
                 fold(operands, batch, dictionary, spare, into, u8::min)?;
@@ -187,7 +198,7 @@ impl Node {
             Node::And(operands) | Node::Or(operands) => operands
                 .iter_mut()
                 .for_each(|operand| operand.forget_strings(gone)),
-            Node::Not(operand) => operand.forget_strings(gone),
+            Node::Not(operand) | Node::Is(operand, _) => operand.forget_strings(gone),
             _ => {}
         }
     }
@@ -198,7 +209,7 @@ impl Node {
             Node::And(operands) | Node::Or(operands) => {
                 operands.iter().map(Node::memory_usage).sum()
             }
-            Node::Not(operand) => operand.memory_usage(),
+            Node::Not(operand) | Node::Is(operand, _) => operand.memory_usage(),
             _ => 0,
         }
     }

@@ -1,9 +1,9 @@
 //! Expressions as a user would write them, for messages.
 
-use ringview_query::{Constant, Expr, Kind, Op};
+use ringview_query::{Constant, Kind, Op, Polynomial};
 
 /// `price * (1 - discount)`; conversions are not shown.
-pub(crate) fn of(expr: &Expr, names: &dyn Fn(usize) -> String) -> String {
+pub(crate) fn of(expr: &Polynomial, names: &dyn Fn(usize) -> String) -> String {
     match &expr.op {
         Op::Column { column, .. } => names(*column),
         Op::Literal { value } => literal(*value, expr.kind),
@@ -17,7 +17,7 @@ pub(crate) fn of(expr: &Expr, names: &dyn Fn(usize) -> String) -> String {
     }
 }
 
-fn nested(expr: &Expr, names: &dyn Fn(usize) -> String) -> String {
+fn nested(expr: &Polynomial, names: &dyn Fn(usize) -> String) -> String {
     match &expr.op {
         Op::Add { .. } | Op::Subtract { .. } => format!("({})", of(expr, names)),
         Op::Convert { operand } => nested(operand, names),

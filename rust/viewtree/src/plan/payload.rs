@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use ringview_core::{Result, Type};
 
 use crate::plan::{Component, Source, SumProduct, ViewTree};
-use ringview_query::{Expr, Factor, Kind, Op, Term, Variable};
+use ringview_query::{Factor, Kind, Op, Polynomial, Term, Variable};
 
 /// One product over the whole tree: what each atom contributes, 1 where absent.
 type Monomial = BTreeMap<usize, Factor>;
@@ -70,7 +70,7 @@ impl<'a> Payload<'a> {
     }
 
     /// Puts a factor of an atom where it is cheapest.
-    fn place(&self, mut atom: usize, mut factor: Expr, to: &mut Monomial) -> Result<()> {
+    fn place(&self, mut atom: usize, mut factor: Polynomial, to: &mut Monomial) -> Result<()> {
         if let Some(variable) = self.variable(atom, &factor) {
             // Its columns are encoded alike, and rows with NULL in one of them join with nothing.
             let columns = variable.columns.iter();
@@ -88,7 +88,7 @@ impl<'a> Payload<'a> {
     }
 
     /// The variable that an expression is over, if it is just one and never NULL.
-    fn variable(&self, atom: usize, expr: &Expr) -> Option<&Variable> {
+    fn variable(&self, atom: usize, expr: &Polynomial) -> Option<&Variable> {
         let mut columns = Vec::new();
         expr.each_column(&mut |column| columns.push(column));
         let first = (atom, *columns.first()?);
@@ -100,13 +100,13 @@ impl<'a> Payload<'a> {
     }
 
     /// Multiplies one factor by the coefficient; without factors, one leaf near the root.
-    fn scale(&self, coefficient: &Expr, to: &mut Monomial) -> Result<()> {
+    fn scale(&self, coefficient: &Polynomial, to: &mut Monomial) -> Result<()> {
         if coefficient.kind == Kind::Int && coefficient.is_one() {
             return Ok(());
         }
         let with_value = to.values_mut().find(|leaf| leaf.value.is_some());
         if let Some(leaf) = with_value {
-            let value = leaf.value.take().unwrap_or_else(|| Expr::int(1));
+            let value = leaf.value.take().unwrap_or_else(|| Polynomial::int(1));
             leaf.value = Some(coefficient.clone().multiply(value)?);
         } else {
             let atoms = self.tree.nodes.iter().filter_map(|node| node.atom);
@@ -182,7 +182,7 @@ fn required(not_null: &BTreeMap<usize, Vec<usize>>) -> Monomial {
 }
 
 /// The factors of a product.
-fn split(expr: Expr, into: &mut Vec<Expr>) {
+fn split(expr: Polynomial, into: &mut Vec<Polynomial>) {
     match expr.op {
         Op::Multiply { left, right } => {
             split(*left, into);

@@ -10,7 +10,7 @@
 use ringview_core::Result;
 
 use crate::plan::{Component, Plan, Source};
-use ringview_query::{Expr, Factor, Op, Predicate, all};
+use ringview_query::{Factor, Op, Polynomial, Predicate, all};
 
 /// What one of the independent parts of a leaf computes.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,7 +100,7 @@ fn hand_out(parts: &mut [LeafPart], owners: &[usize], at: usize, factor: &Factor
     Ok(())
 }
 
-fn value(component: &Component) -> Option<&Expr> {
+fn value(component: &Component) -> Option<&Polynomial> {
     match &component.source {
         Source::Leaf(factor) => factor.value.as_ref(),
         Source::Count | Source::Product { .. } => None,
@@ -122,7 +122,7 @@ fn first(columns: impl FnOnce(&mut dyn FnMut(usize))) -> Option<usize> {
 }
 
 /// The factors of a product, left to right.
-fn multiplicands(expr: &Expr) -> Vec<&Expr> {
+fn multiplicands(expr: &Polynomial) -> Vec<&Polynomial> {
     match &expr.op {
         Op::Multiply { left, right } => {
             let mut all = multiplicands(left);

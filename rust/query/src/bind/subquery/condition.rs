@@ -16,51 +16,47 @@ use ringview_core::{Error, Result};
 use super::scope::OuterScope;
 use super::side::{Side, TypedValue};
 use super::value::{multiply, side_of};
-use crate::bind::domain::{Domain, coerce, day_fraction, zoned};
-use crate::bind::expr::{Comparison, Expr as Number, Kind, Predicate};
+use crate::bind::domain::{Domain, coerce, in_one_domain};
 use crate::bind::literal::Literal;
 use crate::bind::names::{each_column, split};
-use crate::bind::nested::{Value, Where};
+use crate::bind::nested::{Condition, Value};
+use crate::bind::polynomial::{Comparison, Kind, Polynomial, Predicate};
 use crate::bind::predicate::order;
 
 /// TRUE for every row.
-pub(super) const ALWAYS: Where = Where::And {
-    operands: Vec::new(),
-};
+pub(super) const ALWAYS: Condition = Condition::And(Vec::new());
 /// TRUE for none.
-pub(super) const NEVER: Where = Where::Or {
-    operands: Vec::new(),
-};
+pub(super) const NEVER: Condition = Condition::Or(Vec::new());
 
 /// All of them, without what does not matter.
-pub(super) fn all(operands: Vec<Where>) -> Where {
+pub(super) fn all(operands: Vec<Condition>) -> Condition {
     let mut kept = Vec::new();
     for operand in operands {
         match operand {
-            Where::Or { operands } if operands.is_empty() => return NEVER,
-            Where::And { operands } => kept.extend(operands),
+            Condition::Or(operands) if operands.is_empty() => return NEVER,
+            Condition::And(operands) => kept.extend(operands),
             operand => kept.push(operand),
         }
     }
     match kept.len() {
         1 => kept.swap_remove(0),
-        _ => Where::And { operands: kept },
+        _ => Condition::And(kept),
     }
 }
 
 /// Any of them, without what does not matter.
-fn any(operands: Vec<Where>) -> Where {
+fn any(operands: Vec<Condition>) -> Condition {
     let mut kept = Vec::new();
     for operand in operands {
         match operand {
-            Where::And { operands } if operands.is_empty() => return ALWAYS,
-            Where::Or { operands } => kept.extend(operands),
+            Condition::And(operands) if operands.is_empty() => return ALWAYS,
+            Condition::Or(operands) => kept.extend(operands),
             operand => kept.push(operand),
         }
     }
     match kept.len() {
         1 => kept.swap_remove(0),
-        _ => Where::Or { operands: kept },
+        _ => Condition::Or(kept),
     }
 }
 
@@ -69,7 +65,7 @@ impl OuterScope<'_> {
     ///
     /// # Errors
     /// `Unsupported` for what an engine does not compare; `Type`.
-    pub(super) fn bind(&self, condition: &Expr, negated: bool) -> Result<Where> {
+    pub(super) fn bind(&self, condition: &Expr, negated: bool) -> Result<Condition> {
         if let Some(atom) = of_row(condition) {
             match self.predicate(atom, condition, negated) {
                 // It may be a division, which no filter has.
@@ -100,6 +96,11 @@ impl OuterScope<'_> {
                 )
             }
             Expr::Not(of) => self.bind(of, !negated),
+            // Rows for which it is TRUE are chosen either way.
+            Expr::IsTrue(of) if !negated => self.bind(of, false),
+            Expr::IsNotTrue(of) if negated => self.bind(of, false),
+            Expr::IsFalse(of) if !negated => self.bind(of, true),
+            Expr::IsNotFalse(of) if negated => self.bind(of, true),
             Expr::IsNull(of) => self.is_null(of, !negated),
             Expr::IsNotNull(of) => self.is_null(of, negated),
             Expr::Between(between) => {
@@ -141,21 +142,18 @@ impl OuterScope<'_> {
     }
 
     /// Whether a value is NULL, or is not.
-    fn is_null(&self, of: &Expr, wanted: bool) -> Result<Where> {
+    fn is_null(&self, of: &Expr, wanted: bool) -> Result<Condition> {
         let constant = |is_null: bool| if is_null == wanted { ALWAYS } else { NEVER };
         Ok(match self.side(of)? {
             Side::Null => constant(true),
             Side::Quoted(_) => constant(false),
             Side::TypedValue(known) if !known.nullable => constant(false),
-            Side::TypedValue(known) => Where::IsNull {
-                operand: known.value,
-                null: wanted,
-            },
+            Side::TypedValue(known) => Condition::IsNull(known.value, wanted),
         })
     }
 
     /// A condition that the row of one atom tells.
-    fn predicate(&self, atom: usize, row: &Expr, negated: bool) -> Result<Where> {
+    fn predicate(&self, atom: usize, row: &Expr, negated: bool) -> Result<Condition> {
         let opposite;
         let row = match negated {
             true => {
@@ -167,7 +165,7 @@ impl OuterScope<'_> {
         Ok(match self.scopes[atom].predicate(row)? {
             Predicate::Constant { value: Some(true) } => ALWAYS,
             Predicate::Constant { .. } => NEVER,
-            predicate => Where::Row { atom, predicate },
+            predicate => Condition::Row(atom, predicate),
         })
     }
 }
@@ -190,7 +188,7 @@ fn unknown(of: &Expr) -> Error {
     }
 }
 
-pub(super) fn compare(comparison: Comparison, left: Side, right: Side) -> Result<Where> {
+pub(super) fn compare(comparison: Comparison, left: Side, right: Side) -> Result<Condition> {
     let truth = |order: Ordering| {
         if comparison.holds(order) {
             ALWAYS
@@ -233,7 +231,7 @@ fn unquoted(text: &str, beside: &TypedValue) -> Result<TypedValue> {
     found.ok_or_else(|| mismatch(beside.domain, None))
 }
 
-fn known(comparison: Comparison, left: TypedValue, right: TypedValue) -> Result<Where> {
+fn known(comparison: Comparison, left: TypedValue, right: TypedValue) -> Result<Condition> {
     let (left, right) = match (left.domain, right.domain) {
         (None, None) if matches!(comparison, Comparison::Eq | Comparison::Ne) => (left, right),
         (None, None) => {
@@ -243,13 +241,16 @@ fn known(comparison: Comparison, left: TypedValue, right: TypedValue) -> Result<
                 instead: "compare them by = or <>, or compute a number that orders them".to_owned(),
             });
         }
-        (Some(from), Some(to)) => in_one_domain((left, from), (right, to))?,
+        (Some(from), Some(to)) => match in_one_domain(from, to) {
+            Some((one, other)) => (times(left, one)?, times(right, other)?),
+            None => return Err(mismatch(Some(from), Some(to))),
+        },
         (from, to) => return Err(mismatch(from, to)),
     };
-    if let (Some(a), Some(b)) = (left.constant(), right.constant()) {
-        let (a, b) = Number::unify(
-            Number::literal(left.kind, a),
-            Number::literal(right.kind, b),
+    if let (Some(a), Some(b)) = (left.constant, right.constant) {
+        let (a, b) = Polynomial::unify(
+            Polynomial::literal(left.kind, a),
+            Polynomial::literal(right.kind, b),
         )?;
         if let (Some(a), Some(b)) = (a.value(), b.value())
             && let Some(order) = order(a, b)
@@ -261,42 +262,16 @@ fn known(comparison: Comparison, left: TypedValue, right: TypedValue) -> Result<
             });
         }
     }
-    Ok(Where::Compare {
-        comparison,
-        left: left.value,
-        right: right.value,
-    })
+    Ok(Condition::Compare(left.value, comparison, right.value))
 }
 
-/// Both sides as numbers of one meaning: ticks of the finer unit, where one is of time.
-fn in_one_domain(
-    (left, from): (TypedValue, Domain),
-    (right, to): (TypedValue, Domain),
-) -> Result<(TypedValue, TypedValue)> {
-    match (from, to) {
-        (Domain::Number, Domain::Number)
-        | (Domain::Bool, Domain::Bool)
-        | (Domain::Date, Domain::Date) => return Ok((left, right)),
-        (Domain::Number | Domain::Bool, _) | (_, Domain::Number | Domain::Bool) => {
-            return Err(mismatch(Some(from), Some(to)));
-        }
-        _ => {}
+/// The same in a finer unit.
+fn times(known: TypedValue, factor: i64) -> Result<TypedValue> {
+    let literal = TypedValue::literal(&Polynomial::int(factor), Domain::Number);
+    match literal.filter(|_| factor != 1) {
+        Some(factor) => multiply(TypedValue::number(known.value, Kind::Int), factor),
+        None => Ok(known),
     }
-    if let (Some(one), Some(other)) = (zoned(from), zoned(to))
-        && one != other
-    {
-        return Err(mismatch(Some(from), Some(to)));
-    }
-    let finest = day_fraction(from).max(day_fraction(to));
-    let ticks = |known: TypedValue, domain: Domain| match finest / day_fraction(domain) {
-        1 => Ok(known),
-        factor => {
-            let known = TypedValue::number(known.value, Kind::Int);
-            let factor = TypedValue::literal(&Number::int(factor), Domain::Number);
-            factor.map_or(Ok(known.clone()), |factor| multiply(known, factor))
-        }
-    };
-    Ok((ticks(left, from)?, ticks(right, to)?))
 }
 
 fn mismatch(left: Option<Domain>, right: Option<Domain>) -> Error {
@@ -309,10 +284,6 @@ fn mismatch(left: Option<Domain>, right: Option<Domain>) -> Error {
 }
 
 /// The equality of two columns of the query itself.
-pub(super) fn equal(left: Value, right: Value) -> Where {
-    Where::Compare {
-        comparison: Comparison::Eq,
-        left,
-        right,
-    }
+pub(super) fn equal(left: Value, right: Value) -> Condition {
+    Condition::Compare(left, Comparison::Eq, right)
 }

@@ -15,17 +15,17 @@ mod side;
 mod value;
 
 use datafusion_expr::expr::BinaryExpr;
-use datafusion_expr::{Expr as Read, Operator};
+use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result};
 
 use crate::bind::atoms::{bind_atoms, check_shape, restrict, scopes, tables};
 use crate::bind::bound::{Catalog, PlanAtom, TableInfo};
 use crate::bind::domain::Domain;
-use crate::bind::expr::{Expr, Kind};
 use crate::bind::literal::literal;
 use crate::bind::measures::called;
 use crate::bind::names::constant;
-use crate::bind::nested::{Aggregate, Column, Nested, Value, Where};
+use crate::bind::nested::{Aggregate, Block, Column, Condition, Value};
+use crate::bind::polynomial::{Kind, Polynomial};
 use crate::bind::reading::read;
 use crate::bind::scalar::Scope;
 use crate::bind::variables::{Variables, variables};
@@ -53,7 +53,7 @@ impl<'c> Subqueries<'c> {
         query: &Query,
         scopes: &[Scope<'_>],
         atoms: &mut [PlanAtom],
-    ) -> Result<Option<Where>> {
+    ) -> Result<Option<Condition>> {
         let Some(bound) = self.conditions(query, scopes, None)? else {
             return Ok(None);
         };
@@ -67,7 +67,7 @@ impl<'c> Subqueries<'c> {
         query: &Query,
         scopes: &[Scope<'_>],
         further: Option<&OuterScope<'_>>,
-    ) -> Result<Option<Where>> {
+    ) -> Result<Option<Condition>> {
         let mut here = OuterScope {
             scopes,
             values: &[],
@@ -92,7 +92,7 @@ impl<'c> Subqueries<'c> {
         let first = self.atoms.len();
         let atoms = self.outer + first..self.outer + first + own.len();
         self.atoms.extend(own);
-        let mut conditions = joined(&variables, &scopes);
+        let mut conditions = joined(&variables);
         conditions.extend(self.conditions(query, &scopes, Some(around))?);
         let own = first..first + query.atoms.len();
         let condition = filtered(all(conditions), &mut self.atoms[own]);
@@ -115,33 +115,31 @@ impl<'c> Subqueries<'c> {
             return Ok(output);
         };
         if condition == NEVER && is_count(&output.value, &aggregates) {
-            let none = TypedValue::literal(&Expr::int(0), Domain::Number);
+            let none = TypedValue::literal(&Polynomial::int(0), Domain::Number);
             return Ok(none.map_or(Side::Null, Side::TypedValue));
         }
-        let nested = Nested {
-            atoms,
-            condition,
-            aggregates,
-            output: output.value,
+        let block = Block {
+            outputs: vec![output.value],
+            ..Block::new(atoms.collect(), condition, aggregates)
         };
-        let query = Box::new(nested);
         Ok(Side::TypedValue(TypedValue {
-            value: Value::Query { query },
+            value: Value::Block(Box::new(block)),
+            constant: None,
             ..output
         }))
     }
 }
 
 /// What all rows must pass goes to the filters of their atoms; the rest is left.
-fn filtered(condition: Where, atoms: &mut [PlanAtom]) -> Where {
+fn filtered(condition: Condition, atoms: &mut [PlanAtom]) -> Condition {
     let mut left = Vec::new();
     let operands = match condition {
-        Where::And { operands } => operands,
+        Condition::And(operands) => operands,
         one => vec![one],
     };
     for operand in operands {
         match operand {
-            Where::Row { atom, predicate } => restrict(&mut atoms[atom], predicate),
+            Condition::Row(atom, predicate) => restrict(&mut atoms[atom], predicate),
             operand => left.push(operand),
         }
     }
@@ -149,14 +147,13 @@ fn filtered(condition: Where, atoms: &mut [PlanAtom]) -> Where {
 }
 
 /// The equalities that join the atoms of a query within.
-fn joined(variables: &Variables, scopes: &[Scope<'_>]) -> Vec<Where> {
-    let value = |&(atom, column): &(usize, usize)| Value::Column {
-        column: Column {
+fn joined(variables: &Variables) -> Vec<Condition> {
+    let value = |&(relation, column): &(usize, usize)| {
+        Value::Column(Column {
             depth: 0,
-            atom,
+            relation,
             column,
-        },
-        ty: scopes[atom].ty(column).clone(),
+        })
     };
     let classes = variables.all.iter();
     classes
@@ -196,7 +193,7 @@ fn check_value(query: &Query) -> Result<()> {
 /// Whether a value is a count, as it is.
 fn is_count(value: &Value, aggregates: &[Aggregate]) -> bool {
     match value {
-        Value::Aggregate { aggregate } => matches!(aggregates[*aggregate], Aggregate::Count { .. }),
+        Value::Aggregate(at) => matches!(aggregates[*at], Aggregate::Count | Aggregate::Counted(_)),
         _ => false,
     }
 }
@@ -230,27 +227,27 @@ impl Shown<'_> {
         }
     }
 
-    fn measure(&mut self, measure: &Read) -> Result<Side> {
+    fn measure(&mut self, measure: &Expr) -> Result<Side> {
         if let Some(value) = constant(measure)? {
             return side_of(literal(&value)?);
         }
         match measure {
-            Read::AggregateFunction(call) => {
+            Expr::AggregateFunction(call) => {
                 let (function, arguments) = called(call)?;
                 self.aggregate(function, arguments)
             }
-            Read::Column(_) => Err(many_rows()),
+            Expr::Column(_) => Err(many_rows()),
             // NULL by zero, as where a value is compared.
-            Read::BinaryExpr(BinaryExpr { left, op, right }) if *op == Operator::Divide => {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) if *op == Operator::Divide => {
                 let (left, right) = (self.measure(left)?, self.measure(right)?);
                 both(left, right, divide)
             }
-            Read::ScalarFunction(call) => Err(unknown(&call.func.name().to_uppercase())),
+            Expr::ScalarFunction(call) => Err(unknown(&call.func.name().to_uppercase())),
             other => arithmetic(other, &mut |operand| self.measure(operand)),
         }
     }
 
-    fn aggregate(&mut self, function: Function, arguments: &[Read]) -> Result<Side> {
+    fn aggregate(&mut self, function: Function, arguments: &[Expr]) -> Result<Side> {
         let number = |known: TypedValue| known.into_number("an aggregate in a subquery");
         let argument = match arguments {
             [] => None,
@@ -263,26 +260,21 @@ impl Shown<'_> {
         let of_number = |aggregate, kind| Ok((aggregate, Some(Domain::Number), kind, false));
         let found: Result<(Aggregate, Option<Domain>, Kind, bool)> = match (function, argument) {
             (Function::Count, argument) => {
-                let argument = argument.map(|known| known.value);
-                of_number(Aggregate::Count { argument }, Kind::Int)
+                let counted = argument.map(|known| Aggregate::Counted(known.value));
+                of_number(counted.unwrap_or(Aggregate::Count), Kind::Int)
             }
-            (Function::Sum, Some(known)) => {
-                let argument = number(known)?.value;
-                of_number(Aggregate::Sum { argument }, kind)
-            }
+            (Function::Sum, Some(known)) => of_number(Aggregate::Sum(number(known)?.value), kind),
             (Function::Avg, Some(known)) => {
-                let argument = number(known)?.value;
-                of_number(Aggregate::Avg { argument }, Kind::Real)
+                of_number(Aggregate::Average(number(known)?.value), Kind::Real)
             }
             (Function::Min | Function::Max, Some(known)) => {
                 let domain = known.domain;
                 if domain.is_none() {
                     return Err(unknown("MIN or MAX of strings"));
                 }
-                let argument = known.value;
                 let aggregate = match function {
-                    Function::Min => Aggregate::Min { argument },
-                    _ => Aggregate::Max { argument },
+                    Function::Min => Aggregate::Min(known.value),
+                    _ => Aggregate::Max(known.value),
                 };
                 Ok((aggregate, domain, kind, single))
             }
@@ -295,15 +287,16 @@ impl Shown<'_> {
             self.aggregates.len() - 1
         });
         Ok(Side::TypedValue(TypedValue {
-            value: Value::Aggregate { aggregate },
+            nullable: !is_count(&Value::Aggregate(aggregate), &self.aggregates),
+            value: Value::Aggregate(aggregate),
             domain,
             kind,
+            constant: None,
             single,
-            nullable: !matches!(self.aggregates[aggregate], Aggregate::Count { .. }),
         }))
     }
 
-    fn argument(&self, argument: &Read) -> Result<TypedValue> {
+    fn argument(&self, argument: &Expr) -> Result<TypedValue> {
         match self.here.side(argument)? {
             Side::TypedValue(known) => Ok(known),
             Side::Null => Err(Error::Unsupported {

@@ -5,8 +5,8 @@
 use ringview_core::{Error, Result};
 
 use crate::bind::domain::{Domain, nearest_single};
-use crate::bind::expr::{Constant, Expr as Number, Kind};
-use crate::bind::nested::Value;
+use crate::bind::nested::{Quantity, Value};
+use crate::bind::polynomial::{Constant, Kind, Polynomial};
 
 /// One side of a comparison.
 #[derive(Clone)]
@@ -24,6 +24,8 @@ pub(crate) struct TypedValue {
     /// None of a string.
     pub(super) domain: Option<Domain>,
     pub(super) kind: Kind,
+    /// The constant that it is, of its kind.
+    pub(super) constant: Option<Constant>,
     /// Whether it is a float32.
     pub(super) single: bool,
     /// Whether it may be NULL, as far as that is known.
@@ -36,41 +38,39 @@ impl TypedValue {
             value,
             domain: Some(Domain::Number),
             kind,
+            constant: None,
             single: false,
             nullable: true,
         }
     }
 
     /// A constant.
-    pub(super) fn literal(expr: &Number, domain: Domain) -> Option<Self> {
+    pub(super) fn literal(expr: &Polynomial, domain: Domain) -> Option<Self> {
         let (kind, value) = (expr.kind, expr.value()?);
         Some(Self {
-            value: Value::Constant { kind, value },
+            value: Value::Constant(Quantity::constant(kind, value)),
             domain: Some(domain),
             kind,
+            constant: Some(value),
             single: false,
             nullable: false,
         })
     }
 
-    pub(super) fn constant(&self) -> Option<Constant> {
-        match self.value {
-            Value::Constant { value, .. } => Some(value),
-            _ => None,
-        }
-    }
-
     /// A constant beside a float32 as a float32, as in a filter.
     pub(super) fn narrowed(self, beside: &TypedValue, quoted: bool) -> Self {
-        let single = match self.constant() {
+        let single = match self.constant {
             Some(Constant::Real(value)) if quoted => Some(f64::from(value as f32)),
             Some(number) => nearest_single(number, self.kind.scale()),
             None => None,
         };
         match single {
             Some(value) if beside.single => {
-                let (kind, value) = (Kind::Real, Constant::Real(value));
-                TypedValue::number(Value::Constant { kind, value }, kind)
+                let number = Value::Constant(Quantity::Real(value));
+                TypedValue {
+                    constant: Some(Constant::Real(value)),
+                    ..TypedValue::number(number, Kind::Real)
+                }
             }
             _ => self,
         }

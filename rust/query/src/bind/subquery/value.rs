@@ -11,10 +11,10 @@ use ringview_core::{Error, Result, Type};
 use super::scope::OuterScope;
 use super::side::{Side, TypedValue};
 use crate::bind::domain::{Domain, domain_of};
-use crate::bind::expr::{Constant, Expr as Number, Kind};
 use crate::bind::literal::{Literal, literal};
 use crate::bind::names::{constant, joined, named, split};
 use crate::bind::nested::{Column, Value};
+use crate::bind::polynomial::{Constant, Kind, Polynomial};
 use crate::bind::scalar::number_of;
 use crate::bind::variables::resolve;
 use crate::logical::{ColumnRef, Named};
@@ -46,7 +46,7 @@ pub(super) fn arithmetic(expr: &Expr, side: &mut dyn FnMut(&Expr) -> Result<Side
     match expr {
         Expr::Alias(alias) => side(&alias.expr),
         Expr::Negative(of) => {
-            let zero = side_of(Literal::Number(Number::int(0)))?;
+            let zero = side_of(Literal::Number(Polynomial::int(0)))?;
             both(zero, side(of)?, |left, right| Ok(subtract(left, right)))
         }
         Expr::BinaryExpr(BinaryExpr { op, .. })
@@ -86,7 +86,7 @@ fn divisor(of: &Expr) -> Result<&Expr> {
         Some(value) => number_of(literal(&value)?),
         None => Ok(None),
     };
-    let is_zero = |number: &Number| {
+    let is_zero = |number: &Polynomial| {
         matches!(
             number.value(),
             Some(Constant::Int(0) | Constant::Decimal(0) | Constant::Real(0.0))
@@ -114,15 +114,12 @@ fn divisor(of: &Expr) -> Result<&Expr> {
 fn add(left: TypedValue, right: TypedValue) -> Result<TypedValue> {
     let kind = left.kind.common(right.kind);
     let (left, right) = (left.value.into(), right.value.into());
-    Ok(TypedValue::number(Value::Add { left, right }, kind))
+    Ok(TypedValue::number(Value::Plus(left, right), kind))
 }
 
 pub(super) fn divide(left: TypedValue, right: TypedValue) -> Result<TypedValue> {
     let (left, right) = (left.value.into(), right.value.into());
-    Ok(TypedValue::number(
-        Value::Divide { left, right },
-        Kind::Real,
-    ))
+    Ok(TypedValue::number(Value::Over(left, right), Kind::Real))
 }
 
 /// What two numbers make; NULL if either is.
@@ -152,13 +149,13 @@ fn number(side: Side) -> Result<Option<TypedValue>> {
 fn subtract(left: TypedValue, right: TypedValue) -> TypedValue {
     let kind = left.kind.common(right.kind);
     let (left, right) = (left.value.into(), right.value.into());
-    TypedValue::number(Value::Subtract { left, right }, kind)
+    TypedValue::number(Value::Minus(left, right), kind)
 }
 
 pub(super) fn multiply(left: TypedValue, right: TypedValue) -> Result<TypedValue> {
     let kind = left.kind.product(right.kind)?;
     let (left, right) = (left.value.into(), right.value.into());
-    Ok(TypedValue::number(Value::Multiply { left, right }, kind))
+    Ok(TypedValue::number(Value::Times(left, right), kind))
 }
 
 /// A constant.
@@ -166,11 +163,11 @@ pub(super) fn side_of(literal: Literal) -> Result<Side> {
     let (expr, domain) = match literal {
         Literal::Null => return Ok(Side::Null),
         Literal::Text(text) => return Ok(Side::Quoted(text)),
-        Literal::Bool(value) => (Number::int(i64::from(value)), Domain::Bool),
-        Literal::Date(days) => (Number::int(days), Domain::Date),
+        Literal::Bool(value) => (Polynomial::int(i64::from(value)), Domain::Bool),
+        Literal::Date(days) => (Polynomial::int(days), Domain::Date),
         Literal::Timestamp(ticks, unit) => {
             let domain = Domain::Timestamp { unit, zoned: None };
-            (Number::int(ticks), domain)
+            (Polynomial::int(ticks), domain)
         }
         Literal::Number(number) => (number, Domain::Number),
     };
@@ -202,15 +199,16 @@ impl OuterScope<'_> {
         let nullable = scope.nullable(column);
         let column = Column {
             depth,
-            atom,
+            relation: atom,
             column,
         };
         Ok(TypedValue {
             single: ty == Type::Float32,
             nullable,
-            value: Value::Column { column, ty },
+            value: Value::Column(column),
             domain,
             kind,
+            constant: None,
         })
     }
 }

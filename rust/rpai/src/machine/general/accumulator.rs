@@ -59,7 +59,7 @@ impl Accumulator {
             exact => {
                 let (units, scale) = self.exact;
                 let so_far = Quantity::Exact { units, scale };
-                let sum = so_far.plus(exact.times(Quantity::int(times))?, 1)?;
+                let sum = so_far.plus(exact.times(Quantity::int(times))?)?;
                 if let Quantity::Exact { units, scale } = sum {
                     self.exact = (units, scale);
                 }
@@ -74,9 +74,7 @@ impl Accumulator {
         let (units, scale) = other.exact;
         let exact = Quantity::Exact { units, scale }.times(Quantity::int(times))?;
         let (units, scale) = self.exact;
-        if let Quantity::Exact { units, scale } =
-            (Quantity::Exact { units, scale }).plus(exact, 1)?
-        {
+        if let Quantity::Exact { units, scale } = (Quantity::Exact { units, scale }).plus(exact)? {
             self.exact = (units, scale);
         }
         let reals = other.reals.scaled(times as f64);
@@ -112,7 +110,7 @@ impl Accumulator {
         };
         Ok(match what {
             Aggregate::Sum(_) => Cell(Some(sum)),
-            Aggregate::Average(_) => Cell(sum.over(Quantity::int(self.count))?),
+            Aggregate::Average(_) => Cell(sum.over(Quantity::int(self.count))),
             Aggregate::Min(_) => self.values.keys().next().copied().unwrap_or_default(),
             _ => self.values.keys().next_back().copied().unwrap_or_default(),
         })

@@ -14,7 +14,7 @@ use crate::machine::general::accumulator::{Accumulator, take};
 use crate::machine::general::free::FreeMap;
 use crate::machine::indexed::selector::{Selector, with_scratch};
 use crate::machine::query::{
-    Block, Cell, Column, Comparison, Condition, Frame, Row, Scope, Value, holds, simple,
+    Block, Cell, Column, Comparison, Condition, Frame, Row, Scope, Value, evaluate, holds,
 };
 use crate::machine::store::bag::{Bag, Which};
 use crate::steps::Steps;
@@ -146,7 +146,7 @@ impl Evaluation<'_, '_> {
     }
 
     fn value(&self, value: &Value, scope: &dyn Scope) -> Result<Cell> {
-        simple(value, scope, &mut |value| match value {
+        evaluate(value, scope, &mut |value| match value {
             Value::Block(block) => self.block(block, scope),
             _ => Ok(Cell(None)),
         })
@@ -156,7 +156,7 @@ impl Evaluation<'_, '_> {
     fn block(&self, block: &Block, scope: &dyn Scope) -> Result<Cell> {
         let binding: Row = {
             let free = self.free.borrow();
-            let map = &free[block.position()];
+            let map = &free[block.number];
             let columns = map.columns.iter();
             let binding: Row = columns.map(|&column| scope.cell(column)).collect();
             if let Some(value) = map.memo.get(&binding) {
@@ -167,7 +167,7 @@ impl Evaluation<'_, '_> {
             }
             binding
         };
-        if let Some(selector) = &self.selectors[block.position()] {
+        if let Some(selector) = &self.selectors[block.number] {
             let frame = Frame {
                 rows: Vec::new(),
                 outer: Some(scope),
@@ -177,7 +177,7 @@ impl Evaluation<'_, '_> {
                 block.output(all)
             })?;
             self.steps.count(1);
-            let memo = &mut self.free.borrow_mut()[block.position()].memo;
+            let memo = &mut self.free.borrow_mut()[block.number].memo;
             if memo.len() >= MEMOISED {
                 memo.clear();
             }
@@ -187,7 +187,7 @@ impl Evaluation<'_, '_> {
         let all = self.groups(block, Some(scope))?;
         let all = all.into_values().next().unwrap_or_default().all;
         let value = output(block, &all)?;
-        self.free.borrow_mut()[block.position()]
+        self.free.borrow_mut()[block.number]
             .entries
             .insert(binding, all);
         Ok(value)

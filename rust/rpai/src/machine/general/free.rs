@@ -11,7 +11,7 @@ use ringview_core::Result;
 
 use crate::machine::general::accumulator::{Accumulator, take};
 use crate::machine::query::{
-    Binding, Block, Cell, Column, Comparison, Condition, Frame, Row, Value, simple_condition,
+    Binding, Block, Cell, Column, Comparison, Condition, Frame, Row, Value, holds_for,
 };
 
 /// The aggregates of a block by binding.
@@ -61,7 +61,7 @@ pub(crate) fn maintain(
             outer: Some(&binding),
         };
         // It has no block, so nothing has to be evaluated.
-        if simple_condition(&block.condition, &frame)? {
+        if holds_for(&block.condition, &frame)? {
             take(block, all, &frame, i128::from(times))?;
         }
     }

@@ -139,7 +139,7 @@ impl General {
 
     /// The maps and indexes of a block and its subqueries.
     fn prepare(&mut self, block: &Block, plan: &Plan, (is_outer, plain): (bool, bool)) {
-        let number = block.position();
+        let number = block.number;
         let map = &mut self.free[number];
         for one in block.condition.conjuncts() {
             if let Some((own, free)) = equality(one)
@@ -206,7 +206,7 @@ impl General {
             self.bags[table].change(at, times)?;
             let mut touched = 0;
             for_each_subquery(&self.block, &mut |block| {
-                let map = &mut self.free[block.position()];
+                let map = &mut self.free[block.number];
                 touched += maintain(block, map, (table, &row, times))?;
                 Ok(())
             })?;

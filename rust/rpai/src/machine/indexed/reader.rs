@@ -203,10 +203,12 @@ impl RowReader {
     /// Whether a row takes part.
     #[inline]
     pub(crate) fn takes(&self, row: &RowAt<'_>) -> Result<bool> {
-        if self.filter.is_empty() {
-            return Ok(true);
+        for one in &self.filter {
+            if !holds_for(one, row)? {
+                return Ok(false);
+            }
         }
-        holds_for(&self.filter, row)
+        Ok(true)
     }
 
     /// The columns that must be equal; `None` for a row with NULL there.

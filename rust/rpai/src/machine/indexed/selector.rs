@@ -11,7 +11,8 @@ use ringview_ring::{CommutativeMonoid, Expansion};
 use crate::machine::indexed::digits;
 use crate::machine::indexed::memo::Memo;
 use crate::machine::indexed::relation::FilteredRelation;
-use crate::machine::query::{Aggregate, Cell, Condition, Quantity, RowAt, Value, holds, number};
+use crate::machine::query;
+use crate::machine::query::{Aggregate, Cell, Condition, Quantity, RowAt, Value, holds};
 use crate::tree::overflow;
 
 /// One product: of each relation its count (0) or one of its sums (from 1).
@@ -263,7 +264,7 @@ impl Products {
             let mut product = 1i128;
             for (relation, (&at, &start)) in places.iter().zip(starts).enumerate() {
                 if !reals.get(relation).is_some_and(|real| *real) {
-                    product = number::product(product, numbers[start + at])?;
+                    product = query::product(product, numbers[start + at])?;
                 }
             }
             Some(product)
@@ -297,7 +298,11 @@ impl Products {
                 reals = Some(reals.unwrap_or(Expansion::ZERO).sum(product));
                 continue;
             }
-            sum = sum.plus(Quantity::Exact { units, scale }, term.sign)?;
+            let units = Quantity::Exact { units, scale };
+            sum = match term.sign < 0 {
+                true => sum.minus(units)?,
+                false => sum.plus(units)?,
+            };
         }
         if let Some(reals) = reals {
             let exact = match sum {
@@ -307,7 +312,7 @@ impl Products {
             sum = Quantity::Sum(reals.sum(exact));
         }
         Ok(match self.aggregate {
-            Aggregate::Average(_) => Cell(sum.over(Quantity::int(rows))?),
+            Aggregate::Average(_) => Cell(sum.over(Quantity::int(rows))),
             _ => Cell(Some(sum)),
         })
     }

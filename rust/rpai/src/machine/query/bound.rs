@@ -6,10 +6,10 @@
 use std::ops::Range as Keys;
 
 use ringview_core::Result;
+use ringview_query::Comparison;
+use ringview_query::nested::{Cell, Quantity, floor, power_of_ten, product};
 
-use crate::machine::query::number::{Kind, Quantity, floor, power_of_ten, product};
-use crate::machine::query::plan::Comparison;
-use crate::machine::query::row::Cell;
+use crate::machine::query::kind::Kind;
 use crate::tree::overflow;
 
 /// A bound between entries: a key, and whether it is behind it.
@@ -62,7 +62,7 @@ pub(crate) fn sole(ranges: &[Keys<i128>]) -> Option<Vec<i128>> {
 pub(crate) fn key_bound(number: Quantity, kind: Kind, inclusive: bool) -> Result<KeyBound> {
     let ends = |is_great: bool| if is_great { END } else { START };
     match (number, kind) {
-        (number, Kind::Real) => Ok((number.ordinal(Kind::Real)?, inclusive)),
+        (number, Kind::Real) => Ok((Kind::Real.key(number)?, inclusive)),
         (Quantity::Exact { units, scale: own }, Kind::Exact(scale)) => {
             let power = power_of_ten(own.abs_diff(scale));
             let power = power.ok_or_else(|| overflow("a number"))?;

@@ -2,12 +2,13 @@
 //! row is inserted.
 //!
 //! Invariant: the result is the value, or NULL where a column of it is, or an overflow;
-//! nothing wraps. Cost: a few steps a node, nothing is allocated.
+//! nothing wraps. Cost: a few machine steps for each of its own; nothing is allocated where few operands wait.
 
 use ringview_core::{Result, Type};
+use ringview_query::nested::{Quantity, Value, power_of_ten, product};
 
-use crate::machine::query::number::{Kind, Quantity, product};
-use crate::machine::query::plan::{ColumnType, Value};
+use crate::machine::query::kind::Kind;
+use crate::machine::query::plan::ColumnType;
 use crate::machine::query::row::RowAt;
 use crate::machine::query::scope::value_for;
 use crate::tree::overflow;
@@ -23,46 +24,69 @@ enum Load {
     Verdict,
 }
 
+/// A step of a value, over those before it.
 #[derive(Clone, Debug)]
-enum Code {
+enum Step {
     Constant(i128),
     Column(usize, Load),
-    Plus(Box<Code>, Box<Code>),
-    Minus(Box<Code>, Box<Code>),
-    Times(Box<Code>, Box<Code>),
     /// 1, or NULL where one of these columns is.
     Present(Vec<usize>),
+    Plus,
+    Minus,
+    Times,
 }
 
-/// A value in units of its scale.
+/// A value in units of its scale, as steps: operands before what joins them.
 #[derive(Clone, Debug)]
 pub(crate) struct Exact {
-    code: Code,
+    steps: Vec<Step>,
+    /// How many operands wait at the most.
+    depth: usize,
     pub(crate) scale: u8,
 }
+
+/// Operands that wait without memory of their own.
+const FEW: usize = 4;
 
 impl Exact {
     /// An exact value; `None` for doubles, quotients, and values of more than one row.
     pub(crate) fn new(value: &Value, types: &[ColumnType]) -> Option<Self> {
+        let of = |value: &Value| Self::new(value, types);
         match value {
-            Value::Constant(Quantity::Exact { units, scale }) => Some(Self {
-                code: Code::Constant(*units),
-                scale: *scale,
-            }),
-            Value::Present(columns) => Some(Self {
-                code: Code::Present(columns.iter().map(|column| column.column).collect()),
-                scale: 0,
-            }),
+            Value::Constant(Quantity::Exact { units, scale }) => {
+                Some(Self::one(Step::Constant(*units), *scale))
+            }
+            Value::Present(columns) => {
+                let columns = columns.iter().map(|column| column.column).collect();
+                Some(Self::one(Step::Present(columns), 0))
+            }
             Value::Column(column) => Self::column(column.column, &types[column.column].ty),
-            Value::Plus(a, b) => Self::alike(a, b, types, Code::Plus),
-            Value::Minus(a, b) => Self::alike(a, b, types, Code::Minus),
+            Value::Plus(a, b) => Self::alike(of(a)?, of(b)?, Step::Plus),
+            Value::Minus(a, b) => Self::alike(of(a)?, of(b)?, Step::Minus),
             Value::Times(a, b) => {
-                let (a, b) = (Self::new(a, types)?, Self::new(b, types)?);
+                let (a, b) = (of(a)?, of(b)?);
                 let scale = a.scale.checked_add(b.scale)?;
-                let code = Code::Times(Box::new(a.code), Box::new(b.code));
-                Some(Self { code, scale })
+                Some(a.joined(b, Step::Times, scale))
             }
             _ => None,
+        }
+    }
+
+    fn one(step: Step, scale: u8) -> Self {
+        Self {
+            steps: vec![step],
+            depth: 1,
+            scale,
+        }
+    }
+
+    fn joined(mut self, other: Self, by: Step, scale: u8) -> Self {
+        self.steps.extend(other.steps);
+        self.steps.push(by);
+        Self {
+            depth: self.depth.max(1 + other.depth),
+            scale,
+            ..self
         }
     }
 
@@ -78,61 +102,81 @@ impl Exact {
             Type::Bool => (Load::Verdict, 0),
             _ => (Load::Signed, 0),
         };
-        let code = Code::Column(column, load);
-        Some(Self { code, scale })
+        Some(Self::one(Step::Column(column, load), scale))
     }
 
-    fn alike(
-        a: &Value,
-        b: &Value,
-        types: &[ColumnType],
-        make: fn(Box<Code>, Box<Code>) -> Code,
-    ) -> Option<Self> {
-        let (a, b) = (Self::new(a, types)?, Self::new(b, types)?);
+    fn alike(a: Self, b: Self, by: Step) -> Option<Self> {
         let scale = a.scale.max(b.scale);
         let (a, b) = (a.at_scale(scale)?, b.at_scale(scale)?);
-        let code = make(Box::new(a.code), Box::new(b.code));
-        Some(Self { code, scale })
+        Some(a.joined(b, by, scale))
     }
 
     /// The same in units of a finer scale.
-    pub(crate) fn at_scale(self, scale: u8) -> Option<Self> {
-        let power = 10i128.checked_pow(u32::from(scale.checked_sub(self.scale)?))?;
-        let code = match (self.code, power) {
-            (code, 1) => code,
-            (Code::Constant(units), power) => Code::Constant(units.checked_mul(power)?),
-            (code, power) => Code::Times(Box::new(code), Box::new(Code::Constant(power))),
-        };
-        Some(Self { code, scale })
+    pub(crate) fn at_scale(mut self, scale: u8) -> Option<Self> {
+        let power = power_of_ten(scale.checked_sub(self.scale)?)?;
+        self.scale = scale;
+        match (&mut self.steps[..], power) {
+            (_, 1) => Some(self),
+            ([Step::Constant(units)], power) => {
+                *units = units.checked_mul(power)?;
+                Some(self)
+            }
+            (_, power) => {
+                let power = Self::one(Step::Constant(power), 0);
+                Some(self.joined(power, Step::Times, scale))
+            }
+        }
     }
 
     /// Its units in a row.
     #[inline]
     pub(crate) fn units(&self, row: &RowAt<'_>) -> Result<Option<i128>> {
-        self.code.run(row)
+        if let [Step::Column(column, load)] = &self.steps[..] {
+            return Ok(load.read(*column, row));
+        }
+        match self.depth {
+            ..=FEW => self.run(row, &mut [0; FEW]),
+            depth => self.run(row, &mut vec![0; depth]),
+        }
+    }
+
+    #[inline]
+    fn run(&self, row: &RowAt<'_>, waiting: &mut [i128]) -> Result<Option<i128>> {
+        let mut len = 0;
+        for step in &self.steps {
+            let compute: fn(i128, i128) -> Option<i128> = match step {
+                Step::Plus => i128::checked_add,
+                Step::Minus => i128::checked_sub,
+                Step::Times => product,
+                operand => {
+                    let Some(units) = operand.operand(row) else {
+                        return Ok(None);
+                    };
+                    waiting[len] = units;
+                    len += 1;
+                    continue;
+                }
+            };
+            len -= 1;
+            let units = compute(waiting[len - 1], waiting[len]);
+            waiting[len - 1] = units.ok_or_else(|| overflow("a value of a row"))?;
+        }
+        Ok(Some(waiting[0]))
     }
 }
 
-impl Code {
+impl Step {
+    /// What it is by itself; `None` for NULL.
     #[inline]
-    fn run(&self, row: &RowAt<'_>) -> Result<Option<i128>> {
-        let (a, b, compute): (_, _, fn(i128, i128) -> Option<i128>) = match self {
-            Code::Constant(units) => return Ok(Some(*units)),
-            Code::Column(column, load) => return Ok(load.read(*column, row)),
-            Code::Present(columns) => {
-                let all = columns.iter().all(|&column| !row.is_null(column));
-                return Ok(all.then_some(1));
+    fn operand(&self, row: &RowAt<'_>) -> Option<i128> {
+        match self {
+            Step::Constant(units) => Some(*units),
+            Step::Column(column, load) => load.read(*column, row),
+            Step::Present(columns) => {
+                let present = columns.iter().all(|&column| !row.is_null(column));
+                present.then_some(1)
             }
-            Code::Plus(a, b) => (a, b, i128::checked_add),
-            Code::Minus(a, b) => (a, b, i128::checked_sub),
-            Code::Times(a, b) => (a, b, product),
-        };
-        match (a.run(row)?, b.run(row)?) {
-            (Some(a), Some(b)) => match compute(a, b) {
-                Some(units) => Ok(Some(units)),
-                None => Err(overflow("a value of a row")),
-            },
-            _ => Ok(None),
+            Step::Plus | Step::Minus | Step::Times => None,
         }
     }
 }
@@ -181,7 +225,7 @@ impl Ordinal {
         match self {
             Ordinal::Exact(exact) => exact.units(row),
             Ordinal::Real(value) => match value_for(value, row)?.0 {
-                Some(number) => number.ordinal(Kind::Real).map(Some),
+                Some(number) => Kind::Real.key(number).map(Some),
                 None => Ok(None),
             },
         }

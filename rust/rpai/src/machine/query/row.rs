@@ -2,39 +2,10 @@
 //!
 //! Invariant: a cell is a number or NULL; numbers of any kinds have an order. Cost: O(1) a cell.
 
-use std::cmp::Ordering;
-
 use ringview_core::{Batch, Type};
+use ringview_query::nested::{Cell, Quantity};
 
-use crate::machine::query::number::{Quantity, read};
 use crate::machine::query::plan::ColumnType;
-
-/// A number, or NULL, in an order of their own.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Cell(pub Option<Quantity>);
-
-impl Ord for Cell {
-    fn cmp(&self, other: &Self) -> Ordering {
-        match (self.0, other.0) {
-            (Some(a), Some(b)) => a.compare(b),
-            (a, b) => a.is_some().cmp(&b.is_some()),
-        }
-    }
-}
-
-impl PartialOrd for Cell {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Cell {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Cell {}
 
 pub(crate) type Row = Vec<Cell>;
 
@@ -64,7 +35,11 @@ impl RowAt<'_> {
     pub(crate) fn quantity(&self, column: usize) -> Option<Quantity> {
         match &self.types[column].ty {
             Type::Bool => self.bit(column).map(|bit| Quantity::int(i128::from(bit))),
-            ty => read(self.batch, column, self.at, ty),
+            ty => {
+                let cells = self.batch.column(column);
+                let (low, high) = (cells.words[self.at], cells.high(self.at));
+                (!cells.is_null(self.at)).then(|| Quantity::of_words(ty, low, high))
+            }
         }
     }
 

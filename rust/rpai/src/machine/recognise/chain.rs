@@ -7,9 +7,7 @@
 use crate::machine::indexed::correlation::Correlation;
 use crate::machine::indexed::digits::SumKind;
 use crate::machine::indexed::reader::Role;
-use crate::machine::query::{
-    Aggregate, Block, Comparison, Condition, Quantity, Value, flat, flat_value,
-};
+use crate::machine::query::{Aggregate, Block, Comparison, Condition, Quantity, Value};
 use crate::machine::recognise::kinds::{Tables, Why, exact, sum_kind};
 
 /// A comparison with a block or a column in it: what is closed left.
@@ -77,7 +75,7 @@ impl Summed {
 pub(crate) fn aggregated(tables: &Tables, block: &Block, table: usize) -> Result<Summed, Why> {
     match block.sole_aggregate() {
         Some(Aggregate::Sum(of) | Aggregate::Counted(of)) => {
-            let value = flat_value(of);
+            let value = of.clone().flat();
             let mut columns = Vec::new();
             value.columns(&mut |column| {
                 if tables[table][column.column].nullable {
@@ -152,7 +150,7 @@ pub(crate) fn chain(
             }
             nested.replace(chain(tables, sides)?).is_some()
         } else if depths.iter().all(|&depth| depth == 0) {
-            role.filter.push(flat(one));
+            role.filter.push(one.clone().flat());
             false
         } else {
             let found = correlated_sides(one)?;
@@ -208,8 +206,8 @@ pub(crate) fn correlated_sides(one: &Condition) -> Result<(Value, Comparison, Va
     };
     let how = *how;
     match (depth(left), depth(right)) {
-        (Some(0), Some(1)) => Ok((flat_value(left), how, flat_value(right))),
-        (Some(1), Some(0)) => Ok((flat_value(right), how.reversed(), flat_value(left))),
+        (Some(0), Some(1)) => Ok((left.clone().flat(), how, right.clone().flat())),
+        (Some(1), Some(0)) => Ok((right.clone().flat(), how.reversed(), left.clone().flat())),
         _ => Err(OTHER),
     }
 }

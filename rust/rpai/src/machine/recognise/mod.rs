@@ -19,7 +19,7 @@ use crate::machine::indexed::relation::FilteredRelation;
 use crate::machine::indexed::selector::Selector;
 use crate::machine::indexed::shape::Shape;
 use crate::machine::indexed::sweep;
-use crate::machine::query::{Block, Comparison, Condition, Kind, Value, flat, flat_value};
+use crate::machine::query::{Block, Comparison, Condition, Kind, Value};
 use crate::machine::recognise::chain::{
     Chain, Sides, aggregated, chain, closed_left, correlated_sides, growing,
 };
@@ -96,7 +96,7 @@ impl<'a> Filters<'a> {
             let mut is_own = !one.is_nested();
             one.columns(&mut |column| is_own &= column.depth == 0);
             if is_own {
-                filters.filter.push(flat(one));
+                filters.filter.push(one.clone().flat());
                 continue;
             }
             let (closed, how, other) = closed_left(one)?;
@@ -111,7 +111,7 @@ impl<'a> Filters<'a> {
             if !is_own {
                 return Err("a value reads both its own row and the outer row");
             }
-            let own = flat_value(other);
+            let own = other.clone().flat();
             if how == Comparison::Eq && !closed.is_constant() {
                 filters.equal.push((own, closed.clone()));
                 continue;
@@ -222,7 +222,7 @@ fn grouped(
         let mut is_own = !one.is_nested();
         one.columns(&mut |column| is_own &= column.depth == 0);
         match correlated_sides(one) {
-            _ if is_own => filter.push(flat(one)),
+            _ if is_own => filter.push(one.clone().flat()),
             Ok((left, Comparison::Eq, right)) => {
                 own.push(left);
                 theirs.push(right);

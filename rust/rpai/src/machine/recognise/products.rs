@@ -7,7 +7,7 @@
 
 use crate::machine::indexed::digits::SumKind;
 use crate::machine::indexed::selector::{Products, Term};
-use crate::machine::query::{Aggregate, Block, Column, ColumnType, Value, flat_value};
+use crate::machine::query::{Aggregate, Block, Column, ColumnType, Value};
 use crate::machine::recognise::kinds::{Why, sum_kind};
 
 /// A product of values of the relations, by relation.
@@ -47,7 +47,7 @@ pub(crate) fn products(
                 .flat_map(|(_, factors)| factors.iter().enumerate());
             for (relation, factor) in factors {
                 if let Some(factor) = factor {
-                    sum_kind(tables, block.relations[relation], &flat_value(factor))?;
+                    sum_kind(tables, block.relations[relation], &factor.clone().flat())?;
                 }
             }
             Ok(all)
@@ -62,7 +62,7 @@ pub(crate) fn products(
         };
         for (relation, factor) in factors.into_iter().enumerate() {
             let Some(value) = factor else { continue };
-            let mut value = flat_value(&value);
+            let mut value = value.flat();
             if let Some(present) = &present[relation] {
                 value = Value::Times(Box::new(value), Box::new(present.clone()));
             }

@@ -4,7 +4,7 @@
 //! Cost: O(nodes) of the expression, squared for where reals became long.
 
 use ringview_core::{Error, Result, Type};
-use ringview_query::{Constant as Literal, Expr, Kind, Op};
+use ringview_query::{Constant as Literal, Kind, Op, Polynomial};
 
 use super::program::{Operand, Scalar, Step, Work};
 use crate::read::input::Load;
@@ -23,7 +23,7 @@ pub(super) struct Compiler<'n> {
 
 impl<'n> Compiler<'n> {
     pub(super) fn run(
-        expr: &Expr,
+        expr: &Polynomial,
         place: &'n str,
         names: &'n dyn Fn(usize) -> String,
         long: bool,
@@ -52,7 +52,7 @@ impl<'n> Compiler<'n> {
         })
     }
 
-    fn operand(&mut self, expr: &Expr) -> Result<Operand> {
+    fn operand(&mut self, expr: &Polynomial) -> Result<Operand> {
         let work = match &expr.op {
             Op::Literal { value } => return Ok(Operand::Constant(literal_words(*value))),
             Op::Column { column, ty } => return Ok(self.column(*column, ty, expr.kind)),
@@ -141,7 +141,7 @@ impl<'n> Compiler<'n> {
     }
 
     /// The power of ten of a conversion.
-    fn power(&self, from: Kind, to: Kind, expr: &Expr) -> Result<i128> {
+    fn power(&self, from: Kind, to: Kind, expr: &Polynomial) -> Result<i128> {
         let scale = |kind| match kind {
             Kind::Decimal { scale } => i32::from(scale),
             Kind::Int | Kind::Real => 0,
@@ -157,7 +157,7 @@ impl<'n> Compiler<'n> {
 }
 
 /// Whether an expression is a column of integers that are doubles.
-fn is_short(expr: &Expr) -> bool {
+fn is_short(expr: &Polynomial) -> bool {
     let Op::Column { ty, .. } = &expr.op else {
         return false;
     };

@@ -11,7 +11,7 @@ mod compile;
 mod program;
 
 use ringview_core::{Error, Result, Schema};
-use ringview_query::{Expr, Kind};
+use ringview_query::{Kind, Polynomial};
 use ringview_ring::Expansion;
 
 use super::input::{Input, convert, load_column};
@@ -23,13 +23,13 @@ use program::{Operand, Step, Work};
 
 impl Scalar {
     /// Compiles an expression over the columns of a table.
-    pub(crate) fn compile(expr: &Expr, place: &str, schema: &Schema) -> Result<Scalar> {
+    pub(crate) fn compile(expr: &Polynomial, place: &str, schema: &Schema) -> Result<Scalar> {
         let names = |column: usize| schema.fields()[column].name.clone();
         Compiler::run(expr, place, &names, false)
     }
 
     /// The same, to be summed: without a rounding between.
-    pub(crate) fn compile_long(expr: &Expr, place: &str, schema: &Schema) -> Result<Scalar> {
+    pub(crate) fn compile_long(expr: &Polynomial, place: &str, schema: &Schema) -> Result<Scalar> {
         let names = |column: usize| schema.fields()[column].name.clone();
         Compiler::run(expr, place, &names, true)
     }

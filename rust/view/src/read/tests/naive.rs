@@ -1,6 +1,6 @@
 //! Expressions and conditions, evaluated slowly: one row at a time, NULL by NULL.
 
-use ringview_query::{Comparison, Constant, Expr, Factor, Kind, Op, Predicate};
+use ringview_query::{Comparison, Constant, Factor, Kind, Op, Polynomial, Predicate};
 
 use super::super::verdict::{FALSE, TRUE, UNKNOWN};
 use super::random::{CONDITIONS, Row, TEXTS};
@@ -9,7 +9,7 @@ use super::random::{CONDITIONS, Row, TEXTS};
 #[derive(Debug)]
 pub(super) struct Over;
 
-pub(super) fn columns_of(expr: &Expr, into: &mut Vec<usize>) {
+pub(super) fn columns_of(expr: &Polynomial, into: &mut Vec<usize>) {
     match &expr.op {
         Op::Column { column, .. } => into.push(*column),
         Op::Literal { .. } => {}
@@ -33,7 +33,7 @@ pub(super) fn is_null(row: &Row, column: usize) -> bool {
     ][column]
 }
 
-pub(super) fn value(expr: &Expr, row: &Row) -> Result<Option<Constant>, Over> {
+pub(super) fn value(expr: &Polynomial, row: &Row) -> Result<Option<Constant>, Over> {
     let mut columns = Vec::new();
     columns_of(expr, &mut columns);
     if columns.iter().any(|&c| is_null(row, c)) {
@@ -42,11 +42,11 @@ pub(super) fn value(expr: &Expr, row: &Row) -> Result<Option<Constant>, Over> {
     number(expr, row).map(Some)
 }
 
-pub(super) fn number(expr: &Expr, row: &Row) -> Result<Constant, Over> {
+pub(super) fn number(expr: &Polynomial, row: &Row) -> Result<Constant, Over> {
     use Constant::{Decimal, Int, Real};
     let int = |v: Option<i64>| v.map(Int).ok_or(Over);
     let decimal = |v: Option<i128>| v.map(Decimal).ok_or(Over);
-    let two = |l: &Expr, r: &Expr| Ok::<_, Over>((number(l, row)?, number(r, row)?));
+    let two = |l: &Polynomial, r: &Polynomial| Ok::<_, Over>((number(l, row)?, number(r, row)?));
     match &expr.op {
         Op::Literal { value } => Ok(*value),
         Op::Column { column: 0, .. } => int(row.0),
@@ -168,6 +168,13 @@ pub(super) fn decide(predicate: &Predicate, row: &Row) -> Result<u8, Over> {
             all.into_iter().max().unwrap_or(FALSE)
         }
         Predicate::Not { operand } => TRUE - decide(operand, row)?,
+        Predicate::Is { operand, value } => {
+            let wanted = value.map_or(UNKNOWN, |v| if v { TRUE } else { FALSE });
+            match decide(operand, row)? == wanted {
+                true => TRUE,
+                false => FALSE,
+            }
+        }
     })
 }
 

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ringview_core::{Batch, Column, Dictionary, Field, Schema, Type};
-use ringview_query::{Comparison, Constant, Expr, Kind, Op, Predicate};
+use ringview_query::{Comparison, Constant, Kind, Op, Polynomial, Predicate};
 
 pub(super) const TEXTS: [&str; 5] = ["", "ant", "bee", "beetle", "Ant"];
 /// The verdict on a text, if that is known.
@@ -112,17 +112,17 @@ pub(super) fn batch(rows: &[Row], dictionary: &mut Dictionary) -> Batch {
     }
 }
 
-pub(super) fn make(kind: Kind, op: Op) -> Expr {
-    Expr { kind, op }
+pub(super) fn make(kind: Kind, op: Op) -> Polynomial {
+    Polynomial { kind, op }
 }
 
-pub(super) fn column(column: usize, kind: Kind) -> Expr {
+pub(super) fn column(column: usize, kind: Kind) -> Polynomial {
     let ty = schema().fields()[column].ty.clone();
     make(kind, Op::Column { column, ty })
 }
 
 /// Expressions of kind Int, Decimal of scale 2, and Real.
-pub(super) fn expression(kind: Kind) -> BoxedStrategy<Expr> {
+pub(super) fn expression(kind: Kind) -> BoxedStrategy<Polynomial> {
     let literal = move |value| make(kind, Op::Literal { value });
     let leaf = match kind {
         Kind::Int => prop_oneof![
@@ -194,11 +194,11 @@ pub(super) fn expression(kind: Kind) -> BoxedStrategy<Expr> {
     .boxed()
 }
 
-pub(super) fn wide_unsigned() -> Expr {
+pub(super) fn wide_unsigned() -> Polynomial {
     column(2, Kind::Decimal { scale: 0 })
 }
 
-pub(super) fn any_expression() -> BoxedStrategy<Expr> {
+pub(super) fn any_expression() -> BoxedStrategy<Polynomial> {
     prop_oneof![
         expression(Kind::Int),
         expression(DECIMAL),
@@ -251,8 +251,12 @@ pub(super) fn condition() -> BoxedStrategy<Predicate> {
         prop_oneof![
             vec(inner.clone(), 0..4).prop_map(|operands| Predicate::And { operands }),
             vec(inner.clone(), 0..4).prop_map(|operands| Predicate::Or { operands }),
-            inner.prop_map(|operand| Predicate::Not {
+            inner.clone().prop_map(|operand| Predicate::Not {
                 operand: Box::new(operand)
+            }),
+            (inner, prop::option::of(any::<bool>())).prop_map(|(operand, value)| {
+                let operand = Box::new(operand);
+                Predicate::Is { operand, value }
             }),
         ]
     })

@@ -107,6 +107,32 @@ fn three_valued_constants_fold() {
 }
 
 #[test]
+fn whole_conditions_are_asked_for_their_verdict() {
+    for (text, wanted, opposite) in [
+        ("(n > 1 OR i = 2) IS TRUE", Some(true), false),
+        ("(n > 1) IS NOT TRUE", Some(true), true),
+        ("(n > 1) IS FALSE", Some(false), false),
+        ("(n > i) IS NOT FALSE", Some(false), true),
+        ("(n > 1) IS UNKNOWN", None, false),
+        ("(n > 1 AND i < 7) IS NULL", None, false),
+        ("(NOT n IN (1, NULL)) IS NOT UNKNOWN", None, true),
+        ("n IN (1, NULL) IS NOT NULL", None, true),
+    ] {
+        let found = match bound(text) {
+            Some(Predicate::Not { operand }) if opposite => Some(*operand),
+            found => found,
+        };
+        let is_it = matches!(&found, Some(Predicate::Is { value, .. }) if *value == wanted);
+        assert!(is_it, "{text}: {found:?}");
+    }
+    // What is never unknown tells so at once.
+    let never = Some(Predicate::Constant { value: Some(false) });
+    assert_eq!(bound("(n IS NULL) IS UNKNOWN"), never);
+    assert_eq!(bound("(n IS NULL) IS TRUE"), bound("n IS NULL"));
+    assert_eq!(bound("(NULL > 1) IS UNKNOWN"), None);
+}
+
+#[test]
 fn conditions_on_one_string_column_stay_expressions() {
     for text in [
         "s NOT IN ('x', NULL, 'a')",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ringview_core::Type;
 use ringview_oracle::{Table, Value};
-use ringview_query::{Constant, Expr, Op, OutputKind, Query};
+use ringview_query::{Constant, Op, OutputKind, Polynomial, Query};
 use ringview_viewtree::plan::{Plan, Source};
 
 use super::Tables;
@@ -137,7 +137,7 @@ fn add(view: &mut Relation, key: Row, numbers: Vec<i64>) {
     sums.iter_mut().zip(numbers).for_each(|(sum, n)| *sum += n);
 }
 
-fn evaluate(expr: &Expr, read: &dyn Fn(&Op) -> i64) -> i64 {
+fn evaluate(expr: &Polynomial, read: &dyn Fn(&Op) -> i64) -> i64 {
     match &expr.op {
         Op::Literal {
             value: Constant::Int(value),

@@ -1,69 +1,14 @@
-//! Bound expressions and predicates: columns by position, constants typed, conversions explicit.
+//! Polynomials of the columns of an atom, and predicates over them: columns by position, constants
+//! typed, conversions explicit.
 //!
 //! Invariant: the operands of an operator have the kinds that its doc states, so that an evaluator
-//! never converts on its own. Constants are folded when an expression is built.
+//! never converts on its own. Constants are folded when a polynomial is built.
 
-use std::cmp::Ordering;
-
-use datafusion_expr::Operator;
 use ringview_core::Type;
 
 pub use crate::logical::Comparison;
 
-impl Comparison {
-    /// The comparison that an operator is.
-    pub(crate) fn of(op: Operator) -> Option<Self> {
-        Some(match op {
-            Operator::Eq => Comparison::Eq,
-            Operator::NotEq => Comparison::Ne,
-            Operator::Lt => Comparison::Lt,
-            Operator::LtEq => Comparison::Le,
-            Operator::Gt => Comparison::Gt,
-            Operator::GtEq => Comparison::Ge,
-            _ => return None,
-        })
-    }
-
-    /// Whether it is true of two values in this order.
-    #[must_use]
-    pub fn holds(self, order: Ordering) -> bool {
-        match self {
-            Comparison::Eq => order.is_eq(),
-            Comparison::Ne => order.is_ne(),
-            Comparison::Lt => order.is_lt(),
-            Comparison::Le => order.is_le(),
-            Comparison::Gt => order.is_gt(),
-            Comparison::Ge => order.is_ge(),
-        }
-    }
-
-    /// The same with its sides exchanged.
-    #[must_use]
-    pub fn reversed(self) -> Self {
-        match self {
-            Comparison::Lt => Comparison::Gt,
-            Comparison::Le => Comparison::Ge,
-            Comparison::Gt => Comparison::Lt,
-            Comparison::Ge => Comparison::Le,
-            Comparison::Eq | Comparison::Ne => self,
-        }
-    }
-
-    /// The same, or its opposite.
-    pub(crate) fn unless(self, negated: bool) -> Self {
-        match (self, negated) {
-            (same, false) => same,
-            (Comparison::Eq, true) => Comparison::Ne,
-            (Comparison::Ne, true) => Comparison::Eq,
-            (Comparison::Lt, true) => Comparison::Ge,
-            (Comparison::Ge, true) => Comparison::Lt,
-            (Comparison::Gt, true) => Comparison::Le,
-            (Comparison::Le, true) => Comparison::Gt,
-        }
-    }
-}
-
-/// What kind of number an expression or a payload component is.
+/// What kind of number a polynomial or a payload component is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A 64-bit integer; leaving its range is an error.
@@ -77,7 +22,7 @@ pub enum Kind {
     Real,
 }
 
-/// A constant. Its variant is the one of the kind of its expression.
+/// A constant. Its variant is the one of the kind of its polynomial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Constant {
     /// Of kind [`Kind::Int`].
@@ -88,16 +33,16 @@ pub enum Constant {
     Real(f64),
 }
 
-/// A typed expression.
+/// Sums and products of columns and constants, typed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Expr {
+pub struct Polynomial {
     /// What kind of number it yields.
     pub kind: Kind,
     /// How.
     pub op: Op,
 }
 
-/// How an expression is computed. It is NULL if any of its columns is.
+/// How a polynomial is computed. It is NULL if any of its columns is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     /// A column of the atom. Integers, bool, date32 and timestamps (their ticks) are of kind Int,
@@ -111,40 +56,40 @@ pub enum Op {
     },
     /// A constant.
     Literal {
-        /// Of the expression's kind.
+        /// Of the polynomial's kind.
         value: Constant,
     },
-    /// Both operands are of the expression's kind.
+    /// Both operands are of the polynomial's kind.
     Add {
         /// Left operand.
-        left: Box<Expr>,
+        left: Box<Polynomial>,
         /// Right operand.
-        right: Box<Expr>,
+        right: Box<Polynomial>,
     },
-    /// Both operands are of the expression's kind.
+    /// Both operands are of the polynomial's kind.
     Subtract {
         /// Left operand.
-        left: Box<Expr>,
+        left: Box<Polynomial>,
         /// Right operand.
-        right: Box<Expr>,
+        right: Box<Polynomial>,
     },
     /// Both operands are Int, both Real, or both Decimal with scales that add up to the result's.
     Multiply {
         /// Left operand.
-        left: Box<Expr>,
+        left: Box<Polynomial>,
         /// Right operand.
-        right: Box<Expr>,
+        right: Box<Polynomial>,
     },
-    /// The operand is of the expression's kind.
+    /// The operand is of the polynomial's kind.
     Negate {
         /// The operand.
-        operand: Box<Expr>,
+        operand: Box<Polynomial>,
     },
-    /// To the expression's kind: Int or Decimal to a Decimal of at least that scale (times a power
+    /// To the polynomial's kind: Int or Decimal to a Decimal of at least that scale (times a power
     /// of ten), anything to Real.
     Convert {
         /// The operand.
-        operand: Box<Expr>,
+        operand: Box<Polynomial>,
     },
 }
 
@@ -161,14 +106,14 @@ pub enum Predicate {
         /// Which comparison.
         comparison: Comparison,
         /// Left operand.
-        left: Expr,
+        left: Polynomial,
         /// Right operand.
-        right: Expr,
+        right: Polynomial,
     },
     /// Unknown if the operand is NULL, or if it is not found and the list has a NULL.
     In {
         /// What is looked for.
-        operand: Expr,
+        operand: Polynomial,
         /// Sorted, without duplicates, of the operand's kind.
         list: Vec<Constant>,
         /// Whether the list has a NULL.
@@ -200,5 +145,12 @@ pub enum Predicate {
     Not {
         /// The operand.
         operand: Box<Predicate>,
+    },
+    /// True where the operand is just this, false elsewhere: IS TRUE, IS FALSE, IS UNKNOWN.
+    Is {
+        /// The operand.
+        operand: Box<Predicate>,
+        /// `None` is unknown.
+        value: Option<bool>,
     },
 }
