@@ -362,6 +362,7 @@ fn rounded(of: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
         return Ok(of);
     }
     Ok(match from {
+        DataType::Utf8 if to.is_unsigned_integer() => kernels::natural_number().call(vec![of]),
         DataType::Utf8 => kernels::whole_number().call(vec![of]),
         DataType::Float32 | DataType::Float64 => kernels::round_even().call(vec![double(of)]),
         DataType::Decimal128(_, scale) if scale > 0 => math::round().call(vec![of]),

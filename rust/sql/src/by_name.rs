@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, Query, Select, SelectItem,
-    SetExpr, TableWithJoins, VisitMut, VisitorMut,
+    SetExpr, TableFactor, TableWithJoins, VisitMut, VisitorMut,
 };
 use ringview_core::{Error, SqlProblem};
 
@@ -63,6 +63,7 @@ impl ByName<'_> {
         }
         let mut merged = Vec::new();
         for from in &mut select.from {
+            open(from);
             if self.shares_nothing(from) {
                 return ControlFlow::Break(bare(
                     SqlProblem::Query,
@@ -221,6 +222,22 @@ impl ByName<'_> {
         known
             .filter(|known| known.columns.iter().any(|column| column == name))
             .count()
+    }
+}
+
+/// Takes the brackets off the first tables of a chain, which are joined first anyway.
+fn open(from: &mut TableWithJoins) {
+    while let TableFactor::NestedJoin {
+        table_with_joins,
+        alias: None,
+    } = &mut from.relation
+    {
+        let first = TableWithJoins {
+            relation: table_with_joins.relation.clone(),
+            joins: std::mem::take(&mut table_with_joins.joins),
+        };
+        let behind = std::mem::replace(from, first).joins;
+        from.joins.extend(behind);
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
         patterns::full_match(),
         round_even(),
         whole_number(),
+        natural_number(),
         plain_number(),
     ]
 }
@@ -98,10 +99,15 @@ function!(
 function!(
     /// `whole_number(text)`: a number, rounded to an integer, as a text of digits.
     whole_number,
-    numerals::Numeral::new(true)
+    numerals::Numeral::new(numerals::Form::Whole)
+);
+function!(
+    /// `natural_number(text)`: the same for types without a sign.
+    natural_number,
+    numerals::Numeral::new(numerals::Form::Natural)
 );
 function!(
     /// `plain_number(text)`: a number as a text without an exponent.
     plain_number,
-    numerals::Numeral::new(false)
+    numerals::Numeral::new(numerals::Form::Plain)
 );

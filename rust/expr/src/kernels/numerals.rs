@@ -14,17 +14,28 @@ use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signatur
 /// More digits than any number has.
 const MOST: usize = 80;
 
-/// `whole_number` and `plain_number`.
+/// What a text of a number becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Form {
+    /// An integer, rounded.
+    Whole,
+    /// The same, of which no fraction below zero is one.
+    Natural,
+    /// A number without an exponent.
+    Plain,
+}
+
+/// `whole_number`, `natural_number` and `plain_number`.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Numeral {
-    is_whole: bool,
+    form: Form,
     signature: Signature,
 }
 
 impl Numeral {
-    pub(crate) fn new(is_whole: bool) -> Self {
+    pub(crate) fn new(form: Form) -> Self {
         Self {
-            is_whole,
+            form,
             signature: Signature::exact(vec![DataType::Utf8], Volatility::Immutable),
         }
     }
@@ -32,10 +43,10 @@ impl Numeral {
 
 impl ScalarUDFImpl for Numeral {
     fn name(&self) -> &str {
-        if self.is_whole {
-            "whole_number"
-        } else {
-            "plain_number"
+        match self.form {
+            Form::Whole => "whole_number",
+            Form::Natural => "natural_number",
+            Form::Plain => "plain_number",
         }
     }
 
@@ -48,10 +59,11 @@ impl ScalarUDFImpl for Numeral {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let read = |text: &str| match Decimal::read(text) {
-            Some(number) if self.is_whole => number.rounded(),
-            Some(number) => number.plain(),
-            None => text.to_owned(),
+        let read = |text: &str| match (Decimal::read(text), self.form) {
+            (Some(number), Form::Plain) => number.plain(),
+            (Some(number), Form::Natural) if number.is_below_zero(text) => text.to_owned(),
+            (Some(number), _) => number.rounded(),
+            (None, _) => text.to_owned(),
         };
         if let ColumnarValue::Scalar(ScalarValue::Utf8(text)) = &args.args[0] {
             let text = text.as_deref().map(read);
@@ -106,6 +118,11 @@ impl Decimal {
             digits: whole + &fraction,
             before,
         })
+    }
+
+    /// Whether no cast to natural numbers takes its text: it has a sign, and more than digits.
+    fn is_below_zero(&self, text: &str) -> bool {
+        !self.sign.is_empty() && text.contains(['.', 'e', 'E'])
     }
 
     /// Without an exponent.

@@ -9,7 +9,7 @@ use datafusion_expr::{Distinct, DistinctOn, Expr, LogicalPlan, Operator, SortExp
 use ringview_core::Result;
 use ringview_query::{Ordering, Query, Rank, Rows, SortKey};
 
-use super::pending::{Pending, Ranking, SortedBy, integer, of_atom, window};
+use super::pending::{Pending, Ranking, SortedBy, any, integer, is_nested, of_atom, window};
 use super::settle::branch;
 use super::state::{Lowering, computing, free};
 use crate::error::unsupported;
@@ -90,10 +90,22 @@ impl Lowering<'_> {
         };
         let mut rows = self.relation(&sort.input)?;
         let schema = sort.input.schema();
-        let by = keys(&rows, &sort.expr, schema)?;
-        if let Some(shown) = shown {
-            let columns = shown.iter().map(|expr| rows.meant(expr, schema));
-            rows.columns = columns.collect::<Result<_>>()?;
+        if sort.expr.iter().any(|key| any(&key.expr, is_nested)) {
+            rows = self.flat(rows)?;
+        }
+        let mut by = keys(&rows, &sort.expr, schema)?;
+        let columns = match shown {
+            Some(shown) => {
+                let meant = shown.iter().map(|expr| rows.meant(expr, schema));
+                meant.collect::<Result<_>>()?
+            }
+            None => rows.columns.clone(),
+        };
+        let exprs = by.iter().map(|(expr, _, _)| expr.clone()).chain(columns);
+        let (mut rows, mut exprs) = self.with_values(rows, exprs.collect(), schema)?;
+        rows.columns = exprs.split_off(by.len());
+        for ((key, _, _), expr) in by.iter_mut().zip(exprs) {
+            *key = expr;
         }
         Ok(Some(Sorted {
             rows,
