@@ -321,6 +321,17 @@ fn both_sides_get_one_meaning() {
 }
 
 #[test]
+fn a_constant_of_another_form_makes_another_aggregate() {
+    let sums = "SUM(\"0\".\"price\" * 1) + SUM(\"0\".\"price\" * 1e0) + SUM(\"0\".\"price\" * 1)";
+    let output = json!({"kind": "expression", "name": "e", "value": sums});
+    let query = subquery(&select(&["b"], &output, None));
+    let bound = condition(&compare(&query, "gt", &text("0"))).unwrap();
+    let mut aggregates = Vec::new();
+    bound.blocks(&mut |block| aggregates.push(block.aggregates.len()));
+    assert_eq!(aggregates, [2]);
+}
+
+#[test]
 fn what_is_no_single_value_is_refused() {
     let with = |query: &Json| refused(&compare(&subquery(query), "eq", &text("1")));
     let group = json!({"kind": "group", "name": "p", "column": {"atom": 0, "column": "price"}});

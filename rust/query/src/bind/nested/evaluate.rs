@@ -5,7 +5,7 @@
 use ringview_core::Result;
 
 use super::number::{Cell, Quantity, overflow};
-use super::{Column, Condition, Value};
+use super::tree::{Column, Condition, Value};
 
 /// Where columns are found.
 pub trait Scope {

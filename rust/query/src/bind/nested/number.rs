@@ -12,8 +12,9 @@ use ringview_ring::Expansion;
 
 use crate::bind::polynomial::{Constant, Kind};
 
-/// A number.
-#[derive(Clone, Copy, Debug)]
+/// A number. Equal are those of one form: whether numbers are the same, whatever their forms, `compare`
+/// tells.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
     /// `units * 10^-scale`.
     Exact {
@@ -183,12 +184,6 @@ impl Quantity {
             true => rescaled(a, s, t).map_or_else(|| a.cmp(&0), |a| a.cmp(&b)),
             false => rescaled(b, t, s).map_or_else(|| 0.cmp(&b), |b| a.cmp(&b)),
         }
-    }
-}
-
-impl PartialEq for Quantity {
-    fn eq(&self, other: &Self) -> bool {
-        self.compare(*other).is_eq()
     }
 }
 

@@ -6,7 +6,7 @@ use ringview_core::Result;
 
 use super::evaluate::{Nowhere, evaluate};
 use super::number::{Cell, Quantity};
-use super::{Aggregate, Block, Column, Condition, Value};
+use super::tree::{Aggregate, Block, Column, Condition, Value};
 use crate::bind::polynomial::{Comparison, Predicate};
 
 impl Value {

@@ -131,41 +131,52 @@ impl Exact {
     /// Its units in a row.
     #[inline]
     pub(crate) fn units(&self, row: &RowAt<'_>) -> Result<Option<i128>> {
-        if let [Step::Column(column, load)] = &self.steps[..] {
-            return Ok(load.read(*column, row));
-        }
-        match self.depth {
-            ..=FEW => self.run(row, &mut [0; FEW]),
-            depth => self.run(row, &mut vec![0; depth]),
+        match &self.steps[..] {
+            [one] => Ok(one.operand(row)),
+            [one, other, by] => match (one.operand(row), other.operand(row)) {
+                (Some(one), Some(other)) => by.joined(one, other).map(Some),
+                _ => Ok(None),
+            },
+            _ if self.depth <= FEW => self.run(row, &mut [0; FEW]),
+            _ => self.run(row, &mut vec![0; self.depth]),
         }
     }
 
-    #[inline]
     fn run(&self, row: &RowAt<'_>, waiting: &mut [i128]) -> Result<Option<i128>> {
         let mut len = 0;
         for step in &self.steps {
-            let compute: fn(i128, i128) -> Option<i128> = match step {
-                Step::Plus => i128::checked_add,
-                Step::Minus => i128::checked_sub,
-                Step::Times => product,
-                operand => {
-                    let Some(units) = operand.operand(row) else {
-                        return Ok(None);
-                    };
-                    waiting[len] = units;
-                    len += 1;
-                    continue;
-                }
+            if step.joins() {
+                len -= 1;
+                waiting[len - 1] = step.joined(waiting[len - 1], waiting[len])?;
+                continue;
+            }
+            let Some(units) = step.operand(row) else {
+                return Ok(None);
             };
-            len -= 1;
-            let units = compute(waiting[len - 1], waiting[len]);
-            waiting[len - 1] = units.ok_or_else(|| overflow("a value of a row"))?;
+            waiting[len] = units;
+            len += 1;
         }
         Ok(Some(waiting[0]))
     }
 }
 
 impl Step {
+    /// Whether it joins two operands.
+    fn joins(&self) -> bool {
+        matches!(self, Step::Plus | Step::Minus | Step::Times)
+    }
+
+    /// What it makes of two operands.
+    #[inline]
+    fn joined(&self, one: i128, other: i128) -> Result<i128> {
+        let units = match self {
+            Step::Plus => one.checked_add(other),
+            Step::Minus => one.checked_sub(other),
+            _ => product(one, other),
+        };
+        units.ok_or_else(|| overflow("a value of a row"))
+    }
+
     /// What it is by itself; `None` for NULL.
     #[inline]
     fn operand(&self, row: &RowAt<'_>) -> Option<i128> {
