@@ -48,6 +48,8 @@ pub(crate) struct CofactorPayloads {
     /// By feature.
     kinds: Vec<Kind>,
     origins: Origins,
+    /// By node, whether its view held a key at the last commit.
+    filled: Vec<bool>,
 }
 
 impl CofactorPayloads {
@@ -78,6 +80,7 @@ impl CofactorPayloads {
         }
         Ok(Self {
             plan: cofactor.clone(),
+            filled: vec![false; leaves.len()],
             leaves,
             origins: Origins::new(kinds.len()),
             kinds,
@@ -133,14 +136,17 @@ impl Recentred for CofactorPayloads {
         let root = tree.plan.tree.root;
         let payloads = &tree.payloads;
         let own = &payloads.plan.nodes[root];
-        let by = payloads.origins.coming_shift();
         // Keys without rows are about to go.
         let has_rows = |part: &Part| part.iter().any(|slot| part.payload(slot)[0] != 0);
+        let now = |view: &Relation<Cofactor>| view.part().is_some_and(has_rows);
+        let mut nodes = tree.views.iter().zip(&payloads.filled);
+        if !payloads.origins.are_changing() && nodes.all(|(view, &filled)| now(view) == filled) {
+            return None;
+        }
+        let by = payloads.origins.coming_shift();
         let holds = |feature: usize| {
             let mut nodes = tree.views.iter().zip(&payloads.plan.nodes).rev();
-            nodes.any(|(view, features)| {
-                features.contains(&feature) && view.part().is_some_and(has_rows)
-            })
+            nodes.any(|(view, features)| features.contains(&feature) && now(view))
         };
         Some(Recentring {
             origins: payloads.origins.coming(holds),
@@ -283,6 +289,7 @@ impl Tree<CofactorPayloads> {
             leaves,
             kinds,
             origins,
+            ..
         } = payloads;
         let program = &mut at_leaf(leaves, leaf).program;
         for (at, &feature) in plan.nodes[leaf].iter().enumerate() {
@@ -308,8 +315,22 @@ impl Tree<CofactorPayloads> {
             work,
             ..
         } = self;
-        let CofactorPayloads { plan, origins, .. } = payloads;
-        if let Some(by) = origins.commit() {
+        let CofactorPayloads {
+            plan,
+            origins,
+            filled,
+            ..
+        } = payloads;
+        let mut changed = origins.are_changing();
+        for (view, filled) in views.iter().zip(filled) {
+            let now = view.filled().is_some();
+            changed |= std::mem::replace(filled, now) != now;
+        }
+        let by = origins.commit();
+        if !changed {
+            return;
+        }
+        if let Some(by) = by {
             for (view, by) in moving(plan, views, &by) {
                 let (shape, scratch) = (*view.shape(), &mut Vec::new());
                 if let Some(part) = view.part_mut() {
