@@ -8,9 +8,8 @@
 use ringview_core::{Budget, Result};
 use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
 
-use super::matches::Matches;
 use super::path::{Access, Level, Path, Step};
-use super::work::Work;
+use super::work::{Walk, Work};
 use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::Keys;
@@ -19,6 +18,9 @@ use crate::widening::WideFactors;
 
 /// Words of wide products that follow each other in the cache.
 const BLOCK_WORDS: usize = 1 << 14;
+
+/// Pairs in a block whose room is kept for the next walk.
+const FEW: usize = 1 << 10;
 
 /// A path at work on the relations that its numbers name.
 #[derive(Debug)]
@@ -200,66 +202,78 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             delta.rows = 0;
             return Ok(next);
         };
-        let mut matches = Matches::of(part, &step.access, delta, words, &mut self.work.keys);
-        let mut found = Vec::new();
+        let mut room = std::mem::take(&mut self.work.walk);
+        let matches = &mut room.matches;
+        matches.find(part, &step.access, delta, words, &mut self.work.keys);
         let mut last = false;
         while !last {
             let Some(part) = self.relations[step.relation].filled() else {
                 break;
             };
-            last = matches.next_block(part, delta.rows);
-            self.work.steps += matches.slots.len() as u64;
-            self.met(level.into, matches.slots.len())?;
+            last = room.matches.next_block(part, delta.rows);
+            let pairs = room.matches.slots.len();
+            self.work.steps += pairs as u64;
+            self.met(level.into, pairs)?;
             if let Some(probed) = probed {
-                self.keep_found((step, probed), delta, &mut matches, &mut found);
+                self.keep_found((step, probed), delta, &mut room);
             }
             let Some(part) = self.relations[step.relation].filled() else {
                 break;
             };
-            let mut block = Delta::with_registers(path.registers);
+            let Walk {
+                matches,
+                block,
+                found,
+                ..
+            } = &mut room;
+            block.columns.resize_with(path.registers, Vec::new);
             for &register in &probed.unwrap_or(step).live {
-                block.columns[register] = matches.column(register, part, delta);
+                matches.fill(register, part, delta, &mut block.columns[register]);
             }
             block.rows = matches.slots.len();
-            block.payload = std::mem::take(&mut delta.payload);
+            std::mem::swap(&mut block.payload, &mut delta.payload);
             (block.width, block.wide) = (delta.width, delta.wide);
             let pairs = (Rows::Picked(&matches.rows), &matches.slots[..]);
-            let multiplied = self.multiply(level, step, &mut block, pairs);
+            let multiplied = self.multiply(level, step, block, pairs);
             // What was multiplied is still the payload of the rows to come.
             std::mem::swap(&mut delta.payload, &mut self.work.product);
             multiplied?;
             if let Some(probed) = probed {
                 let all = (Rows::All(block.rows), &found[..]);
-                self.multiply(level, probed, &mut block, all)?;
+                self.multiply(level, probed, block, all)?;
             }
             match last {
-                true => *delta = block,
-                false => self.propagate((at, next), &mut block)?,
+                true => std::mem::swap(delta, block),
+                false => self.propagate((at, next), block)?,
             }
+        }
+        if room.matches.slots.capacity() <= FEW {
+            self.work.walk = room;
         }
         Ok(next)
     }
 
     /// Keeps the pairs that have a partner in the relation of the step behind, and finds it.
-    fn keep_found(
-        &mut self,
-        (step, probed): (&Step<R>, &Step<R>),
-        delta: &Delta,
-        matches: &mut Matches,
-        found: &mut Vec<u32>,
-    ) {
+    fn keep_found(&mut self, (step, probed): (&Step<R>, &Step<R>), delta: &Delta, room: &mut Walk) {
+        let Walk {
+            matches,
+            found,
+            columns,
+            ..
+        } = room;
         self.work.steps += matches.slots.len() as u64;
         found.clear();
         let [walked, met] = [step, probed].map(|step| self.relations[step.relation].filled());
         let (Some(walked), Some(met), Access::Probe(keys)) = (walked, met, &probed.access) else {
             return matches.keep(|_| false);
         };
-        let column = |&register: &usize| matches.column(register, walked, delta);
-        let columns: Vec<Vec<u64>> = keys.iter().map(column).collect();
-        let all: Vec<usize> = (0..columns.len()).collect();
+        columns.resize_with(delta.columns.len(), Vec::new);
+        for &register in keys {
+            matches.fill(register, walked, delta, &mut columns[register]);
+        }
         let keys = Keys {
-            columns: &columns,
-            fields: &all,
+            columns,
+            fields: keys,
             rows: matches.slots.len(),
         };
         met.find(keys, &mut self.work.keys, found);

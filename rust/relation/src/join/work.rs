@@ -7,8 +7,9 @@
 use ringview_core::{Budget, Result};
 use ringview_ring::PayloadRing;
 
+use super::matches::Matches;
 use super::sides::SearchScratch;
-use crate::delta::GatherScratch;
+use crate::delta::{Delta, GatherScratch};
 use crate::directory::KeyScratch;
 use crate::group::Grouper;
 use crate::part::Part;
@@ -31,6 +32,7 @@ pub struct Work<R: PayloadRing> {
     pub(super) product: Vec<u64>,
     pub(super) scratch: R::Scratch,
     pub(super) intersection: Intersection,
+    pub(super) walk: Walk,
     /// The bytes of the relations when a budget last asked, and when that budget had counted what is
     /// held.
     seen: (u64, u64),
@@ -48,6 +50,7 @@ impl<R: PayloadRing> Default for Work<R> {
             product: Vec::new(),
             scratch: R::Scratch::default(),
             intersection: Intersection::default(),
+            walk: Walk::default(),
             seen: (0, 0),
         }
     }
@@ -89,6 +92,17 @@ impl<R: PayloadRing> Work<R> {
         }
         Ok(())
     }
+}
+
+/// Room for a walk. One within another makes its own.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    pub(super) matches: Matches,
+    /// A block of pairs.
+    pub(super) block: Delta,
+    /// Where the pairs are in the relation of the step behind, and their keys there.
+    pub(super) found: Vec<u32>,
+    pub(super) columns: Vec<Vec<u64>>,
 }
 
 /// Room for intersecting, kept between batches.
