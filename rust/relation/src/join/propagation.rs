@@ -13,6 +13,7 @@ use super::work::{Walk, Work};
 use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::Keys;
+use crate::group::Grouper;
 use crate::relation::Relation;
 use crate::widening::WideFactors;
 
@@ -68,6 +69,11 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             }
             let mut next = first;
             while let Some(step) = level.steps.get(next) {
+                let together = level.together.as_ref();
+                if let Some(together) = together.filter(|together| together.first == next) {
+                    self.meet_all(level, together, delta)?;
+                    break;
+                }
                 let position = next;
                 next += 1 + step.intersected.len();
                 if delta.rows == 0 {
@@ -117,11 +123,13 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         summed.map_err(|fault| into.refusal(fault))
     }
 
-    /// How many rows a level takes at a time: where several wide products follow each other, as
-    /// many as let the products between them stay in the cache.
+    /// How many rows a level takes at a time: where several wide products follow each other, or
+    /// come out one by one, as many as let them stay in the cache.
     fn block(&self, level: &Level<R>) -> usize {
         let shape = self.relations[level.into].shape();
-        if level.steps.len() < 2 || !R::is_wide(shape) {
+        let at_once = level.together.as_ref().is_some_and(|all| all.first == 0);
+        let summed = at_once && level.keys.is_empty();
+        if level.steps.len() < 2 || !R::is_wide(shape) || summed {
             return usize::MAX;
         }
         (BLOCK_WORDS / R::stride(shape)).max(8)
@@ -304,11 +312,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         let relation = &self.relations[step.relation];
         let groups = if step.last {
             let wide = R::is_wide(self.relations[level.into].shape());
-            let single = delta.width < R::left_stride(&step.product);
-            let least = if single { R::LEAST_GROUP } else { 1 };
-            let (columns, layout) = (&delta.columns, &level.layout);
-            grouper.group_from(least, columns, &level.keys, delta.rows, layout, wide);
-            grouper.groups()
+            group::<R>((level, &step.product), delta, grouper, wide)
         } else {
             Groups::Each(delta.rows)
         };
@@ -338,4 +342,18 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         }
         Ok(())
     }
+}
+
+/// The groups of the rows by what a level keeps, of which the sums of a product are made.
+pub(super) fn group<'g, R: PayloadRing>(
+    (level, product): (&Level<R>, &R::Product),
+    delta: &Delta,
+    grouper: &'g mut Grouper,
+    wide: bool,
+) -> Groups<'g> {
+    let single = delta.width < R::left_stride(product);
+    let least = if single { R::LEAST_GROUP } else { 1 };
+    let (columns, layout) = (&delta.columns, &level.layout);
+    grouper.group_from(least, columns, &level.keys, delta.rows, layout, wide);
+    grouper.groups()
 }

@@ -29,6 +29,7 @@ pub struct Work<R: PayloadRing> {
     pub grouper: Grouper,
     pub(super) slots: Vec<u32>,
     pub(super) rows: Vec<u32>,
+    pub(super) partners: Found,
     pub(super) product: Vec<u64>,
     pub(super) scratch: R::Scratch,
     pub(super) intersection: Intersection,
@@ -47,6 +48,7 @@ impl<R: PayloadRing> Default for Work<R> {
             grouper: Grouper::default(),
             slots: Vec::new(),
             rows: Vec::new(),
+            partners: Found::default(),
             product: Vec::new(),
             scratch: R::Scratch::default(),
             intersection: Intersection::default(),
@@ -92,6 +94,17 @@ impl<R: PayloadRing> Work<R> {
         }
         Ok(())
     }
+}
+
+/// The partners of the rows of a delta in several relations.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    /// By relation, the slots of the rows that are left.
+    pub(super) slots: Vec<Vec<u32>>,
+    /// The rows that are left, if not all are.
+    pub(super) rows: Option<Vec<u32>>,
+    /// Room for either.
+    pub(super) spare: Vec<u32>,
 }
 
 /// Room for a walk. One within another makes its own.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ringview_core::{Batch, Dictionary, Error, FreedIds, Result, Schema};
 use ringview_query::Kind;
 use ringview_relation::{Part, Relation};
-use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Expansion, Groups, lift_rows};
+use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Expansion, Groups, Lift};
 use ringview_view::read::{AtomProgram, Selection};
 
 use crate::factors::Factored;
@@ -37,6 +37,7 @@ struct Leaf {
     /// Feature values row by row.
     values: Vec<f64>,
     times: Vec<i64>,
+    lift: Lift,
 }
 
 /// The payloads of COFACTOR.
@@ -70,6 +71,7 @@ impl CofactorPayloads {
                 schema: Arc::clone(&of.schema),
                 values: Vec::new(),
                 times: Vec::new(),
+                lift: Lift::default(),
             };
             // Component 0 is the count.
             let features = cofactor.nodes[node].iter();
@@ -192,8 +194,8 @@ impl Payloads for CofactorPayloads {
         let features = &self.plan.nodes[leaf];
         let leaf = at_leaf(&mut self.leaves, leaf);
         leaf.count(batch, selection, sign)?;
-        leaf.values.clear();
-        leaf.values.resize(leaf.times.len() * shape.variables, 0.0);
+        let numbers = leaf.times.len() * shape.variables;
+        leaf.values.resize(numbers + Lift::BEHIND, 0.0);
         if leaf.times.is_empty() {
             out.clear();
             return Ok(());
@@ -205,10 +207,11 @@ impl Payloads for CofactorPayloads {
                 leaf.program.factor(at + 1, batch, selection)?,
             );
             let origin = self.origins.of(feature, kind, values);
-            subtract(kind, values, origin, &mut leaf.values[at..], features.len());
+            let out = &mut leaf.values[at..numbers];
+            subtract(kind, values, origin, out, features.len());
         }
-        out.clear();
         if matches!(groups, Groups::Each(_)) {
+            out.clear();
             // A row by itself stays a row.
             for (row, &times) in leaf.times.iter().enumerate() {
                 let values = &leaf.values[row * shape.variables..][..shape.variables];
@@ -217,8 +220,8 @@ impl Payloads for CofactorPayloads {
             }
             return Ok(());
         }
-        out.resize(groups.len() * shape.words(), 0);
-        if lift_rows(shape, &leaf.values, &leaf.times, groups, out) {
+        let (values, times) = (&leaf.values, &leaf.times);
+        if leaf.lift.rows(shape, values, times, groups, out) {
             return Err(overflow("the count of a batch".to_owned()));
         }
         Ok(())

@@ -181,6 +181,9 @@ impl Origins {
     ) {
         self.totals.sum(order.len(), groups);
         for (at, &feature) in order.iter().enumerate() {
+            if self.totals.is_near(at) {
+                continue;
+            }
             let Some(origin) = self.origins[feature] else {
                 continue;
             };
@@ -303,6 +306,7 @@ impl Totals {
     }
 
     /// Whether a mean is surely not far from its origin: without a division, and with a margin.
+    #[inline]
     fn is_near(&self, at: usize) -> bool {
         let (sum, square) = (self.sums[at], self.squares[at]);
         // mean^2 <= FAR^2 variance, times count^2.
@@ -311,9 +315,6 @@ impl Totals {
 
     /// An origin near the mean, if it is far from this one.
     fn nearer(&self, at: usize, origin: f64, whole: bool) -> f64 {
-        if self.is_near(at) {
-            return origin;
-        }
         let mean = self.sums[at] / self.count;
         let variance = (self.squares[at] / self.count - mean * mean).max(0.0);
         let far = self.count > 0.0 && mean * mean > FAR * FAR * variance;
