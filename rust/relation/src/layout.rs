@@ -112,21 +112,24 @@ impl KeyLayout {
         self.places[field].get(words)
     }
 
-    /// The values of a field in some keys of a slab.
-    pub(crate) fn column(&self, keys: &[u64], slots: &[u32], field: usize) -> Vec<u64> {
+    /// Appends the values of a field in some keys of a slab.
+    pub(crate) fn append_column(
+        &self,
+        keys: &[u64],
+        slots: &[u32],
+        field: usize,
+        out: &mut Vec<u64>,
+    ) {
         let place = self.places[field];
         let value = |word: u64| match place.field.signed {
             true => place.signed(word),
             false => place.unsigned(word),
         };
         match self.words {
-            1 => slots
-                .iter()
-                .map(|&slot| value(keys[slot as usize]))
-                .collect(),
+            1 => out.extend(slots.iter().map(|&slot| value(keys[slot as usize]))),
             words => {
                 let word = |&slot: &u32| keys[slot as usize * words + place.word];
-                slots.iter().map(|slot| value(word(slot))).collect()
+                out.extend(slots.iter().map(|slot| value(word(slot))));
             }
         }
     }

@@ -23,10 +23,13 @@ mod reals;
 mod sum_product;
 
 pub use algebra::{CommutativeMonoid, Group, Ring};
-pub use cofactor::{Cofactor, CofactorProduct, CofactorScratch, CofactorShape, lift_rows};
+pub use cofactor::{Cofactor, CofactorProduct, CofactorScratch, CofactorShape, Lift};
 pub use expansion::Expansion;
 pub use number::{Number, Widen};
-pub use payload::{GroupCursor, Groups, Overflow, PayloadRing, Rows, Slab, Widened, sum_groups};
+pub use payload::{
+    GroupCursor, Groups, MOST_PARTNERS, Overflow, Partners, PayloadRing, Rows, Slab, Widened,
+    sum_groups,
+};
 pub use sum_product::{
     Common, Element, LiftedReals, NumberKind, SumProduct, SumProductShape, Term, TermProduct, Wide,
 };

@@ -102,6 +102,18 @@ impl<'a> Slab<'a> {
     }
 }
 
+/// Views that the rows of a delta meet at once, at the most.
+pub const MOST_PARTNERS: usize = 15;
+
+/// The payloads of a view that the rows of a delta meet, a partner a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Partners<'a> {
+    /// The payloads of the view.
+    pub payloads: Slab<'a>,
+    /// By row, the slot of its partner.
+    pub slots: &'a [u32],
+}
+
 /// Which rows are summed into one: what is grouped before a wide product pays for it once.
 #[derive(Clone, Copy, Debug)]
 pub enum Groups<'a> {
@@ -114,7 +126,7 @@ pub enum Groups<'a> {
         /// The number of rows.
         rows: usize,
     },
-    /// Row i belongs to group `of[i]`.
+    /// Row i belongs to group `of[i]`; groups are numbered in the order in which they come.
     Named {
         /// A group a row.
         of: &'a [u32],
@@ -138,6 +150,25 @@ impl Groups<'_> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The group of a row, and the row behind the last that follows it in that group; `before` groups end
+    /// before it where they are runs.
+    #[must_use]
+    #[inline(always)]
+    pub(crate) fn run(&self, row: usize, before: usize) -> (usize, usize) {
+        match self {
+            Groups::Each(_) => (row, row + 1),
+            Groups::Runs { starts, rows } => {
+                let end = starts.get(before + 1);
+                (before, end.map_or(*rows, |&end| end as usize))
+            }
+            Groups::Named { of, .. } => {
+                let group = of[row];
+                let same = of[row..].iter().take_while(|&&other| other == group);
+                (group as usize, row + same.count())
+            }
+        }
     }
 
     /// A cursor that names the group of each row, rows ascending. A loop over it is compiled as
@@ -287,6 +318,32 @@ pub trait PayloadRing: Send + Sync + 'static {
         scratch: &mut Self::Scratch,
         out: &mut Vec<u64>,
     ) -> Result<usize, Overflow>;
+
+    /// One product for two: what `first` gives times one payload more. `None` where a row is best
+    /// multiplied with one partner after the other, as where the ring has widened shapes, and beyond
+    /// `MOST_PARTNERS`.
+    fn then(_first: &Self::Product, _next: &Self::Product) -> Option<Self::Product> {
+        None
+    }
+
+    /// As `multiply`, by all partners of a row at once: as many as the product was made of with `then`,
+    /// and one.
+    ///
+    /// # Errors
+    /// `Overflow`.
+    fn multiply_all(
+        product: &Self::Product,
+        left: (Slab<'_>, Rows<'_>),
+        right: &[Partners<'_>],
+        groups: Groups<'_>,
+        scratch: &mut Self::Scratch,
+        out: &mut Vec<u64>,
+    ) -> Result<usize, Overflow> {
+        let [Partners { payloads, slots }] = *right else {
+            unreachable!("a product that was made of one step has one partner")
+        };
+        Self::multiply(product, left, (payloads, slots), groups, scratch, out)
+    }
 
     /// Whether a payload that is stored is zero: every exact component is, as what reals then hold
     /// is residue. Not for changes: one whose count is 0 may move a sum of reals.

@@ -39,7 +39,8 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     fn grow_to_fit(&mut self) -> bool;
     /// Refuses sums of the running transaction that do not fit where they are kept.
     fn check_fits(&self) -> Result<()>;
-    /// Before a commit: how it will show the payloads of the root; `None` where they have no origins.
+    /// Before a commit: how it will show the payloads of the root; `None` where they have no origins, or
+    /// those shown stay.
     fn recentring(&mut self) -> Option<Recentring>;
     /// The running transaction's changes stay.
     fn commit(&mut self);

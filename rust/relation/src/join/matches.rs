@@ -14,18 +14,22 @@ const BLOCK: usize = 1 << 16;
 const BLOCK_WORDS: usize = 1 << 22;
 
 /// Where the partners of a row are.
-#[derive(Debug)]
-enum Lists {
-    /// In the group (by row) of an index.
-    Groups { index: usize, groups: Vec<u32> },
+#[derive(Debug, Default)]
+enum Partners {
+    /// In the group of the row in an index.
+    Groups(usize),
     /// Everywhere.
-    All(Vec<u32>),
+    #[default]
+    All,
 }
 
-/// The pairs still to come, and the current block of them.
-#[derive(Debug)]
+/// The pairs still to come, and the current block of them. It keeps its memory from one walk to the
+/// next.
+#[derive(Debug, Default)]
 pub struct Matches {
-    lists: Lists,
+    partners: Partners,
+    /// By row its group, or all slots.
+    lists: Vec<u32>,
     fetch: Vec<(usize, usize)>,
     /// Pairs in a block.
     block: usize,
@@ -40,48 +44,41 @@ pub struct Matches {
 impl Matches {
     /// Finds the partners of every row of `delta`; brings the index up to date first. What a pair
     /// is multiplied to has `words` words. A probe has no such pairs.
-    #[must_use]
-    pub fn of(
+    pub fn find(
+        &mut self,
         part: &mut Part,
         access: &Access,
         delta: &Delta,
         words: usize,
         scratch: &mut KeyScratch,
-    ) -> Self {
-        let (lists, fetch) = match access {
+    ) {
+        self.lists.clear();
+        self.fetch.clear();
+        self.partners = Partners::All;
+        match access {
             Access::Walk {
                 index,
                 bound,
                 fetch,
             } => {
                 part.refresh_index(*index);
-                let mut groups = Vec::new();
                 let keys = Keys {
                     columns: &delta.columns,
                     fields: bound,
                     rows: delta.rows,
                 };
-                part.index_at(*index).find(keys, scratch, &mut groups);
-                (
-                    Lists::Groups {
-                        index: *index,
-                        groups,
-                    },
-                    fetch.clone(),
-                )
+                part.index_at(*index).find(keys, scratch, &mut self.lists);
+                self.partners = Partners::Groups(*index);
+                self.fetch.extend_from_slice(fetch);
             }
-            Access::Scan { fetch } => (Lists::All(part.iter().collect()), fetch.clone()),
-            Access::Probe(_) => (Lists::All(Vec::new()), Vec::new()),
-        };
-        Self {
-            lists,
-            fetch,
-            block: (BLOCK_WORDS / words.max(1)).clamp(1 << 8, BLOCK),
-            row: 0,
-            offset: 0,
-            rows: Vec::new(),
-            slots: Vec::new(),
+            Access::Scan { fetch } => {
+                self.lists.extend(part.iter());
+                self.fetch.extend_from_slice(fetch);
+            }
+            Access::Probe(_) => {}
         }
+        self.block = (BLOCK_WORDS / words.max(1)).clamp(1 << 8, BLOCK);
+        (self.row, self.offset) = (0, 0);
     }
 
     /// Whether a field of the relation's key fills a register.
@@ -90,15 +87,15 @@ impl Matches {
         self.fetch.iter().any(|(_, to)| *to == register)
     }
 
-    /// A register of the pairs of the block: of the relation that is walked, if a field of its key
-    /// fills it, else of the delta.
-    #[must_use]
-    pub fn column(&self, register: usize, part: &Part, delta: &Delta) -> Vec<u64> {
+    /// Fills a register of the pairs of the block: from the relation that is walked, if a field of
+    /// its key does, else from the delta.
+    pub fn fill(&self, register: usize, part: &Part, delta: &Delta, out: &mut Vec<u64>) {
+        out.clear();
         match self.fetch.iter().find(|(_, to)| *to == register) {
-            Some(&(field, _)) => part.column(&self.slots, field),
+            Some(&(field, _)) => part.append_column(&self.slots, field, out),
             None => {
                 let from = &delta.columns[register];
-                self.rows.iter().map(|&row| from[row as usize]).collect()
+                out.extend(self.rows.iter().map(|&row| from[row as usize]));
             }
         }
     }
@@ -117,9 +114,9 @@ impl Matches {
         self.rows.clear();
         self.slots.clear();
         while self.row < rows {
-            let list = match &self.lists {
-                Lists::Groups { index, groups } => part.index_at(*index).group(groups[self.row]),
-                Lists::All(slots) => slots,
+            let list = match self.partners {
+                Partners::Groups(index) => part.index_at(index).group(self.lists[self.row]),
+                Partners::All => &self.lists,
             };
             let left = &list[self.offset..];
             let taken = left.len().min(self.block - self.slots.len());

@@ -13,6 +13,7 @@
 //! | `rule` | what follows of a change, and how it is compiled |
 //! | `path` | a compiled rule: steps and levels |
 //! | `propagation` | the way of a delta along a path |
+//! | `meet` | the last relations of a level, met at once where the ring multiplies with all together |
 //! | `matches` | the pairs of rows and partners where a row has many |
 //! | `intersect` | the partners that several relations agree on, by the smallest group |
 //! | `sides` | the relations that are intersected, and the groups of rows in them |
@@ -75,6 +76,7 @@
 
 mod intersect;
 mod matches;
+mod meet;
 mod path;
 mod propagation;
 mod rule;
@@ -82,7 +84,7 @@ mod sides;
 mod work;
 
 pub use matches::Matches;
-pub use path::{Access, Level, Path, Step};
+pub use path::{Access, Level, Path, Step, Together};
 pub use propagation::Propagation;
 pub use rule::{Join, LevelRule, Rule};
 pub use work::Work;

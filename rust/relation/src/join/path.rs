@@ -47,6 +47,15 @@ pub struct Step<R: PayloadRing> {
     pub intersected: Vec<Access>,
 }
 
+/// The last steps of a level, each a probe, where a row meets all partners at once.
+#[derive(Clone, Debug)]
+pub struct Together<R: PayloadRing> {
+    /// The first of them.
+    pub first: usize,
+    /// How the payloads of all multiply.
+    pub product: R::Product,
+}
+
 /// The steps up to one relation, which takes the sum in.
 #[derive(Clone, Debug)]
 pub struct Level<R: PayloadRing> {
@@ -54,6 +63,8 @@ pub struct Level<R: PayloadRing> {
     pub into: usize,
     /// One a relation that is met.
     pub steps: Vec<Step<R>>,
+    /// Those of them that are taken at once.
+    pub together: Option<Together<R>>,
     /// The registers of the key of `into`: what is not marginalised.
     pub keys: Vec<usize>,
     /// How that key is packed.

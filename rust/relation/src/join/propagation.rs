@@ -8,17 +8,20 @@
 use ringview_core::{Budget, Result};
 use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
 
-use super::matches::Matches;
 use super::path::{Access, Level, Path, Step};
-use super::work::Work;
+use super::work::{Walk, Work};
 use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::Keys;
+use crate::group::Grouper;
 use crate::relation::Relation;
 use crate::widening::WideFactors;
 
 /// Words of wide products that follow each other in the cache.
 const BLOCK_WORDS: usize = 1 << 14;
+
+/// Pairs in a block whose room is kept for the next walk.
+const FEW: usize = 1 << 10;
 
 /// A path at work on the relations that its numbers name.
 #[derive(Debug)]
@@ -66,6 +69,11 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             }
             let mut next = first;
             while let Some(step) = level.steps.get(next) {
+                let together = level.together.as_ref();
+                if let Some(together) = together.filter(|together| together.first == next) {
+                    self.meet_all(level, together, delta)?;
+                    break;
+                }
                 let position = next;
                 next += 1 + step.intersected.len();
                 if delta.rows == 0 {
@@ -115,11 +123,13 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         summed.map_err(|fault| into.refusal(fault))
     }
 
-    /// How many rows a level takes at a time: where several wide products follow each other, as
-    /// many as let the products between them stay in the cache.
+    /// How many rows a level takes at a time: where several wide products follow each other, or
+    /// come out one by one, as many as let them stay in the cache.
     fn block(&self, level: &Level<R>) -> usize {
         let shape = self.relations[level.into].shape();
-        if level.steps.len() < 2 || !R::is_wide(shape) {
+        let at_once = level.together.as_ref().is_some_and(|all| all.first == 0);
+        let summed = at_once && level.keys.is_empty();
+        if level.steps.len() < 2 || !R::is_wide(shape) || summed {
             return usize::MAX;
         }
         (BLOCK_WORDS / R::stride(shape)).max(8)
@@ -200,66 +210,78 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             delta.rows = 0;
             return Ok(next);
         };
-        let mut matches = Matches::of(part, &step.access, delta, words, &mut self.work.keys);
-        let mut found = Vec::new();
+        let mut room = std::mem::take(&mut self.work.walk);
+        let matches = &mut room.matches;
+        matches.find(part, &step.access, delta, words, &mut self.work.keys);
         let mut last = false;
         while !last {
             let Some(part) = self.relations[step.relation].filled() else {
                 break;
             };
-            last = matches.next_block(part, delta.rows);
-            self.work.steps += matches.slots.len() as u64;
-            self.met(level.into, matches.slots.len())?;
+            last = room.matches.next_block(part, delta.rows);
+            let pairs = room.matches.slots.len();
+            self.work.steps += pairs as u64;
+            self.met(level.into, pairs)?;
             if let Some(probed) = probed {
-                self.keep_found((step, probed), delta, &mut matches, &mut found);
+                self.keep_found((step, probed), delta, &mut room);
             }
             let Some(part) = self.relations[step.relation].filled() else {
                 break;
             };
-            let mut block = Delta::with_registers(path.registers);
+            let Walk {
+                matches,
+                block,
+                found,
+                ..
+            } = &mut room;
+            block.columns.resize_with(path.registers, Vec::new);
             for &register in &probed.unwrap_or(step).live {
-                block.columns[register] = matches.column(register, part, delta);
+                matches.fill(register, part, delta, &mut block.columns[register]);
             }
             block.rows = matches.slots.len();
-            block.payload = std::mem::take(&mut delta.payload);
+            std::mem::swap(&mut block.payload, &mut delta.payload);
             (block.width, block.wide) = (delta.width, delta.wide);
             let pairs = (Rows::Picked(&matches.rows), &matches.slots[..]);
-            let multiplied = self.multiply(level, step, &mut block, pairs);
+            let multiplied = self.multiply(level, step, block, pairs);
             // What was multiplied is still the payload of the rows to come.
             std::mem::swap(&mut delta.payload, &mut self.work.product);
             multiplied?;
             if let Some(probed) = probed {
                 let all = (Rows::All(block.rows), &found[..]);
-                self.multiply(level, probed, &mut block, all)?;
+                self.multiply(level, probed, block, all)?;
             }
             match last {
-                true => *delta = block,
-                false => self.propagate((at, next), &mut block)?,
+                true => std::mem::swap(delta, block),
+                false => self.propagate((at, next), block)?,
             }
+        }
+        if room.matches.slots.capacity() <= FEW {
+            self.work.walk = room;
         }
         Ok(next)
     }
 
     /// Keeps the pairs that have a partner in the relation of the step behind, and finds it.
-    fn keep_found(
-        &mut self,
-        (step, probed): (&Step<R>, &Step<R>),
-        delta: &Delta,
-        matches: &mut Matches,
-        found: &mut Vec<u32>,
-    ) {
+    fn keep_found(&mut self, (step, probed): (&Step<R>, &Step<R>), delta: &Delta, room: &mut Walk) {
+        let Walk {
+            matches,
+            found,
+            columns,
+            ..
+        } = room;
         self.work.steps += matches.slots.len() as u64;
         found.clear();
         let [walked, met] = [step, probed].map(|step| self.relations[step.relation].filled());
         let (Some(walked), Some(met), Access::Probe(keys)) = (walked, met, &probed.access) else {
             return matches.keep(|_| false);
         };
-        let column = |&register: &usize| matches.column(register, walked, delta);
-        let columns: Vec<Vec<u64>> = keys.iter().map(column).collect();
-        let all: Vec<usize> = (0..columns.len()).collect();
+        columns.resize_with(delta.columns.len(), Vec::new);
+        for &register in keys {
+            matches.fill(register, walked, delta, &mut columns[register]);
+        }
         let keys = Keys {
-            columns: &columns,
-            fields: &all,
+            columns,
+            fields: keys,
             rows: matches.slots.len(),
         };
         met.find(keys, &mut self.work.keys, found);
@@ -290,11 +312,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         let relation = &self.relations[step.relation];
         let groups = if step.last {
             let wide = R::is_wide(self.relations[level.into].shape());
-            let single = delta.width < R::left_stride(&step.product);
-            let least = if single { R::LEAST_GROUP } else { 1 };
-            let (columns, layout) = (&delta.columns, &level.layout);
-            grouper.group_from(least, columns, &level.keys, delta.rows, layout, wide);
-            grouper.groups()
+            group::<R>((level, &step.product), delta, grouper, wide)
         } else {
             Groups::Each(delta.rows)
         };
@@ -324,4 +342,18 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         }
         Ok(())
     }
+}
+
+/// The groups of the rows by what a level keeps, of which the sums of a product are made.
+pub(super) fn group<'g, R: PayloadRing>(
+    (level, product): (&Level<R>, &R::Product),
+    delta: &Delta,
+    grouper: &'g mut Grouper,
+    wide: bool,
+) -> Groups<'g> {
+    let single = delta.width < R::left_stride(product);
+    let least = if single { R::LEAST_GROUP } else { 1 };
+    let (columns, layout) = (&delta.columns, &level.layout);
+    grouper.group_from(least, columns, &level.keys, delta.rows, layout, wide);
+    grouper.groups()
 }

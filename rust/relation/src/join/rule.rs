@@ -10,7 +10,7 @@
 
 use ringview_ring::PayloadRing;
 
-use super::path::{Access, Level, Path, Step};
+use super::path::{Access, Level, Path, Step, Together};
 use crate::layout::{KeyField, KeyLayout};
 use crate::relation::Relation;
 
@@ -87,6 +87,7 @@ impl<R: PayloadRing> Rule<R> {
             let (steps, enter) = with_live(level.joins.into_iter().zip(accesses), &keys);
             levels.push(Level {
                 into: level.into,
+                together: together(&steps),
                 steps,
                 keys: keys.clone(),
                 layout: layout_of(&level.keep),
@@ -164,6 +165,20 @@ fn with_live<R: PayloadRing>(
     }
     steps.reverse();
     (steps, live)
+}
+
+/// The steps behind the last walk, where the ring multiplies with all of them at once.
+fn together<R: PayloadRing>(steps: &[Step<R>]) -> Option<Together<R>> {
+    let is_probe = |step: &&Step<R>| matches!(step.access, Access::Probe(_));
+    let mut first = steps.len() - steps.iter().rev().take_while(is_probe).count();
+    if let Some(walk) = first.checked_sub(1) {
+        // It looks up the next one, or those that it is intersected with, by itself.
+        first += steps[walk].intersected.len().max(1);
+    }
+    let mut products = steps.get(first..)?.iter().map(|step| &step.product);
+    let one = products.next().filter(|_| products.len() > 0)?;
+    let product = products.try_fold(one.clone(), |product, next| R::then(&product, next))?;
+    Some(Together { first, product })
 }
 
 struct LevelCompiler<'a, R: PayloadRing> {

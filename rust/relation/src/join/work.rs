@@ -7,8 +7,9 @@
 use ringview_core::{Budget, Result};
 use ringview_ring::PayloadRing;
 
+use super::matches::Matches;
 use super::sides::SearchScratch;
-use crate::delta::GatherScratch;
+use crate::delta::{Delta, GatherScratch};
 use crate::directory::KeyScratch;
 use crate::group::Grouper;
 use crate::part::Part;
@@ -28,9 +29,11 @@ pub struct Work<R: PayloadRing> {
     pub grouper: Grouper,
     pub(super) slots: Vec<u32>,
     pub(super) rows: Vec<u32>,
+    pub(super) partners: Found,
     pub(super) product: Vec<u64>,
     pub(super) scratch: R::Scratch,
     pub(super) intersection: Intersection,
+    pub(super) walk: Walk,
     /// The bytes of the relations when a budget last asked, and when that budget had counted what is
     /// held.
     seen: (u64, u64),
@@ -45,9 +48,11 @@ impl<R: PayloadRing> Default for Work<R> {
             grouper: Grouper::default(),
             slots: Vec::new(),
             rows: Vec::new(),
+            partners: Found::default(),
             product: Vec::new(),
             scratch: R::Scratch::default(),
             intersection: Intersection::default(),
+            walk: Walk::default(),
             seen: (0, 0),
         }
     }
@@ -89,6 +94,28 @@ impl<R: PayloadRing> Work<R> {
         }
         Ok(())
     }
+}
+
+/// The partners of the rows of a delta in several relations.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    /// By relation, the slots of the rows that are left.
+    pub(super) slots: Vec<Vec<u32>>,
+    /// The rows that are left, if not all are.
+    pub(super) rows: Option<Vec<u32>>,
+    /// Room for either.
+    pub(super) spare: Vec<u32>,
+}
+
+/// Room for a walk. One within another makes its own.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    pub(super) matches: Matches,
+    /// A block of pairs.
+    pub(super) block: Delta,
+    /// Where the pairs are in the relation of the step behind, and their keys there.
+    pub(super) found: Vec<u32>,
+    pub(super) columns: Vec<Vec<u64>>,
 }
 
 /// Room for intersecting, kept between batches.

@@ -124,7 +124,14 @@ impl Part {
     /// One field of the keys of some slots.
     #[must_use]
     pub fn column(&self, slots: &[u32], field: usize) -> Vec<u64> {
-        self.layout.column(&self.keys, slots, field)
+        let mut out = Vec::with_capacity(slots.len());
+        self.append_column(slots, field, &mut out);
+        out
+    }
+
+    /// The same, appended to what there is.
+    pub(crate) fn append_column(&self, slots: &[u32], field: usize, out: &mut Vec<u64>) {
+        self.layout.append_column(&self.keys, slots, field, out);
     }
 
     /// The payload of a slot.

@@ -6,23 +6,29 @@
 //! payloads over m1 and m2 variables covers m1 + m2 (`product`). Sums are without fused rounding:
 //! the same input gives the same bits on every machine.
 
+mod blocks;
 mod origin;
+mod outer;
 mod product;
 mod shape;
-mod terms;
+mod tile;
 
+use blocks::LANES;
 pub use product::CofactorProduct;
 pub use shape::CofactorShape;
 
 use multiversion::multiversion;
 pub use product::Scratch as CofactorScratch;
-use product::{Factors, Scratch, join_all, multiply_all};
+use product::{Factors, Scratch, ask, join_all, multiply_all};
 use shape::add_count;
-use terms::LANES;
+use tile::LiftRoom;
 
 use crate::algebra::CommutativeMonoid;
-use crate::payload::{Groups, Overflow, PayloadRing, Rows, Slab};
+use crate::payload::{Groups, Overflow, Partners, PayloadRing, Rows, Slab};
 use crate::reals::{reals, reals_mut};
+
+/// Payloads ahead that are asked for.
+const AHEAD: usize = 4;
 
 /// Adds payloads; whether a count overflowed, and whether a real left its range.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
@@ -37,7 +43,11 @@ fn add_all(
     let words = shape.words();
     let single = delta.width() == shape.row_words();
     let (mut wrapped, mut unbounded) = (false, 0);
-    for (&slot, delta) in slots.iter().zip(delta.words().chunks_exact(delta.width())) {
+    let rows = delta.words().chunks_exact(delta.width());
+    for (row, (&slot, delta)) in slots.iter().zip(rows).enumerate() {
+        if let Some(&ahead) = slots.get(row + AHEAD) {
+            ask(target, ahead as usize * words, words);
+        }
         let target = &mut target[slot as usize * words..][..words];
         wrapped |= add_count(&mut target[0], (delta[0] as i64, false));
         let values = reals(&delta[1..]);
@@ -78,25 +88,70 @@ fn add_scaled(out: &mut [f64], scale: f64, from: &[f64]) {
     }
 }
 
-/// target += times * (1, x, x x^T) for each row x of `values`, a group being one payload.
-///
-/// This is the lifting of rows (paper, section 7.2): X^T X, group by group.
+/// Lifts rows: keeps its room between batches.
+#[derive(Clone, Debug, Default)]
+pub struct Lift {
+    room: LiftRoom,
+}
+
+impl Lift {
+    /// Numbers that stand behind the values of the last row, whatever they are.
+    pub const BEHIND: usize = LANES;
+
+    /// The sums of times * (1, x, x x^T) over the rows x of each group, m values each; whether a count
+    /// overflowed.
+    ///
+    /// This is the lifting of rows (paper, section 7.2): X^T X, group by group.
+    #[must_use]
+    pub fn rows(
+        &mut self,
+        shape: CofactorShape,
+        values: &[f64],
+        times: &[i64],
+        groups: Groups<'_>,
+        out: &mut Vec<u64>,
+    ) -> bool {
+        debug_assert!(values.len() >= times.len() * shape.variables + Self::BEHIND);
+        let words = groups.len() * shape.words();
+        out.resize(words + LANES, 0);
+        let overflow = lift_rows(shape, (values, times), groups, &mut self.room, out);
+        out.truncate(words);
+        overflow
+    }
+}
+
+/// See [`Lift::rows`]; `out` has room of a vector behind.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 #[must_use]
-pub fn lift_rows(
+fn lift_rows(
     shape: CofactorShape,
-    values: &[f64],
-    times: &[i64],
+    (values, times): (&[f64], &[i64]),
     groups: Groups<'_>,
+    room: &mut LiftRoom,
     out: &mut [u64],
 ) -> bool {
     let (m, words) = (shape.variables, shape.words());
-    let mut overflow = false;
-    let mut cursor = groups.cursor();
-    for row in 0..times.len() {
-        let target = &mut out[cursor.at(row) * words..][..words];
-        overflow |= add_count(&mut target[0], (times[row], false));
-        add_row(shape, target, times[row] as f64, &values[row * m..][..m]);
+    let (mut overflow, mut row, mut begun) = (false, 0, 0);
+    while row < times.len() {
+        let (group, end) = groups.run(row, begun);
+        let (own, times) = (&values[row * m..], &times[row..end]);
+        let target = &mut out[group * words..];
+        row = end;
+        // Groups are numbered in the order in which they come.
+        if group == begun {
+            begun += 1;
+            overflow |= room.lift((own, times), m, target);
+            continue;
+        }
+        for (at, &times) in times.iter().enumerate() {
+            overflow |= add_count(&mut target[0], (times, false));
+            add_row(
+                shape,
+                &mut target[..words],
+                times as f64,
+                &own[at * m..][..m],
+            );
+        }
     }
     overflow
 }
@@ -143,8 +198,24 @@ impl PayloadRing for Cofactor {
 
     fn multiply(
         product: &CofactorProduct,
+        left: (Slab<'_>, Rows<'_>),
+        (payloads, slots): (Slab<'_>, &[u32]),
+        groups: Groups<'_>,
+        scratch: &mut Scratch,
+        out: &mut Vec<u64>,
+    ) -> Result<usize, Overflow> {
+        let right = [Partners { payloads, slots }];
+        Self::multiply_all(product, left, &right, groups, scratch, out)
+    }
+
+    fn then(first: &CofactorProduct, next: &CofactorProduct) -> Option<CofactorProduct> {
+        first.then(next)
+    }
+
+    fn multiply_all(
+        product: &CofactorProduct,
         (left, left_rows): (Slab<'_>, Rows<'_>),
-        (right, slots): (Slab<'_>, &[u32]),
+        right: &[Partners<'_>],
         groups: Groups<'_>,
         scratch: &mut Scratch,
         out: &mut Vec<u64>,
@@ -153,19 +224,14 @@ impl PayloadRing for Cofactor {
             left,
             left_rows,
             right,
-            slots,
         };
         let each = matches!(groups, Groups::Each(_));
         let (width, overflow) = if each && factors.single(product) {
             (product.out().row_words(), join_all(product, factors, out))
         } else {
-            if !each {
-                out.clear();
-            }
             let width = product.out().words();
             let words = groups.len() * width;
             out.resize(words + LANES, 0);
-            scratch.fit(product);
             let overflow = multiply_all(product, factors, groups, scratch, out);
             out.truncate(words);
             (width, overflow)

@@ -31,12 +31,6 @@ impl CofactorShape {
     pub(super) fn is_row(self, slab: Slab<'_>, row: usize) -> bool {
         slab.width() == self.row_words() || (slab.bags() && slab.row(row)[0] == 1)
     }
-
-    /// Where `Q[i][i..]` begins among the reals of a payload.
-    pub(super) fn row(self, i: usize) -> usize {
-        let m = self.variables;
-        m + i * m - (i * i - i) / 2
-    }
 }
 
 /// total += the count; whether it or the sum overflowed.

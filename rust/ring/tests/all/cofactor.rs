@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use ringview_ring::{
-    Cofactor, CofactorProduct, CofactorScratch, CofactorShape, Expansion, Groups, Overflow,
-    PayloadRing, Rows, Slab, lift_rows,
+    Cofactor, CofactorProduct, CofactorScratch, CofactorShape, Expansion, Groups, Lift, Overflow,
+    Partners, PayloadRing, Rows, Slab,
 };
 
 /// The payload of weighted rows over m variables, by definition.
@@ -37,10 +37,11 @@ fn relation(m: usize) -> impl Strategy<Value = Vec<(Vec<f64>, i64)>> {
 
 fn lift(m: usize, rows: &[(Vec<f64>, i64)], groups: Groups<'_>) -> Vec<u64> {
     let shape = CofactorShape { variables: m };
-    let values: Vec<f64> = rows.iter().flat_map(|(row, _)| row.clone()).collect();
+    let mut values: Vec<f64> = rows.iter().flat_map(|(row, _)| row.clone()).collect();
+    values.extend([f64::NAN; Lift::BEHIND]);
     let times: Vec<i64> = rows.iter().map(|(_, times)| *times).collect();
-    let mut out = vec![0; groups.len() * shape.words()];
-    assert!(!lift_rows(shape, &values, &times, groups, &mut out));
+    let mut out = vec![7; 3];
+    assert!(!Lift::default().rows(shape, &values, &times, groups, &mut out));
     out
 }
 
@@ -56,6 +57,26 @@ fn multiply(
 ) -> usize {
     let scratch = &mut CofactorScratch::default();
     Cofactor::multiply(product, (left, rows), (right, slots), groups, scratch, out).unwrap()
+}
+
+/// A group a row, numbered in the order in which they come.
+fn named(labels: &[usize]) -> (Vec<u32>, usize) {
+    let mut known: Vec<usize> = Vec::new();
+    let number = |label: &usize| match known.iter().position(|other| other == label) {
+        Some(at) => at as u32,
+        None => {
+            known.push(*label);
+            known.len() as u32 - 1
+        }
+    };
+    let of = labels.iter().map(number).collect();
+    (of, known.len())
+}
+
+/// Rows of m whole numbers, each at most so often.
+fn weighted(m: usize, most: i64) -> impl Strategy<Value = (Vec<f64>, i64)> {
+    let row = prop::collection::vec((-4i32..5).prop_map(f64::from), m);
+    (row, -most..most + 1)
 }
 
 /// Single rows as deltas carry them: how often, and the values.
@@ -155,6 +176,118 @@ proptest! {
                 Cofactor::add(&out_shape, &mut sums, &all, delta, &mut Vec::new()).unwrap();
                 prop_assert!(same(&sums, &expected));
             }
+        }
+    }
+
+    /// Rows are lifted group by group, however the groups lie, more rows than a tile has among them.
+    #[test]
+    fn rows_are_lifted_group_by_group(
+        m in 0usize..20,
+        runs in prop::collection::vec((0usize..3, 1usize..90, -1i64..3), 1..8),
+        seed in 0usize..1000,
+    ) {
+        let mut rows = Vec::new();
+        let mut labels = Vec::new();
+        for (label, len, times) in runs {
+            for _ in 0..len {
+                let value = |i: usize| ((rows.len() * 7 + i * 5 + seed) % 11) as f64 - 5.0;
+                rows.push(((0..m).map(value).collect::<Vec<f64>>(), times));
+                labels.push(label);
+            }
+        }
+        let (of, groups) = named(&labels);
+        let starts: Vec<u32> = (0..rows.len() as u32).filter(|&row| row == 0 || of[row as usize] != of[row as usize - 1]).collect();
+        let all = [
+            Groups::Named { of: &of, groups },
+            Groups::Runs { starts: &starts, rows: rows.len() },
+            Groups::Each(rows.len()),
+        ];
+        for groups in all {
+            let mut expected = vec![Vec::new(); groups.len()];
+            let mut cursor = groups.cursor();
+            for (at, row) in rows.iter().enumerate() {
+                expected[cursor.at(at)].push(row.clone());
+            }
+            let expected: Vec<u64> = expected.iter().flat_map(|rows| naive(m, rows)).collect();
+            prop_assert!(same(&lift(m, &rows, groups), &expected));
+        }
+    }
+
+    /// A row that meets several partners at once gives what it gives with one after the other: whatever
+    /// the order of the variables, of single rows and of groups, alone, in runs and scattered.
+    #[test]
+    fn partners_may_be_met_at_once(
+        shuffled in Just((0usize..14).collect::<Vec<_>>()).prop_shuffle(),
+        ends in prop::sample::subsequence((0usize..15).collect::<Vec<_>>(), 3),
+        lefts in prop::collection::vec(weighted(14, 3), 1..150),
+        views in prop::collection::vec(prop::collection::vec(prop::collection::vec(-4i32..5, 14), 1..4), 3..8),
+        labels in prop::collection::vec(0usize..3, 150),
+        short in any::<bool>(),
+    ) {
+        let rows = lefts.len();
+        // The variables of each operand, ascending; some have none.
+        let cuts = [0, ends[0], ends[1], ends[2], 14];
+        let operands: Vec<Vec<usize>> = cuts.windows(2).map(|cut| {
+            let mut own = shuffled[cut[0]..cut[1]].to_vec();
+            own.sort_unstable();
+            own
+        }).collect();
+        let width = |operand: usize| CofactorShape { variables: operands[operand].len() }.words();
+        let view = |operand: usize| -> Vec<u64> {
+            let m = operands[operand].len();
+            let payload = |rows: &Vec<Vec<i32>>| {
+                let row = |row: &Vec<i32>| (row[..m].iter().map(|&x| f64::from(x)).collect(), 1);
+                naive(m, &rows.iter().map(row).collect::<Vec<_>>())
+            };
+            views.iter().flat_map(payload).collect()
+        };
+        let slabs: Vec<Vec<u64>> = (1..4).map(view).collect();
+        let slots: Vec<Vec<u32>> = (1..4).map(|by| (0..rows).map(|row| ((row * by + by) % views.len()) as u32).collect()).collect();
+        let cut = |(row, times): &(Vec<f64>, i64)| (row[..operands[0].len()].to_vec(), *times);
+        let own: Vec<(Vec<f64>, i64)> = lefts.iter().map(cut).collect();
+        let left = match short {
+            true => rows_alone(&own),
+            false => own.iter().flat_map(|row| naive(operands[0].len(), std::slice::from_ref(row))).collect(),
+        };
+        let left = slab(&left, rows);
+        let mut bound = operands[0].clone();
+        let mut products = Vec::new();
+        for next in &operands[1..] {
+            products.push(CofactorProduct::new(&bound, next));
+            bound.extend(next);
+            bound.sort_unstable();
+        }
+        let at_once = Cofactor::then(&products[0], &products[1]).unwrap();
+        let at_once = Cofactor::then(&at_once, &products[2]).unwrap();
+        let payloads = |at: usize| Slab::view(&slabs[at], width(at + 1));
+        let partners: Vec<Partners<'_>> = (0..3).map(|at| Partners { payloads: payloads(at), slots: &slots[at] }).collect();
+        let (of, groups) = named(&labels[..rows]);
+        let starts: Vec<u32> = (0..rows as u32).step_by(70).collect();
+        let kinds = [
+            Groups::Each(rows),
+            Groups::Runs { starts: &starts, rows },
+            Groups::Named { of: &of, groups },
+        ];
+        let shape = CofactorShape { variables: 14 };
+        let scratch = &mut CofactorScratch::default();
+        for groups in kinds {
+            let (mut before, mut out) = (left.words().to_vec(), Vec::new());
+            let mut step = left.width();
+            for (at, product) in products.iter().enumerate() {
+                let groups = if at == 2 { groups } else { Groups::Each(rows) };
+                let left = Slab::delta(&before, step);
+                let right = (payloads(at), &slots[at][..]);
+                step = Cofactor::multiply(product, (left, Rows::All(rows)), right, groups, scratch, &mut out).unwrap();
+                std::mem::swap(&mut before, &mut out);
+            }
+            let found = Cofactor::multiply_all(&at_once, (left, Rows::All(rows)), &partners, groups, scratch, &mut out).unwrap();
+            let full = |words: &[u64], width: usize| {
+                let mut sums = vec![0; groups.len() * shape.words()];
+                let all: Vec<u32> = (0..groups.len() as u32).collect();
+                Cofactor::add(&shape, &mut sums, &all, Slab::delta(words, width), &mut Vec::new()).unwrap();
+                sums
+            };
+            prop_assert!(same(&full(&before, step), &full(&out, found)));
         }
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ringview_core::{Batch, Dictionary, Error, FreedIds, Result, Schema};
 use ringview_query::Kind;
 use ringview_relation::{Part, Relation};
-use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Expansion, Groups, lift_rows};
+use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Expansion, Groups, Lift};
 use ringview_view::read::{AtomProgram, Selection};
 
 use crate::factors::Factored;
@@ -37,6 +37,7 @@ struct Leaf {
     /// Feature values row by row.
     values: Vec<f64>,
     times: Vec<i64>,
+    lift: Lift,
 }
 
 /// The payloads of COFACTOR.
@@ -48,6 +49,8 @@ pub(crate) struct CofactorPayloads {
     /// By feature.
     kinds: Vec<Kind>,
     origins: Origins,
+    /// By node, whether its view held a key at the last commit.
+    filled: Vec<bool>,
 }
 
 impl CofactorPayloads {
@@ -68,6 +71,7 @@ impl CofactorPayloads {
                 schema: Arc::clone(&of.schema),
                 values: Vec::new(),
                 times: Vec::new(),
+                lift: Lift::default(),
             };
             // Component 0 is the count.
             let features = cofactor.nodes[node].iter();
@@ -78,6 +82,7 @@ impl CofactorPayloads {
         }
         Ok(Self {
             plan: cofactor.clone(),
+            filled: vec![false; leaves.len()],
             leaves,
             origins: Origins::new(kinds.len()),
             kinds,
@@ -133,14 +138,17 @@ impl Recentred for CofactorPayloads {
         let root = tree.plan.tree.root;
         let payloads = &tree.payloads;
         let own = &payloads.plan.nodes[root];
-        let by = payloads.origins.coming_shift();
         // Keys without rows are about to go.
         let has_rows = |part: &Part| part.iter().any(|slot| part.payload(slot)[0] != 0);
+        let now = |view: &Relation<Cofactor>| view.part().is_some_and(has_rows);
+        let mut nodes = tree.views.iter().zip(&payloads.filled);
+        if !payloads.origins.are_changing() && nodes.all(|(view, &filled)| now(view) == filled) {
+            return None;
+        }
+        let by = payloads.origins.coming_shift();
         let holds = |feature: usize| {
             let mut nodes = tree.views.iter().zip(&payloads.plan.nodes).rev();
-            nodes.any(|(view, features)| {
-                features.contains(&feature) && view.part().is_some_and(has_rows)
-            })
+            nodes.any(|(view, features)| features.contains(&feature) && now(view))
         };
         Some(Recentring {
             origins: payloads.origins.coming(holds),
@@ -186,8 +194,8 @@ impl Payloads for CofactorPayloads {
         let features = &self.plan.nodes[leaf];
         let leaf = at_leaf(&mut self.leaves, leaf);
         leaf.count(batch, selection, sign)?;
-        leaf.values.clear();
-        leaf.values.resize(leaf.times.len() * shape.variables, 0.0);
+        let numbers = leaf.times.len() * shape.variables;
+        leaf.values.resize(numbers + Lift::BEHIND, 0.0);
         if leaf.times.is_empty() {
             out.clear();
             return Ok(());
@@ -199,10 +207,11 @@ impl Payloads for CofactorPayloads {
                 leaf.program.factor(at + 1, batch, selection)?,
             );
             let origin = self.origins.of(feature, kind, values);
-            subtract(kind, values, origin, &mut leaf.values[at..], features.len());
+            let out = &mut leaf.values[at..numbers];
+            subtract(kind, values, origin, out, features.len());
         }
-        out.clear();
         if matches!(groups, Groups::Each(_)) {
+            out.clear();
             // A row by itself stays a row.
             for (row, &times) in leaf.times.iter().enumerate() {
                 let values = &leaf.values[row * shape.variables..][..shape.variables];
@@ -211,8 +220,8 @@ impl Payloads for CofactorPayloads {
             }
             return Ok(());
         }
-        out.resize(groups.len() * shape.words(), 0);
-        if lift_rows(shape, &leaf.values, &leaf.times, groups, out) {
+        let (values, times) = (&leaf.values, &leaf.times);
+        if leaf.lift.rows(shape, values, times, groups, out) {
             return Err(overflow("the count of a batch".to_owned()));
         }
         Ok(())
@@ -283,6 +292,7 @@ impl Tree<CofactorPayloads> {
             leaves,
             kinds,
             origins,
+            ..
         } = payloads;
         let program = &mut at_leaf(leaves, leaf).program;
         for (at, &feature) in plan.nodes[leaf].iter().enumerate() {
@@ -308,8 +318,22 @@ impl Tree<CofactorPayloads> {
             work,
             ..
         } = self;
-        let CofactorPayloads { plan, origins, .. } = payloads;
-        if let Some(by) = origins.commit() {
+        let CofactorPayloads {
+            plan,
+            origins,
+            filled,
+            ..
+        } = payloads;
+        let mut changed = origins.are_changing();
+        for (view, filled) in views.iter().zip(filled) {
+            let now = view.filled().is_some();
+            changed |= std::mem::replace(filled, now) != now;
+        }
+        let by = origins.commit();
+        if !changed {
+            return;
+        }
+        if let Some(by) = by {
             for (view, by) in moving(plan, views, &by) {
                 let (shape, scratch) = (*view.shape(), &mut Vec::new());
                 if let Some(part) = view.part_mut() {

@@ -7,8 +7,9 @@
 //! and moves where their mean has gone far from it, measured by the deviation: all payloads then move at
 //! a commit. The origin of whole numbers is whole, so their sums stay exact below 2^53, and deletes
 //! cancel to nothing.
-//! Cost: a subtraction a value; at a commit O(m + groups), once as many rows have been handled; a move
-//! what its payloads hold, once as many rows have been handled as they are.
+//! Cost: a subtraction a value; O(m) at a commit over one group, over more O(m) a group once several times
+//! as many rows have been handled; a move what its payloads hold, once as many rows have been handled as
+//! they are. A commit that fixes and moves no origin allocates nothing.
 
 use ringview_query::Kind;
 use ringview_ring::Expansion;
@@ -17,6 +18,9 @@ use ringview_view::read::Values;
 /// How many deviations a mean may be away from the origin: a variance loses twice as many bits as
 /// this has.
 const FAR: f64 = 8.0;
+
+/// Rows handled for each group beyond the first between two looks at all of them.
+const ROWS_A_GROUP: u64 = 8;
 
 /// The origin is zero for what has a magnitude above this: sums of squares would leave the range of doubles,
 /// which is refused when rows come.
@@ -156,7 +160,8 @@ impl Origins {
 
     /// Whether the means are to be looked at, of so many groups: after so many rows handled.
     pub(crate) fn is_due(&mut self, rows: u64, groups: usize) -> bool {
-        let due = rows - self.looked >= groups as u64;
+        let further = (groups as u64).saturating_sub(1);
+        let due = rows - self.looked >= ROWS_A_GROUP * further;
         if due {
             self.before_look = Some((self.looked, self.moved));
             self.looked = rows;
@@ -176,6 +181,9 @@ impl Origins {
     ) {
         self.totals.sum(order.len(), groups);
         for (at, &feature) in order.iter().enumerate() {
+            if self.totals.is_near(at) {
+                continue;
+            }
             let Some(origin) = self.origins[feature] else {
                 continue;
             };
@@ -193,6 +201,11 @@ impl Origins {
         if !self.may_move(rows, payloads) {
             self.coming.clear();
         }
+    }
+
+    /// Whether the running transaction fixed an origin, or has moved or is about to move one.
+    pub(crate) fn are_changing(&self) -> bool {
+        !self.fresh.is_empty() || self.before.is_some() || !self.coming.is_empty()
     }
 
     /// The running transaction stays. If origins move, by how much rows grow, by feature.
@@ -214,12 +227,15 @@ impl Origins {
 
     /// By how much rows grow, by feature, when the origins move that are about to; `None` if none is.
     pub(crate) fn coming_shift(&self) -> Option<Vec<Expansion>> {
+        if self.coming.is_empty() {
+            return None;
+        }
         let mut by = vec![Expansion::default(); self.origins.len()];
         for to in &self.coming {
             let old = self.origins[to.feature].unwrap_or(to.new);
             by[to.feature] = Expansion::sum_of(old, -to.new);
         }
-        (!self.coming.is_empty()).then_some(by)
+        Some(by)
     }
 
     /// The origins, then the reaches, as words: as the commit of the running transaction will show them, if views
@@ -287,6 +303,14 @@ impl Totals {
                 diagonal += m - i;
             }
         }
+    }
+
+    /// Whether a mean is surely not far from its origin: without a division, and with a margin.
+    #[inline]
+    fn is_near(&self, at: usize) -> bool {
+        let (sum, square) = (self.sums[at], self.squares[at]);
+        // mean^2 <= FAR^2 variance, times count^2.
+        sum == 0.0 || (1.0 + FAR * FAR) * sum * sum < (FAR * FAR - 1.0) * square * self.count
     }
 
     /// An origin near the mean, if it is far from this one.

@@ -175,13 +175,9 @@ fn walk(
         factor.delta.rows = 0;
         return Ok(());
     };
-    let mut partners = Matches::of(
-        part,
-        &step.access,
-        &factor.delta,
-        words,
-        &mut KeyScratch::default(),
-    );
+    let mut partners = Matches::default();
+    let scratch = &mut KeyScratch::default();
+    partners.find(part, &step.access, &factor.delta, words, scratch);
     let mut sum: Option<DeltaFactor> = None;
     let mut folded = 0;
     loop {
@@ -245,7 +241,8 @@ fn paired(
         if !partners.fills(register) && !factor.registers.contains(&register) {
             continue;
         }
-        block.delta.columns[register] = partners.column(register, part, &factor.delta);
+        let column = &mut block.delta.columns[register];
+        partners.fill(register, part, &factor.delta, column);
         block.registers.push(register);
     }
     block

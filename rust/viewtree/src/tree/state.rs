@@ -76,7 +76,8 @@ pub(crate) trait Recentred: Send + Sync {
         &[]
     }
 
-    /// Before a commit: how it will show the payloads of the root; `None` where they have no origins.
+    /// Before a commit: how it will show the payloads of the root; `None` where they have no origins, or
+    /// those shown stay.
     fn recentring(_tree: &mut Tree<Self>) -> Option<Recentring>
     where
         Self: Payloads + Sized,

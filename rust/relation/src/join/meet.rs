@@ -1,0 +1,139 @@
+//! The last relations of a level, each with at most one partner a row, met at once.
+//!
+//! dV * S * T * .. where the keys of S, T and so on are bound: the partners of all rows are found first, then
+//! each row is multiplied with all of its own together, and summed into what the level keeps. So what some
+//! of them make is never written, and a row that lacks one is known before anything is multiplied.
+//! Invariant: the lists of slots have one entry for each row that is left, in the order of the rows. Cost:
+//! one probe a row and relation, as one after the other, and one wide product a row in place of several.
+
+use ringview_core::Result;
+use ringview_ring::{MOST_PARTNERS, Partners, PayloadRing, Rows, Slab};
+
+use super::path::{Access, Level, Step, Together};
+use super::propagation::{Propagation, group};
+use super::work::{Found, Work};
+use crate::ABSENT;
+use crate::delta::Delta;
+use crate::directory::Keys;
+
+impl<R: PayloadRing> Propagation<'_, '_, R> {
+    /// dV := dV * S * T * .. where each row has at most one partner in each. Rows that lack one are
+    /// known before anything is multiplied.
+    pub(super) fn meet_all(
+        &mut self,
+        level: &Level<R>,
+        together: &Together<R>,
+        delta: &mut Delta,
+    ) -> Result<()> {
+        let mut found = std::mem::take(&mut self.work.partners);
+        found.rows = None;
+        let steps = &level.steps[together.first..];
+        if found.slots.len() < steps.len() {
+            found.slots.resize_with(steps.len(), Vec::new);
+        }
+        let rows = delta.rows;
+        for (at, step) in steps.iter().enumerate() {
+            self.work.steps += delta.rows as u64;
+            self.met(level.into, delta.rows)?;
+            self.find_partners(step, at, &mut found, delta);
+            if delta.rows == 0 {
+                break;
+            }
+        }
+        let outcome = match delta.rows {
+            0 => Ok(()),
+            _ => self.multiply_all((level, together), delta, (rows, &found)),
+        };
+        self.work.partners = found;
+        outcome
+    }
+
+    /// Finds the partner of each row that is left, and drops those that have none.
+    fn find_partners(&mut self, step: &Step<R>, at: usize, found: &mut Found, delta: &mut Delta) {
+        let Access::Probe(keys) = &step.access else {
+            unreachable!("steps that are taken at once are probes")
+        };
+        let Some(part) = self.relations[step.relation].filled() else {
+            delta.rows = 0;
+            return;
+        };
+        let Found { slots, rows, spare } = found;
+        let (before, slots) = slots.split_at_mut(at);
+        let slots = &mut slots[0];
+        let keys = Keys {
+            columns: &delta.columns,
+            fields: keys,
+            rows: delta.rows,
+        };
+        part.find(keys, &mut self.work.keys, slots);
+        if !slots.contains(&ABSENT) {
+            return;
+        }
+        let left = &mut self.work.rows;
+        left.clear();
+        let partners = (0u32..).zip(&*slots);
+        left.extend(
+            partners
+                .filter(|(_, slot)| **slot != ABSENT)
+                .map(|(row, _)| row),
+        );
+        slots.retain(|&slot| slot != ABSENT);
+        before.iter_mut().for_each(|slots| keep(slots, left));
+        match rows {
+            Some(rows) => keep(rows, left),
+            None => {
+                spare.clone_from(left);
+                *rows = Some(std::mem::take(spare));
+            }
+        }
+        delta.gather(&step.live, left, &mut self.work.spare);
+    }
+
+    /// The product of the rows that are left, of so many, with all their partners.
+    fn multiply_all(
+        &mut self,
+        (level, together): (&Level<R>, &Together<R>),
+        delta: &mut Delta,
+        (rows, found): (usize, &Found),
+    ) -> Result<()> {
+        let steps = &level.steps[together.first..];
+        let nobody = Partners {
+            payloads: Slab::delta(&[], 0),
+            slots: &[],
+        };
+        let mut partners = [nobody; MOST_PARTNERS];
+        for ((to, step), slots) in partners.iter_mut().zip(steps).zip(&found.slots) {
+            let payloads = self.relations[step.relation].payloads();
+            *to = Partners { payloads, slots };
+        }
+        let product = &together.product;
+        let Work {
+            grouper,
+            product: out,
+            spare,
+            scratch,
+            ..
+        } = &mut *self.work;
+        let wide = R::is_wide(self.relations[level.into].shape());
+        let groups = group::<R>((level, product), delta, grouper, wide);
+        let rows = found.rows.as_deref().map_or(Rows::All(rows), Rows::Picked);
+        let (left, right) = ((delta.slab(), rows), &partners[..steps.len()]);
+        match R::multiply_all(product, left, right, groups, scratch, out) {
+            Ok(width) => delta.width = width,
+            Err(fault) => return Err(self.relations[level.into].refusal(fault)),
+        }
+        std::mem::swap(&mut delta.payload, out);
+        if let Some(rows) = grouper.representatives() {
+            delta.gather(&level.keys, rows, spare);
+        }
+        Ok(())
+    }
+}
+
+/// Keeps some values, by their ascending places.
+fn keep(values: &mut Vec<u32>, places: &[u32]) {
+    for (to, &place) in places.iter().enumerate() {
+        values[to] = values[place as usize];
+    }
+    values.truncate(places.len());
+}
