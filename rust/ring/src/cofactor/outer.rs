@@ -66,6 +66,14 @@ impl Sums<'_> {
     }
 }
 
+/// sum += x * u
+#[inline(always)]
+fn add_product(sum: &mut [f64; LANES], x: f64, u: &[f64; LANES]) {
+    for (sum, u) in sum.iter_mut().zip(u) {
+        *sum += x * u;
+    }
+}
+
 /// The sums over `rows` rows of the first R numbers of x times each of u, vector by vector.
 #[inline(always)]
 pub(super) fn outer<const R: usize>(
@@ -76,39 +84,37 @@ pub(super) fn outer<const R: usize>(
     out: &mut Sums<'_>,
 ) {
     let (vectors, mut vector) = (len.div_ceil(LANES), 0);
-    while vector + 2 <= vectors {
-        let mut sums = [[[0.0; LANES]; 2]; R];
+    // With four factors there are sums enough for one vector to keep the machine busy.
+    while R < TOGETHER && vector + 2 <= vectors {
+        let (mut ones, mut twos) = ([[0.0; LANES]; R], [[0.0; LANES]; R]);
         for row in 0..rows {
             let at = row * u.stride + vector * LANES;
             let (one, two) = (load(u.numbers, at), load(u.numbers, at + LANES));
             let factors = &x.numbers[row * x.stride..][..R];
             for r in 0..R {
-                for lane in 0..LANES {
-                    sums[r][0][lane] += factors[r] * one[lane];
-                    sums[r][1][lane] += factors[r] * two[lane];
-                }
+                add_product(&mut ones[r], factors[r], &one);
+                add_product(&mut twos[r], factors[r], &two);
             }
         }
-        for (r, [one, two]) in sums.into_iter().enumerate() {
+        for (r, (one, two)) in ones.into_iter().zip(twos).enumerate() {
             out.take(r, vector, one);
             out.take(r, vector + 1, two);
         }
         vector += 2;
     }
-    if vector < vectors {
+    while vector < vectors {
         let mut sums = [[0.0; LANES]; R];
         for row in 0..rows {
             let one = load(u.numbers, row * u.stride + vector * LANES);
             let factors = &x.numbers[row * x.stride..][..R];
             for r in 0..R {
-                for lane in 0..LANES {
-                    sums[r][lane] += factors[r] * one[lane];
-                }
+                add_product(&mut sums[r], factors[r], &one);
             }
         }
         for (r, sum) in sums.into_iter().enumerate() {
             out.take(r, vector, sum);
         }
+        vector += 1;
     }
 }
 
