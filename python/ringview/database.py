@@ -49,7 +49,8 @@ class Database(Durable, Changeable):
             `OutOfMemoryError`, which is a `MemoryError`, and changes nothing. By default what the
             machine, or the control group of the process, has.
         share: Whether views, and blocks of their queries, are kept once where their queries are
-            equal. A view that shares costs nothing; `explain` names those that it shares with.
+            equal, and in one tree where they have the same join and groups and other sums.
+            `explain` names those that a view shares with.
         threads: How many threads share the work of a transaction, that of the caller among them:
             each view, and the base rows, are a task of their own. Results are the same for any
             number, to the last bit.
@@ -247,9 +248,9 @@ class Database(Durable, Changeable):
     ) -> dict[str, View]:
         """Declare several views, all or none, and fill them together from the rows that are there.
 
-        Views over one join with the same groups are kept in one tree, which reads the rows once for all
-        of them. Created one after the other they are too, but then the rows are read anew for
-        each.
+        Views over one join with the same groups are kept in one tree, which reads the rows once
+        for all of them. Created one after the other they are too, but then the rows are read anew
+        for each.
 
         Args:
             views: Their SQL by name. A view may read those before it.
