@@ -23,13 +23,13 @@ from .errors import (
     ExistsError,
     InvalidValueError,
     TypeMismatchError,
-    UnknownTableError,
     UnknownViewError,
     after,
 )
 from .named import Named
 from .queries import Definition, Epsilon, Order, Parameters, only_joins
 from .table import Table
+from .together import planned
 from .view import Format, View
 
 if TYPE_CHECKING:
@@ -279,32 +279,10 @@ class Database(Durable, Changeable):
         >>> views["large"].scalar(), views["means"].get({"a": 2})
         (1, {'a': 2, 'mean': 4.0})
         """
-        pending: list[tuple[str, str, str, str | None]] = []
         before = set(self.views)
-
-        def create() -> None:
-            self._native.create_views(pending)
-            pending.clear()
-
-        def planned(query: str) -> str:
-            self._native.plan(query, "json", engine)
-            return query
-
         try:
-            for name, sql in views.items():
-                if not isinstance(sql, str):
-                    raise TypeMismatchError(f"the SQL of view {name!r} is a text, not {sql!r}")
-                of = Definition(sql, None, None, None, None, parameters, dialect)
-                try:
-                    query = of.kept(self._native, None, planned)
-                except UnknownTableError:
-                    # It may read one of those before it.
-                    if not pending:
-                        raise
-                    create()
-                    query = of.kept(self._native, None, planned)
-                pending.append((name, query, sql, engine))
-            create()
+            for some in planned(self._native, views, engine, parameters, dialect):
+                self._native.create_views(some)
         except BaseException:
             for name in reversed([name for name in views if name not in before]):
                 with suppress(UnknownViewError):
