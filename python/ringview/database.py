@@ -23,13 +23,13 @@ from .errors import (
     ExistsError,
     InvalidValueError,
     TypeMismatchError,
-    UnknownTableError,
     UnknownViewError,
     after,
 )
 from .named import Named
 from .queries import Definition, Epsilon, Order, Parameters, only_joins
 from .table import Table
+from .together import planned
 from .view import Format, View
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ class Database(Durable, Changeable):
             `OutOfMemoryError`, which is a `MemoryError`, and changes nothing. By default what the
             machine, or the control group of the process, has.
         share: Whether views, and blocks of their queries, are kept once where their queries are
-            equal. A view that shares costs nothing; `explain` names those that it shares with.
+            equal, and in one tree where they have the same join and groups and other sums.
+            `explain` names those that a view shares with.
         threads: How many threads share the work of a transaction, that of the caller among them:
             each view, and the base rows, are a task of their own. Results are the same for any
             number, to the last bit.
@@ -247,9 +248,9 @@ class Database(Durable, Changeable):
     ) -> dict[str, View]:
         """Declare several views, all or none, and fill them together from the rows that are there.
 
-        Views over one join with the same groups are kept in one tree, which reads the rows once for all
-        of them. Created one after the other they are too, but then the rows are read anew for
-        each.
+        Views over one join with the same groups are kept in one tree, which reads the rows once
+        for all of them. Created one after the other they are too, but then the rows are read anew
+        for each.
 
         Args:
             views: Their SQL by name. A view may read those before it.
@@ -278,32 +279,10 @@ class Database(Durable, Changeable):
         >>> views["large"].scalar(), views["means"].get({"a": 2})
         (1, {'a': 2, 'mean': 4.0})
         """
-        pending: list[tuple[str, str, str, str | None]] = []
         before = set(self.views)
-
-        def create() -> None:
-            self._native.create_views(pending)
-            pending.clear()
-
-        def planned(query: str) -> str:
-            self._native.plan(query, "json", engine)
-            return query
-
         try:
-            for name, sql in views.items():
-                if not isinstance(sql, str):
-                    raise TypeMismatchError(f"the SQL of view {name!r} is a text, not {sql!r}")
-                of = Definition(sql, None, None, None, None, parameters, dialect)
-                try:
-                    query = of.kept(self._native, None, planned)
-                except UnknownTableError:
-                    # It may read one of those before it.
-                    if not pending:
-                        raise
-                    create()
-                    query = of.kept(self._native, None, planned)
-                pending.append((name, query, sql, engine))
-            create()
+            for some in planned(self._native, views, engine, parameters, dialect):
+                self._native.create_views(some)
         except BaseException:
             for name in reversed([name for name in views if name not in before]):
                 with suppress(UnknownViewError):

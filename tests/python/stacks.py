@@ -36,10 +36,14 @@ class Stack:
     before it, and the rows of the tables."""
 
     def __init__(
-        self, views: Mapping[str, str], static: Sequence[str] = (), file: Kept | None = None
+        self,
+        views: Mapping[str, str],
+        static: Sequence[str] = (),
+        file: Kept | None = None,
+        share: bool = True,
     ) -> None:
         self.views, self.tables, self.file = dict(views), Tables(), file
-        self.db = rv.Database() if static else database()
+        self.db = rv.Database() if static else database(share=share)
         if static:
             for name, schema in ORACLE.schemas.items():
                 self.db.create_table(name, schema, static=name in static)
@@ -110,12 +114,16 @@ def _check_stack(views: Mapping[str, str], stream: Sequence[Batch], stack: Stack
         stack.check_refusal()
     for batch in stream:
         stack.run(batch)
-    late = Stack(views)
-    late.tables = stack.tables
-    for table, rows in stack.tables.rows.items():
-        late.db.insert(table, rows)
-    late.create()
-    late.check()
+    for share in (True, False):
+        late = Stack(views, share=share)
+        late.tables = stack.tables
+        for table, rows in stack.tables.rows.items():
+            late.db.insert(table, rows)
+        if share:
+            late.db.create_views(views)
+        else:
+            late.create()
+        late.check()
     for name in reversed(list(views)):
         stack.db.drop_view(name)
     assert list(stack.db.views) == []

@@ -10,7 +10,7 @@ use ringview_query::{Bound, PlanAtom, Query, TableInfo};
 use ringview_view::{Candidate, Cost};
 
 /// What an atom reads, by the number that tells it from all others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Source {
     Table(u64),
     View(u64),
@@ -18,9 +18,9 @@ pub(crate) enum Source {
 
 /// What identifies a query among those over the same sources: the query without the names of what it reads, and the
 /// engine that keeps it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Signature {
-    query: Query,
+    query: String,
     pub(crate) engine: String,
 }
 
@@ -49,8 +49,11 @@ pub(crate) struct Planned<'q> {
 }
 
 impl Planned<'_> {
-    /// What identifies it.
-    pub(crate) fn signature(&self) -> Signature {
+    /// What identifies it; none for what may not be that of several.
+    pub(crate) fn signature(&self) -> Option<Signature> {
+        if !self.is_shareable {
+            return None;
+        }
         let mut query = Query::clone(&self.query);
         query.blocks.clear();
         for (at, atom) in query.atoms.iter_mut().enumerate() {
@@ -60,10 +63,10 @@ impl Planned<'_> {
                 atom.alias = at.to_string();
             }
         }
-        Signature {
-            query,
+        Some(Signature {
+            query: query.to_json().ok()?,
             engine: self.chosen.engine.clone(),
-        }
+        })
     }
 
     /// Lets it read the nodes that others have, by the numbers that they were planned with.

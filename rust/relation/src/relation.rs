@@ -244,6 +244,15 @@ impl<R: PayloadRing> Relation<R> {
         true
     }
 
+    /// Gives all payloads another shape, between two transactions: `convert` appends the new form of one. Compiled
+    /// products of the former shape are of no use then. O(keys).
+    pub fn reshape(&mut self, shape: R::Shape, convert: impl FnMut(&[u64], &mut Vec<u64>)) {
+        self.shape = shape;
+        if let Some(part) = &mut self.part {
+            part.restride(R::stride(&self.shape), convert);
+        }
+    }
+
     /// The payloads of some slots, of the widened shape, in passing.
     pub fn widened(&self, wide: &R::Shape, slots: &[u32]) -> Vec<u64> {
         let Some(part) = &self.part else {

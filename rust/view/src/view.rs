@@ -76,6 +76,12 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
         None
     }
 
+    /// Forgets the terms of the query that are not marked, the count being marked, between two transactions: those that
+    /// stay are numbered anew, in their order. Whether it did: by default it cannot, and keeps all. O(keys that are kept).
+    fn retain_terms(&mut self, _read: &[bool]) -> bool {
+        false
+    }
+
     /// Whether `prepare` can give a delta.
     ///
     /// # Errors

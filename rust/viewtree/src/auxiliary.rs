@@ -112,6 +112,14 @@ impl AuxiliaryState {
         self.members.grow();
     }
 
+    /// The groups of the tree are those of another plan from now on, with payloads of so many words.
+    pub(crate) fn lay_out(&mut self, plan: &Plan, width: Option<usize>) {
+        self.members = plan.members();
+        if width.is_some_and(|width| width != self.members.first()) {
+            self.members.grow();
+        }
+    }
+
     /// After a commit of the view's tree too: takes the origins as they are by now.
     pub(crate) fn take_origins(&mut self, tree: &dyn Maintained) {
         let origins = match &self.matrix {

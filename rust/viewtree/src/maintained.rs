@@ -1,6 +1,7 @@
 //! A tree behind an interface that does not name its ring: what a view needs of it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use ringview_core::{Budget, HoldsStrings, Result};
 use ringview_relation::{Part, Relation};
@@ -8,6 +9,7 @@ use ringview_ring::Overflow;
 use ringview_view::{ProductDelta, RowDelta};
 
 use crate::factors::Factored;
+use crate::plan::Plan;
 use crate::program::ProductPlan;
 use crate::tree::Recentring;
 use crate::tree::Tree;
@@ -46,6 +48,8 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     fn commit(&mut self);
     /// The running transaction's changes are undone.
     fn rollback(&mut self);
+    /// Leaves only these components of each node, which a plan has; whether it could. O(keys of all nodes).
+    fn retain(&mut self, plan: Arc<Plan>, kept: &[Vec<usize>]) -> Result<bool>;
     /// Ends loading of static relations.
     fn freeze(&mut self);
     /// The part of the root.
@@ -122,6 +126,10 @@ impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
         self.views.iter_mut().for_each(Relation::rollback);
         self.watches.iter_mut().flatten().for_each(Watch::rollback);
         self.payloads.rollback();
+    }
+
+    fn retain(&mut self, plan: Arc<Plan>, kept: &[Vec<usize>]) -> Result<bool> {
+        P::retain(self, plan, kept)
     }
 
     fn freeze(&mut self) {

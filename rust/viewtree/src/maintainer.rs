@@ -100,6 +100,24 @@ impl Maintainer for TreeMaintainer {
             .prepare(&mut *self.tree, (dictionary, budget))
     }
 
+    fn retain_terms(&mut self, read: &[bool]) -> bool {
+        if self.plan.cofactor.is_some() || !self.auxiliary.is_empty() {
+            return false;
+        }
+        let (payload, kept) = self.plan.payload.with_terms(&self.plan.tree, read);
+        let plan = Arc::new(Plan {
+            payload,
+            ..Plan::clone(&self.plan)
+        });
+        let done = self.tree.retain(Arc::clone(&plan), &kept) == Ok(true);
+        if done {
+            let width = self.tree.result().map(Part::stride);
+            self.auxiliary.lay_out(&plan, width);
+            self.plan = plan;
+        }
+        done
+    }
+
     fn freeze(&mut self) {
         self.tree.freeze();
         self.auxiliary.freeze();

@@ -3,7 +3,7 @@
 //! Invariant: views that come together come all, with all their blocks, or none of them; what a node maintains already is
 //! not made again. Cost: that of filling the nodes that are new.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringview_core::{Budget, Error, Result};
 use ringview_query::Query;
@@ -14,6 +14,7 @@ use crate::Poll;
 use crate::catalogue::choose::{By, choose};
 use crate::graph::declared::{Declared, Newborn};
 use crate::graph::node::{Node, Union};
+use crate::state::State;
 
 /// A view that is to be created with others.
 #[derive(Clone, Copy, Debug)]
@@ -95,16 +96,20 @@ impl Database {
 
     /// Views become known, all or none of them.
     pub(crate) fn adopt(&mut self, newborn: Newborn) {
-        let graph = &mut self.state.graph;
-        for &(from, to) in &newborn.replaced {
-            if let Some(union) = newborn.nodes.iter().find(|node| node.id == to) {
-                graph.answer_from(from, union);
+        let State { graph, storage, .. } = &mut self.state;
+        let (first, view) = (graph.nodes.len(), graph.declared.len());
+        let mut gone = Vec::new();
+        for node in newborn.nodes {
+            match graph.position(node.id) {
+                Some(_) => gone.extend(graph.replace_union(node, storage)),
+                None => graph.nodes.push(node),
             }
         }
-        graph.nodes.extend(newborn.nodes);
-        graph.declared.extend(newborn.declared);
-        // The others go when nothing rests on them.
-        let gone = graph.take_idle(&newborn.replaced);
+        newborn
+            .declared
+            .into_iter()
+            .for_each(|view| graph.declare(view));
+        graph.wire_from((first, view), storage);
         self.let_go(gone);
         self.state.count();
     }
@@ -136,43 +141,42 @@ impl Database {
             // The strings that blocks computed; whoever saw them goes, too.
             self.state.storage.dictionary.rollback();
         }
-        let (nodes, replaced) = made?;
+        let nodes = made?;
         self.state.storage.dictionary.commit();
         self.births = last;
-        Ok(Newborn {
-            declared,
-            nodes,
-            replaced,
-        })
+        Ok(Newborn { declared, nodes })
     }
 
-    /// The nodes of drafts, filled, and which of them take the places of others.
-    fn make(&mut self, drafts: Drafts<'_>, budget: &Budget<'_>) -> Result<(Vec<Node>, Replaced)> {
-        let (mut family, mut replaced) = (Vec::with_capacity(drafts.nodes.len()), Vec::new());
+    /// The nodes of drafts, filled.
+    fn make(&mut self, drafts: Drafts<'_>, budget: &Budget<'_>) -> Result<Vec<Node>> {
+        let mut family = Vec::with_capacity(drafts.nodes.len());
+        let mut beside = BTreeMap::new();
         let alone: Vec<Option<Union>> = drafts.alone();
         for (draft, alone) in drafts.nodes.into_iter().zip(alone) {
+            let name = &draft.name;
             let node = match draft.what {
                 What::Own(planned) => {
-                    let mut node = Node::new(&draft.name, planned)?;
-                    self.fill(&draft.name, &mut node, &family, budget)?;
+                    let mut node = Node::new(name, planned)?;
+                    self.fill(name, &mut node, &family, budget)?;
                     node
                 }
                 What::Facet(planned, of) => {
+                    let of = beside.get(&of).copied().unwrap_or(of);
                     let mut nodes = family.iter();
-                    let union = nodes.find(|node| node.id == of);
+                    let union = nodes.find(|node: &&Node| node.id == of);
                     let union = union.or_else(|| self.state.graph.node(of));
-                    Node::facet(&draft.name, planned, union)?
+                    let node = Node::facet(name, planned, union)?;
+                    let checked = node.check_shown(union, &self.state.storage.dictionary);
+                    checked.map_err(|error| error.in_view(name))?;
+                    node
                 }
-                What::Union(union, base) => {
-                    let made = self.make_union(&draft.name, union, &family, budget);
-                    match (made, alone) {
-                        (Ok(node), _) => {
-                            replaced.extend(base.map(|base| (base, draft.id)));
-                            node
-                        }
+                What::Union(union, _) => {
+                    match (self.make_union(name, union, &family, budget), alone) {
+                        (Ok(node), _) => node,
                         // There may be room for what the new views need alone.
                         (Err(Error::Memory { .. } | Error::Overflow { .. }), Some(alone)) => {
-                            self.make_union(&draft.name, alone, &family, budget)?
+                            beside.insert(draft.id, alone.id);
+                            self.make_union(name, alone, &family, budget)?
                         }
                         (Err(problem), _) => return Err(problem),
                     }
@@ -180,7 +184,7 @@ impl Database {
             };
             family.push(node);
         }
-        Ok((family, replaced))
+        Ok(family)
     }
 
     fn make_union(
@@ -197,6 +201,3 @@ impl Database {
         Ok(node)
     }
 }
-
-/// Nodes by their numbers, each with the one that takes its place.
-type Replaced = Vec<(u64, u64)>;

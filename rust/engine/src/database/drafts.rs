@@ -9,8 +9,9 @@
 //! live and of those that come, is filled from the rows that are there, and takes the facets over when nothing can fail
 //! any more: so what they show does not change. Sums of doubles that somebody reads could change in their last digit,
 //! as rows are added in another order, so a union with such sums and with groups is left as it is, and another stands
-//! beside it. Terms that nobody reads any more stay until that happens, or the last facet goes. Cost: a birth fills
-//! what it would alone, with at most [`MOST`] terms in place of its own.
+//! beside it. Terms go with the last view that reads them, see [`View::retain_terms`](ringview_view::View::retain_terms).
+//! Cost: a birth fills what it would alone, with at most [`MOST`] terms in place of its own; the end of a view costs
+//! O(keys) of the union that it leaves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +47,8 @@ pub(super) enum What<'q> {
     Own(Planned<'q>),
     /// A facet of the node of this number.
     Facet(Planned<'q>, u64),
-    /// That of a union, in the place of the one of a number.
+    /// That of a union. If it takes the place of one that is there, it has the number of that, and another for the case
+    /// that it cannot.
     Union(Union, Option<u64>),
 }
 
@@ -79,7 +81,7 @@ impl<'q> Drafts<'q> {
     }
 
     fn draft(&mut self, name: &str, planned: Planned<'q>, graph: &Graph) -> u64 {
-        let signature = planned.is_shareable.then(|| planned.signature());
+        let signature = planned.signature();
         let shared = signature.as_ref().filter(|_| !self.keep_apart);
         let shared = shared.map(|signature| (&planned.sources[..], signature));
         let alike = shared.and_then(|one| graph.alike(one).or_else(|| self.alike(one)));
@@ -96,20 +98,26 @@ impl<'q> Drafts<'q> {
         self.push(name, signature, what)
     }
 
-    fn push(&mut self, name: &str, signature: Option<Signature>, what: What<'q>) -> u64 {
+    fn push(&mut self, name: &str, signature: Option<Signature>, mut what: What<'q>) -> u64 {
         self.last += 1;
-        let mut what = what;
+        let id = match &mut what {
+            What::Union(union, Some(beside)) => {
+                *beside = self.last;
+                union.id
+            }
+            What::Own(_) | What::Facet(..) | What::Union(_, None) => self.last,
+        };
         match &mut what {
-            What::Own(planned) | What::Facet(planned, _) => planned.id = self.last,
-            What::Union(union, _) => union.id = self.last,
+            What::Own(planned) | What::Facet(planned, _) => planned.id = id,
+            What::Union(union, _) => union.id = id,
         }
         self.nodes.push(Draft {
-            id: self.last,
+            id,
             name: name.to_owned(),
             signature,
             what,
         });
-        self.last
+        id
     }
 
     /// A draft of an equal query over the same sources, by the same engine.
@@ -141,20 +149,17 @@ impl<'q> Drafts<'q> {
                 && node.sources == planned.sources
                 && node.bound.joins_as(&planned.bound)
         };
-        let known: Vec<&Node> = graph.nodes.iter().filter(known).collect();
+        // One that is about to be replaced keeps none of its terms but those that are read.
+        let replaced: BTreeSet<u64> = self.nodes.iter().map(|draft| draft.id).collect();
+        let known = graph.nodes.iter().filter(known);
+        let known = known.filter(|node| !replaced.contains(&node.id));
+        let known: Vec<&Node> = known.collect();
         let mut having = known.iter();
         if let Some(has) = having.find(|node| planned.bound.terms_in(&node.bound).is_some()) {
             return has.id;
         }
-        let used = self.nodes.iter().filter_map(|draft| match draft.what {
-            What::Union(_, base) => base,
-            _ => None,
-        });
-        let used: BTreeSet<u64> = used.collect();
-        let mut bases = known.iter().filter(|node| !used.contains(&node.id));
-        let joined = bases.find_map(|base| Some((graph.joined(base, planned)?, base.id)));
-        let what = match joined {
-            Some((union, base)) => What::Union(union, Some(base)),
+        let what = match known.iter().find_map(|base| graph.joined(base, planned)) {
+            Some(union) => What::Union(union, Some(0)),
             None => What::Union(planned.union(), None),
         };
         self.push(name, None, what)
@@ -163,13 +168,14 @@ impl<'q> Drafts<'q> {
     /// By draft: of a union in the place of another, the same without the facets that are there already.
     pub(super) fn alone(&self) -> Vec<Option<Union>> {
         let alone = |draft: &Draft<'q>| match &draft.what {
-            What::Union(union, Some(_)) => {
+            What::Union(union, Some(beside)) => {
                 let facets = self.nodes.iter().filter_map(|other| match &other.what {
                     What::Facet(planned, of) if *of == draft.id => Some(&planned.bound),
                     _ => None,
                 });
                 let bound = together(facets)?;
                 Some(Union {
+                    id: *beside,
                     bound,
                     ..union.clone()
                 })
@@ -236,6 +242,7 @@ impl Graph {
         let bound = together([&planned.bound].into_iter().chain(living))?;
         let fits = bound.terms.len() <= MOST && !(has_doubles && has_groups);
         fits.then(|| Union {
+            id: base.id,
             bound,
             ..planned.union()
         })

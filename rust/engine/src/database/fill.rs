@@ -114,7 +114,8 @@ impl Database {
                     sign: 1,
                     dictionary: &database.state.storage.dictionary,
                 };
-                view.apply(rows, budget).map_err(|error| match source {
+                let done = view.apply(rows, budget);
+                done.map_err(|error| match source {
                     Source::Table(_) => error.counted_from(first),
                     Source::View(_) => of_a_view(error),
                 })?;
@@ -247,7 +248,8 @@ impl Database {
                 sign,
                 dictionary: &database.state.storage.dictionary,
             };
-            view.apply(rows, budget).map_err(of_a_view)?;
+            let done = view.apply(rows, budget);
+            done.map_err(|error| of_a_view(error))?;
             budget.done(batch.rows as u64)
         })
     }

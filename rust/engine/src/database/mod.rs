@@ -89,7 +89,7 @@ pub struct Database {
     options: Options,
     /// Who may keep views, the first among equals first.
     engines: Vec<Arc<dyn Engine>>,
-    state: State,
+    pub(crate) state: State,
     /// How many tables and views there ever were.
     births: u64,
 }

@@ -25,8 +25,7 @@ impl Database {
     /// `UnknownView`; `InUse` if another view reads it.
     pub fn drop_view(&mut self, name: &str) -> Result<()> {
         self.can_drop_view(name)?;
-        let place = self.state.graph.place(name)?;
-        self.state.graph.declared.remove(place);
+        self.state.graph.undeclare(name)?;
         self.sweep();
         Ok(())
     }
@@ -74,13 +73,13 @@ impl Database {
         let readers = self.state.graph.readers_of(Source::View(id));
         let budget = self.state.budget(poll);
         // It is out of reach, so that the new one cannot read it; its nodes stay until that has its place.
-        let old = self.state.graph.declared.remove(place);
+        let old = self.state.graph.undeclare(name)?;
         let by = By::Choice(engine);
         let done = self
             .bear(&[Wanted { name, query, by }], &budget)
             .and_then(|new| self.take_over(&old, new, (readers, keep), &budget));
         if done.is_err() {
-            self.state.graph.declared.insert(place, old);
+            self.state.graph.declare(old);
         }
         self.sweep();
         done
@@ -112,13 +111,14 @@ impl Database {
         }
         self.state.graph.redirect(from, to);
         self.adopt(new);
+        self.state.wire();
         let done = match readers.is_empty() || was == is {
             true => keep(),
             false => self.swap_rows((was, is), to, budget, keep),
         };
         if done.is_err() {
             // Its nodes go with the sweep.
-            self.state.graph.declared.pop();
+            drop(self.state.graph.undeclare(&old.name));
             self.state.graph.redirect(to, from);
         }
         done
@@ -187,18 +187,21 @@ impl Database {
     /// Lets go of the nodes that no view rests on any more, and of what only they held.
     pub(super) fn sweep(&mut self) {
         let gone = self.state.graph.sweep();
+        self.state.wire();
         self.let_go(gone);
+        self.state.recount();
     }
 
     /// Lets go of nodes that were taken out, and of what only they held.
     pub(super) fn let_go(&mut self, gone: Vec<Node>) {
-        self.state.wire();
+        if gone.is_empty() {
+            return;
+        }
         let words = gone
             .iter()
             .filter_map(|node| Some(node.view()?.string_words()));
         self.state.storage.words_left(words.sum());
         self.state.collect_strings();
-        self.state.recount();
     }
 }
 

@@ -26,9 +26,8 @@ pub(crate) struct Declared {
 /// Views that are not known yet: themselves, and the nodes that they need beside those that there are.
 pub(crate) struct Newborn {
     pub(crate) declared: Vec<Declared>,
+    /// That of a union may take the place of the one of its number.
     pub(crate) nodes: Vec<Node>,
-    /// Nodes that are there, by their numbers, each with the one whose groups its facets are answered from instead.
-    pub(crate) replaced: Vec<(u64, u64)>,
 }
 
 impl Newborn {

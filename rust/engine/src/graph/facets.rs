@@ -3,7 +3,7 @@
 //! Invariant: the node that a facet is answered from is there as long as the facet is, and has its terms. Cost: a node
 //! is found in O(log nodes).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use arrow_array::RecordBatch;
@@ -178,8 +178,8 @@ impl Graph {
 
     /// The facets of a node, oldest first.
     pub(crate) fn facets_of(&self, union: u64) -> impl Iterator<Item = &Node> {
-        let nodes = self.nodes.iter();
-        nodes.filter(move |node| node.answered_from() == Some(union))
+        let facets = self.node(union).map(|union| &union.facets);
+        facets.into_iter().flatten().map(|&at| &self.nodes[at])
     }
 
     /// Whether a facet is the oldest of its node, to which the state of that is counted.
@@ -189,21 +189,37 @@ impl Graph {
         first.is_some_and(|first| first.id == node.id)
     }
 
-    /// Puts the node of a union, which is about to come, in the place of another: its facets go over.
-    pub(crate) fn answer_from(&mut self, from: u64, to: &Node) {
-        for node in &mut self.nodes {
-            if node.answered_from() == Some(from) {
-                node.refer_to(to.id, &to.bound);
+    /// Lets go of the terms that no facet reads any more, where an engine can. O(keys of the nodes that have such terms).
+    pub(crate) fn shed(&mut self) {
+        let mut read: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
+        for node in &self.nodes {
+            if let Kept::Facet(of, facet) = &node.kept {
+                // The count stays.
+                let terms = facet.terms().iter().copied().chain([0]);
+                read.entry(*of).or_default().extend(terms);
             }
         }
-    }
-
-    /// Takes out nodes that were replaced, unless a facet still is answered from them.
-    pub(crate) fn take_idle(&mut self, replaced: &[(u64, u64)]) -> Vec<Node> {
-        let used: BTreeSet<u64> = self.nodes.iter().filter_map(Node::answered_from).collect();
-        let is_idle = |node: &mut Node| {
-            !used.contains(&node.id) && replaced.iter().any(|(from, _)| *from == node.id)
-        };
-        self.nodes.extract_if(.., is_idle).collect()
+        let mut fewer = BTreeMap::new();
+        for node in &mut self.nodes {
+            let all = node.bound.terms.len();
+            let Some(terms) = read.get(&node.id).filter(|terms| terms.len() < all) else {
+                continue;
+            };
+            let marks: Vec<bool> = (0..all).map(|term| terms.contains(&term)).collect();
+            if node
+                .view_mut()
+                .is_some_and(|view| view.retain_terms(&marks))
+            {
+                node.bound.retain_terms(&marks);
+                node.atoms.clone_from(&node.bound.atoms);
+                fewer.insert(node.id, node.bound.clone());
+            }
+        }
+        for node in &mut self.nodes {
+            let of = node.answered_from();
+            if let Some((of, bound)) = of.and_then(|of| fewer.get_key_value(&of)) {
+                node.refer_to(*of, bound);
+            }
+        }
     }
 }

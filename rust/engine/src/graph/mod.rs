@@ -1,7 +1,8 @@
 //! The graph of views: each stands above the tables and views that it reads.
 //!
 //! Invariant: declared views have distinct names; `levels` have each node above those that it reads, and each table
-//! and node has its readers. Cost: a view is found in O(views); wiring is O(atoms), whenever the views change.
+//! and node has its readers. Cost: a view is found in O(log views). Views that come are wired in O(their atoms), those
+//! that stay in O(all atoms) when one goes.
 
 pub(crate) mod below;
 pub(crate) mod declared;
@@ -9,27 +10,35 @@ pub(crate) mod facets;
 pub(crate) mod log;
 pub(crate) mod node;
 mod sharing;
+#[cfg(test)]
+mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ringview_core::{Error, Result};
 use ringview_query::TableInfo;
 
-use crate::plan::Source;
+use crate::plan::{Signature, Source};
 use crate::storage::Storage;
-use crate::storage::table::Reader;
+use crate::storage::table::{Reader, Table};
 use declared::Declared;
 use node::Node;
 
 /// All views, and the nodes that maintain them and the blocks of their queries.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
-    /// In the order in which they came.
+    /// In the order in which they came, which is that of their numbers.
     pub(crate) declared: Vec<Declared>,
-    /// In the order in which they came, each behind its blocks.
+    /// The number of each, by name.
+    by_name: BTreeMap<String, u64>,
+    /// In the order in which they came, each behind its blocks, which is that of their numbers.
     pub(crate) nodes: Vec<Node>,
     /// The nodes level by level, ascending in each: those that a node reads lie in levels below its own.
     pub(crate) levels: Vec<Vec<usize>>,
+    /// Nodes by what identifies them; some may be of no use by now.
+    alike: HashMap<(Vec<Source>, Signature), u64>,
+    /// Atoms and views that were wired so far.
+    pub(crate) wired: u64,
 }
 
 impl Graph {
@@ -56,8 +65,25 @@ impl Graph {
 
     /// Where a view stands among those that are declared.
     pub(crate) fn place(&self, name: &str) -> Result<usize> {
-        let found = self.declared.iter().position(|view| view.name == name);
-        found.ok_or_else(|| self.unknown(name))
+        let place = |id: &u64| self.declared.binary_search_by_key(id, |view| view.id);
+        let found = self.by_name.get(name).map(place);
+        found
+            .and_then(|found| found.ok())
+            .ok_or_else(|| self.unknown(name))
+    }
+
+    /// Declares a view; it has to be wired.
+    pub(crate) fn declare(&mut self, view: Declared) {
+        self.by_name.insert(view.name.clone(), view.id);
+        let place = self.declared.partition_point(|other| other.id < view.id);
+        self.declared.insert(place, view);
+    }
+
+    /// Takes a view out, whose node stays; the others have to be wired.
+    pub(crate) fn undeclare(&mut self, name: &str) -> Result<Declared> {
+        let view = self.declared.remove(self.place(name)?);
+        self.by_name.remove(name);
+        Ok(view)
     }
 
     fn unknown(&self, name: &str) -> Error {
@@ -67,56 +93,121 @@ impl Graph {
         }
     }
 
-    /// Tells each table and each node who reads it. O(atoms), whenever the views change.
+    /// Tells each table and each node who reads it. O(atoms and views).
     pub(crate) fn wire(&mut self, storage: &mut Storage) {
-        let mut tables = BTreeMap::new();
-        for (index, table) in storage.tables.iter_mut().enumerate() {
-            table.forget_readers();
-            tables.insert(table.id, index);
+        storage.tables.iter_mut().for_each(Table::forget_readers);
+        for node in &mut self.nodes {
+            node.forget_readers();
         }
-        let ids = self.nodes.iter().enumerate();
-        let mut nodes: BTreeMap<u64, usize> = ids.map(|(index, node)| (node.id, index)).collect();
-        // The oldest of the views that it maintains names a node, in messages too.
-        for view in self.declared.iter().rev() {
-            let index = nodes[&view.node];
-            nodes.insert(view.id, index);
-            self.nodes[index].name.clone_from(&view.name);
-        }
-        let mut read: Vec<(Vec<Reader>, Vec<bool>)> = Vec::with_capacity(self.nodes.len());
-        for node in &self.nodes {
-            read.push((Vec::new(), vec![false; node.info.schema.len()]));
-        }
-        let mut facets: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
-        for (index, node) in self.nodes.iter().enumerate() {
-            if let Some(of) = node.answered_from() {
-                facets[nodes[&of]].push(index);
-                continue;
+        self.alike.clear();
+        self.wire_from((0, 0), storage);
+        self.level();
+    }
+
+    /// The same for nodes and declared views that came behind all others. O(their atoms).
+    pub(crate) fn wire_from(&mut self, (node, view): (usize, usize), storage: &mut Storage) {
+        for view in view..self.declared.len() {
+            let Declared { id, node, name, .. } = &self.declared[view];
+            if let Some(node) = self.position(*node) {
+                let node = &mut self.nodes[node];
+                // The oldest names it, in messages too.
+                if node.views.is_empty() {
+                    node.name.clone_from(name);
+                }
+                node.views.push(*id);
             }
-            for (atom, (source, bound)) in node.sources.iter().zip(&node.atoms).enumerate() {
-                let reader = Reader { view: index, atom };
-                match source {
-                    Source::Table(id) => {
-                        storage.tables[tables[id]].add_reader(reader, &bound.columns);
-                    }
-                    Source::View(id) => {
-                        let (readers, needed) = &mut read[nodes[id]];
-                        readers.push(reader);
-                        bound.columns.iter().for_each(|&at| needed[at] = true);
-                    }
+            self.wired += 1;
+        }
+        for index in node..self.nodes.len() {
+            self.place_in_level(index);
+            let node = &self.nodes[index];
+            if let Some(signature) = &node.signature {
+                let key = (node.sources.clone(), signature.clone());
+                self.alike.entry(key).or_insert(node.id);
+            }
+            let union = node.answered_from().and_then(|of| self.position(of));
+            match union {
+                Some(union) => self.add_facet(union, index),
+                None => self.wire_sources(index, storage),
+            }
+            self.wired += 1;
+        }
+    }
+
+    /// Lets a node read what its atoms say, in the columns that it needs.
+    fn wire_sources(&mut self, index: usize, storage: &mut Storage) {
+        for atom in 0..self.nodes[index].atoms.len() {
+            let reader = Reader { view: index, atom };
+            self.wire_atom(reader, storage, true);
+        }
+    }
+
+    fn wire_atom(&mut self, reader: Reader, storage: &mut Storage, is_new: bool) {
+        let node = &self.nodes[reader.view];
+        let (source, columns) = (
+            node.sources[reader.atom],
+            node.atoms[reader.atom].columns.clone(),
+        );
+        self.wired += 1;
+        match source {
+            Source::Table(id) => {
+                let table = storage.tables.iter_mut().find(|table| table.id == id);
+                if let Some(table) = table {
+                    table.add_reader(is_new.then_some(reader), &columns);
+                }
+            }
+            Source::View(id) => {
+                if let Some(below) = self.position(self.node_id(id)) {
+                    self.nodes[below].add_reader(is_new.then_some(reader), &columns);
                 }
             }
         }
-        for (node, facets) in self.nodes.iter_mut().zip(facets) {
-            node.facets = facets;
+    }
+
+    /// Puts the node of a union in the place of the one of its number, for all facets of that; what was there.
+    pub(crate) fn replace_union(&mut self, union: Node, storage: &mut Storage) -> Option<Node> {
+        let at = self.position(union.id)?;
+        let before = std::mem::replace(&mut self.nodes[at], union);
+        let node = &mut self.nodes[at];
+        node.facets.clone_from(&before.facets);
+        let (id, bound) = (node.id, node.bound.clone());
+        for &facet in &before.facets {
+            self.nodes[facet].refer_to(id, &bound);
         }
-        for (node, (readers, needed)) in self.nodes.iter_mut().zip(read) {
-            // A static view moves no more.
-            let is_read = !readers.is_empty() && !node.info.is_static;
-            node.needed = is_read.then(|| node.by_output(&needed));
-            node.choose_wanted();
-            node.readers = readers;
+        for atom in 0..self.nodes[at].atoms.len() {
+            self.wire_atom(Reader { view: at, atom }, storage, false);
         }
-        self.level();
+        Some(before)
+    }
+
+    fn add_facet(&mut self, union: usize, facet: usize) {
+        if self.nodes[union].facets.is_empty() {
+            let name = self.nodes[facet].name.clone();
+            self.nodes[union].name = name;
+        }
+        self.nodes[union].facets.push(facet);
+    }
+
+    /// Puts a node that came last into its level.
+    fn place_in_level(&mut self, index: usize) {
+        let node = &self.nodes[index];
+        let sources = node.sources.iter().filter_map(|source| match source {
+            Source::View(id) => Some(self.node_id(*id)),
+            Source::Table(_) => None,
+        });
+        let below: Vec<u64> = match node.answered_from() {
+            Some(union) => vec![union],
+            None => sources.collect(),
+        };
+        let levels = below
+            .iter()
+            .filter_map(|id| Some(self.node(*id)?.level + 1));
+        let level = levels.max().unwrap_or(0);
+        self.nodes[index].level = level;
+        if self.levels.len() <= level {
+            self.levels.resize(level + 1, Vec::new());
+        }
+        self.levels[level].push(index);
     }
 
     /// Puts the nodes in levels: each is one above the highest of those that it reads, or is answered from.
@@ -146,6 +237,9 @@ impl Graph {
                 }
             }
             let level = std::mem::replace(&mut ready, above);
+            for &node in &level {
+                self.nodes[node].level = self.levels.len();
+            }
             self.levels.push(level.into_iter().collect());
         }
     }

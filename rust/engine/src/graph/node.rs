@@ -19,7 +19,7 @@ use crate::storage::table::Reader;
 
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// That of the oldest view that it maintains; of a block, the name in its query.
+    /// That of the oldest view that it is, or of its oldest facet; of a block, the name in its query.
     pub(crate) name: String,
     /// Tells it from all other views and nodes that there were; given by the database.
     pub(crate) id: u64,
@@ -30,6 +30,10 @@ pub(crate) struct Node {
     pub(crate) union: Option<String>,
     /// Its facets.
     pub(crate) facets: Vec<usize>,
+    /// The numbers of the views that it is, oldest first.
+    pub(crate) views: Vec<u64>,
+    /// How many nodes stand one above the other below it, at the most.
+    pub(crate) level: usize,
     /// What was asked for, where that is kept as another.
     pub(crate) asked: Option<Query>,
     /// The same with names and types, as partials are of it.
@@ -97,6 +101,14 @@ impl Node {
         Ok(Self::of(name, planned, Kept::Facet(union, Box::new(facet))))
     }
 
+    /// Refuses a facet of what is there that cannot be shown.
+    pub(crate) fn check_shown(&self, union: Option<&Self>, dictionary: &Dictionary) -> Result<()> {
+        match (&self.kept, union.and_then(|union| union.view()?.groups())) {
+            (Kept::Facet(_, facet), Some(groups)) => facet.check(groups, dictionary),
+            _ => Ok(()),
+        }
+    }
+
     /// That of a union, of which the first of its views has this name; empty.
     pub(crate) fn union(name: &str, union: Union, candidate: Box<dyn Candidate>) -> Result<Self> {
         let kept = candidate.make_groups()?;
@@ -110,6 +122,8 @@ impl Node {
             signature: None,
             union: Some(union.engine),
             facets: Vec::new(),
+            views: Vec::new(),
+            level: 0,
             asked: None,
             merged: false,
             log: None,
@@ -128,9 +142,11 @@ impl Node {
 
     fn of(name: &str, planned: Planned<'_>, kept: Kept) -> Self {
         Self {
-            signature: planned.is_shareable.then(|| planned.signature()),
+            signature: planned.signature(),
             union: None,
             facets: Vec::new(),
+            views: Vec::new(),
+            level: 0,
             name: (planned.block).map_or_else(|| name.to_owned(), Cow::into_owned),
             id: planned.id,
             query: planned.query.into_owned(),
@@ -247,6 +263,32 @@ impl Node {
     /// Whether somebody logs its changes.
     pub(crate) fn is_logged(&self) -> bool {
         self.log.as_ref().is_some_and(Log::is_open)
+    }
+
+    /// As if nothing read it, and it were no view.
+    pub(crate) fn forget_readers(&mut self) {
+        self.readers.clear();
+        self.facets.clear();
+        self.views.clear();
+        self.needed = None;
+        self.choose_wanted();
+    }
+
+    /// Notes that a view or block reads it, unless that is known, and which columns.
+    pub(crate) fn add_reader(&mut self, reader: Option<Reader>, columns: &[usize]) {
+        self.readers.extend(reader);
+        // A static view moves no more.
+        if self.info.is_static {
+            return;
+        }
+        let mut read = vec![false; self.info.schema.len()];
+        columns.iter().for_each(|&column| read[column] = true);
+        let marks = self.by_output(&read);
+        let needed = self.needed.get_or_insert_with(|| vec![false; marks.len()]);
+        for (needed, read) in needed.iter_mut().zip(marks) {
+            *needed |= read;
+        }
+        self.choose_wanted();
     }
 
     /// Works out which columns its delta has: all that are logged, or those that other views need.

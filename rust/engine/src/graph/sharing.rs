@@ -1,7 +1,7 @@
 //! Which node maintains a view, and which views share one.
 //!
 //! A node is maintained once, however many declared views, blocks and nodes above read it: views whose queries are equal
-//! over the same sources share one. Nodes and declared views stand in the order of their numbers. Invariant: each declared view has its node; a node exists as long as a declared view
+//! over the same sources share one. Invariant: each declared view has its node; a node exists as long as a declared view
 //! or a node above reads it. Cost: a number is found in O(log views); a sweep is O(nodes and their atoms).
 
 use std::collections::BTreeSet;
@@ -26,17 +26,22 @@ impl Graph {
 
     /// The declared views that a node maintains, oldest first.
     pub(crate) fn declared_as(&self, node: u64) -> impl Iterator<Item = &Declared> {
-        self.declared.iter().filter(move |view| view.node == node)
+        let views = self.node(node).map(|node| &node.views);
+        let place = |id: &u64| self.declared.binary_search_by_key(id, |view| view.id);
+        let places = views
+            .into_iter()
+            .flatten()
+            .filter_map(move |id| place(id).ok());
+        places.map(|at| &self.declared[at])
     }
 
     /// The views whose node maintains an older one, too.
     pub(crate) fn sharing(&self) -> impl Iterator<Item = &Declared> {
-        let shares = |(at, view): &(usize, &Declared)| {
-            let mut older = self.declared[..*at].iter();
-            older.any(|other| other.node == view.node)
+        let is_oldest = |view: &Declared| {
+            let oldest = self.declared_as(view.node).next();
+            oldest.is_some_and(|oldest| oldest.id == view.id)
         };
-        let views = self.declared.iter().enumerate();
-        views.filter(shares).map(|(_, view)| view)
+        self.declared.iter().filter(move |view| !is_oldest(view))
     }
 
     /// Whether nothing but one declared view reads a node.
@@ -66,13 +71,14 @@ impl Graph {
 
     /// The number of a node that is what was planned: the same query over the same sources, kept by the same engine.
     pub(crate) fn alike(&self, (sources, signature): (&[Source], &Signature)) -> Option<u64> {
-        let mut nodes = self.nodes.iter();
-        let same =
-            |node: &&Node| node.sources == sources && node.signature.as_ref() == Some(signature);
-        nodes.find(same).map(|node| node.id)
+        let known = self.alike.get(&(sources.to_vec(), signature.clone()));
+        let node = known.and_then(|id| self.node(*id));
+        // What partials were merged into is like nothing any more.
+        let node = node.filter(|node| node.signature.as_ref() == Some(signature));
+        node.map(|node| node.id)
     }
 
-    /// Takes out all nodes that no declared view rests on.
+    /// Takes out all nodes that no declared view rests on, and the terms that none reads.
     pub(crate) fn sweep(&mut self) -> Vec<Node> {
         let mut needed: BTreeSet<u64> = self.declared.iter().map(|view| view.node).collect();
         let mut open: Vec<u64> = needed.iter().copied().collect();
@@ -90,8 +96,11 @@ impl Graph {
                 }
             }
         }
-        self.nodes
+        let gone = self
+            .nodes
             .extract_if(.., |node| !needed.contains(&node.id))
-            .collect()
+            .collect();
+        self.shed();
+        gone
     }
 }

@@ -114,9 +114,9 @@ impl Table {
         self.read.resize(self.schema.len(), false);
     }
 
-    /// Notes that a view reads it, and which columns.
-    pub(crate) fn add_reader(&mut self, reader: Reader, columns: &[usize]) {
-        self.readers.push(reader);
+    /// Notes that a view reads it, unless that is known, and which columns.
+    pub(crate) fn add_reader(&mut self, reader: Option<Reader>, columns: &[usize]) {
+        self.readers.extend(reader);
         for &column in columns {
             self.needed[column] = true;
             self.read[column] = true;

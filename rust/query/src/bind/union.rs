@@ -58,6 +58,13 @@ impl Bound {
         self.note_columns();
     }
 
+    /// Keeps the terms that are marked.
+    pub fn retain_terms(&mut self, read: &[bool]) {
+        let mut marks = read.iter();
+        self.terms.retain(|_| marks.next() == Some(&true));
+        self.note_columns();
+    }
+
     /// Where its terms stand among those of another query; `None` if one is not there.
     #[must_use]
     pub fn terms_in(&self, other: &Self) -> Option<Vec<usize>> {

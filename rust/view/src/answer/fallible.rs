@@ -76,6 +76,19 @@ impl Fallible {
         assembler.check(rows, &self.outputs)
     }
 
+    /// The same of all groups that are there, between two transactions. O(groups).
+    ///
+    /// # Errors
+    /// `Overflow`.
+    pub(crate) fn check_all(&self, groups: &PartRows<'_>, dictionary: &Dictionary) -> Result<()> {
+        let slots: Vec<u32> = groups.part.iter().collect();
+        if slots.is_empty() {
+            return Ok(());
+        }
+        let rows = ResultRows::of(groups.part, &slots, groups.auxiliary);
+        groups.assembler(dictionary).check(rows, &self.outputs)
+    }
+
     /// The same of one row, whose payload tells all of them.
     fn check_row(&self, payload: &[u64], assembler: &Assembler<'_>) -> Result<()> {
         let outputs = self

@@ -70,6 +70,15 @@ impl Facet {
         }
     }
 
+    /// Refuses what cannot be shown of groups that are there already. O(groups) where a column may not fit.
+    ///
+    /// # Errors
+    /// `Overflow`.
+    pub fn check(&self, groups: PartRows<'_>, dictionary: &Dictionary) -> Result<()> {
+        let rows = self.rows(groups);
+        CheckedGroups::of(rows).check_all(rows, dictionary)
+    }
+
     /// Refuses what cannot be shown of the groups that the running transaction changed; how its rows change.
     ///
     /// # Errors

@@ -85,6 +85,12 @@ impl CheckedGroups {
         }
     }
 
+    /// Refuses what cannot be shown of all groups, between two transactions.
+    pub(super) fn check_all(&self, groups: PartRows<'_>, dictionary: &Dictionary) -> Result<()> {
+        let mut fallible = self.fallible.iter();
+        fallible.try_for_each(|fallible| fallible.check_all(&groups, dictionary))
+    }
+
     /// Refuses what cannot be shown; how the groups change.
     pub(super) fn prepare(&mut self, groups: PartRows<'_>, cx: &Context<'_, '_>) -> Result<Delta> {
         if self.width != groups.auxiliary.members().width() {

@@ -42,6 +42,11 @@ pub trait Maintainer: Grouped + HoldsStrings {
     /// As [`View::prepare`].
     fn prepare(&mut self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()>;
 
+    /// As [`View::retain_terms`].
+    fn retain_terms(&mut self, _read: &[bool]) -> bool {
+        false
+    }
+
     /// Static relations have all their rows.
     fn freeze(&mut self) {}
 
@@ -238,6 +243,14 @@ impl<M: Maintainer + 'static> View for PartView<M> {
             return Ok(());
         }
         multiplied_out(product, cx.budget, |rows| self.apply(rows, cx))
+    }
+
+    fn retain_terms(&mut self, read: &[bool]) -> bool {
+        if self.is_listing() || !self.maintainer.retain_terms(read) {
+            return false;
+        }
+        self.kind = ResultKind::Groups(CheckedGroups::of(self.maintainer.grouped()));
+        true
     }
 
     fn freeze(&mut self) {

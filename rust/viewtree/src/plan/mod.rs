@@ -16,6 +16,7 @@ mod leaf;
 mod meetings;
 mod members;
 pub(crate) mod payload;
+mod pruned;
 pub(crate) mod split;
 pub(crate) mod tree;
 

@@ -83,6 +83,12 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
         for view in &mut self.views {
             view.grow();
         }
+        self.compile();
+        true
+    }
+
+    /// Compiles the paths anew, for payloads of other shapes.
+    pub(super) fn compile(&mut self) {
         let Paths {
             leaves,
             projections,
@@ -96,7 +102,6 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
                 indicator.path = Arc::clone(path);
             }
         }
-        true
     }
 }
 

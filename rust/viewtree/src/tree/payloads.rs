@@ -4,6 +4,8 @@
 //! its instance for counts and sums: component 0 of a row is its multiplicity, any other the
 //! multiplicity times a factor of the row.
 
+use std::sync::Arc;
+
 use crate::plan::{Component, Node, Plan, Source};
 use ringview_core::{Batch, Dictionary, Error, FreedIds, Result};
 use ringview_ring::{
@@ -13,7 +15,7 @@ use ringview_view::answer::number_kind;
 use ringview_view::read::{AtomProgram, LiftedRows, Selection};
 
 use crate::program::ProductPlan;
-use crate::tree::state::{Payloads, Recentred};
+use crate::tree::state::{Payloads, Recentred, Tree};
 
 /// The payloads of counts and sums.
 #[derive(Clone, Debug)]
@@ -174,6 +176,34 @@ impl Payloads for SumProductPayloads {
             }
         }
         has_grown
+    }
+
+    fn retain(tree: &mut Tree<Self>, plan: Arc<Plan>, kept: &[Vec<usize>]) -> Result<bool> {
+        let mut payloads = Self::compile(&plan)?;
+        let views = tree.views.iter_mut().zip(&mut payloads.shapes);
+        for ((view, shape), kept) in views.zip(kept) {
+            let (before, kept) = (view.shape().clone(), kept.iter());
+            let elements: Vec<Element> = kept.map(|&at| before.elements()[at]).collect();
+            // As wide as they have grown.
+            let kinds: Vec<NumberKind> = elements.iter().map(|element| element.kind).collect();
+            *shape = SumProductShape::new(&kinds);
+            let places: Vec<(Element, Element)> = elements
+                .into_iter()
+                .zip(shape.elements().iter().copied())
+                .collect();
+            let stride = SumProduct::stride(shape);
+            view.reshape(shape.clone(), |payload, out| {
+                let start = out.len();
+                out.resize(start + stride, 0);
+                for (from, to) in &places {
+                    let words = &payload[from.word..][..from.kind.words()];
+                    out[start + to.word..][..words.len()].copy_from_slice(words);
+                }
+            });
+        }
+        (tree.plan, tree.payloads) = (plan, payloads);
+        tree.compile();
+        Ok(true)
     }
 
     fn forget_strings(&mut self, gone: &FreedIds) {

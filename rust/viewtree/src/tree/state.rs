@@ -141,6 +141,18 @@ pub(crate) trait Payloads: Recentred {
         false
     }
 
+    /// Leaves a tree, between two transactions, only these components of each node, which a plan has; whether it could.
+    /// O(keys of all nodes).
+    ///
+    /// # Errors
+    /// What the plan's expressions cannot be compiled for; the tree is then as before.
+    fn retain(_tree: &mut Tree<Self>, _plan: Arc<Plan>, _kept: &[Vec<usize>]) -> Result<bool>
+    where
+        Self: Sized,
+    {
+        Ok(false)
+    }
+
     /// Forgets what filters know of strings that have gone.
     fn forget_strings(&mut self, gone: &FreedIds);
 

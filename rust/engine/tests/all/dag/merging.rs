@@ -1,10 +1,10 @@
 //! Views over one join with the same groups and other sums: kept in one tree, and each as if it were alone.
 
 use ringview_core::Error;
-use ringview_engine::{Database, Direction, Op, Options};
+use ringview_engine::{Database, Direction, Options};
 use ringview_query::Function;
 
-use crate::common::{Change, Row, TABLES, apply, database, from_arrow, unpolled};
+use crate::common::{Change, Row, Value, apply, database, from_arrow, unpolled};
 use crate::dag::cases::{create, int, r, s, shown};
 use crate::dag::write::{Q, count_at_least};
 
@@ -328,32 +328,75 @@ fn partials_of_merged_views_are_those_of_views_apart() {
 }
 
 #[test]
-fn a_sum_that_does_not_fit_is_refused_for_its_view_alone() {
-    let most = i64::MAX;
+fn a_view_of_groups_that_are_there_is_refused_if_it_cannot_be_shown() {
+    let product = "\"0\".\"a\" * \"1\".\"c\"";
+    let four = vec![format!("sum({product})"); 4].join(" + ");
+    let too_much = joined().expression("total", four);
     for keep_apart in [false, true] {
         let mut db = with(keep_apart);
-        let square = "\"0\".\"b\" * \"0\".\"b\"";
-        create(&mut db, "n", &Q::over(&["r"]).by("0.a", "a").count("n"));
+        create(&mut db, "product", &sum(product));
+        let most = i64::MAX;
+        apply(&mut db, &[s(&[(1, most, "p")]), r(&[(most, 1, 0.0)])]).unwrap();
+        let refused = db.create_view("fourfold", &too_much.0, &mut unpolled);
+        assert!(
+            matches!(refused, Err(Error::Overflow { .. })),
+            "{refused:?}"
+        );
+        db.check();
+        assert_eq!(db.views(), ["product"]);
+    }
+}
+
+#[test]
+fn a_term_goes_with_the_last_view_that_reads_it() {
+    let cube = "\"0\".\"b\" * \"0\".\"b\" * \"0\".\"b\"";
+    let of_r = || Q::over(&["r"]).by("0.a", "a");
+    let huge = || [r(&[(1, i64::MAX, 0.5)])];
+    for keep_apart in [false, true] {
+        let mut db = with(keep_apart);
+        create(&mut db, "n", &of_r().count("n"));
+        create(&mut db, "cube", &of_r().call("total", Function::Sum, cube));
+        create(&mut db, "sum", &of_r().sum("b", "0.b").sum("x", "0.x"));
+        apply(&mut db, &[r(&[(1, 2, 1.5), (2, 3, 0.25)])]).unwrap();
+        let refused = apply(&mut db, &huge());
+        assert!(
+            matches!(refused, Err(Error::Overflow { .. })),
+            "{refused:?}"
+        );
+        db.check();
+        assert_eq!(shown(&db, "cube"), rows(&[&[1, 8], &[2, 27]]));
+        let bytes = |db: &Database| -> usize {
+            let parts = db.memory_usage().into_iter();
+            parts
+                .filter(|(part, _)| part.starts_with("view "))
+                .map(|(_, bytes)| bytes)
+                .sum()
+        };
+        let before = (bytes(&db), shown(&db, "sum"));
+        db.drop_view("cube").unwrap();
+        db.check();
+        assert!(bytes(&db) < before.0);
+        assert_eq!(shown(&db, "sum"), before.1);
+        apply(&mut db, &huge()).unwrap();
+        db.check();
+        assert_eq!(shown(&db, "n"), rows(&[&[1, 2], &[2, 1]]));
+        let big = i64::MAX;
+        db.drop_view("n").unwrap();
+        // Sums have grown by now, and stay as wide.
+        apply(&mut db, &huge()).unwrap();
         create(
             &mut db,
-            "square",
-            &Q::over(&["r"])
-                .by("0.a", "a")
-                .expression("total", format!("sum({square}) + sum({square})")),
+            "means",
+            &of_r().agg("x", Function::Avg, Some("0.x")),
         );
-        let batch = r(&[(1, most, 0.0)]).batch();
-        let op = Op {
-            table: TABLES[0].0,
-            direction: Direction::Insert,
-            rows: std::slice::from_ref(&batch),
-            multiplicity: None,
-        };
-        let first = db.apply(&[op], &mut unpolled).is_ok();
+        db.drop_view("sum").unwrap();
+        apply(&mut db, &[r(&[(3, big, 0.5)])]).unwrap();
         db.check();
-        let expected = if first { rows(&[&[1, 1]]) } else { rows(&[]) };
-        assert_eq!(shown(&db, "n"), expected);
-        assert!(db.drop_view("square").is_ok());
-        apply(&mut db, &[r(&[(2, 1, 0.0)])]).unwrap();
-        db.check();
+        let real = Value::Real;
+        let means = [(1, 2.5 / 3.0), (2, 0.25), (3, 0.5)];
+        assert_eq!(
+            shown(&db, "means"),
+            means.map(|(a, x)| vec![int(a), real(x)])
+        );
     }
 }
