@@ -249,7 +249,7 @@ impl Database {
                 dictionary: &database.state.storage.dictionary,
             };
             let done = view.apply(rows, budget);
-            done.map_err(|error| of_a_view(error))?;
+            done.map_err(of_a_view)?;
             budget.done(batch.rows as u64)
         })
     }

@@ -49,10 +49,10 @@ pub(super) fn feed(
 }
 
 /// Some of all nodes, each by its place, ascending, with something of its own.
-pub(super) fn picked<'t, T>(
-    nodes: &'t mut [Node],
+pub(super) fn picked<T>(
+    nodes: &mut [Node],
     places: impl Iterator<Item = (usize, T)>,
-) -> impl Iterator<Item = (&'t mut Node, T)> {
+) -> impl Iterator<Item = (&mut Node, T)> {
     let (mut rest, mut passed) = (nodes, 0);
     places.map(move |(place, own)| {
         let (_, from) = std::mem::take(&mut rest).split_at_mut(place - passed);
