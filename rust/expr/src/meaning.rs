@@ -319,6 +319,14 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
             let by = kernels::nonzero().call(vec![double(args.remove(1))]);
             binary_expr(double(args.remove(0)), Operator::Divide, by)
         }
+        // Together they are decimals, whose quotient has a fraction.
+        ("int_divide", 2) if are_unlike(&args, schema)? => {
+            let (right, left) = (args.remove(1), args.remove(0));
+            let rest = binary_expr(left.clone(), Operator::Modulo, right.clone());
+            let whole = binary_expr(left, Operator::Minus, rest);
+            let quotient = binary_expr(whole, Operator::Divide, right);
+            cast(quotient, DataType::Decimal128(20, 0))
+        }
         ("int_divide", 2) => {
             let right = args.remove(1);
             binary_expr(args.remove(0), Operator::Divide, right)
@@ -388,6 +396,17 @@ fn are_integers(of: &[Expr], schema: &DFSchema) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// Whether no integer type holds the values of both: one is uint64, the other has a sign.
+fn are_unlike(of: &[Expr], schema: &DFSchema) -> Result<bool> {
+    let (mut is_long, mut is_signed) = (false, false);
+    for expr in of {
+        let ty = expr.get_type(schema)?;
+        is_long |= ty == DataType::UInt64;
+        is_signed |= ty.is_signed_integer();
+    }
+    Ok(is_long && is_signed)
 }
 
 fn double(of: Expr) -> Expr {
