@@ -46,7 +46,7 @@ def database(job: Job, sources: Sequence[Source]) -> Database:
 
 
 def _create_views(job: Job, db: Database) -> None:
-    # What fails is told of its view, below.
+    # An error names its view, below.
     with suppress(RingviewError):
         if all(view.engine is None and view.epsilon is None for view in job.views):
             db.create_views({view.name: view.sql for view in job.views})
