@@ -32,6 +32,11 @@ CHEAP = {
     "many to many": "SELECT l.q, p.s, SUM(x) AS t FROM l JOIN p USING (k) GROUP BY l.q, p.s",
     "totals of a product": "SELECT SUM(x) AS s FROM l, p",
     "rows of a product": "SELECT l.q, p.s FROM l, p",
+    "no row of another table": (
+        "SELECT p.b, COUNT(DISTINCT x) AS n FROM l JOIN p USING (k) "
+        "WHERE q NOT IN (SELECT since FROM c) GROUP BY p.b"
+    ),
+    "NOT IN under NULL": "SELECT COUNT(*) AS n FROM l WHERE m NOT IN (SELECT b FROM p)",
     "an index": (
         "SELECT SUM(x) AS s FROM l WHERE 2 * (SELECT SUM(s) FROM p WHERE p.k <= l.k) "
         "< (SELECT SUM(s) FROM p)"

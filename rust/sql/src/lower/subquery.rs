@@ -41,7 +41,7 @@ impl Lowering<'_> {
     ) -> Result<Pending> {
         let is_choice = match &condition {
             Expr::Not(of) => matches!(**of, Expr::Exists(_)) && !self.only_joins,
-            Expr::InSubquery(within) => !within.negated,
+            Expr::InSubquery(within) => !within.negated || !self.only_joins,
             Expr::Exists(exists) => !exists.negated || !self.only_joins,
             _ => false,
         };
