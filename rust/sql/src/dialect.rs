@@ -1,12 +1,18 @@
-//! The dialects of a text. DuckDB's has what the parser's own lacks: IGNORE NULLS among the arguments of a window function.
+//! The dialects of a text. DuckDB's has what the parser's own lacks: IGNORE NULLS among the arguments of a window
+//! function. Operators of DuckDB and PostgreSQL bind as theirs do.
 //!
 //! Invariant: whatever the parser's DuckDB takes is taken; `f(a = 1)` is a comparison, no named argument. Cost: none.
 
-use std::any::TypeId;
+use std::any::{Any, TypeId};
 
 use datafusion_sql::planner::NullOrdering;
-use datafusion_sql::sqlparser::dialect::{self, DuckDbDialect};
+use datafusion_sql::sqlparser::ast::Expr;
+use datafusion_sql::sqlparser::dialect::{self, DuckDbDialect, PostgreSqlDialect, Precedence};
+use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use ringview_core::{Error, Result};
+
+use crate::precedence;
 
 /// In which dialect a text is written: how it is parsed, and what it means where dialects differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +66,7 @@ impl Dialect {
     pub(crate) fn parser(self) -> Box<dyn dialect::Dialect> {
         match self {
             Self::DuckDb => Box::new(DuckDb),
-            Self::Postgres => Box::new(dialect::PostgreSqlDialect {}),
+            Self::Postgres => Box::new(Postgres),
             Self::Spark => Box::new(dialect::SparkSqlDialect {}),
             Self::Databricks => Box::new(dialect::DatabricksDialect {}),
             Self::Snowflake => Box::new(dialect::SnowflakeDialect),
@@ -80,32 +86,46 @@ impl Dialect {
     }
 }
 
+type Parsed<T> = std::result::Result<T, ParserError>;
+
+/// Answers of a dialect of the parser, and how strongly operators bind.
+macro_rules! as_the_parser_has_it {
+    ($of:expr; $($name:ident),* $(,)?) => {
+        $(fn $name(&self) -> bool {
+            $of.$name()
+        })*
+
+        fn dialect(&self) -> TypeId {
+            $of.type_id()
+        }
+
+        fn is_identifier_start(&self, ch: char) -> bool {
+            $of.is_identifier_start(ch)
+        }
+
+        fn is_identifier_part(&self, ch: char) -> bool {
+            $of.is_identifier_part(ch)
+        }
+
+        fn get_next_precedence(&self, parser: &Parser) -> Option<Parsed<u8>> {
+            precedence::of_operator(parser)
+        }
+
+        fn prec_value(&self, of: Precedence) -> u8 {
+            precedence::level(of)
+        }
+
+        fn parse_prefix(&self, parser: &mut Parser) -> Option<Parsed<Expr>> {
+            precedence::sign(parser)
+        }
+    };
+}
+
 /// DuckDB's dialect.
 #[derive(Debug)]
 pub(crate) struct DuckDb;
 
-/// Answers of the parser's own dialect.
-macro_rules! as_the_parser_has_it {
-    ($($name:ident),* $(,)?) => {
-        $(fn $name(&self) -> bool {
-            DuckDbDialect {}.$name()
-        })*
-    };
-}
-
 impl dialect::Dialect for DuckDb {
-    fn dialect(&self) -> TypeId {
-        TypeId::of::<DuckDbDialect>()
-    }
-
-    fn is_identifier_start(&self, ch: char) -> bool {
-        DuckDbDialect {}.is_identifier_start(ch)
-    }
-
-    fn is_identifier_part(&self, ch: char) -> bool {
-        DuckDbDialect {}.is_identifier_part(ch)
-    }
-
     fn supports_window_function_null_treatment_arg(&self) -> bool {
         true
     }
@@ -120,6 +140,7 @@ impl dialect::Dialect for DuckDb {
     }
 
     as_the_parser_has_it!(
+        DuckDbDialect {};
         allow_extract_single_quotes,
         support_map_literal_syntax,
         supports_array_typedef_with_brackets,
@@ -140,5 +161,51 @@ impl dialect::Dialect for DuckDb {
         supports_select_wildcard_exclude,
         supports_select_wildcard_replace,
         supports_trailing_commas,
+    );
+}
+
+/// PostgreSQL's dialect.
+#[derive(Debug)]
+struct Postgres;
+
+impl dialect::Dialect for Postgres {
+    fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
+        PostgreSqlDialect {}.identifier_quote_style(identifier)
+    }
+
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        PostgreSqlDialect {}.is_delimited_identifier_start(ch)
+    }
+
+    fn is_reserved_for_identifier(&self, word: Keyword) -> bool {
+        PostgreSqlDialect {}.is_reserved_for_identifier(word)
+    }
+
+    fn is_custom_operator_part(&self, ch: char) -> bool {
+        PostgreSqlDialect {}.is_custom_operator_part(ch)
+    }
+
+    as_the_parser_has_it!(
+        PostgreSqlDialect {};
+        allow_extract_custom,
+        allow_extract_single_quotes,
+        supports_array_typedef_with_brackets,
+        supports_bitwise_shift_operators,
+        supports_comma_separated_trim,
+        supports_empty_projections,
+        supports_factorial_operator,
+        supports_filter_during_aggregation,
+        supports_geometric_types,
+        supports_group_by_expr,
+        supports_interval_options,
+        supports_named_fn_args_with_colon_operator,
+        supports_named_fn_args_with_expr_name,
+        supports_nested_comments,
+        supports_notnull_operator,
+        supports_numeric_literal_underscores,
+        supports_select_wildcard_with_alias,
+        supports_string_escape_constant,
+        supports_unicode_string_literal,
+        supports_xml_expressions,
     );
 }

@@ -56,6 +56,7 @@ mod partial;
 mod place;
 mod placed;
 mod positions;
+mod precedence;
 mod pushed;
 mod rewritten;
 mod scopes;
