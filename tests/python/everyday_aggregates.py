@@ -38,10 +38,12 @@ class Aggregates:
             f"MAX({distinct}{e.number()})",
             f"SUM(CASE WHEN {e.of('truth', 1)} THEN 1 ELSE 0 END)",
             f"count_if({e.of('truth', 1)})",
-            f"STDDEV({distinct}{e.of('integer', 1)})",
-            f"VAR_POP({e.of('integer', 1)})",
+            # Rounded, as ORDER BY must not depend on their last digits.
+            f"ROUND(STDDEV({distinct}{e.of('integer', 1)}), 6)",
+            f"ROUND(VAR_POP({e.of('integer', 1)}), 6)",
         )
-        return call if call.startswith("count_if") else self._filtered(call)
+        has_filter = not call.startswith(("count_if", "ROUND"))
+        return self._filtered(call) if has_filter else call
 
     def value(self) -> str:
         """An aggregate, or an expression over some."""

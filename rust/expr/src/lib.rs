@@ -24,6 +24,7 @@
 
 mod aggregates;
 mod balance;
+mod bits;
 mod calls;
 mod error;
 mod functions;

@@ -15,6 +15,7 @@ use datafusion_expr::{
 use datafusion_functions::{core, datetime, math, regex};
 use datafusion_sql::sqlparser::ast::BinaryOperator;
 
+use crate::bits;
 use crate::kernels;
 use crate::renamed::int_divide;
 use crate::synonyms;
@@ -66,6 +67,7 @@ pub(crate) fn of(node: Expr, schema: &DFSchema) -> Result<Expr> {
                 ..of
             }))
         }
+        Expr::Negative(of) => bits::negative(*of, schema),
         Expr::Case(of) => case(of, schema),
         Expr::Like(of) => synonyms::like(of, schema),
         other => Ok(other),
@@ -130,6 +132,11 @@ impl ExprPlanner for Dates {
             BinaryOperator::DuckIntegerDivide => {
                 return Ok(PlannerResult::Planned(int_divide(raw.left, raw.right)));
             }
+            BinaryOperator::StringConcat => {
+                let [left, right] = [raw.left, raw.right].map(|side| cast(side, DataType::Utf8));
+                let joined = binary_expr(left, Operator::StringConcat, right);
+                return Ok(PlannerResult::Planned(joined));
+            }
             BinaryOperator::BitwiseXor => {
                 let power = math::power().call(vec![double(raw.left), double(raw.right)]);
                 return Ok(PlannerResult::Planned(power));
@@ -150,6 +157,9 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> Re
     let is_day = |of: &DataType| matches!(of, DataType::Date32);
     let is_interval = |of: &DataType| matches!(of, DataType::Interval(_));
     let (left, right) = (*left, *right);
+    if bits::is_operator(op) {
+        return bits::operator(left, op, right, schema);
+    }
     let days = |of: Expr| cast(of, DataType::Int32);
     Ok(match (op, &types.0, &types.1) {
         (Operator::Divide, _, _) => binary_expr(double(left), op, double(right)),
@@ -170,18 +180,6 @@ fn operator(BinaryExpr { left, op, right }: BinaryExpr, schema: &DFSchema) -> Re
         (Operator::Plus, one, other) if is_interval(one) && is_day(other) => {
             binary_expr(left, op, cast(right, MOMENT))
         }
-        (
-            Operator::BitwiseAnd
-            | Operator::BitwiseOr
-            | Operator::BitwiseShiftLeft
-            | Operator::BitwiseShiftRight,
-            one,
-            other,
-        ) if one != other && one.is_integer() && other.is_integer() => binary_expr(
-            cast(left, DataType::Int64),
-            op,
-            cast(right, DataType::Int64),
-        ),
         (Operator::StringConcat, _, _) => binary_expr(
             synonyms::joined(left, schema)?,
             op,
