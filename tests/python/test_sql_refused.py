@@ -49,7 +49,6 @@ REFUSED: list[tuple[str, type[Exception], int | None, int | None, str]] = [
     ("SELECT COUNT(*) FROM r, r", errors.QueryError, 1, 25, "an alias"),
     ("SELECT SUM(a.b.c) FROM r", errors.QueryError, None, None, "type Int64 is not Struct"),
     ("SELECT a, a AS a FROM r GROUP BY a", errors.QueryError, 1, 16, "two columns"),
-    ("SELECT COUNT(*) FROM r ASOF JOIN s USING (b)", errors.QueryError, 1, 36, "not SQL at"),
     ("SELECT COUNT(*) FROM r JOIN s", errors.QueryError, 1, 29, "CROSS JOIN"),
     ("SELECT COUNT(*) FROM r JOIN s USING (a)", errors.UnknownColumnError, 1, 38, "no column 'a'"),
     (
@@ -86,8 +85,8 @@ REFUSED: list[tuple[str, type[Exception], int | None, int | None, str]] = [
         "SELECT SUM(a || b) FROM r",
         errors.TypeMismatchError,
         1,
-        12,
-        "Cannot infer common string type",
+        8,
+        "a sum needs numbers",
     ),
     ("SELECT SUM($1) FROM r", errors.InvalidValueError, None, None, "parameters"),
     ("SELECT COUNT(*) FROM r WHERE x", errors.TypeMismatchError, 1, 30, "non-boolean"),

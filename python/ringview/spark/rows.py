@@ -21,6 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from ringview import _native
+from ringview.errors import UnsupportedError
 from ringview.spark import frames
 from ringview.spark.partition import Relation
 from ringview.spark.planning import kind_of, tables_below
@@ -125,7 +126,16 @@ def row_stage(
     partitions: int,
     now: int | None,
 ) -> RowStage:
-    """The stage of a query of computed rows over tables of these columns."""
+    """The stage of a query of computed rows over tables of these columns.
+
+    Raises:
+        UnsupportedError: The query is an ASOF join.
+    """
+    if kind_of(query) == "latest":
+        raise UnsupportedError(
+            "an ASOF join is not computed over DataFrames; keep it in a ringview.Database, or join "
+            "by a range of time and take the first row of each key with QUALIFY"
+        )
     below = tables_below(query)
     read = _native.columns_read(json.dumps(query), [(name, tables[name]) for name in below])
     used: dict[str, set[str]] = {name: set() for name in below}

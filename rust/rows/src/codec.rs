@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{ArrowError, DataType, SchemaRef, SortOptions};
-use ringview_core::{Error, Result, decode};
+use ringview_core::{Error, Result, Schema, decode};
 use ringview_query::{PlanAtom, SortKey};
 use ringview_view::RowDelta;
 
@@ -97,24 +97,9 @@ impl Codec {
             if fields.columns.is_empty() {
                 return Ok(vec![Box::default(); rows.batch.rows]);
             }
-            let array = |&at: &usize| {
-                let column = rows.batch.column(at);
-                let ty = &self.atom.schema.fields()[at].ty;
-                decode(
-                    ty,
-                    &column.words,
-                    &column.high,
-                    column.valid.as_deref(),
-                    rows.dictionary,
-                )
-            };
-            let arrays = fields
-                .columns
-                .iter()
-                .map(array)
-                .collect::<Result<Vec<ArrayRef>>>()?;
-            let made = fields.converter.convert_columns(&arrays).map_err(refused)?;
-            Ok(made.iter().map(|row| Box::from(row.data())).collect())
+            let arrays = fields.columns.iter();
+            let arrays = arrays.map(|&at| array(rows, &self.atom.schema, at));
+            encoded(&fields.converter, &arrays.collect::<Result<Vec<_>>>()?)
         };
         let (partitions, order) = (bytes(&self.partition)?, bytes(&self.order)?);
         let rows = order.into_iter().zip(bytes(&self.shown)?);
@@ -130,6 +115,19 @@ impl Codec {
         let columns = self.shown.converter.convert_rows(rows).map_err(refused)?;
         RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(refused)
     }
+}
+
+/// A column of the rows of an atom as an array.
+pub(crate) fn array(rows: &RowDelta<'_>, schema: &Schema, at: usize) -> Result<ArrayRef> {
+    let (column, ty) = (rows.batch.column(at), &schema.fields()[at].ty);
+    let valid = column.valid.as_deref();
+    decode(ty, &column.words, &column.high, valid, rows.dictionary)
+}
+
+/// The bytes of each row of some columns.
+pub(crate) fn encoded(converter: &RowConverter, columns: &[ArrayRef]) -> Result<Vec<Box<[u8]>>> {
+    let made = converter.convert_columns(columns).map_err(refused)?;
+    Ok(made.iter().map(|row| Box::from(row.data())).collect())
 }
 
 /// The encoding of columns.

@@ -7,6 +7,7 @@ use ringview_explain::Explanation;
 use ringview_query::{Bound, Rows};
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
+use crate::asof::AsOf;
 use crate::explained::described;
 use crate::map::RowMap;
 use crate::ordered::Ordered;
@@ -40,7 +41,7 @@ impl Engine for RowBlocks {
 impl Candidate for Plan {
     fn change(&self) -> Cost {
         match self.0.rows {
-            Some(Rows::Ordered(_) | Rows::Timed(_)) => Cost::Logarithmic,
+            Some(Rows::Ordered(_) | Rows::Timed(_) | Rows::Latest(_)) => Cost::Logarithmic,
             Some(Rows::Parted(_)) => Cost::Power(1.0),
             _ => Cost::Constant,
         }
@@ -48,8 +49,8 @@ impl Candidate for Plan {
 
     fn space(&self) -> f64 {
         match self.0.rows {
-            Some(Rows::Ordered(_) | Rows::Parted(_) | Rows::Timed(_)) => 1.0,
-            _ => 0.0,
+            Some(Rows::Map { .. }) | None => 0.0,
+            _ => 1.0,
         }
     }
 
@@ -62,6 +63,7 @@ impl Candidate for Plan {
         Ok(match &query.rows {
             Some(Rows::Ordered(ordering)) => Box::new(Ordered::new(&query, ordering.clone())?),
             Some(Rows::Parted(parted)) => Box::new(Parted::new(&query, parted.clone())?),
+            Some(Rows::Latest(latest)) => Box::new(AsOf::new(&query, latest)?),
             Some(Rows::Timed(timed)) => Box::new(Timed::new(&query, timed.clone())?),
             _ => Box::new(RowMap::new(&query)?),
         })

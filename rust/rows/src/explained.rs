@@ -74,6 +74,20 @@ pub(crate) fn described(query: &Bound) -> Explanation {
                 "a search tree of the visible rows by when they leave, and of those to come by when they do",
             ),
         ),
+        Some(Rows::Latest(latest)) => (
+            format!(
+                "a row keeps its match until another comes between them, O(log n) a row that changes and the rows whose \
+                     match changes; {}",
+                match latest.outer {
+                    true => "rows without a match are shown",
+                    false => "rows without a match are not shown",
+                }
+            ),
+            (
+                "rows of both sides by key and time",
+                "two search trees for each key",
+            ),
+        ),
         _ => (
             "each row is computed from one row, so nothing is kept: a change is handed on"
                 .to_owned(),

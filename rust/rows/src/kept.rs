@@ -4,6 +4,7 @@
 //! the transaction changed. Cost: O(log n) a row that changes.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use crate::codec::{PartitionKey, Row};
 
@@ -31,6 +32,21 @@ impl Partition {
             .iter()
             .map(|(row, &multiplicity)| (row, multiplicity));
         rows.filter(|(_, multiplicity)| *multiplicity > 0)
+    }
+
+    /// The rows within bounds, with how many of each, in order.
+    pub(crate) fn range(
+        &self,
+        from: Bound<&Row>,
+        to: Bound<&Row>,
+    ) -> impl DoubleEndedIterator<Item = (&Row, i64)> {
+        let rows = self.rows.range::<Row, _>((from, to));
+        rows.map(|(row, &multiplicity)| (row, multiplicity))
+    }
+
+    /// How often a row is there.
+    pub(crate) fn multiplicity(&self, row: &Row) -> i64 {
+        self.rows.get(row).copied().unwrap_or_default()
     }
 
     /// Adds to the multiplicity of a row; by how many bytes the partition grows.
@@ -66,6 +82,11 @@ impl Kept {
     /// All partitions, in the order of their keys.
     pub(crate) fn partitions(&self) -> impl Iterator<Item = &Partition> {
         self.partitions.values()
+    }
+
+    /// The same with their keys.
+    pub(crate) fn keyed(&self) -> impl Iterator<Item = (&PartitionKey, &Partition)> {
+        self.partitions.iter()
     }
 
     /// What the transaction has changed so far.

@@ -9,15 +9,14 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use arrow_select::concat::concat;
-use ringview_core::{
-    Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result, Schema, decode,
-};
+use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result, Schema};
 use ringview_explain::Explanation;
 use ringview_expr::Projection;
 use ringview_query::{Bound, Branch, PlanOutput, Rows};
 use ringview_view::answer::Cells;
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
+use crate::codec::array;
 use crate::explained::described;
 
 /// A block that computes rows from rows and keeps none.
@@ -74,7 +73,7 @@ impl RowMap {
         let mapped = &self.branches[rows.atom];
         let batch = rows.batch;
         let inputs = mapped.projection.inputs().iter();
-        let inputs = inputs.map(|&at| mapped.input(at, rows));
+        let inputs = inputs.map(|&at| array(&rows, &mapped.schema, at));
         let inputs = inputs.collect::<Result<Vec<ArrayRef>>>()?;
         let multiplicity = |row| rows.sign * batch.multiplicity(row);
         let made = self.made(rows.atom, inputs, batch.rows, &multiplicity, wanted)?;
@@ -164,13 +163,6 @@ impl Mapped {
             sign: if branch.minus { -1 } else { 1 },
             schema: Arc::clone(schema),
         })
-    }
-
-    /// A column of the rows as an array.
-    fn input(&self, at: usize, rows: RowDelta<'_>) -> Result<ArrayRef> {
-        let (column, ty) = (rows.batch.column(at), &self.schema.fields()[at].ty);
-        let valid = column.valid.as_deref();
-        decode(ty, &column.words, &column.high, valid, rows.dictionary)
     }
 }
 

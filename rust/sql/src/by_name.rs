@@ -14,6 +14,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use ringview_core::{Error, SqlProblem};
 
+use crate::asof;
 use crate::columns::{Columns, Known};
 use crate::context::Context;
 use crate::error::{bare, unsupported};
@@ -260,8 +261,10 @@ fn merge(join: &mut Join, left: &[Known], right: &Known, merged: &mut Vec<Merged
             names
         }
     };
+    let (names, is_asof) = asof::unmarked(names);
+    let last = names.len() - usize::from(is_asof);
     let mut condition: Option<Expr> = None;
-    for name in names {
+    for (at, name) in names.into_iter().enumerate() {
         let column = |known: &Known| {
             let name = Ident::with_quote('"', name.clone());
             Expr::CompoundIdentifier(vec![known.alias.clone(), name])
@@ -276,10 +279,14 @@ fn merge(join: &mut Join, left: &[Known], right: &Known, merged: &mut Vec<Merged
             }
         };
         let other = right.columns.contains(&name).then(|| column(right))?;
-        let equal = Expr::BinaryOp {
+        let compared = |op| Expr::BinaryOp {
             left: Box::new(one.clone()),
-            op: BinaryOperator::Eq,
+            op,
             right: Box::new(other.clone()),
+        };
+        let equal = match at < last {
+            true => compared(BinaryOperator::Eq),
+            false => call(asof::MATCH, vec![compared(BinaryOperator::GtEq)]),
         };
         condition = Some(match condition {
             Some(before) => Expr::BinaryOp {

@@ -21,6 +21,8 @@ use ringview_expr::{
 };
 use ringview_query::Catalog;
 
+use crate::asof;
+
 /// Which of its columns a set of groups lacks: each set knows it.
 const GROUPING: &str = "grouping";
 
@@ -95,10 +97,13 @@ impl ContextProvider for Context {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        if name.eq_ignore_ascii_case(CATEGORICAL) {
-            return Some(Arc::new(ScalarUDF::new_from_impl(Categorical {
-                signature: any_arguments(),
-            })));
+        for (mark, ty) in [
+            (CATEGORICAL, DataType::Null),
+            (asof::MATCH, DataType::Boolean),
+        ] {
+            if name.eq_ignore_ascii_case(mark) {
+                return Some(Arc::new(ScalarUDF::new_from_impl(Mark::new(mark, ty))));
+            }
         }
         let clock = || crate::clock::function(name).map(Arc::new);
         self.functions.get(name).or_else(clock)
@@ -194,15 +199,28 @@ impl AggregateUDFImpl for Aggregate {
     }
 }
 
-/// Marks an argument of COFACTOR.
+/// Marks an argument of COFACTOR, or the inequality of an ASOF join.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Categorical {
+struct Mark {
+    name: &'static str,
+    ty: DataType,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Categorical {
+impl Mark {
+    fn new(name: &'static str, ty: DataType) -> Self {
+        let signature = any_arguments();
+        Self {
+            name,
+            ty,
+            signature,
+        }
+    }
+}
+
+impl ScalarUDFImpl for Mark {
     fn name(&self) -> &str {
-        CATEGORICAL
+        self.name
     }
 
     fn signature(&self) -> &Signature {
@@ -210,11 +228,11 @@ impl ScalarUDFImpl for Categorical {
     }
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Null)
+        Ok(self.ty.clone())
     }
 
     fn invoke_with_args(&self, _args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        not_impl_err!("CATEGORICAL stands in COFACTOR alone")
+        not_impl_err!("{} does not stand here", self.name)
     }
 }
 

@@ -8,6 +8,7 @@ use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use ringview_core::{Error, Position, Result, SqlProblem};
 
+use crate::asof;
 use crate::depth;
 use crate::dialect::Dialect;
 use crate::find::join_without_condition;
@@ -52,7 +53,7 @@ fn statement(text: &str, dialect: Dialect) -> Result<ast::Statement> {
     let read = dialect.parser();
     let statements = Parser::new(&*read)
         .with_recursion_limit(DEPTH)
-        .with_tokens_with_locations(rewritten(found.clone()))
+        .with_tokens_with_locations(rewritten(asof::marked(found.clone())))
         .parse_statements();
     let statements = statements.map_err(|problem| syntax(text, &found, &problem))?;
     let mut statements = statements.into_iter();

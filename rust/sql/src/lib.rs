@@ -34,6 +34,7 @@
 //! | `lower/` | relational operators to blocks |
 
 mod aliases;
+mod asof;
 mod by_name;
 mod clock;
 mod columns;

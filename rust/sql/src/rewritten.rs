@@ -56,11 +56,11 @@ fn keyword(keyword: Keyword, text: &str) -> Token {
     })
 }
 
-/// Whether what comes next is the first word within parentheses.
+/// Whether what comes next is the first word of the text, or within parentheses.
 fn begins_query(before: &[TokenWithSpan]) -> bool {
     let mut before = before.iter().rev();
     let last = before.find(|token| !matches!(token.token, Token::Whitespace(_)));
-    last.is_some_and(|token| token.token == Token::LParen)
+    last.is_none_or(|token| token.token == Token::LParen)
 }
 
 /// Whether a SELECT stands before the parenthesis closes.

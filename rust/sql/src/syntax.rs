@@ -13,6 +13,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use datafusion_sql::sqlparser::parser::Parser;
 
+use crate::asof;
 use crate::dialect::DuckDb;
 use crate::meaning::call;
 use crate::positions::{is_of_constants, no_constant_order, no_position, order_by_all};
@@ -39,6 +40,7 @@ impl VisitorMut for Syntax {
             if let Some(condition) = &mut select.selection {
                 tuples_in_subqueries(condition);
             }
+            select.from.iter_mut().for_each(asof::settled);
             for join in select.from.iter_mut().flat_map(|from| &mut from.joins) {
                 join.join_operator = match join.join_operator.clone() {
                     JoinOperator::Semi(on) => JoinOperator::LeftSemi(on),

@@ -68,6 +68,8 @@ fn between(low: i128, high: i128, rest: f64) -> i128 {
 /// In which type values lie between two others; none where they do not.
 pub(super) fn dense(of: &DataType) -> Option<DataType> {
     Some(match of {
+        // Sums of integers, and results over uint64 and signed integers: DuckDB's HUGEINT.
+        DataType::Decimal128(38 | 20, 0) => DataType::Float64,
         DataType::Decimal128(..) => of.clone(),
         other if other.is_numeric() => DataType::Float64,
         DataType::Date32 => DataType::Timestamp(TimeUnit::Microsecond, None),

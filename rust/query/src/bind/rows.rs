@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ringview_core::{Error, Field, Result, Schema, Type};
 use ringview_expr::{Calls, Projection, common_type};
 
+use super::shown::{Shown, shape};
 use crate::bind::bound::{Bound, Catalog, OutputKind, PlanAtom, PlanOutput, TableInfo};
 use crate::logical::{Branch, Ordering, Parted, Query, Representation, Rows, Timed};
 
@@ -23,6 +24,7 @@ pub(crate) fn bind_rows(query: &Query, rows: &Rows, catalog: &dyn Catalog) -> Re
         Rows::Ordered(ordering) => ordered(ordering, &tables)?,
         Rows::Parted(parted) => by_part(parted, &tables)?,
         Rows::Timed(timed) => by_time(timed, &tables)?,
+        Rows::Latest(latest) => super::latest::bound(latest, &tables)?,
     };
     let atom =
         |((atom, table), columns): ((&crate::logical::Atom, TableInfo), Vec<usize>)| PlanAtom {
@@ -54,9 +56,6 @@ pub(crate) fn bind_rows(query: &Query, rows: &Rows, catalog: &dyn Catalog) -> Re
         epsilons: Vec::new(),
     })
 }
-
-/// The columns that are read, by atom, and what is shown.
-type Shown = (Vec<Vec<usize>>, Vec<PlanOutput>);
 
 fn map(names: &[String], branches: &[Branch], tables: &[TableInfo]) -> Result<Shown> {
     if branches.len() != tables.len() || branches.iter().any(|one| one.columns.len() != names.len())
@@ -220,11 +219,4 @@ fn by_time(timed: &Timed, tables: &[TableInfo]) -> Result<Shown> {
 fn projection(branch: &Branch, schema: &Schema) -> Result<Projection> {
     let columns: Vec<&str> = branch.computed().map(|(_, text)| text).collect();
     Projection::bind(branch.filter.as_deref(), &columns, schema)
-}
-
-fn shape(problem: &str) -> Error {
-    Error::Value {
-        place: "the rows of the query".to_owned(),
-        problem: problem.to_owned(),
-    }
 }

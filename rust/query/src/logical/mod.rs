@@ -23,7 +23,9 @@ use serde::{Deserialize, Serialize};
 pub use exponents::Exponents;
 pub(crate) use expression::named;
 pub use expression::{ColumnRef, Comparison, Function, Named};
-pub use rows::{Branch, Call, Edge, Frame, Ordering, Parted, Rank, Rows, SortKey, Unit};
+pub use rows::{
+    Branch, Call, Edge, Frame, Latest, LatestSide, Ordering, Parted, Rank, Rows, SortKey, Unit,
+};
 pub use time::{ALWAYS, Clock, ClockStep, FOREVER, Interval, Span, Spans, TimeCondition, Timed};
 
 /// A join with group-by aggregates.

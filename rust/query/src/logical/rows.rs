@@ -27,6 +27,8 @@ pub enum Rows {
     Parted(Parted),
     /// The rows of the one atom, each while time says so.
     Timed(Timed),
+    /// Each row of the first atom with the latest row of the second: an ASOF join.
+    Latest(Latest),
 }
 
 /// A projection and a filter of the rows of one atom.
@@ -84,6 +86,40 @@ pub enum Rank {
     Rank,
     /// They share a number, and none is skipped.
     DenseRank,
+}
+
+/// Each row of one table with the row of another that is the latest before it, among those of the same key.
+///
+/// The times of both sides have a common type, and so has each pair of keys; NULL in one of them matches nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Latest {
+    /// The names of the columns: those of the first side, then those of the second.
+    pub names: Vec<String>,
+    /// Both sides.
+    pub sides: [LatestSide; 2],
+    /// Whether the second row is the first one behind, not the last one before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub following: bool,
+    /// Whether a row of the same time is no match.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
+    /// Whether a row without a match is shown, with NULL in the columns of the second side.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub outer: bool,
+}
+
+/// One side of such a join.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LatestSide {
+    /// The columns that are shown.
+    pub shown: Vec<String>,
+    /// Columns whose values must be those of the other side; none where all rows may match.
+    #[serde(default)]
+    pub keys: Vec<String>,
+    /// The column that says what is later: a time, a number, a text.
+    pub time: String,
 }
 
 /// Functions over the rows of each partition.

@@ -9,8 +9,9 @@ use datafusion_expr::{Expr, Join, JoinType, LogicalPlan, Operator};
 use ringview_core::Result;
 use ringview_query::{Branch, Edge, Frame, Rows, Unit};
 
+use super::asof;
 use super::lateral;
-use super::pairs::{Conditions, Side, null_safe, pairs};
+use super::pairs::{Conditions, Side, equality, null_safe, pairs};
 use super::pending::{
     Function, Pending, Window, any, atoms_of, is_nested, of_atom, of_window, place, renamed, split,
 };
@@ -41,6 +42,9 @@ impl Lowering<'_> {
         let mut conditions = Vec::new();
         if let Some(filter) = &join.filter {
             split(filter, Operator::And, &mut conditions);
+        }
+        if asof::is_asof(&conditions) {
+            return self.asof((left, right), keys, &conditions, join);
         }
         if join.join_type == JoinType::Inner {
             return self.inner(left, right, keys, (&conditions, &join.schema));
@@ -368,29 +372,4 @@ fn left_and_right(left: &LogicalPlan, right: &LogicalPlan) -> Result<DFSchema> {
     left.schema()
         .join(right.schema())
         .map_err(|problem| refusal(&problem))
-}
-
-/// The two sides of a condition that is an equality of both sides of a join.
-fn equality(
-    condition: &Expr,
-    (left, right): (&Pending, &Pending),
-    (of_left, of_right): (&DFSchema, &DFSchema),
-) -> Result<Option<(Expr, Expr)>> {
-    let Expr::BinaryExpr(binary) = condition else {
-        return Ok(None);
-    };
-    let is_of = |expr: &Expr, schema: &DFSchema| {
-        let columns = expr.column_refs();
-        !columns.is_empty() && columns.iter().all(|column| schema.has_column(column))
-    };
-    let (one, other) = (&*binary.left, &*binary.right);
-    Ok(match binary.op {
-        Operator::Eq if is_of(one, of_left) && is_of(other, of_right) => {
-            Some((left.meant(one, of_left)?, right.meant(other, of_right)?))
-        }
-        Operator::Eq if is_of(one, of_right) && is_of(other, of_left) => {
-            Some((left.meant(other, of_left)?, right.meant(one, of_right)?))
-        }
-        _ => None,
-    })
 }

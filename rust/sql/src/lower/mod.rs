@@ -32,6 +32,7 @@
 //! | `part` | the blocks that compute those: windows, and aggregates that need all rows of a group |
 
 mod aggregate;
+mod asof;
 mod call;
 mod cofactor;
 mod compare;

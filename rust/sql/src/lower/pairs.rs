@@ -6,7 +6,7 @@
 
 use datafusion_common::DFSchema;
 use datafusion_common::tree_node::{Transformed, TreeNode};
-use datafusion_expr::Expr;
+use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
 
 use super::pending::{Pending, of_atom, place, renamed};
@@ -213,4 +213,29 @@ pub(crate) fn null_safe(keys: &mut Vec<(Expr, Expr)>) {
         }
     }
     *keys = told;
+}
+
+/// The two sides of a condition that is an equality of both sides of a join.
+pub(super) fn equality(
+    condition: &Expr,
+    (left, right): (&Pending, &Pending),
+    (of_left, of_right): (&DFSchema, &DFSchema),
+) -> Result<Option<(Expr, Expr)>> {
+    let Expr::BinaryExpr(binary) = condition else {
+        return Ok(None);
+    };
+    let is_of = |expr: &Expr, schema: &DFSchema| {
+        let columns = expr.column_refs();
+        !columns.is_empty() && columns.iter().all(|column| schema.has_column(column))
+    };
+    let (one, other) = (&*binary.left, &*binary.right);
+    Ok(match binary.op {
+        Operator::Eq if is_of(one, of_left) && is_of(other, of_right) => {
+            Some((left.meant(one, of_left)?, right.meant(other, of_right)?))
+        }
+        Operator::Eq if is_of(one, of_right) && is_of(other, of_left) => {
+            Some((left.meant(other, of_left)?, right.meant(one, of_right)?))
+        }
+        _ => None,
+    })
 }

@@ -77,6 +77,13 @@ fn narrow(query: &mut Query, read: &BTreeSet<String>) {
                 retain(&mut branch.columns, &kept);
             }
         }
+        Some(Rows::Latest(latest)) => {
+            let mut stay = kept(latest.names.iter(), read);
+            retain(&mut latest.names, &stay);
+            let of_second = stay.split_off(latest.sides[0].shown.len());
+            retain(&mut latest.sides[0].shown, &stay);
+            retain(&mut latest.sides[1].shown, &of_second);
+        }
         None if query.bag.as_ref().is_some_and(|bag| !bag.distinct) => {
             let is_listed = |output: &Output| match output {
                 Output::Group { column, .. } => query.group_by.contains(column),
