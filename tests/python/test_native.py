@@ -35,7 +35,7 @@ SCHEMA = pa.schema({"a": pa.int64(), "t": pa.string()})
 def db() -> Database:
     made = Database()
     made.create_table("r", SCHEMA)
-    made.create_view("v", json.dumps(COUNT))
+    made.create_view_of("v", json.dumps(COUNT))
     return made
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kept import Kept, kept
 from nested import SCHEMAS, contents, nested
 from oracle import Oracle, comparable
-from ringview.queries import translate
+from catalog import translate
 from spelt import sql_of
 
 ORACLE = Oracle(SCHEMAS)

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("pyspark", minversion="4.1")
 
 from pyspark import cloudpickle
-from ringview.queries import translate
+from catalog import translate
 from ringview.spark.partition import Partition, Relation, Result
 from ringview.spark.ship import Shipped
 from ringview.spark.slots import Layout

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from oracle import Oracle
 from queries import SCHEMAS, contents, queries
-from ringview.queries import translate
+from catalog import translate
 from spelt import sql_of
 
 ORACLE = Oracle(SCHEMAS)

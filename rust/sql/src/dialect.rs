@@ -7,9 +7,11 @@ use std::any::TypeId;
 use datafusion_sql::planner::NullOrdering;
 use datafusion_sql::sqlparser::dialect::{self, DuckDbDialect};
 use ringview_core::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// In which dialect a text is written: how it is parsed, and what it means where dialects differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Dialect {
     /// DuckDB.
     #[default]

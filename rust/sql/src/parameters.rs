@@ -10,9 +10,11 @@ use datafusion_sql::sqlparser::ast::{
     VisitMut, VisitorMut,
 };
 use ringview_core::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// The value of a parameter.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Parameter {
     /// NULL.
     Null,
@@ -21,7 +23,7 @@ pub enum Parameter {
     /// An integer.
     Int(i128),
     /// A double.
-    Float(f64),
+    Float(#[serde(with = "digits")] f64),
     /// A decimal, as digits with a point.
     Decimal(String),
     /// A text.
@@ -33,12 +35,27 @@ pub enum Parameter {
 }
 
 /// The values of a text's parameters.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Parameters {
     /// By number, from `$1`; the n-th `?` is `$n`.
     pub positional: Vec<Parameter>,
     /// By name, without `$` or `:`.
     pub named: BTreeMap<String, Parameter>,
+}
+
+/// A double as the shortest digits that are read as it, for JSON has no infinities and rounds.
+mod digits {
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    pub(super) fn serialize<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&number.to_string())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
 }
 
 /// Puts values in the places of their names.
