@@ -109,7 +109,9 @@ def test_a_file_of_layout_4_is_read_and_goes_on(tmp_path: Path) -> None:
             if round_ == 0:
                 for one in (db, model):
                     change(one)
-                    one.create_view("more", "SELECT MAX(x) AS x FROM sums WHERE x > ?", parameters=[0])
+                    one.create_view(
+                        "more", "SELECT MAX(x) AS x FROM sums WHERE x > ?", parameters=[0]
+                    )
             if round_ == 1:
                 db.snapshot()
     assert held(model)["more"][1] == [{"x": 8.5}]

@@ -195,9 +195,7 @@ def _of_view(name: str, error: RingviewError) -> RingviewError:
     return named
 
 
-def _in_order(
-    views: Mapping[str, str], tables: Mapping[str, Any], dialect: str
-) -> Iterator[str]:
+def _in_order(views: Mapping[str, str], tables: Mapping[str, Any], dialect: str) -> Iterator[str]:
     """The views, each behind those that it reads."""
     if both := [name for name in views if name in tables]:
         raise ExistsError(f"{both[0]!r} is a table and a view; give one of them another name")

@@ -15,7 +15,7 @@
 //! | `meaning` | what other dialects mean, in DuckDB's words |
 //! | `depth` | how deeply a text may be nested |
 //! | `error` | problems of the library as ours |
-//! | `find`, `near`, `place`, `placed` | where in the text a problem is, and how a message shows it |
+//! | `find`, `near`, `place`, `placed`, `special` | where in the text a problem is, and how a message shows it |
 //! | `named` | what a text names, without tables |
 //! | `options` | options of a translation |
 //! | `order` | a variable order that the user gives |
@@ -64,6 +64,7 @@ mod pushed;
 mod rewritten;
 mod scopes;
 mod short;
+mod special;
 mod syntax;
 mod text;
 mod tokens;

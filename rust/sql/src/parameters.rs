@@ -9,8 +9,10 @@ use datafusion_sql::sqlparser::ast::{
     CastKind, DataType, ExactNumberInfo, Expr, Statement, TimezoneInfo, UnaryOperator, Value,
     VisitMut, VisitorMut,
 };
-use ringview_core::{Error, Result};
+use ringview_core::{Error, Position, Result, SqlProblem};
 use serde::{Deserialize, Serialize};
+
+use crate::place::{Text, position};
 
 /// The value of a parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,27 +63,28 @@ mod digits {
 /// Puts values in the places of their names.
 ///
 /// # Errors
-/// `Value` for a name without a value, and for a value that is not used.
-pub(crate) fn substitute(statement: &mut Statement, parameters: &Parameters) -> Result<()> {
+/// `Sql` for a name without a value, at its place in the text; `Value` for a value that is not used.
+pub(crate) fn substitute(
+    statement: &mut Statement,
+    parameters: &Parameters,
+    text: Text<'_>,
+) -> Result<()> {
     let mut given = Given {
         parameters,
         used: BTreeSet::new(),
     };
-    if let ControlFlow::Break(name) = VisitMut::visit(statement, &mut given) {
-        return Err(problem(format!("{name} has no value; pass parameters=..")));
+    if let ControlFlow::Break((name, at)) = VisitMut::visit(statement, &mut given) {
+        let what = format!("the parameters: {name} has no value; pass parameters=..");
+        return Err(text.refused(SqlProblem::Value, at, &what));
     }
     let numbers = (1..=parameters.positional.len()).map(|number| number.to_string());
     let all = numbers.chain(parameters.named.keys().cloned());
     match all.into_iter().find(|name| !given.used.contains(name)) {
-        Some(name) => Err(problem(format!("the text has no parameter ${name}"))),
+        Some(name) => Err(Error::Value {
+            place: "the parameters".to_owned(),
+            problem: format!("the text has no parameter ${name}"),
+        }),
         None => Ok(()),
-    }
-}
-
-fn problem(problem: String) -> Error {
-    Error::Value {
-        place: "the parameters".to_owned(),
-        problem,
     }
 }
 
@@ -91,9 +94,9 @@ struct Given<'p> {
 }
 
 impl VisitorMut for Given<'_> {
-    type Break = String;
+    type Break = (String, Option<Position>);
 
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<String> {
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         let Expr::Value(value) = expr else {
             return ControlFlow::Continue(());
         };
@@ -106,7 +109,7 @@ impl VisitorMut for Given<'_> {
             Err(_) => self.parameters.named.get(key),
         };
         let Some(found) = found else {
-            return ControlFlow::Break(name.clone());
+            return ControlFlow::Break((name.clone(), position(value.span.start)));
         };
         self.used.insert(key.to_owned());
         *expr = constant(found);

@@ -84,9 +84,7 @@ def stream(
                 q.process_all_available()
                 q["spent"].to_arrow()
     """
-    plan, sources = prepare(
-        views, tables, multiplicity, op, keys, order, parameters, dialect
-    )
+    plan, sources = prepare(views, tables, multiplicity, op, keys, order, parameters, dialect)
     return Stream(plan, sources)
 
 
