@@ -17,7 +17,7 @@
 //! | `error` | problems of the library as ours |
 //! | `find`, `near`, `place`, `placed`, `special` | where in the text a problem is, and how a message shows it |
 //! | `named` | what a text names, without tables |
-//! | `options` | options of a translation |
+//! | `options` | what is said beside a text |
 //! | `order` | a variable order that the user gives |
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `columns` | the columns of what FROM names |
