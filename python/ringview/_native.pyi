@@ -26,6 +26,7 @@ __all__ = [
     "Rows",
     "RpaiTree",
     "__version__",
+    "check_joins",
     "columns_read",
     "count_triangles",
     "equalities",
@@ -53,12 +54,16 @@ class _Array(Protocol):
 
 _Parameter: TypeAlias = bool | int | float | Decimal | str | date | None
 
-class _TextOptions(TypedDict):
+class _Definition(TypedDict):
+    sql: str
     order: list[tuple[str, Any]] | None
-    in_blocks: bool
-    only_joins: bool
+    representation: str | None
+    nulls: str | None
+    epsilon: float | dict[str, float] | None
     parameters: Sequence[_Parameter] | Mapping[str, _Parameter] | None
     dialect: str
+    in_blocks: bool
+    only_joins: bool
 
 # A name, or a name with the number of what had it when a handle was made.
 _Handle = str | tuple[str, int]
@@ -199,26 +204,32 @@ class Database:
     def create_view(
         self,
         name: str,
-        query_json: str,
-        sql: str | None = None,
+        definition: _Definition,
         replace: bool = False,
         engine: str | None = None,
     ) -> None:
-        """Declare a view by a query in JSON, and fill it from the rows that are there.
+        """Declare a view, and fill it from the rows that are there.
 
-        `sql` is what `view_sql` tells. If `replace`, in the place of a view of this name. `engine`
-        names the one that keeps it; if None, the cheapest.
+        If `replace`, in the place of a view of this name. `engine` names the one that keeps it; if
+        None, the cheapest.
         """
 
-    def create_views(self, views: Sequence[tuple[str, str, str, str | None]]) -> None:
+    def create_views(
+        self, views: Sequence[tuple[str, _Definition]], engine: str | None = None
+    ) -> None:
         """Declare several views, all or none, and fill them together.
 
-        Each has its name, its query in JSON, what `view_sql` tells, and the name of an engine or
-        None.
+        One may read those before it.
         """
 
-    def create_sample(self, name: str, query_json: str, sql: str, k: int, seed: int) -> None:
+    def create_view_of(self, name: str, query_json: str) -> None:
+        """Declare a view by a query in JSON, without a text."""
+
+    def create_sample(self, name: str, definition: _Definition, k: int, seed: int) -> None:
         """Declares a sample of k rows of a join."""
+
+    def create_sample_of(self, name: str, query_json: str, k: int, seed: int) -> None:
+        """Declares a sample of k rows of a join by a query in JSON, without a text."""
 
     def view_is_sample(self, view: _Handle) -> bool: ...
     def sample_join_size(self, view: _Handle) -> tuple[int, int, float]:
@@ -361,7 +372,6 @@ class Database:
     def merge_partials(self, view: _Handle, partials: _Data) -> None:
         """Adds partials of a view to it, all or none."""
 
-    def translate(self, sql: str, own: str | None, options: _TextOptions) -> str: ...
     def view_query(self, view: _Handle) -> str:
         """The query of a view, in JSON."""
 
@@ -415,8 +425,8 @@ class Database:
     def is_closed(self) -> bool:
         """Whether it was closed."""
 
-    def plan(self, query_json: str, format: str, engine: str | None = None) -> str:
-        """How a view of a query in JSON would be maintained, in a form. `engine`: as there."""
+    def plan(self, definition: _Definition, format: str, engine: str | None = None) -> str:
+        """How a view would be maintained, in a form. `engine`: as there."""
 
 def count_triangles(edges: _Stream, directed: bool, multigraph: bool) -> int:
     """How many triangles a graph has. Its edges are two columns of int64: from, and to."""
@@ -433,7 +443,7 @@ def output_schema(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> Col
     A COFACTOR among them is a struct without fields.
     """
 
-def tables_named(sql: str) -> list[str]:
+def tables_named(sql: str, dialect: str = "duckdb") -> list[str]:
     """What a text names in FROM, in subqueries too: tables, views, names of WITH."""
 
 def sql_tokens(sql: str) -> list[str]:
@@ -613,5 +623,8 @@ def equalities(text: str) -> list[tuple[tuple[int, int, str], tuple[int, int, st
 def spark_filter(text: str, columns: _Schema) -> str | None:
     """What Spark can tell of a filter over columns of a schema, as its SQL."""
 
-def translate(sql: str, tables: Sequence[tuple[str, _Schema]], options: _TextOptions) -> str:
-    """The query in JSON of a SELECT over tables, views and their columns."""
+def translate(definition: _Definition, tables: Sequence[tuple[str, _Schema]]) -> str:
+    """The query in JSON of a definition over tables, views and their columns."""
+
+def check_joins(query_json: str, what: str) -> None:
+    """Refuses a query in JSON with a part that is computed row by row, or in an order."""

@@ -6,7 +6,6 @@ Cost: of a call, microseconds above what the engine takes.
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -27,9 +26,8 @@ from .errors import (
     after,
 )
 from .named import Named
-from .queries import Definition, Epsilon, Order, Parameters, only_joins
+from .queries import Definition, Epsilon, Order, Parameters
 from .table import Table
-from .together import planned
 from .view import Format, View
 
 if TYPE_CHECKING:
@@ -219,15 +217,10 @@ class Database(Durable, Changeable):
             if old.sql != sql:
                 raise ExistsError(f"the view {name!r} exists already with other SQL: {old.sql}")
             return old
-        own = name if name in self.views else None
         before = self.views.get(name)
         of = Definition(sql, order, representation, nulls, epsilon, parameters, dialect)
-
-        def keep(query: str) -> None:
-            self._native.create_view(name, query, sql, create_or_replace, engine)
-
         try:
-            of.kept(self._native, own, keep)
+            self._native.create_view(name, of.native(), create_or_replace, engine)
             view = self.views[name]
             if engine is None:
                 for why in self._native.view_warnings(name):
@@ -279,15 +272,13 @@ class Database(Durable, Changeable):
         >>> views["large"].scalar(), views["means"].get({"a": 2})
         (1, {'a': 2, 'mean': 4.0})
         """
-        before = set(self.views)
-        try:
-            for some in planned(self._native, views, engine, parameters, dialect):
-                self._native.create_views(some)
-        except BaseException:
-            for name in reversed([name for name in views if name not in before]):
-                with suppress(UnknownViewError):
-                    self.drop_view(name)
-            raise
+        definitions = []
+        for name, sql in views.items():
+            if not isinstance(sql, str):
+                raise TypeMismatchError(f"the SQL of view {name!r} is a text, not {sql!r}")
+            of = Definition(sql, parameters=parameters, dialect=dialect)
+            definitions.append((name, of.native()))
+        self._native.create_views(definitions, engine)
         if engine is None:
             for name in views:
                 for why in self._native.view_warnings(name):
@@ -326,7 +317,7 @@ class Database(Durable, Changeable):
         <BLANKLINE>
         """
         of = Definition(sql, order, representation, None, epsilon, parameters, dialect)
-        return of.kept(self._native, None, lambda query: self._native.plan(query, format, engine))
+        return self._native.plan(of.native(), format, engine)
 
     def drop_table(self, name: str) -> None:
         """Forget a table; raises InUseError while a view reads it."""
@@ -407,11 +398,9 @@ class Database(Durable, Changeable):
                 raise InvalidValueError(
                     f"{what}={number} is out of range; k is 1 or more, a seed 0 to 2^64 - 1"
                 )
-        query = only_joins(
-            Definition(sql, only_joins=True).query(self._native, None, in_blocks=False), "a sample"
-        )
+        of = Definition(sql, only_joins=True)
         try:
-            self._native.create_sample(name, json.dumps(query), sql, k, seed)
+            self._native.create_sample(name, of.native(), k, seed)
         except KeyboardInterrupt as interrupt:
             after(interrupt, name in self.views, f"there is a sample {name!r}")
             raise

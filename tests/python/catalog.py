@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
-from ringview.queries import translate
+from ringview.queries import Definition
 
 CATALOG = {
     "r": pa.schema({"a": pa.int64(), "b": pa.int64(), "x": pa.float64(), "d": pa.date32()}),
@@ -16,6 +17,10 @@ CATALOG = {
     ),
     "dict": pa.schema({"word": pa.dictionary(pa.int32(), pa.string()), "größe": pa.int64()}),
 }
+
+
+def translate(sql: str, catalog: Mapping[str, pa.Schema], **more: Any) -> dict[str, Any]:
+    return Definition(sql, **more).query(catalog)
 
 
 def query(sql: str, **more: Any) -> dict[str, Any]:

@@ -11,12 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
+from catalog import translate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Oracle, comparable
 from queries import FROMS, NUMBERS, From, _columns, _conditions, _name, _numbers
 from ringview import errors
-from ringview.queries import translate
 from streams import Batch, batches, check
 
 SINGLE = ["VAR_POP", "VAR_SAMP", "VARIANCE", "STDDEV", "STDDEV_POP", "STDDEV_SAMP"]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from ringview.job import Job, JobError, load, parse
+from ringview.job import Job, JobError, embedded, load, parse
 from ringview.job.read import Source
 from ringview.job.stream import batches
 
@@ -37,6 +37,24 @@ def test_defaults_and_relative_paths() -> None:
     assert (job.engine, job.batch_size) == ("embedded", 1000)
     assert job.tables[0].paths == (Path("/jobs/r.parquet"),)
     assert job.tables[0].format == "parquet"
+
+
+def test_a_dialect_is_that_of_all_views(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": pa.array([7, 8], pa.int64())}), tmp_path / "r.parquet")
+    views = (
+        '[[view]]\nname = "v"\nsql = "SELECT `a` div 2 AS q FROM r"\n'
+        '[[view]]\nname = "w"\nsql = "SELECT SUM(`q`) AS q FROM `v`"\n'
+    )
+    assert job_of(TABLE + views).dialect == "duckdb"
+    job = parse('dialect = "spark"\n' + TABLE + views, tmp_path / "job.toml")
+    done = embedded.run(job, [Source(spec) for spec in job.tables], lambda _: None)
+    assert done.results["w"].to_pylist() == [{"q": 7}]
+    named = parse(
+        'dialect = "spark"\n' + TABLE + views + 'engine = "viewtree"\n',
+        tmp_path / "job.toml",
+    )
+    done = embedded.run(named, [Source(spec) for spec in named.tables], lambda _: None)
+    assert done.results["w"].to_pylist() == [{"q": 7}]
 
 
 def test_outputs_name_views() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
-from ringview.queries import translate
+from catalog import translate
 
 SCHEMA = pa.schema(
     {

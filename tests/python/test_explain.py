@@ -264,7 +264,7 @@ def test_no_name_breaks_a_form(names: list[str]) -> None:
             },
         ],
     }
-    native._native.create_view(view, json.dumps(query))
+    native._native.create_view_of(view, json.dumps(query))
     found = native[view]
     assert len(check_mermaid(found.explain("mermaid"))) == 6
     assert len(check_graphviz(found.explain("graphviz"))) == 6

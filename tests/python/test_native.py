@@ -35,7 +35,7 @@ SCHEMA = pa.schema({"a": pa.int64(), "t": pa.string()})
 def db() -> Database:
     made = Database()
     made.create_table("r", SCHEMA)
-    made.create_view("v", json.dumps(COUNT))
+    made.create_view_of("v", json.dumps(COUNT))
     return made
 
 
@@ -176,7 +176,8 @@ def test_a_sign_is_one_or_minus_one(db: Database) -> None:
 
 def test_queries_come_back_and_bad_ones_do_not_pass(db: Database) -> None:
     assert json.loads(db.view_query("v"))["atoms"][0]["table"] == "r"
-    assert "view tree" in db.plan(json.dumps(COUNT), "text")
+    assert "view tree" in db.view_explain("v", "text")
     for text in ("{", "{}", '{"atoms": [], "outputs": [], "surprise": 1}'):
         with pytest.raises(errors.InvalidValueError):
-            db.plan(text, "text")
+            db.create_view_of("w", text)
+    assert db.views() == ["v"]

@@ -7,12 +7,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
+from catalog import translate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kept import Kept, kept
 from nested import SCHEMAS, contents, nested
 from oracle import Oracle, comparable
-from ringview.queries import translate
 from spelt import sql_of
 
 ORACLE = Oracle(SCHEMAS)

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
 
-from ringview.queries import translate
+from catalog import translate
 from ringview.spark.planning import catalog_of
 from ringview.spark.route import Asked, Route, choose, covers_all
 from ringview.spark.session import JavaNotFoundError, check_java

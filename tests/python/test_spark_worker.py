@@ -14,8 +14,8 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
 
+from catalog import translate
 from pyspark import cloudpickle
-from ringview.queries import translate
 from ringview.spark.partition import Partition, Relation, Result
 from ringview.spark.ship import Shipped
 from ringview.spark.slots import Layout

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from catalog import translate
 from hypothesis import given, settings
 from oracle import Oracle
 from queries import SCHEMAS, contents, queries
-from ringview.queries import translate
 from spelt import sql_of
 
 ORACLE = Oracle(SCHEMAS)

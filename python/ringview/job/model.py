@@ -50,9 +50,9 @@ class ViewSpec:
     engine: str | None = None
     epsilon: Epsilon | None = None
 
-    def reads(self, views: Iterable[ViewSpec]) -> str | None:
+    def reads(self, views: Iterable[ViewSpec], dialect: str = "duckdb") -> str | None:
         """The name of the first of `views` that its SQL names."""
-        names = {name.lower() for name in tables_named(self.sql)}
+        names = {name.lower() for name in tables_named(self.sql, dialect)}
         return next((view.name for view in views if view.name.lower() in names), None)
 
     @contextmanager
@@ -88,6 +88,7 @@ class Job:
 
     path: Path
     engine: Engine
+    dialect: str
     batch_size: int
     trust_deletes: bool
     tables: tuple[TableSpec, ...]

@@ -63,7 +63,14 @@ def _views(
     # An engine a core: more would copy more, and start more Python workers.
     cores = session().sparkContext.defaultParallelism
     sql = {view.name: view.sql for view in job.views}
-    return views(sql, frames, multiplicity=multiplicity, partitions=cores, rows=rows)
+    return views(
+        sql,
+        frames,
+        multiplicity=multiplicity,
+        partitions=cores,
+        rows=rows,
+        dialect=job.dialect,
+    )
 
 
 def _frames(sources: Sequence[Source]) -> dict[str, DataFrame]:

@@ -20,7 +20,7 @@ from ringview.errors import RingviewError, TypeMismatchError, did_you_mean
 from ringview.job.model import Engine, Format, Job, OutputSpec, TableSpec, ViewSpec
 from ringview.queries import Epsilon
 
-_JOB_KEYS = ("engine", "batch_size", "trust_deletes", "table", "view", "output")
+_JOB_KEYS = ("engine", "dialect", "batch_size", "trust_deletes", "table", "view", "output")
 _TABLE_KEYS = (
     "name",
     "path",
@@ -96,6 +96,7 @@ def parse(text: str, path: Path) -> Job:
     return Job(
         path=path,
         engine=cast(Engine, engine),
+        dialect=_value(raw, "dialect", str, "", default="duckdb"),
         batch_size=batch_size,
         trust_deletes=_value(raw, "trust_deletes", bool, "", default=False),
         tables=tables,

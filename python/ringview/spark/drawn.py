@@ -67,7 +67,7 @@ class Draw:
             database.create_table(relation.name, relation.schema, None, True)
             summed = _added_up(relation, batches)
             database.apply([(relation.name, 1, summed, summed.schema.names[-1])])
-        database.create_sample("sample", json.dumps(self.query), "", 1, 0)
+        database.create_sample_of("sample", json.dumps(self.query), 1, 0)
         low, high, _ = database.sample_join_size("sample")
         if low != high:
             raise UnsupportedError(

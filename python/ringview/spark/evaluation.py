@@ -22,6 +22,7 @@ from ringview.errors import (
     UnknownViewError,
     did_you_mean,
 )
+from ringview.queries import Parameters
 from ringview.spark import frames, options, steps
 from ringview.spark.explained import explained
 from ringview.spark.planning import Planner, tables_below
@@ -52,6 +53,8 @@ def evaluate(
     partitions: int | None = None,
     rows: Rows | None = None,
     now: Moment | None = None,
+    parameters: Parameters | None = None,
+    dialect: str = "duckdb",
 ) -> DataFrame:
     """The result of ``sql`` over ``tables``, as a DataFrame.
 
@@ -66,13 +69,22 @@ def evaluate(
         rows: About how many rows each table has, if known: saves counting them.
         now: The moment that ``now()`` is, if the text asks for it: a datetime, a date or an ISO
             text, of UTC where no zone is said.
+        parameters: The values of `$1` and `?`, or by name of `$name` and `:name`.
+        dialect: That of the text, as for `create_view`.
 
     Example:
         >>> evaluate("SELECT COUNT(*) AS n FROM r", {"r": df}).first().n  # doctest: +SKIP
         3
     """
     prepared = prepare(
-        sql, tables, multiplicity=multiplicity, partitions=partitions, rows=rows, now=now
+        sql,
+        tables,
+        multiplicity=multiplicity,
+        partitions=partitions,
+        rows=rows,
+        now=now,
+        parameters=parameters,
+        dialect=dialect,
     )
     return prepared.result(persist=False)
 
@@ -85,6 +97,8 @@ def prepare(
     partitions: int | None = None,
     rows: Rows | None = None,
     now: Moment | None = None,
+    parameters: Parameters | None = None,
+    dialect: str = "duckdb",
 ) -> Evaluation:
     """The steps of `evaluate` one by one, for those who run them themselves.
 
@@ -95,7 +109,8 @@ def prepare(
             partials = steps.slots().rdd.mapPartitions(steps.partition.on_rows)
             result = steps.merge(spark.createDataFrame(partials, steps.partial_schema))
     """
-    return Evaluation({_ONE: sql}, tables, multiplicity, partitions, rows, now)
+    planner = _planner(now, parameters, dialect)
+    return Evaluation({_ONE: sql}, tables, planner, multiplicity, partitions, rows)
 
 
 _ONE = "result"
@@ -109,6 +124,8 @@ def views(
     partitions: int | None = None,
     rows: Rows | None = None,
     now: Moment | None = None,
+    parameters: Parameters | None = None,
+    dialect: str = "duckdb",
 ) -> Views:
     """Several views, which may read each other by their names.
 
@@ -122,6 +139,8 @@ def views(
         partitions: As there.
         rows: As there.
         now: As there.
+        parameters: As there, of each.
+        dialect: As there.
 
     Example:
         >>> found = views({"spent": a, "best": b}, tables).to_df()  # doctest: +SKIP
@@ -129,7 +148,8 @@ def views(
     """
     if not sql:
         raise InvalidValueError("views: there is none; give the SQL of each by its name")
-    return Views(sql, tables, multiplicity, partitions, rows, now)
+    planner = _planner(now, parameters, dialect)
+    return Views(sql, tables, planner, multiplicity, partitions, rows)
 
 
 def plan(
@@ -140,6 +160,8 @@ def plan(
     partitions: int,
     rows: Rows | None = None,
     now: Moment | None = None,
+    parameters: Parameters | None = None,
+    dialect: str = "duckdb",
 ) -> Plan:
     """How views are found, without Spark and without rows: plain data that can be pickled.
 
@@ -153,6 +175,8 @@ def plan(
         partitions: How many engines.
         rows: About how many rows each table has; without it all count the same.
         now: As for `evaluate`.
+        parameters: As there, of each.
+        dialect: As there.
 
     Example:
         >>> import pyarrow as pa
@@ -166,7 +190,8 @@ def plan(
     """
     options.check_partitions(partitions)
     columns = {name: _columns(of) for name, of in tables.items()}
-    planner, multiplicities = _planner(columns, multiplicity, now)
+    planner = _planner(now, parameters, dialect)
+    multiplicities = _declared(planner, columns, multiplicity)
     small = {name: of for name, of in tables.items() if isinstance(of, pa.Table)}
     known = None if rows is None else {**rows, **{n: of.num_rows for n, of in small.items()}}
     made = plan_of(
@@ -190,18 +215,22 @@ def _columns(of: pa.Schema | StructType | pa.Table) -> tuple[pa.Schema, list[str
     return (of if isinstance(of, pa.Schema) else of.schema), []
 
 
-def _planner(
+def _planner(now: Moment | None, parameters: Parameters | None, dialect: str) -> Planner:
+    """What plans texts; it knows no tables yet."""
+    return Planner(None if now is None else microseconds(now), parameters, dialect)
+
+
+def _declared(
+    planner: Planner,
     columns: Mapping[str, tuple[pa.Schema, list[str]]],
     multiplicity: str | Mapping[str, str] | None,
-    now: Moment | None,
-) -> tuple[Planner, dict[str, str]]:
-    """What knows the tables, and their columns that say how often a row is there."""
+) -> dict[str, str]:
+    """The columns that say how often a row is there, of tables that the planner knows now."""
     schemas = {name: schema for name, (schema, _) in columns.items()}
     multiplicities = options.multiplicities(multiplicity, schemas)
-    planner = Planner(None if now is None else microseconds(now))
     for name, (schema, refused) in columns.items():
         planner.create_table(name, schema, multiplicities.get(name), refused)
-    return planner, multiplicities
+    return multiplicities
 
 
 class Views:
@@ -211,16 +240,16 @@ class Views:
         self,
         views: Mapping[str, str],
         tables: Mapping[str, DataFrame],
+        planner: Planner,
         multiplicity: str | Mapping[str, str] | None,
         partitions: int | None,
         rows: Rows | None,
-        now: Moment | None,
     ) -> None:
         self.views = tuple(views)
         for name, frame in tables.items():
             options.check_frame(name, frame)
         columns = {name: arrow_schema(frame.schema) for name, frame in tables.items()}
-        planner, self._multiplicities = _planner(columns, multiplicity, now)
+        self._multiplicities = _declared(planner, columns, multiplicity)
         options.check_partitions(partitions)
         queries = planner.queries(views)
         read = list(dict.fromkeys(t for query in queries.values() for t in tables_below(query)))

@@ -110,7 +110,7 @@ class Partition:
         return cell
 
     def _found(self, database: Any, number: int, result: Result) -> Iterator[pa.RecordBatch]:
-        database.create_view(result.name, json.dumps(result.query))
+        database.create_view_of(result.name, json.dumps(result.query))
         if result.whole:
             found = rows_of(database, result.name)
         else:
@@ -138,7 +138,7 @@ class Merge:
         for relation in self.relations:
             database.create_table(relation.name, relation.schema, None, False)
         name = self.view.name
-        database.create_view(name, json.dumps(self.view.query))
+        database.create_view_of(name, json.dumps(self.view.query))
         partial = pa.schema(database.partial_schema(name)).remove_metadata()
         merged = False
         for batch in batches:

@@ -21,7 +21,7 @@ from ringview.errors import (
     UnknownColumnError,
     UnsupportedError,
 )
-from ringview.queries import tables_of, translate
+from ringview.queries import Definition, Parameters, tables_of
 from ringview.spark.place import Catalog
 from ringview.spark.variables import Query, queries
 
@@ -31,11 +31,20 @@ _FORMS: tuple[Mapping[str, bool], ...] = ({"only_joins": True}, {}, {"in_blocks"
 
 
 class Planner:
-    """The schemas of the tables, the moment that clocks are at, and what follows from them."""
+    """The schemas of the tables, the moment that clocks are at, and what follows from them.
 
-    def __init__(self, now: int | None = None) -> None:
+    `parameters` and `dialect` are those of every text.
+    """
+
+    def __init__(
+        self,
+        now: int | None = None,
+        parameters: Parameters | None = None,
+        dialect: str = "duckdb",
+    ) -> None:
         self.schemas: dict[str, pa.Schema] = {}
         self.now = now
+        self._parameters, self._dialect = parameters, dialect
         self._refused: list[str] = []
 
     def __repr__(self) -> str:
@@ -58,7 +67,7 @@ class Planner:
         found: dict[str, Query] = {}
         # One name means one query in all views: a block that two read is found once.
         taken = {*catalog, *views}
-        for name in _in_order(views, self.schemas):
+        for name in _in_order(views, self.schemas, self._dialect):
             try:
                 found[name], catalog[name] = self._query(name, views[name], catalog, found, taken)
             except RingviewError as error:
@@ -97,9 +106,15 @@ class Planner:
     def _translated(
         self, sql: str, catalog: Mapping[str, pa.Schema], form: Mapping[str, bool]
     ) -> Query:
-        joins, blocks = form.get("only_joins", False), form.get("in_blocks", False)
+        definition = Definition(
+            sql,
+            parameters=self._parameters,
+            dialect=self._dialect,
+            in_blocks=form.get("in_blocks", False),
+            only_joins=form.get("only_joins", False),
+        )
         try:
-            query = translate(sql, catalog, only_joins=joins, in_blocks=blocks)
+            query = definition.query(catalog)
         except UnknownColumnError as error:
             if self._refused:
                 error.add_note(
@@ -137,7 +152,7 @@ class Planner:
         view = "result"
         while view in schemas:
             view += "'"
-        database.create_view(view, json.dumps(query))
+        database.create_view_of(view, json.dumps(query))
         return database, view
 
 
@@ -180,15 +195,15 @@ def _of_view(name: str, error: RingviewError) -> RingviewError:
     return named
 
 
-def _in_order(views: Mapping[str, str], tables: Mapping[str, Any]) -> Iterator[str]:
+def _in_order(views: Mapping[str, str], tables: Mapping[str, Any], dialect: str) -> Iterator[str]:
     """The views, each behind those that it reads."""
     if both := [name for name in views if name in tables]:
         raise ExistsError(f"{both[0]!r} is a table and a view; give one of them another name")
     known = {name.lower(): name for name in views}
+    named = {name: _native.tables_named(sql, dialect) for name, sql in views.items()}
     left = {
-        name: {known[one.lower()] for one in _native.tables_named(sql) if one.lower() in known}
-        - {name}
-        for name, sql in views.items()
+        name: {known[one.lower()] for one in read if one.lower() in known} - {name}
+        for name, read in named.items()
     }
     while left:
         ready = [name for name, reads in left.items() if not reads & {*left}]

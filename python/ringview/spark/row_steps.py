@@ -87,7 +87,7 @@ class BlockRows:
         if deletions:
             database.apply(deletions)
         view = f"{relation.name}'"
-        database.create_view(view, json.dumps(self.query))
+        database.create_view_of(view, json.dumps(self.query))
         for found in rows_of(database, view):
             yield from found.cast(self.schema).to_batches()
 

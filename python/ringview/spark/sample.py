@@ -12,12 +12,14 @@ gets k rows of each cell.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
+from ringview._native import check_joins
 from ringview.errors import InvalidValueError, TypeMismatchError, UnsupportedError
-from ringview.queries import only_joins
+from ringview.queries import Parameters
 from ringview.spark import frames, options
 from ringview.spark.drawn import Draw, MergeDrawn, part_schema
 from ringview.spark.planning import Planner, catalog_of, tables_below
@@ -39,6 +41,8 @@ def sample(
     multiplicity: str | Mapping[str, str] | None = None,
     partitions: int = 8,
     rows: Mapping[str, int] | None = None,
+    parameters: Parameters | None = None,
+    dialect: str = "duckdb",
 ) -> DataFrame:
     """Uniform rows of the join that ``sql`` shows: k without replacement, or all if they are fewer.
 
@@ -58,6 +62,8 @@ def sample(
             number does not follow the machine.
         rows: About how many rows each table has, if known: saves counting them where no column is
             in all tables. The cut, and so the sample, follows these numbers.
+        parameters: As for `evaluate`.
+        dialect: As there.
 
     Raises:
         InvalidValueError: ``k`` or ``seed`` is out of range; from a task, a row is deleted more
@@ -80,10 +86,11 @@ def sample(
     columns = {name: arrow_schema(frame.schema) for name, frame in tables.items()}
     schemas = {name: schema for name, (schema, _) in columns.items()}
     multiplicities = options.multiplicities(multiplicity, schemas)
-    planner = Planner()
+    planner = Planner(None, parameters, dialect)
     for name, (schema, refused) in columns.items():
         planner.create_table(name, schema, multiplicities.get(name), refused)
-    query = only_joins(planner.queries({_NAME: sql})[_NAME], "a sample")
+    query = planner.queries({_NAME: sql})[_NAME]
+    check_joins(json.dumps(query), "a sample")
     if "bag" not in query:
         raise UnsupportedError(
             "a sample is of the rows of a join, and this shows groups or distinct rows: leave out "

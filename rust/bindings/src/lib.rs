@@ -12,7 +12,8 @@
 //! | `watch` | Ctrl-C and progress during long calls |
 //! | `incoming` | rows: Arrow data from any library that speaks its C interface, plain values |
 //! | `change` | what changes are, from Python's values to the engine's |
-//! | `output` | what columns a query gives |
+//! | `definition`, `parameters` | what a view is defined by, from Python's values |
+//! | `output` | queries of definitions, and what columns they give |
 //! | `sql` | what a text of SQL names |
 //! | `row_map` | the class `RowMap`: computed rows without a database |
 //! | `expressions` | what the texts of a query's expressions name |
@@ -29,6 +30,7 @@ mod busy;
 mod chain;
 mod change;
 mod database;
+mod definition;
 mod errors;
 mod expressions;
 mod graph;
@@ -64,7 +66,7 @@ mod _native {
     #[pymodule_export]
     use super::outgoing::{Columns, Rows};
     #[pymodule_export]
-    use super::output::{output_schema, translate};
+    use super::output::{check_joins, output_schema, translate};
     #[pymodule_export]
     use super::reservoir::{ReservoirLaw, merge_samples};
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! What columns a query gives, told by the schemas of what it reads: no rows, no database.
+//! Queries of definitions, and what columns they give, told by the schemas of what it reads: no rows, no database.
 //!
 //! Invariant: a view of the query over such tables shows these columns. A COFACTOR among them, which no
 //! other query reads, is a struct, here without what it holds. Cost: that of binding the query.
@@ -10,8 +10,9 @@ use arrow_schema::{DataType, Field, Fields};
 use pyo3::prelude::*;
 use ringview_core::{Error, Result, Schema};
 use ringview_query::{Catalog, OutputKind, Query, TableInfo, bind};
-use ringview_sql::{Dialect, Named, Options};
+use ringview_sql::Definition;
 
+use crate::definition::Given;
 use crate::errors::OrRaise;
 use crate::incoming::schema;
 use crate::outgoing::Columns;
@@ -38,67 +39,35 @@ pub(crate) fn output_schema(
     Ok(Columns::new(arrow_schema::Schema::new(columns)))
 }
 
-/// A variable order: names of columns, each with what is below it.
-#[derive(FromPyObject)]
-pub(crate) struct Order(String, Vec<Order>);
-
-impl Order {
-    fn named(self) -> Named {
-        let Self(name, below) = self;
-        let below = below.into_iter().map(Order::named).collect();
-        Named { name, below }
-    }
-}
-
-/// Options of a translation, as a dict.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct Beside<'py> {
-    order: Option<Vec<Order>>,
-    in_blocks: bool,
-    only_joins: bool,
-    parameters: Option<Bound<'py, PyAny>>,
-    dialect: String,
-}
-
-impl Beside<'_> {
-    pub(crate) fn options(self, py: Python<'_>) -> PyResult<Options> {
-        let parameters = self.parameters.as_ref().map(crate::parameters::of);
-        let order = self.order;
-        Ok(Options {
-            dialect: Dialect::named(&self.dialect).or_raise(py)?,
-            parameters: parameters.transpose()?.unwrap_or_default(),
-            order: order.map(|order| order.into_iter().map(Order::named).collect()),
-            in_blocks: self.in_blocks,
-            only_joins: self.only_joins,
-        })
-    }
-}
-
-/// The query in JSON of a SELECT over tables, views and their columns. Of the options, `order` is a variable order,
-/// `only_joins` tells rows without a partner by conditions, `in_blocks` leaves no condition to an engine that compares across tables or with subqueries, `parameters` are the
-/// values of `$1`, `?` (a sequence), `$name` and `:name` (a mapping), `dialect` is that of the text.
+/// The query in JSON of a definition over tables, views and their columns.
 ///
 /// >>> import json, pyarrow as pa
 /// >>> from ringview._native import translate
-/// >>> options = {"order": None, "in_blocks": False, "only_joins": False, "parameters": None,
-/// ...            "dialect": "duckdb"}
-/// >>> tables = [("r", pa.schema({"d": pa.date32()}))]
-/// >>> query = translate("SELECT year(d) AS y FROM r", tables, options)
+/// >>> definition = {"sql": "SELECT year(d) AS y FROM r", "dialect": "duckdb", "parameters": None,
+/// ...               "order": None, "in_blocks": False, "only_joins": False,
+/// ...               "representation": None, "nulls": None, "epsilon": None}
+/// >>> query = translate(definition, [("r", pa.schema({"d": pa.date32()}))])
 /// >>> [output["name"] for output in json.loads(query)["outputs"]]
 /// ['y']
 #[pyfunction]
 pub(crate) fn translate(
     py: Python<'_>,
-    sql: &str,
+    definition: Given<'_>,
     tables: Vec<(String, Bound<'_, PyAny>)>,
-    options: Beside<'_>,
 ) -> PyResult<String> {
     let known = Tables::read(py, tables)?;
     let names: Vec<String> = known.0.keys().cloned().collect();
-    let options = options.options(py)?;
-    let query = ringview_sql::translate(sql, &names, &known, &options).or_raise(py)?;
-    query.to_json().or_raise(py)
+    let (text, options) = definition.read(py)?;
+    let definition = Definition::new(&text, options, &names, &known).or_raise(py)?;
+    let query = definition.bind().and_then(|query| query.to_json());
+    query.or_raise(py)
+}
+
+/// Refuses a query in JSON with a part that is computed row by row, or in an order, for `what` takes only joins.
+#[pyfunction]
+pub(crate) fn check_joins(py: Python<'_>, query_json: &str, what: &str) -> PyResult<()> {
+    let query = Query::from_json(query_json);
+    query.and_then(|query| query.check_joins(what)).or_raise(py)
 }
 
 fn columns(query: &Query, tables: &Tables) -> Result<Vec<Field>> {

@@ -3,6 +3,7 @@
 //! Invariant: only the text is read. Cost: linear in it.
 
 use pyo3::prelude::*;
+use ringview_sql::Dialect;
 
 use crate::errors::OrRaise;
 
@@ -12,8 +13,10 @@ use crate::errors::OrRaise;
 /// >>> tables_named("SELECT COUNT(*) FROM r JOIN (SELECT a FROM s) q USING (a)")
 /// ['r', 's']
 #[pyfunction]
-pub(crate) fn tables_named(py: Python<'_>, sql: &str) -> PyResult<Vec<String>> {
-    ringview_sql::tables_named(sql).or_raise(py)
+#[pyo3(signature = (sql, dialect="duckdb"))]
+pub(crate) fn tables_named(py: Python<'_>, sql: &str, dialect: &str) -> PyResult<Vec<String>> {
+    let named = Dialect::named(dialect).and_then(|of| ringview_sql::tables_named(sql, of));
+    named.or_raise(py)
 }
 
 /// The tokens of a text without blanks and comments, keywords in upper case: equal lists are equal queries.

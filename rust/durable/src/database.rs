@@ -12,7 +12,7 @@ use ringview_core::{Error, Result, Schema};
 use ringview_engine::{Change, Database, KeepFor, Options, Poll};
 
 use crate::applied::{Applied, BatchId};
-use crate::definition::{Definitions, ViewDefinition, create_together};
+use crate::definition::{Bind, Definitions, ViewDefinition, create_together};
 use crate::file::{File, FileStatus};
 use crate::record::{Entry, Record, Steps, TableDefinition};
 use crate::standing::Named;
@@ -28,8 +28,10 @@ pub enum Durability {
 }
 
 /// How a file is opened.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Opening {
+    /// How the texts of its views are bound; those that have none have their queries in the file.
+    pub bind: Bind,
     /// What is on disk when a call returns.
     pub durability: Durability,
     /// Whether `view_changes` begins with what the last transaction moved, if it is the last thing that
@@ -43,6 +45,11 @@ pub struct Opening {
 impl Default for Opening {
     fn default() -> Self {
         Self {
+            bind: |_, _| {
+                let problem = "this database is opened without what binds texts".to_owned();
+                let place = "a view".to_owned();
+                Err(Error::Value { place, problem })
+            },
             durability: Durability::default(),
             tell_last: false,
             compact_at: Some(2.0),
@@ -186,7 +193,7 @@ impl DurableDatabase {
     /// As [`Database::create_view_with`] and [`Database::create_sample`]; `Storage` if the file cannot be written.
     pub fn create_view(&mut self, definition: ViewDefinition, poll: Poll<'_>) -> Result<()> {
         definition.create(&mut self.engine, poll)?;
-        if let Err(problem) = self.keep(|| Entry::View(Box::new(definition.clone()))) {
+        if let Err(problem) = self.keep(|| Entry::View(Box::new((&definition).into()))) {
             return self.engine.drop_view(&definition.name).and(Err(problem));
         }
         self.definitions.put(definition);
@@ -203,7 +210,7 @@ impl DurableDatabase {
         self.ahead = true;
         let kept = match (&mut self.file, self.durability) {
             (Some(file), Durability::Transaction) => {
-                let record = |one: &ViewDefinition| Entry::View(Box::new(one.clone())).into();
+                let record = |one: &ViewDefinition| Entry::View(Box::new(one.into())).into();
                 let records: Vec<Record> = definitions.iter().map(record).collect();
                 file.append(&records)
             }
@@ -234,8 +241,7 @@ impl DurableDatabase {
         } = self;
         let mut keep = || match (&mut *file, *durability) {
             (Some(file), Durability::Transaction) => {
-                let definition = definition.clone();
-                file.append([&Entry::View(Box::new(definition)).into()])
+                file.append([&Entry::View(Box::new((&definition).into())).into()])
             }
             _ => Ok(()),
         };

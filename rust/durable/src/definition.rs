@@ -1,7 +1,8 @@
 //! What views were created as, and how all of them are created again.
 //!
-//! Invariant: names differ; a sample that is created goes on from its state, if one is known. Cost: O(views) a definition; to create them, what filling them costs, and a
-//! plan more for each that has to wait for another.
+//! Invariant: names differ; a sample that is created goes on from its state, if one is known. A file keeps texts, and who
+//! opens it says how a text is bound. Cost: O(views) a definition; to create them, what filling them costs, and a plan more
+//! for each that has to wait for another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,25 +11,80 @@ use ringview_engine::{Database, NewView, Poll};
 use ringview_query::Query;
 use serde::{Deserialize, Serialize};
 
-use crate::unread::damaged;
+use crate::unread::{damaged, unbound};
 
 /// Everything that a view was created with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ViewDefinition {
     /// Its name.
     pub name: String,
     /// Its query.
     pub query: Query,
     /// As what it was written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// What the text takes beside it to mean the query, as whoever binds it wrote it down: then the file has these, and
+    /// not the query.
+    pub beside: Option<String>,
     /// The name of the engine that is to keep it; the cheapest where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
     /// Of a sample, how many rows it has, and from which seed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<SampleOf>,
+}
+
+/// Binds a text, with what was written down beside it, to its query.
+pub type Bind = fn(&str, &str) -> Result<Query>;
+
+/// A view as a file has it: its text with what is beside it, or, in files of layout 4 and of views that have no text, its
+/// query.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Stored {
+    pub(crate) name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    query: Option<Query>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    beside: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    engine: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sample: Option<SampleOf>,
+}
+
+impl Stored {
+    /// The view, its text bound.
+    pub(crate) fn read(&self, bind: Bind) -> Result<ViewDefinition> {
+        let query = match (&self.query, &self.text, &self.beside) {
+            (Some(query), _, None) => query.clone(),
+            (None, Some(text), Some(beside)) => {
+                bind(text, beside).map_err(|problem| unbound(&self.name, &problem))?
+            }
+            _ => return Err(damaged(&format!("view {:?} has no definition", self.name))),
+        };
+        Ok(ViewDefinition {
+            name: self.name.clone(),
+            query,
+            text: self.text.clone(),
+            beside: self.beside.clone(),
+            engine: self.engine.clone(),
+            sample: self.sample,
+        })
+    }
+}
+
+impl From<&ViewDefinition> for Stored {
+    fn from(view: &ViewDefinition) -> Self {
+        let is_bound = view.text.is_some() && view.beside.is_some();
+        Self {
+            name: view.name.clone(),
+            query: (!is_bound).then(|| view.query.clone()),
+            text: view.text.clone(),
+            beside: view.beside.clone().filter(|_| is_bound),
+            engine: view.engine.clone(),
+            sample: view.sample,
+        }
+    }
 }
 
 /// What makes a view a sample.

@@ -42,7 +42,7 @@ mod losses;
 
 pub use applied::BatchId;
 pub use database::{Durability, DurableDatabase, Opening};
-pub use definition::{SampleOf, ViewDefinition};
+pub use definition::{Bind, SampleOf, ViewDefinition};
 pub use file::FileStatus;
 pub use followers::NamedFollower;
 pub use group::{Group, Prepared, Waiting};

@@ -45,6 +45,7 @@ fn define(db: &mut DurableDatabase) {
         name: "v".to_owned(),
         query: Query::from_json(query).unwrap(),
         text: None,
+        beside: None,
         engine: None,
         sample: None,
     };

@@ -13,7 +13,7 @@ use ringview_engine::{ByKey, Change, Direction, KeepFor, Keyed, Op, Product, Pro
 use serde::{Deserialize, Serialize};
 
 use crate::applied::{Applied, BatchId};
-use crate::definition::ViewDefinition;
+use crate::definition::Stored;
 use crate::unread::damaged;
 
 /// Rows of a part: few enough to be copied in one piece.
@@ -29,7 +29,7 @@ pub(crate) enum Entry {
     Table(TableDefinition),
     DropTable(String),
     /// In the place of the view of its name, if there is one.
-    View(Box<ViewDefinition>),
+    View(Box<Stored>),
     DropView(String),
     Changes {
         net: bool,

@@ -11,7 +11,7 @@ use ringview_core::{Error, Result};
 use ringview_engine::{Database, Options, Poll};
 
 use crate::database::{DurableDatabase, Opening};
-use crate::definition::ViewDefinition;
+use crate::definition::{Bind, ViewDefinition};
 use crate::file::{File, Sizes};
 use crate::record::{Entry, Record, Steps};
 use crate::unread::damaged;
@@ -44,7 +44,10 @@ impl DurableDatabase {
                 ),
             });
         }
-        let (mut database, sizes) = Self::replayed(&file, options, opening.tell_last, poll)?;
+        let Opening {
+            bind, tell_last, ..
+        } = opening;
+        let (mut database, sizes) = Self::replayed(&file, options, bind, tell_last, poll)?;
         file.sizes = sizes;
         database.file = Some(file);
         database.durability = opening.durability;
@@ -52,17 +55,18 @@ impl DurableDatabase {
         Ok(database)
     }
 
-    /// Reads a database from a file into memory; the file is let go. Whether deletes are trusted, the file says.
+    /// Reads a database from a file into memory; the file is let go. Whether deletes are trusted, the file says; `bind`
+    /// as of an [`Opening`].
     ///
     /// # Errors
     /// As [`open`](Self::open); `Storage` if there is no file.
-    pub fn load(path: &Path, options: Options, poll: Poll<'_>) -> Result<Self> {
+    pub fn load(path: &Path, options: Options, bind: Bind, poll: Poll<'_>) -> Result<Self> {
         let file = File::existing(path, options.memory_limit)?;
         let options = Options {
             trust_deletes: file.head.trust_deletes,
             ..options
         };
-        let (mut database, _) = Self::replayed(&file, options, false, poll)?;
+        let (mut database, _) = Self::replayed(&file, options, bind, false, poll)?;
         database.engine.hold_beside(0);
         Ok(database)
     }
@@ -70,6 +74,7 @@ impl DurableDatabase {
     fn replayed(
         file: &File,
         options: Options,
+        bind: Bind,
         tell_last: bool,
         poll: Poll<'_>,
     ) -> Result<(Self, Sizes)> {
@@ -106,7 +111,7 @@ impl DurableDatabase {
                 database.engine.begin_changes();
                 told = true;
             }
-            let done = database.replay(&record, &mut poll);
+            let done = database.replay(&record, bind, &mut poll);
             before.set(before.get() + counted.take());
             done.map_err(|problem| match problem {
                 told @ (Error::Memory { .. } | Error::Interrupted | Error::Snapshot { .. }) => told,
@@ -135,9 +140,9 @@ impl DurableDatabase {
     }
 
     /// Does what a record says, but for views that are not there yet.
-    fn replay(&mut self, record: &Record, poll: Poll<'_>) -> Result<()> {
+    fn replay(&mut self, record: &Record, bind: Bind, poll: Poll<'_>) -> Result<()> {
         if let Entry::View(view) = &record.entry {
-            return self.replay_view(view, poll);
+            return self.replay_view(view.read(bind)?, poll);
         }
         let Self { engine, .. } = self;
         match &record.entry {
@@ -182,7 +187,7 @@ impl DurableDatabase {
 
 impl DurableDatabase {
     /// Defines a view, which waits; or, where there is one of its name by now, replaces that.
-    fn replay_view(&mut self, view: &ViewDefinition, poll: Poll<'_>) -> Result<()> {
+    fn replay_view(&mut self, view: ViewDefinition, poll: Poll<'_>) -> Result<()> {
         if self.engine.view_id(&view.name).is_ok() {
             // Those that wait may be what it reads.
             self.create_waiting(poll)?;
@@ -191,7 +196,7 @@ impl DurableDatabase {
             engine.replace_view_with(&view.name, &view.query, by, poll, &mut || Ok(()))?;
             view.write_text(engine)?;
         }
-        self.definitions.put(view.clone());
+        self.definitions.put(view);
         Ok(())
     }
 }

@@ -209,7 +209,7 @@ impl DurableDatabase {
         }
         write_rows(rows, true, write)?;
         for view in self.definitions.iter() {
-            write(&Entry::View(Box::new(view.clone())).into())?;
+            write(&Entry::View(Box::new(view.into())).into())?;
         }
         write_rows(rows, false, write)?;
         write(&Entry::Applied(self.applied.clone()).into())?;

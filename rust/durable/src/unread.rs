@@ -15,7 +15,7 @@ pub(crate) enum Unread {
     Foreign,
     /// Its layout, and the latest that is read.
     Newer(u32, u32),
-    /// Its layout, and the one that is read.
+    /// Its layout, and the first that is read.
     Older(u32, u32),
     Damaged(String),
     Failed(redb::Error),
@@ -36,7 +36,7 @@ impl Unread {
                  install that, or `save` it there"
             ),
             Self::Older(version, known) => format!(
-                "it was written by an earlier version (layout {version}, this one reads {known}): its views are \
+                "it was written by an earlier version (layout {version}, this one reads from {known} on): its views are \
                  defined in another form; write its tables out with the version that made it, and insert them \
                  into a new database"
             ),
@@ -57,6 +57,16 @@ fn unread(path: &Path, problem: &str) -> Error {
 pub(crate) fn damaged(problem: &str) -> Error {
     Error::Snapshot {
         problem: format!("it is damaged: {problem}"),
+    }
+}
+
+/// Of a view whose text is not taken any more.
+pub(crate) fn unbound(view: &str, problem: &Error) -> Error {
+    Error::Snapshot {
+        problem: format!(
+            "view {view:?} is defined by a text that is not taken: {problem}; open the file with the version that wrote \
+             it, and drop the view there"
+        ),
     }
 }
 

@@ -10,7 +10,8 @@ use arrow_array::types::Float64Type;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use ringview_core::Schema;
 use ringview_engine::{Database, Direction, Op};
-use ringview_sql::{Options, translate};
+use ringview_query::Query;
+use ringview_sql::{Definition, Options};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -34,7 +35,7 @@ fn main() -> Outcome<()> {
     }
 
     // What a text means follows from the tables and views that there are.
-    let query = translate(BEST, &db.tables(), &db.catalog(), &Options::default())?;
+    let query = meant(&db, BEST)?;
     db.create_view("best", &query, &mut |_| Ok(()))?;
 
     change(&mut db, "orders", Direction::Insert, &orders)?;
@@ -52,9 +53,13 @@ fn main() -> Outcome<()> {
 
     // A text that means nothing is refused with its place.
     let wrong = BEST.replace("i.cents", "i.cent");
-    let refused = translate(&wrong, &db.tables(), &db.catalog(), &Options::default());
-    println!("{}", refused.err().ok_or("there is no such column")?);
+    let refused = meant(&db, &wrong).err();
+    println!("{}", refused.ok_or("there is no such column")?);
     Ok(())
+}
+
+fn meant(db: &Database, text: &str) -> ringview_core::Result<Query> {
+    Definition::new(text, Options::default(), &db.tables(), &db.catalog())?.bind()
 }
 
 /// One transaction: rows come or go.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use ringview_core::Schema;
 use ringview_engine::{Database, Direction, Op, Options};
-use ringview_sql::translate;
+use ringview_sql::Definition;
 
 thread_local! {
     static CALLS: Cell<u64> = const { Cell::new(0) };
@@ -108,7 +108,9 @@ fn allocations(trust_deletes: bool, view: &str) -> Vec<u64> {
         let schema = Schema::from_arrow(&row(table, 0).schema()).unwrap();
         db.create_table(name, schema, None, false).unwrap();
     }
-    let query = translate(view, &db.tables(), &db.catalog(), &Default::default()).unwrap();
+    let definition =
+        Definition::new(view, Default::default(), &db.tables(), &db.catalog()).unwrap();
+    let query = definition.bind().unwrap();
     db.create_view("v", &query, &mut |_| Ok(())).unwrap();
     // As a stream has them: one schema for all batches of a table.
     let schemas = [0, 1, 2, 3, 4, 5].map(|table| row(table, 0).schema());

@@ -36,19 +36,28 @@ const LISTS: &[&str] = &["array_agg", "histogram", "list", "approx_top_k"];
 /// See the module.
 pub(crate) struct Context {
     pub(crate) tables: BTreeMap<String, SchemaRef>,
+    /// The names that there are, sorted: those of tables, and others.
+    known: Vec<String>,
     functions: Functions,
     options: ConfigOptions,
 }
 
 impl Context {
-    pub(crate) fn new(known: &[String], catalog: &dyn Catalog) -> ringview_core::Result<Self> {
+    pub(crate) fn new(
+        names: &[String],
+        known: &[String],
+        catalog: &dyn Catalog,
+    ) -> ringview_core::Result<Self> {
         let mut tables = BTreeMap::new();
-        for name in known {
+        for name in names {
             let schema = catalog.table(name)?.schema.to_arrow();
             tables.insert(name.clone(), Arc::new(schema));
         }
+        let mut known = known.to_vec();
+        known.sort_unstable();
         Ok(Self {
             tables,
+            known,
             functions: Functions::default(),
             options: settings(),
         })
@@ -85,7 +94,7 @@ impl ContextProvider for Context {
             None => {
                 let problem = ringview_core::Error::UnknownTable {
                     name: name.table().to_owned(),
-                    known: self.tables.keys().cloned().collect(),
+                    known: self.known.clone(),
                 };
                 Err(DataFusionError::External(Box::new(problem)))
             }

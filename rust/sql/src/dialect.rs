@@ -11,11 +11,13 @@ use datafusion_sql::sqlparser::dialect::{self, DuckDbDialect, PostgreSqlDialect,
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use ringview_core::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 use crate::precedence;
 
 /// In which dialect a text is written: how it is parsed, and what it means where dialects differ.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Dialect {
     /// DuckDB.
     #[default]

@@ -198,7 +198,8 @@ fn is_aggregate(expr: &Expr) -> bool {
     function.over.is_none() && AGGREGATES.contains(&name.as_str())
 }
 
-fn aggregate(expr: &Expr) -> Option<Position> {
+/// The first aggregate of an expression that is of no subquery in it.
+pub(crate) fn aggregate(expr: &Expr) -> Option<Position> {
     let mut within = Aggregates { depth: 0, at: None };
     let _ = expr.visit(&mut within);
     within.at

@@ -37,7 +37,7 @@ pub(crate) fn parsed(
         return Err(Text(text).refused(SqlProblem::Query, at, what));
     }
     if let Some(parameters) = parameters {
-        parameters::substitute(&mut statement, parameters)?;
+        parameters::substitute(&mut statement, parameters, Text(text))?;
     }
     meaning::of_dialect(&mut statement, dialect);
     Ok(statement)

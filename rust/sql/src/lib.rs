@@ -5,6 +5,8 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `definition` | a view as it was written, which means the same query wherever it is bound |
+//! | `bound` | a statement to its query |
 //! | `context` | what the binder may look up: tables, functions, aggregates, window functions |
 //! | `clock` | now() and its kin |
 //! | `dialect` | what the parser takes, by dialect |
@@ -13,9 +15,9 @@
 //! | `meaning` | what other dialects mean, in DuckDB's words |
 //! | `depth` | how deeply a text may be nested |
 //! | `error` | problems of the library as ours |
-//! | `find`, `near`, `place`, `placed` | where in the text a problem is, and how a message shows it |
+//! | `find`, `near`, `place`, `placed`, `special` | where in the text a problem is, and how a message shows it |
 //! | `named` | what a text names, without tables |
-//! | `options` | options of a translation |
+//! | `options` | what is said beside a text |
 //! | `order` | a variable order that the user gives |
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `columns` | the columns of what FROM names |
@@ -35,10 +37,12 @@
 
 mod aliases;
 mod asof;
+mod bound;
 mod by_name;
 mod clock;
 mod columns;
 mod context;
+mod definition;
 mod depth;
 mod dialect;
 mod error;
@@ -62,84 +66,17 @@ mod pushed;
 mod rewritten;
 mod scopes;
 mod short;
+mod special;
 mod syntax;
 mod text;
 mod tokens;
 mod using;
 mod within;
 
-use datafusion_sql::planner::SqlToRel;
-use datafusion_sql::sqlparser::ast;
-use ringview_core::Result;
-use ringview_query::{Catalog, Query};
-
-use context::Context;
-use error::{refusal, unknown_column};
-use lower::Lowering;
-use placed::placed;
-
+pub use definition::Definition;
 pub use dialect::Dialect;
 pub use named::{product_columns, sql_tokens, tables_named};
 pub use options::Options;
 pub use order::Named;
 pub use parameters::{Parameter, Parameters};
 pub use pushed::pushed;
-
-/// How many names of outputs a text may use beside them.
-const MOST_ALIASES: usize = 100;
-
-/// The query of a SELECT over the tables of a catalog, of which `known` are the names.
-///
-/// # Errors
-/// `Sql` for a text that is no SELECT, that names what does not exist, or that cannot be kept: with its place in the text.
-pub fn translate(
-    text: &str,
-    known: &[String],
-    catalog: &dyn Catalog,
-    options: &Options,
-) -> Result<Query> {
-    let statement = grammar::parsed(text, options.dialect, Some(&options.parameters))?;
-    lowered(statement.clone(), known, catalog, options)
-        .map_err(|error| placed(error, text, &statement))
-}
-
-fn lowered(
-    mut statement: ast::Statement,
-    known: &[String],
-    catalog: &dyn Catalog,
-    options: &Options,
-) -> Result<Query> {
-    let context = Context::new(known, catalog)?;
-    let using = names::settle(&mut statement, &context)?;
-    let read = ringview_expr::options()
-        .with_collect_spans(true)
-        .with_default_null_ordering(options.dialect.nulls());
-    let planner = SqlToRel::new_with_options(&context, read);
-    let mut left = MOST_ALIASES;
-    let plan = loop {
-        match planner.sql_statement_to_plan(statement.clone()) {
-            Ok(plan) => break plan,
-            Err(problem) => {
-                left -= 1;
-                let has = |column: &str, table: &str| context.has_column(table, column);
-                let is_mended = match (unknown_column(&problem), error::ambiguous(&problem)) {
-                    _ if left == 0 => false,
-                    (_, Some(name)) => {
-                        using::qualified(&mut statement, &name, &|table| has(&name, table))
-                    }
-                    (Some((table, column)), _) => {
-                        aliases::replace(&mut statement, column)
-                            || using.merged(&mut statement, (table, column), &|table| {
-                                has(column, table)
-                            })
-                    }
-                    _ => false,
-                };
-                if !is_mended {
-                    return Err(refusal(&problem));
-                }
-            }
-        }
-    };
-    Lowering::new(catalog, known, options).query(&plan, options.order.as_deref())
-}

@@ -15,15 +15,15 @@ use crate::tokens::{tokens, word};
 /// The names that a text reads in FROM, in subqueries too: tables, views, names of WITH; sorted, each once.
 ///
 /// # Errors
-/// `Sql` for a text that is no SELECT.
+/// `Sql` for a text that is no SELECT of the dialect.
 ///
 /// ```
-/// # use ringview_sql::tables_named;
-/// let named = tables_named("SELECT COUNT(*) FROM r JOIN (SELECT a FROM s) q USING (a)");
-/// assert_eq!(named.unwrap(), ["r", "s"]);
+/// # use ringview_sql::{Dialect, tables_named};
+/// let text = "SELECT COUNT(*) FROM r JOIN (SELECT a FROM s) q USING (a)";
+/// assert_eq!(tables_named(text, Dialect::DuckDb).unwrap(), ["r", "s"]);
 /// ```
-pub fn tables_named(text: &str) -> Result<Vec<String>> {
-    Ok(find::tables(&parsed(text, Dialect::DuckDb, None)?)
+pub fn tables_named(text: &str, dialect: Dialect) -> Result<Vec<String>> {
+    Ok(find::tables(&parsed(text, dialect, None)?)
         .into_iter()
         .collect())
 }

@@ -1,13 +1,19 @@
-//! Options of a translation.
+//! What is said beside a text.
 //!
-//! Invariant: none beyond its shape. Cost: none.
+//! Invariant: what has no meaning for a query is refused. Cost: O(outputs of the query).
+
+use ringview_core::{Result, SqlProblem};
+use ringview_query::{Exponents, Nulls, Output, Query, Representation};
+use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
+use crate::error::bare;
 use crate::order::Named;
 use crate::parameters::Parameters;
 
-/// Options of a translation.
-#[derive(Clone, Debug, Default)]
+/// What is said beside a text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// That of the text.
     pub dialect: Dialect,
@@ -20,4 +26,44 @@ pub struct Options {
     pub in_blocks: bool,
     /// Whether rows that have no partner are told by a condition, so that the query is one of joins and groups alone.
     pub only_joins: bool,
+    /// How the rows of a join are kept; chosen if absent.
+    pub representation: Option<Representation>,
+    /// What COFACTOR does with rows that have NULL in a feature; it refuses them if absent.
+    pub nulls: Option<Nulls>,
+    /// The thresholds of heavy values, for an engine that has them.
+    pub epsilon: Option<Exponents>,
+}
+
+impl Options {
+    /// Puts what the text cannot say into its query.
+    ///
+    /// # Errors
+    /// `Sql` where the query has no place for it.
+    pub(crate) fn apply(&self, query: &mut Query) -> Result<()> {
+        let refused = |problem, what: &str| Err(bare(problem, None, what.to_owned()));
+        if let Some(representation) = self.representation {
+            let Some(bag) = &mut query.bag else {
+                let what = "representation says how the rows of a join are kept; this view has groups, or rows that are \
+                            computed: leave it out, or select plain columns";
+                return refused(SqlProblem::Unsupported, what);
+            };
+            bag.representation = Some(representation);
+        }
+        if let Some(treated) = self.nulls {
+            let mut is_there = false;
+            for output in &mut query.outputs {
+                if let Output::Cofactor { nulls, .. } = output {
+                    (*nulls, is_there) = (treated, true);
+                }
+            }
+            if !is_there {
+                let what = "nulls= is about the features of COFACTOR, and there is none";
+                return refused(SqlProblem::Query, what);
+            }
+        }
+        if self.epsilon.is_some() {
+            query.epsilon.clone_from(&self.epsilon);
+        }
+        Ok(())
+    }
 }

@@ -5,9 +5,11 @@
 
 use ringview_core::{Error, Result};
 use ringview_query::{Catalog, ColumnRef, OrderRef, Query};
+use serde::{Deserialize, Serialize};
 
 /// A variable by the name of one of its columns, `column` or `table.column`, and the variables below it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Named {
     /// The name.
     pub name: String,

@@ -9,10 +9,14 @@ use datafusion_sql::sqlparser::ast::{
     CastKind, DataType, ExactNumberInfo, Expr, Statement, TimezoneInfo, UnaryOperator, Value,
     VisitMut, VisitorMut,
 };
-use ringview_core::{Error, Result};
+use ringview_core::{Error, Position, Result, SqlProblem};
+use serde::{Deserialize, Serialize};
+
+use crate::place::{Text, position};
 
 /// The value of a parameter.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Parameter {
     /// NULL.
     Null,
@@ -21,7 +25,7 @@ pub enum Parameter {
     /// An integer.
     Int(i128),
     /// A double.
-    Float(f64),
+    Float(#[serde(with = "digits")] f64),
     /// A decimal, as digits with a point.
     Decimal(String),
     /// A text.
@@ -33,7 +37,8 @@ pub enum Parameter {
 }
 
 /// The values of a text's parameters.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Parameters {
     /// By number, from `$1`; the n-th `?` is `$n`.
     pub positional: Vec<Parameter>,
@@ -41,30 +46,45 @@ pub struct Parameters {
     pub named: BTreeMap<String, Parameter>,
 }
 
+/// A double as the shortest digits that are read as it, for JSON has no infinities and rounds.
+mod digits {
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    pub(super) fn serialize<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&number.to_string())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
 /// Puts values in the places of their names.
 ///
 /// # Errors
-/// `Value` for a name without a value, and for a value that is not used.
-pub(crate) fn substitute(statement: &mut Statement, parameters: &Parameters) -> Result<()> {
+/// `Sql` for a name without a value, at its place in the text; `Value` for a value that is not used.
+pub(crate) fn substitute(
+    statement: &mut Statement,
+    parameters: &Parameters,
+    text: Text<'_>,
+) -> Result<()> {
     let mut given = Given {
         parameters,
         used: BTreeSet::new(),
     };
-    if let ControlFlow::Break(name) = VisitMut::visit(statement, &mut given) {
-        return Err(problem(format!("{name} has no value; pass parameters=..")));
+    if let ControlFlow::Break((name, at)) = VisitMut::visit(statement, &mut given) {
+        let what = format!("the parameters: {name} has no value; pass parameters=..");
+        return Err(text.refused(SqlProblem::Value, at, &what));
     }
     let numbers = (1..=parameters.positional.len()).map(|number| number.to_string());
     let all = numbers.chain(parameters.named.keys().cloned());
     match all.into_iter().find(|name| !given.used.contains(name)) {
-        Some(name) => Err(problem(format!("the text has no parameter ${name}"))),
+        Some(name) => Err(Error::Value {
+            place: "the parameters".to_owned(),
+            problem: format!("the text has no parameter ${name}"),
+        }),
         None => Ok(()),
-    }
-}
-
-fn problem(problem: String) -> Error {
-    Error::Value {
-        place: "the parameters".to_owned(),
-        problem,
     }
 }
 
@@ -74,9 +94,9 @@ struct Given<'p> {
 }
 
 impl VisitorMut for Given<'_> {
-    type Break = String;
+    type Break = (String, Option<Position>);
 
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<String> {
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         let Expr::Value(value) = expr else {
             return ControlFlow::Continue(());
         };
@@ -89,7 +109,7 @@ impl VisitorMut for Given<'_> {
             Err(_) => self.parameters.named.get(key),
         };
         let Some(found) = found else {
-            return ControlFlow::Break(name.clone());
+            return ControlFlow::Break((name.clone(), position(value.span.start)));
         };
         self.used.insert(key.to_owned());
         *expr = constant(found);

@@ -11,9 +11,10 @@ use ringview_core::{Error, Position, SqlProblem};
 
 use crate::dialect::Dialect;
 use crate::error::plain;
-use crate::find::{Named, Of, aggregate_in_where, names, nested_aggregate};
+use crate::find::{Named, Of, names};
 use crate::near::did_you_mean;
 use crate::place::{Text, position};
+use crate::special::{in_quotes, special};
 use crate::tokens::{tokens, word};
 
 /// The error with its place; `statement` is the text as it was parsed.
@@ -88,29 +89,6 @@ fn of_columns(what: String) -> String {
         ))
     };
     renamed().unwrap_or(what)
-}
-
-/// Places of problems that are of more than one name.
-fn special(what: &str, statement: &Statement, names: &[Named]) -> Option<Position> {
-    if what.starts_with("an aggregate is among the arguments") {
-        return nested_aggregate(statement);
-    }
-    if what.starts_with("an aggregate is not known in WHERE") {
-        return aggregate_in_where(statement);
-    }
-    let of: &[Of] = if what.contains("is read twice") {
-        &[Of::Table, Of::TableAlias]
-    } else if what.starts_with("two queries of WITH") {
-        &[Of::TableAlias]
-    } else if what.starts_with("two outputs") || what.starts_with("two columns") {
-        &[Of::Output]
-    } else {
-        return None;
-    };
-    let name = in_quotes(what).next()?;
-    let mut last = names.iter().rev();
-    let found = last.find(|named| of.contains(&named.of) && named.is(name))?;
-    Some(found.at)
 }
 
 /// A constant text of a refused expression, or the number of an output.
@@ -216,20 +194,6 @@ fn by_names(what: &str, names: &[Named]) -> Option<Position> {
         let mut found = names.iter().filter(is);
         let first = found.next()?;
         found.next().is_none().then_some(first.at)
-    })
-}
-
-/// What stands in quotes of either kind.
-fn in_quotes(what: &str) -> impl Iterator<Item = &str> {
-    let mut rest = what;
-    std::iter::from_fn(move || {
-        let open = rest.find(['\'', '"'])?;
-        let mark = &rest[open..=open];
-        let from = open + 1;
-        let length = rest[from..].find(mark)?;
-        let found = &rest[from..from + length];
-        rest = &rest[from + length + 1..];
-        Some(found)
     })
 }
 

@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from pyspark.sql import DataFrame
 
 from ringview.errors import InvalidValueError
+from ringview.queries import Parameters
 from ringview.spark.session import use_this_python
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState
@@ -37,6 +38,8 @@ def stream(
     op: Named | None = None,
     keys: Keys | None = None,
     order: Named | None = None,
+    parameters: Parameters | None = None,
+    dialect: str = "duckdb",
 ) -> Stream:
     """Views over streams of Spark, exact after every micro-batch.
 
@@ -58,6 +61,8 @@ def stream(
             micro-batch it comes in; its place is kept for every key that ever was. Spark keeps no
             order within a micro-batch: without one, inserts come before updates, updates before
             deletes. Two changes of a key that are not told apart are refused.
+        parameters: As for `ringview.Database.create_views`.
+        dialect: As there.
 
         Columns that say how rows count are no columns of the tables.
 
@@ -79,7 +84,7 @@ def stream(
                 q.process_all_available()
                 q["spent"].to_arrow()
     """
-    plan, sources = prepare(views, tables, multiplicity, op, keys, order)
+    plan, sources = prepare(views, tables, multiplicity, op, keys, order, parameters, dialect)
     return Stream(plan, sources)
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from ringview import Database
+from ringview.queries import Parameters
 from ringview.spark.slots import MULTIPLICITY, Layout
 
 Changes = Literal["rows", "upserts", "signs", "words"]
@@ -94,10 +95,15 @@ class TablePlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """Tables, streams first, and views by name, each over tables and views before it."""
+    """Tables, streams first, and views by name, each over tables and views before it.
+
+    `parameters` and `dialect` are those of every text.
+    """
 
     tables: tuple[TablePlan, ...]
     views: Mapping[str, str]
+    parameters: Parameters | None = None
+    dialect: str = "duckdb"
 
     @property
     def streams(self) -> tuple[TablePlan, ...]:
@@ -177,11 +183,23 @@ class Plan:
     def create_views(self, database: Database) -> None:
         """Create the views that are not there yet; static tables are loaded by then."""
         known = database.views
-        database.create_views({name: sql for name, sql in self.views.items() if name not in known})
+        new = {name: sql for name, sql in self.views.items() if name not in known}
+        database.create_views(new, parameters=self.parameters, dialect=self.dialect)
 
     def described(self) -> dict[str, Any]:
         """What a checkpoint remembers of the plan, for JSON."""
         return {
             "tables": {table.name: table.described() for table in self.tables},
             "views": dict(self.views),
+            "parameters": _described(self.parameters),
+            "dialect": self.dialect,
         }
+
+
+def _described(parameters: Parameters | None) -> Any:
+    """Parameters for JSON, each with its type: 1 and "1" are two."""
+    if parameters is None:
+        return None
+    if isinstance(parameters, Mapping):
+        return {name: _described([value])[0] for name, value in sorted(parameters.items())}
+    return [f"{type(value).__name__} {value}" for value in parameters]

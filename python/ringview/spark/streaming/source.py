@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -27,6 +27,7 @@ from ringview.errors import (
     UnsupportedError,
     did_you_mean,
 )
+from ringview.queries import Parameters
 from ringview.spark.frames import column
 from ringview.spark.slots import ATOM, MULTIPLICITY, PARTITION
 from ringview.spark.streaming.changes import GOES
@@ -80,6 +81,8 @@ def prepare(
     op: Named | None,
     keys: Keys | None,
     order: Named | None,
+    parameters: Parameters | None = None,
+    dialect: str = "duckdb",
 ) -> tuple[Plan, dict[str, Source]]:
     """The plan of a stream, and where the rows of its tables come from."""
     if not views:
@@ -105,9 +108,10 @@ def prepare(
         for name, source in sources.items()
         for found in arrow_schema(source.row)[1]
     ]
-    used = _used(planned, views, refused)
+    plan = Plan(tuple(planned), dict(views), parameters, dialect)
+    used = _used(plan, refused)
     kept = [_pruned(table, used) for table in sorted(planned, key=lambda table: table.static)]
-    return Plan(tuple(kept), dict(views)), sources
+    return replace(plan, tables=tuple(kept)), sources
 
 
 def slots(plan: Plan, sources: Mapping[str, Source]) -> DataFrame:
@@ -240,12 +244,9 @@ def _check_type(
         )
 
 
-def _used(
-    tables: Sequence[TablePlan], views: Mapping[str, str], refused: Sequence[str]
-) -> set[str]:
+def _used(plan: Plan, refused: Sequence[str]) -> set[str]:
     """Every name that stands in the queries; views are made over empty tables, which may refuse."""
     draft = Database()
-    plan = Plan(tuple(tables), views)
     plan.create_tables(draft)
     try:
         plan.create_views(draft)
@@ -256,7 +257,7 @@ def _used(
             )
         raise
     native = draft._native
-    queries = [native.view_query((name, native.view_id(name))) for name in views]
+    queries = [native.view_query((name, native.view_id(name))) for name in plan.views]
     return {name for query in queries for name in _texts(json.loads(query))}
 
 

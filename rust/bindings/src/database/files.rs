@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use pyo3::prelude::*;
 use ringview_durable::{Durability, DurableDatabase as Engine, FileStatus, Group, Opening};
 use ringview_engine::{Options, Poll};
+use ringview_sql::Definition;
 
 use super::Database;
 use crate::errors::OrRaise;
@@ -39,6 +40,7 @@ impl Database {
             threads: NonZeroUsize::new(threads),
         };
         let opening = Opening {
+            bind: Definition::query,
             durability: match each {
                 true => Durability::Transaction,
                 false => Durability::Snapshot,
@@ -70,7 +72,9 @@ impl Database {
             keep_apart: !share,
             threads: NonZeroUsize::new(threads),
         };
-        Self::opened(py, progress, |poll| Engine::load(&path, options, poll))
+        Self::opened(py, progress, |poll| {
+            Engine::load(&path, options, Definition::query, poll)
+        })
     }
 
     /// Writes a copy to a file.

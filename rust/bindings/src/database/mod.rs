@@ -6,6 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `changes` | rows in |
+//! | `definitions` | views declared, and planned |
 //! | `views` | what is read of views |
 //! | `files` | databases in files |
 //! | `partials` | what a view over a part of the rows adds to that over all |
@@ -13,6 +14,7 @@
 
 mod bell;
 mod changes;
+mod definitions;
 mod files;
 mod follower;
 mod partials;
@@ -20,7 +22,6 @@ mod stream;
 mod views;
 
 use std::num::NonZeroUsize;
-use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -28,17 +29,14 @@ use arrow_array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ringview_core::{Result, Schema};
-use ringview_durable::{DurableDatabase as Engine, Group, SampleOf, ViewDefinition};
+use ringview_durable::{DurableDatabase as Engine, Group};
 use ringview_engine::{KeepFor, Options, Poll, TableStatus};
-use ringview_explain::Format;
-use ringview_query::Query;
 
 use crate::busy::{Busy, Hold};
 use crate::errors::{OrRaise, named};
 use crate::handle::Handle;
 use crate::incoming::{Form, Keep, Schemas, rows, schema};
 use crate::outgoing::{Columns, Rows};
-use crate::output::Beside;
 use crate::watch::Progress;
 
 use bell::Bell;
@@ -122,72 +120,6 @@ impl Database {
         let mut engine = self.engine(py)?;
         let engine = &mut *engine.value;
         py.detach(|| engine.drop_table(name)).or_raise(py)
-    }
-
-    /// Declares a view by a query in JSON, and fills it from the rows that are there; `sql` is what
-    /// `view_sql` tells. If `replace`, in the place of a view of this name. `engine` names the one that
-    /// keeps it; if None, the cheapest.
-    #[pyo3(signature = (name, query_json, sql=None, replace=false, engine=None))]
-    fn create_view(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        query_json: &str,
-        sql: Option<&str>,
-        replace: bool,
-        engine: Option<&str>,
-    ) -> PyResult<()> {
-        let definition = ViewDefinition {
-            name: name.to_owned(),
-            query: Query::from_json(query_json).or_raise(py)?,
-            text: sql.map(str::to_owned),
-            engine: engine.map(str::to_owned),
-            sample: None,
-        };
-        self.define(py, definition, replace)
-    }
-
-    /// Declares several views, all or none, and fills them together: each with its name, its query in JSON, what
-    /// `view_sql` tells, and the name of an engine or None.
-    fn create_views(
-        &self,
-        py: Python<'_>,
-        views: Vec<(String, String, String, Option<String>)>,
-    ) -> PyResult<()> {
-        let definition = |(name, query, sql, engine): (String, String, String, Option<String>)| {
-            Ok(ViewDefinition {
-                name,
-                query: Query::from_json(&query).or_raise(py)?,
-                text: Some(sql),
-                engine,
-                sample: None,
-            })
-        };
-        let definitions = views.into_iter().map(definition);
-        let definitions: Vec<ViewDefinition> = definitions.collect::<PyResult<_>>()?;
-        self.change_views(py, |database, poll| {
-            database.create_views(definitions, poll)
-        })
-    }
-
-    /// Declares a sample of k rows of a join.
-    fn create_sample(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        query_json: &str,
-        sql: &str,
-        k: u64,
-        seed: u64,
-    ) -> PyResult<()> {
-        let definition = ViewDefinition {
-            name: name.to_owned(),
-            query: Query::from_json(query_json).or_raise(py)?,
-            text: Some(sql.to_owned()),
-            engine: None,
-            sample: Some(SampleOf { k, seed }),
-        };
-        self.define(py, definition, false)
     }
 
     /// Forgets a view.
@@ -287,44 +219,6 @@ impl Database {
         Ok(parts)
     }
 
-    /// How a view of a query in JSON would be maintained, in a form of `Explanation`. `engine` names the one
-    /// that is to keep it; if None, the cheapest.
-    #[pyo3(signature = (query_json, format, engine=None))]
-    fn plan(
-        &self,
-        py: Python<'_>,
-        query_json: &str,
-        format: &str,
-        engine: Option<&str>,
-    ) -> PyResult<String> {
-        let format = Format::from_str(format).or_raise(py)?;
-        let query = Query::from_json(query_json).or_raise(py)?;
-        let held = self.engine(py)?;
-        let database = &*held.value;
-        let explained = || {
-            let explained = database.explanation_with(&query, engine)?;
-            explained.render(format)
-        };
-        py.detach(explained).or_raise(py)
-    }
-
-    /// The query in JSON of a SELECT over the tables and views, without the view `own`; see the function of this name.
-    fn translate(
-        &self,
-        py: Python<'_>,
-        sql: &str,
-        own: Option<&str>,
-        options: Beside<'_>,
-    ) -> PyResult<String> {
-        let options = options.options(py)?;
-        let held = self.engine(py)?;
-        let database = &*held.value;
-        let names = database.tables().into_iter().chain(database.views());
-        let known: Vec<String> = names.filter(|name| own != Some(name)).collect();
-        let query = ringview_sql::translate(sql, &known, &database.catalog(), &options);
-        query.and_then(|query| query.to_json()).or_raise(py)
-    }
-
     /// Whether it was closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
@@ -384,13 +278,6 @@ impl Database {
         &self.bell
     }
 
-    fn define(&self, py: Python<'_>, definition: ViewDefinition, replace: bool) -> PyResult<()> {
-        self.change_views(py, |database, poll| match replace {
-            true => database.replace_view(definition, poll),
-            false => database.create_view(definition, poll),
-        })
-    }
-
     fn change_views(
         &self,
         py: Python<'_>,
@@ -399,8 +286,7 @@ impl Database {
         let mut held = self.engine(py)?;
         let database = &mut *held.value;
         let mut watch = Progress::new(None, 0);
-        let mut poll = |done| watch.poll(done);
-        let done = py.detach(|| change(database, &mut poll));
+        let done = py.detach(|| change(database, &mut |done| watch.poll(done)));
         self.bell.ring();
         watch.finish(py, done)
     }

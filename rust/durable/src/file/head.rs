@@ -9,9 +9,12 @@ use crate::unread::Unread;
 
 /// First bytes of the head of every file of ours.
 pub(super) const MAGIC: &str = "ringview database";
-/// Which layout of records this writes and reads.
-/// Version 2 has the states of samples, version 3 the places of followers, version 4 expressions as text.
-pub(super) const VERSION: u32 = 4;
+/// Which layout of records this writes.
+/// Version 2 has the states of samples, version 3 the places of followers, version 4 expressions as text, version 5
+/// definitions as text.
+pub(super) const VERSION: u32 = 5;
+/// The oldest that it reads.
+const OLDEST: u32 = 4;
 
 pub(super) const HEAD: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("ringview.head");
 pub(super) const RECORDS: TableDefinition<'_, u64, &[u8]> =
@@ -55,8 +58,8 @@ pub(super) fn head(database: &redb::Database) -> std::result::Result<Head, Unrea
     if any.version > VERSION {
         return Err(Unread::Newer(any.version, VERSION));
     }
-    if any.version < VERSION {
-        return Err(Unread::Older(any.version, VERSION));
+    if any.version < OLDEST {
+        return Err(Unread::Older(any.version, OLDEST));
     }
     let head: Head = serde_json::from_slice(text.value()).map_err(unreadable)?;
     let there = match reading.open_table(RECORDS) {

@@ -4,7 +4,9 @@ use ringview_core::{Error, Field, Schema, Type};
 use ringview_durable::{BatchId, Durability, DurableDatabase, Opening};
 use ringview_engine::{Direction, Options};
 
-use crate::common::{by_shop, change, define, open, open_as, rows, told, total, upsert};
+use crate::common::{
+    bind, by_shop, change, define, open, open_as, opening, rows, told, total, upsert,
+};
 
 const SHOPS: [&str; 3] = ["north", "south", ""];
 
@@ -91,7 +93,7 @@ proptest! {
         }
         let copy = folder.path().join("copy");
         db.save(&copy).unwrap();
-        let loaded = DurableDatabase::load(&copy, Options::default(), &mut |_| Ok(())).unwrap();
+        let loaded = DurableDatabase::load(&copy, Options::default(), bind, &mut |_| Ok(())).unwrap();
         prop_assert_eq!(told(&loaded), told(&memory));
         for id in 0..4 {
             let id = BatchId::Number(id);
@@ -163,8 +165,7 @@ fn without_rows(path: &std::path::Path) -> DurableDatabase {
         trust_deletes: true,
         ..Options::default()
     };
-    let mut db =
-        DurableDatabase::open(path, trusting, Opening::default(), &mut |_| Ok(())).unwrap();
+    let mut db = DurableDatabase::open(path, trusting, opening(), &mut |_| Ok(())).unwrap();
     if db.tables().is_empty() {
         let columns = vec![
             Field::new("shop", Type::Utf8, true),
@@ -225,7 +226,7 @@ proptest! {
             }
             let copy = folder.path().join("copy");
             db.save(&copy).unwrap();
-            let copy = DurableDatabase::load(&copy, Options::default(), &mut |_| Ok(())).unwrap();
+            let copy = DurableDatabase::load(&copy, Options::default(), bind, &mut |_| Ok(())).unwrap();
             prop_assert_eq!(results(&copy), before.clone());
             drop(db);
             db = without_rows(&path);
@@ -303,7 +304,7 @@ fn a_file_does_not_grow_with_what_came_and_went() {
         let path = folder.path().join(format!("{compact_at:?}"));
         let opening = Opening {
             compact_at,
-            ..Opening::default()
+            ..opening()
         };
         let mut db =
             DurableDatabase::open(&path, Options::default(), opening, &mut |_| Ok(())).unwrap();
@@ -356,7 +357,7 @@ fn the_last_transaction_is_told_again() {
         drop(db);
         let opening = Opening {
             tell_last: true,
-            ..Opening::default()
+            ..opening()
         };
         db = DurableDatabase::open(&path, Options::default(), opening, &mut |_| Ok(())).unwrap();
         for (view, told) in ["by_shop", "total"].iter().zip(&told) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ringview_core::{Error, Field, Result, Schema, TimeUnit, Type};
 use ringview_query::{Catalog, Query, TableInfo};
+use ringview_sql::{Definition, Options};
 
 /// The names of the tables.
 const TABLES: [&str; 4] = ["r", "s", "t", "Mixed"];
@@ -46,12 +47,12 @@ impl Catalog for Tables {
     }
 }
 
+/// A text over them.
+pub(crate) fn definition(text: &str, options: Options) -> Result<Definition> {
+    Definition::new(text, options, &TABLES.map(str::to_owned), &Tables)
+}
+
 /// The query of a text over them.
 pub(crate) fn query(text: &str) -> Result<Query> {
-    ringview_sql::translate(
-        text,
-        &TABLES.map(str::to_owned),
-        &Tables,
-        &ringview_sql::Options::default(),
-    )
+    definition(text, Options::default())?.bind()
 }

@@ -1,11 +1,11 @@
 //! What a text names, told without tables.
 
 use ringview_core::{Error, SqlProblem};
-use ringview_sql::{product_columns, sql_tokens, tables_named};
+use ringview_sql::{Dialect, product_columns, sql_tokens, tables_named};
 
 #[test]
 fn tables_are_named_wherever_they_are_read() {
-    let named = |text| tables_named(text).unwrap();
+    let named = |text| tables_named(text, Dialect::DuckDb).unwrap();
     assert_eq!(named("SELECT 1"), [""; 0]);
     assert_eq!(
         named("WITH q AS (SELECT a FROM r) SELECT * FROM q, \"My s\" WHERE a IN (SELECT b FROM t)"),
@@ -16,7 +16,7 @@ fn tables_are_named_wherever_they_are_read() {
         ["r", "s"]
     );
     for text in ["", "SELEC a", "SELECT 'a"] {
-        let refused = tables_named(text).unwrap_err();
+        let refused = tables_named(text, Dialect::DuckDb).unwrap_err();
         assert!(
             matches!(
                 refused,

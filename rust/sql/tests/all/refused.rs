@@ -1,6 +1,8 @@
 //! Texts that are refused: by which kind of problem, at which place, with which words.
 
-use ringview_core::SqlProblem::{self, Query, Type, UnknownColumn, UnknownTable, Unsupported};
+use ringview_core::SqlProblem::{
+    self, Query, Type, UnknownColumn, UnknownTable, Unsupported, Value,
+};
 use ringview_core::{Error, Position};
 
 use crate::catalog::query;
@@ -93,6 +95,15 @@ const REFUSED: &[Row] = &[
     ("SELECT a, ntile(4) FROM r", Unsupported, 1, 11, "'ntile' is computed over a window; write ntile(..) OVER (..)"),
     ("SELECT a FROM r WHERE c LIKE 5", UnknownColumn, 1, 23, "no column 'c'"),
     ("SELECT r.a FROM r NATURAL JOIN mixed", Query, 1, 19, "NATURAL JOIN: there is no column on both sides; write ON"),
+    ("SELECT SUM(a.b.c) FROM r", Query, 1, 12, "is not Struct"),
+    ("SELECT a FROM r, range(3) AS q", Unsupported, 1, 18, "Table Functions"),
+    ("SELECT *, COUNT(*) FROM r", Query, 1, 8, "'a' is neither in GROUP BY"),
+    ("SELECT COUNT(*), r.* FROM r", Query, 1, 18, "'a' is neither in GROUP BY"),
+    ("SELECT SUM(a + $1) FROM r", Value, 1, 16, "$1 has no value"),
+    ("SELECT a FROM r\nWHERE x = :most", Value, 2, 11, ":most has no value"),
+    ("SELECT a FROM r WHERE a > (SELECT b FROM s)", Unsupported, 1, 28, "stands for a value is one row"),
+    ("SELECT a FROM r WHERE a > (SELECT MAX(b) FROM s) AND a < (SELECT b FROM s)", Unsupported, 1, 59, "stands for a value is one row"),
+    ("SELECT a FROM r WHERE a > (SELECT MAX(b), 1 FROM s)", Query, 1, 28, "one column, this has more"),
     ("SELECT SUM(x) + 1 AS n FROM r GROUP BY n", Query, 1, 31, "GROUP BY holds no aggregate, for groups come before it"),
 ];
 
@@ -136,18 +147,16 @@ fn an_empty_text_is_told_so() {
 }
 
 #[test]
-fn what_has_no_place_is_given_none() {
-    let Err(Error::Sql {
-        message, position, ..
-    }) = query("SELECT *, COUNT(*) FROM r")
-    else {
-        panic!("it is taken");
-    };
-    assert_eq!(position, None);
-    assert!(
-        message.starts_with("'a' is neither in GROUP BY"),
-        "{message}"
-    );
+fn what_may_be_of_two_places_is_given_none() {
+    for text in [
+        "SELECT r.*, s.*, COUNT(*) FROM r, s",
+        "SELECT a FROM r WHERE a > (SELECT b FROM s) AND a < (SELECT b FROM s)",
+    ] {
+        let Err(Error::Sql { position, .. }) = query(text) else {
+            panic!("{text} is taken");
+        };
+        assert_eq!(position, None, "{text}");
+    }
 }
 
 #[test]

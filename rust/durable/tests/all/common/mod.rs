@@ -16,9 +16,22 @@ pub(crate) fn open(path: &Path) -> Result<DurableDatabase> {
 pub(crate) fn open_as(path: &Path, durability: Durability) -> Result<DurableDatabase> {
     let opening = Opening {
         durability,
-        ..Opening::default()
+        ..opening()
     };
     DurableDatabase::open(path, Options::default(), opening, &mut |_| Ok(()))
+}
+
+/// The text of a view of these tests means the query that stands beside it.
+pub(crate) fn opening() -> Opening {
+    Opening {
+        bind,
+        ..Opening::default()
+    }
+}
+
+pub(crate) fn bind(text: &str, beside: &str) -> Result<Query> {
+    assert!(text.starts_with("the text of "), "{text}");
+    Query::from_json(beside)
 }
 
 /// Sales by units and shops, with a key; two views, one over the other.
@@ -51,10 +64,12 @@ pub(crate) fn by_shop(name: &str) -> ViewDefinition {
 
 pub(crate) fn total(name: &str, of: &str) -> ViewDefinition {
     let sum = sum("units");
-    view(
-        name,
-        &format!(r#"{{"atoms": [{{"table": "{of}", "alias": "b"}}], "outputs": [{sum}]}}"#),
-    )
+    let query = format!(r#"{{"atoms": [{{"table": "{of}", "alias": "b"}}], "outputs": [{sum}]}}"#);
+    // Its query is in the file, for it has a text that binds to nothing.
+    ViewDefinition {
+        beside: None,
+        ..view(name, &query)
+    }
 }
 
 fn sum(column: &str) -> String {
@@ -69,6 +84,7 @@ pub(crate) fn view(name: &str, query: &str) -> ViewDefinition {
         name: name.to_owned(),
         query: Query::from_json(query).unwrap(),
         text: Some(format!("the text of {name}")),
+        beside: Some(query.to_owned()),
         engine: None,
         sample: None,
     }

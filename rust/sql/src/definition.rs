@@ -1,0 +1,211 @@
+//! A view as it was written: the text, what was said beside it, and the schemas of the tables that it names.
+//!
+//! Invariant: it means the same query wherever and whenever it is bound, for nothing but itself is looked up: a table
+//! that comes later, or goes, changes nothing. Cost: that of binding the text.
+
+use std::sync::Arc;
+
+use ringview_core::{Error, Result, Schema, SqlProblem};
+use ringview_query::{Catalog, Query, TableInfo};
+use serde::{Deserialize, Serialize};
+
+use crate::bound;
+use crate::find;
+use crate::grammar::parsed;
+use crate::options::Options;
+use crate::placed::placed;
+
+/// See the module.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use ringview_core::{Error, Field, Result, Schema, Type};
+/// # use ringview_query::{Catalog, TableInfo};
+/// use ringview_sql::{Definition, Options};
+///
+/// # struct Tables;
+/// # impl Catalog for Tables {
+/// #     fn table(&self, _: &str) -> Result<TableInfo> {
+/// #         let schema = Schema::new(vec![Field::new("a", Type::Int64, true)])?;
+/// #         Ok(TableInfo { schema: Arc::new(schema), is_static: false, rows: None, unique: None, cofactors: vec![] })
+/// #     }
+/// # }
+/// let text = "SELECT SUM(a) AS a FROM r";
+/// let known = ["q".to_owned(), "r".to_owned()];
+/// let definition = Definition::new(text, Options::default(), &known, &Tables)?;
+/// let query = definition.bind()?;
+/// assert_eq!(query.atoms[0].table, "r");
+/// // Written down and read again, it needs no tables.
+/// assert_eq!(Definition::read(text, &definition.beside()?)?.bind()?, query);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Definition {
+    text: String,
+    beside: Beside,
+    /// All names that were known when it was made, for messages.
+    known: Vec<String>,
+}
+
+/// What a text takes beside it to mean a query.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Beside {
+    #[serde(default)]
+    options: Options,
+    tables: Vec<Table>,
+}
+
+/// A table or view that the text names.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    name: String,
+    schema: Schema,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unique: Option<Vec<usize>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    cofactors: Vec<String>,
+}
+
+impl Definition {
+    /// A text over the tables and views of a catalog, of which `known` are the names.
+    ///
+    /// # Errors
+    /// `Sql` for a text that is no SELECT; what the catalog returns.
+    pub fn new(
+        text: &str,
+        options: Options,
+        known: &[String],
+        catalog: &dyn Catalog,
+    ) -> Result<Self> {
+        let statement = parsed(text, options.dialect, Some(&options.parameters))?;
+        let named = find::tables(&statement);
+        let is_named = |name: &&String| named.iter().any(|one| alike(one, name));
+        let mut names: Vec<&String> = known.iter().filter(is_named).collect();
+        if names.is_empty() {
+            // Constants are rows beside some table.
+            names.extend(known.first());
+        }
+        let table = |name: &String| {
+            let info = catalog.table(name)?;
+            Ok(Table {
+                name: name.clone(),
+                schema: (*info.schema).clone(),
+                unique: info.unique,
+                cofactors: info.cofactors,
+            })
+        };
+        let tables = names.into_iter().map(table).collect::<Result<_>>()?;
+        Ok(Self {
+            text: text.to_owned(),
+            beside: Beside { options, tables },
+            known: known.to_vec(),
+        })
+    }
+
+    /// One that was written down.
+    ///
+    /// # Errors
+    /// `Value` for what [`beside`](Self::beside) did not give.
+    pub fn read(text: &str, beside: &str) -> Result<Self> {
+        let beside: Beside = serde_json::from_str(beside).map_err(|problem| unread(&problem))?;
+        let known = beside.tables.iter().map(|table| table.name.clone());
+        Ok(Self {
+            text: text.to_owned(),
+            known: known.collect(),
+            beside,
+        })
+    }
+
+    /// The query of a definition that was written down.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read) and [`bind`](Self::bind).
+    pub fn query(text: &str, beside: &str) -> Result<Query> {
+        Self::read(text, beside)?.bind()
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What is to be written down beside the text.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn beside(&self) -> Result<String> {
+        serde_json::to_string(&self.beside).map_err(|problem| unread(&problem))
+    }
+
+    /// Its query.
+    ///
+    /// # Errors
+    /// `Sql` for a text that names what does not exist, or that cannot be kept: with its place in the text.
+    pub fn bind(&self) -> Result<Query> {
+        let options = &self.beside.options;
+        let statement = parsed(&self.text, options.dialect, Some(&options.parameters))?;
+        let names: Vec<String> = self.beside.tables.iter().map(|t| t.name.clone()).collect();
+        let mut query = bound::query(statement.clone(), &names, (&self.known, self), options)
+            .map_err(|error| placed(error, &self.text, &statement))?;
+        options.apply(&mut query)?;
+        query.check_blocks()?;
+        Ok(query)
+    }
+
+    /// What `keep` makes of the query as it stands; of its form in blocks where that is refused.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind), and what `keep` returns; where neither form is kept, of the query as it stands.
+    pub fn kept<T>(mut self, mut keep: impl FnMut(&Self, &Query) -> Result<T>) -> Result<T> {
+        let standing = self.bind()?;
+        let refusal = match keep(&self, &standing) {
+            Err(refusal) if is_unsupported(&refusal) => refusal,
+            done => return done,
+        };
+        self.beside.options.in_blocks = true;
+        match self.bind() {
+            Ok(blocks) if blocks != standing => match keep(&self, &blocks) {
+                done @ (Ok(_) | Err(Error::Interrupted)) => done,
+                Err(_) => Err(refusal),
+            },
+            _ => Err(refusal),
+        }
+    }
+}
+
+impl Catalog for Definition {
+    fn table(&self, name: &str) -> Result<TableInfo> {
+        let table = self.beside.tables.iter().find(|table| table.name == name);
+        let table = table.ok_or_else(|| Error::UnknownTable {
+            name: name.to_owned(),
+            known: self.known.clone(),
+        })?;
+        Ok(TableInfo {
+            schema: Arc::new(table.schema.clone()),
+            is_static: false,
+            rows: None,
+            unique: table.unique.clone(),
+            cofactors: table.cofactors.clone(),
+        })
+    }
+}
+
+fn alike(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+fn is_unsupported(error: &Error) -> bool {
+    let unsupported = SqlProblem::Unsupported;
+    matches!(error, Error::Unsupported { .. })
+        || matches!(error, Error::Sql { problem, .. } if *problem == unsupported)
+}
+
+fn unread(problem: &serde_json::Error) -> Error {
+    Error::Value {
+        place: "a definition".to_owned(),
+        problem: problem.to_string(),
+    }
+}
