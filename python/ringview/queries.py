@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from . import _native
 from .errors import (
@@ -34,6 +34,7 @@ Order = Mapping[str, Any]
 Epsilon = float | Mapping[str, float]
 Parameter = None | bool | int | float | str | Decimal | date
 Parameters = Sequence[Parameter] | Mapping[str, Parameter]
+Refresh = Literal["incremental", "part", "full"]
 _Order = list[tuple[str, Any]]
 
 
@@ -47,6 +48,7 @@ def translate(
     only_joins: bool = False,
     parameters: Parameters | None = None,
     dialect: str = "duckdb",
+    refresh: Refresh = "full",
 ) -> Json:
     """The logical query of a SELECT over tables of these schemas, as JSON data.
 
@@ -61,6 +63,7 @@ def translate(
             one of joins and groups where it can be.
         parameters: Values of `$1` and `?`, or by name of `$name` and `:name`.
         dialect: That of the text.
+        refresh: How much a change may compute anew: "incremental", "part" or "full".
 
     Returns:
         `atoms`, `joins`, `group_by`, `outputs`, `order`, `bag` for the rows of a join, `rows` for
@@ -82,7 +85,7 @@ def translate(
     >>> query["outputs"][0]["function"], query["atoms"][0]["table"]
     ('sum', 'r')
     """
-    given = options(order, in_blocks, only_joins, parameters, dialect)
+    given = options(order, in_blocks, only_joins, parameters, dialect, refresh)
     found = _native.translate(sql, [*catalog.items()], given)
     return represented(json.loads(found), representation)
 
@@ -99,10 +102,12 @@ class Definition:
     parameters: Parameters | None = None
     dialect: str = "duckdb"
     only_joins: bool = False
+    refresh: Refresh = "full"
 
     def query(self, database: _native.Database, own: str | None, in_blocks: bool) -> Json:
         """The logical query, over the tables and views of a database without the view `own`."""
-        given = options(self.order, in_blocks, self.only_joins, self.parameters, self.dialect)
+        beside = (self.only_joins, self.parameters, self.dialect, self.refresh)
+        given = options(self.order, in_blocks, *beside)
         query: Json = json.loads(database.translate(self.sql, own, given))
         query = represented(query, self.representation)
         if self.nulls is not None:
@@ -132,6 +137,7 @@ def options(
     only_joins: bool = False,
     parameters: Parameters | None = None,
     dialect: str = "duckdb",
+    refresh: Refresh = "full",
 ) -> _native._TextOptions:
     """What stands beside a text, as the extension takes it."""
     return {
@@ -140,6 +146,7 @@ def options(
         "only_joins": only_joins,
         "parameters": parameters,
         "dialect": dialect,
+        "refresh": refresh,
     }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from . import _native
 from .errors import TypeMismatchError, UnknownTableError
-from .queries import Definition, Parameters
+from .queries import Definition, Parameters, Refresh
 
 # The name, the query, the SQL, and the engine that was asked for.
 Planned = tuple[str, str, str, str | None]
@@ -22,6 +22,7 @@ def planned(
     engine: str | None,
     parameters: Parameters | None,
     dialect: str,
+    refresh: Refresh,
 ) -> Iterator[list[Planned]]:
     """Lists of views, each to be created before the next is asked for."""
 
@@ -33,7 +34,7 @@ def planned(
     for name, sql in views.items():
         if not isinstance(sql, str):
             raise TypeMismatchError(f"the SQL of view {name!r} is a text, not {sql!r}")
-        of = Definition(sql, parameters=parameters, dialect=dialect)
+        of = Definition(sql, parameters=parameters, dialect=dialect, refresh=refresh)
         try:
             query = of.kept(database, None, kept)
         except UnknownTableError:

@@ -59,6 +59,7 @@ pub(crate) struct Beside<'py> {
     only_joins: bool,
     parameters: Option<Bound<'py, PyAny>>,
     dialect: String,
+    refresh: String,
 }
 
 impl Beside<'_> {
@@ -71,18 +72,20 @@ impl Beside<'_> {
             order: order.map(|order| order.into_iter().map(Order::named).collect()),
             in_blocks: self.in_blocks,
             only_joins: self.only_joins,
+            refresh: self.refresh.parse().or_raise(py)?,
         })
     }
 }
 
 /// The query in JSON of a SELECT over tables, views and their columns. Of the options, `order` is a variable order,
 /// `only_joins` tells rows without a partner by conditions, `in_blocks` leaves no condition to an engine that compares across tables or with subqueries, `parameters` are the
-/// values of `$1`, `?` (a sequence), `$name` and `:name` (a mapping), `dialect` is that of the text.
+/// values of `$1`, `?` (a sequence), `$name` and `:name` (a mapping), `dialect` is that of the text, `refresh` is how much a
+/// change may compute anew: "incremental" none, "part" the partitions that it touches, "full" all rows.
 ///
 /// >>> import json, pyarrow as pa
 /// >>> from ringview._native import translate
 /// >>> options = {"order": None, "in_blocks": False, "only_joins": False, "parameters": None,
-/// ...            "dialect": "duckdb"}
+/// ...            "dialect": "duckdb", "refresh": "full"}
 /// >>> tables = [("r", pa.schema({"d": pa.date32()}))]
 /// >>> query = translate("SELECT year(d) AS y FROM r", tables, options)
 /// >>> [output["name"] for output in json.loads(query)["outputs"]]

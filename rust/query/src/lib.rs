@@ -27,5 +27,5 @@ pub use graph::order::OrderNode;
 pub use logical::{
     ALWAYS, Atom, Bag, Block, Branch, Call, Clock, ClockStep, ColumnRef, Edge, Exponents, FOREVER,
     Frame, Function, Interval, Named, Nulls, OrderRef, Ordering, Output, Parted, Query, Rank,
-    Representation, Rows, SortKey, Span, Spans, TimeCondition, Timed, Unit,
+    Refresh, Representation, Rows, SortKey, Span, Spans, TimeCondition, Timed, Unit,
 };

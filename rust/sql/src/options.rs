@@ -2,6 +2,8 @@
 //!
 //! Invariant: none beyond its shape. Cost: none.
 
+use ringview_query::Refresh;
+
 use crate::dialect::Dialect;
 use crate::order::Named;
 use crate::parameters::Parameters;
@@ -20,4 +22,6 @@ pub struct Options {
     pub in_blocks: bool,
     /// Whether rows that have no partner are told by a condition, so that the query is one of joins and groups alone.
     pub only_joins: bool,
+    /// How much a change may compute anew.
+    pub refresh: Refresh,
 }
