@@ -30,6 +30,7 @@
 //! | `pushed` | filters as Spark's conditions |
 //! | `short` | names without a table in front |
 //! | `using` | several joins by name in a row |
+//! | `windows` | windows that extend others, intervals of frames, defaults of LAG |
 //! | `within` | WITHIN GROUP as ORDER BY among the arguments |
 //! | `lower/` | relational operators to blocks |
 
@@ -64,6 +65,7 @@ mod syntax;
 mod text;
 mod tokens;
 mod using;
+mod windows;
 mod within;
 
 use datafusion_sql::planner::SqlToRel;
@@ -97,8 +99,10 @@ pub fn translate(
     options: &Options,
 ) -> Result<Query> {
     let statement = grammar::parsed(text, options.dialect, Some(&options.parameters))?;
-    lowered(statement.clone(), known, catalog, options)
-        .map_err(|error| placed(error, text, &statement))
+    let query = lowered(statement.clone(), known, catalog, options)
+        .map_err(|error| placed(error, text, &statement))?;
+    query.check_refresh(options.refresh)?;
+    Ok(query)
 }
 
 fn lowered(
