@@ -59,6 +59,7 @@ class _TextOptions(TypedDict):
     only_joins: bool
     parameters: Sequence[_Parameter] | Mapping[str, _Parameter] | None
     dialect: str
+    refresh: str
 
 # A name, or a name with the number of what had it when a handle was made.
 _Handle = str | tuple[str, int]
@@ -417,6 +418,9 @@ class Database:
 
     def plan(self, query_json: str, format: str, engine: str | None = None) -> str:
         """How a view of a query in JSON would be maintained, in a form. `engine`: as there."""
+
+    def evaluate(self, query_json: str) -> Rows:
+        """The rows of a query in JSON over the tables and views as they are now."""
 
 def count_triangles(edges: _Stream, directed: bool, multigraph: bool) -> int:
     """How many triangles a graph has. Its edges are two columns of int64: from, and to."""

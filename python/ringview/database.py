@@ -27,12 +27,14 @@ from .errors import (
     after,
 )
 from .named import Named
-from .queries import Definition, Epsilon, Order, Parameters, only_joins
+from .queries import Definition, Epsilon, Order, Parameters, Refresh, only_joins
 from .table import Table
 from .together import planned
 from .view import Format, View
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from .sample import Sample
 
 Representation = Literal["factorised", "listing"]
@@ -158,6 +160,7 @@ class Database(Durable, Changeable):
         epsilon: Epsilon | None = None,
         parameters: Parameters | None = None,
         dialect: str = "duckdb",
+        refresh: Refresh = "full",
         create_or_replace: bool = False,
         if_not_exists: bool = False,
     ) -> View:
@@ -186,6 +189,10 @@ class Database(Durable, Changeable):
                 `$name` and `:name`: constants of the view from now on.
             dialect: That of the text: "duckdb", "postgres", "spark", "databricks", "snowflake",
                 "bigquery", "mysql" or "ansi".
+            refresh: How much a change may compute anew at the most: "incremental" no row that it
+                does not move; "part" the rows of the partitions or groups that it touches, as
+                window functions with PARTITION BY and MEDIAN with GROUP BY do; "full" all rows,
+                as they do without. A view that would cost more is refused.
             create_or_replace: The view takes the place of one of this name, which stays if the new
                 one is refused. Handles and followers of the old one say that it is gone.
             if_not_exists: A view of this name with the same SQL stays, and is returned.
@@ -221,7 +228,9 @@ class Database(Durable, Changeable):
             return old
         own = name if name in self.views else None
         before = self.views.get(name)
-        of = Definition(sql, order, representation, nulls, epsilon, parameters, dialect)
+        of = Definition(
+            sql, order, representation, nulls, epsilon, parameters, dialect, refresh=refresh
+        )
 
         def keep(query: str) -> None:
             self._native.create_view(name, query, sql, create_or_replace, engine)
@@ -245,6 +254,7 @@ class Database(Durable, Changeable):
         engine: str | None = None,
         parameters: Parameters | None = None,
         dialect: str = "duckdb",
+        refresh: Refresh = "full",
     ) -> dict[str, View]:
         """Declare several views, all or none, and fill them together from the rows that are there.
 
@@ -257,6 +267,7 @@ class Database(Durable, Changeable):
             engine: As for `create_view`, of each.
             parameters: As there, of each.
             dialect: As there.
+            refresh: As there.
 
         Raises:
             ExistsError: A name is taken.
@@ -281,7 +292,7 @@ class Database(Durable, Changeable):
         """
         before = set(self.views)
         try:
-            for some in planned(self._native, views, engine, parameters, dialect):
+            for some in planned(self._native, views, engine, parameters, dialect, refresh):
                 self._native.create_views(some)
         except BaseException:
             for name in reversed([name for name in views if name not in before]):
@@ -304,6 +315,7 @@ class Database(Durable, Changeable):
         epsilon: Epsilon | None = None,
         parameters: Parameters | None = None,
         dialect: str = "duckdb",
+        refresh: Refresh = "full",
         format: Format = "text",
     ) -> str:
         """How a view of this SQL would be kept and what changes would cost; creates nothing.
@@ -316,6 +328,7 @@ class Database(Durable, Changeable):
             epsilon: As there.
             parameters: As there.
             dialect: As there.
+            refresh: As there.
             format: As for `View.explain`.
 
         >>> db = Database()
@@ -325,8 +338,48 @@ class Database(Durable, Changeable):
             n0["r[a]<br/>count, 2 sums"]
         <BLANKLINE>
         """
-        of = Definition(sql, order, representation, None, epsilon, parameters, dialect)
+        of = Definition(
+            sql, order, representation, None, epsilon, parameters, dialect, refresh=refresh
+        )
         return of.kept(self._native, None, lambda query: self._native.plan(query, format, engine))
+
+    def sql(
+        self,
+        sql: str,
+        *,
+        parameters: Parameters | None = None,
+        dialect: str = "duckdb",
+    ) -> pa.Table:
+        """The rows of a query over tables and views as they are now; keeps nothing.
+
+        Args:
+            sql: One `SELECT`, as for `create_view`, and with its meaning.
+            parameters: As there.
+            dialect: As there.
+
+        Raises:
+            UnsupportedError: What no view can keep; a table whose rows are not kept.
+            OutOfMemoryError: The rows in between have no room.
+            Others: As `create_view`.
+
+        Complexity: that of filling a view of the query from tables that do not change, and of
+            reading it. Where a view maintains the same, or its sums over the same join, that of
+            reading the result.
+
+        >>> db = Database()
+        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
+        >>> db.insert("r", {"a": [1, 2, 2], "b": [10, 20, 30]})
+        >>> query = "SELECT a, SUM(b) AS total FROM r WHERE b > ? GROUP BY a ORDER BY total DESC"
+        >>> [row["a"] for row in db.sql(query, parameters=[5]).to_pylist()]
+        [2, 1]
+        """
+        import pyarrow as pa
+
+        if not isinstance(sql, str):
+            raise TypeMismatchError(f"a query is a text, not {sql!r}")
+        of = Definition(sql, parameters=parameters, dialect=dialect)
+        rows = of.kept(self._native, None, self._native.evaluate)
+        return pa.RecordBatchReader.from_stream(rows).read_all()
 
     def drop_table(self, name: str) -> None:
         """Forget a table; raises InUseError while a view reads it."""

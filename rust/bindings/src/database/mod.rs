@@ -325,6 +325,17 @@ impl Database {
         query.and_then(|query| query.to_json()).or_raise(py)
     }
 
+    /// The rows of a query in JSON over the tables and views as they are now.
+    fn evaluate(&self, py: Python<'_>, query_json: &str) -> PyResult<Rows> {
+        let query = Query::from_json(query_json).or_raise(py)?;
+        let mut held = self.engine(py)?;
+        let database = held.value.readers();
+        let mut watch = Progress::new(None, 0);
+        let mut poll = |done| watch.poll(done);
+        let found = py.detach(|| database.evaluate(&query, &mut poll));
+        Ok(Rows::new(watch.finish(py, found)?))
+    }
+
     /// Whether it was closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
