@@ -64,6 +64,7 @@ class _Definition(TypedDict):
     dialect: str
     in_blocks: bool
     only_joins: bool
+    refresh: str
 
 # A name, or a name with the number of what had it when a handle was made.
 _Handle = str | tuple[str, int]
@@ -427,6 +428,9 @@ class Database:
 
     def plan(self, definition: _Definition, format: str, engine: str | None = None) -> str:
         """How a view would be maintained, in a form. `engine`: as there."""
+
+    def evaluate(self, definition: _Definition) -> Rows:
+        """The rows of a query over the tables and views as they are now."""
 
 def count_triangles(edges: _Stream, directed: bool, multigraph: bool) -> int:
     """How many triangles a graph has. Its edges are two columns of int64: from, and to."""

@@ -26,11 +26,13 @@ from .errors import (
     after,
 )
 from .named import Named
-from .queries import Definition, Epsilon, Order, Parameters
+from .queries import Definition, Epsilon, Order, Parameters, Refresh
 from .table import Table
 from .view import Format, View
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from .sample import Sample
 
 Representation = Literal["factorised", "listing"]
@@ -156,6 +158,7 @@ class Database(Durable, Changeable):
         epsilon: Epsilon | None = None,
         parameters: Parameters | None = None,
         dialect: str = "duckdb",
+        refresh: Refresh = "full",
         create_or_replace: bool = False,
         if_not_exists: bool = False,
     ) -> View:
@@ -184,6 +187,10 @@ class Database(Durable, Changeable):
                 `$name` and `:name`: constants of the view from now on.
             dialect: That of the text: "duckdb", "postgres", "spark", "databricks", "snowflake",
                 "bigquery", "mysql" or "ansi".
+            refresh: How much a change may compute anew at the most: "incremental" no row that it
+                does not move; "part" the rows of the partitions or groups that it touches, as
+                window functions with PARTITION BY and MEDIAN with GROUP BY do; "full" all rows,
+                as they do without. A view that would cost more is refused.
             create_or_replace: The view takes the place of one of this name, which stays if the new
                 one is refused. Handles and followers of the old one say that it is gone.
             if_not_exists: A view of this name with the same SQL stays, and is returned.
@@ -218,7 +225,9 @@ class Database(Durable, Changeable):
                 raise ExistsError(f"the view {name!r} exists already with other SQL: {old.sql}")
             return old
         before = self.views.get(name)
-        of = Definition(sql, order, representation, nulls, epsilon, parameters, dialect)
+        of = Definition(
+            sql, order, representation, nulls, epsilon, parameters, dialect, refresh=refresh
+        )
         try:
             self._native.create_view(name, of.native(), create_or_replace, engine)
             view = self.views[name]
@@ -238,6 +247,7 @@ class Database(Durable, Changeable):
         engine: str | None = None,
         parameters: Parameters | None = None,
         dialect: str = "duckdb",
+        refresh: Refresh = "full",
     ) -> dict[str, View]:
         """Declare several views, all or none, and fill them together from the rows that are there.
 
@@ -250,6 +260,7 @@ class Database(Durable, Changeable):
             engine: As for `create_view`, of each.
             parameters: As there, of each.
             dialect: As there.
+            refresh: As there.
 
         Raises:
             ExistsError: A name is taken.
@@ -276,7 +287,7 @@ class Database(Durable, Changeable):
         for name, sql in views.items():
             if not isinstance(sql, str):
                 raise TypeMismatchError(f"the SQL of view {name!r} is a text, not {sql!r}")
-            of = Definition(sql, parameters=parameters, dialect=dialect)
+            of = Definition(sql, parameters=parameters, dialect=dialect, refresh=refresh)
             definitions.append((name, of.native()))
         self._native.create_views(definitions, engine)
         if engine is None:
@@ -295,6 +306,7 @@ class Database(Durable, Changeable):
         epsilon: Epsilon | None = None,
         parameters: Parameters | None = None,
         dialect: str = "duckdb",
+        refresh: Refresh = "full",
         format: Format = "text",
     ) -> str:
         """How a view of this SQL would be kept and what changes would cost; creates nothing.
@@ -307,6 +319,7 @@ class Database(Durable, Changeable):
             epsilon: As there.
             parameters: As there.
             dialect: As there.
+            refresh: As there.
             format: As for `View.explain`.
 
         >>> db = Database()
@@ -316,8 +329,47 @@ class Database(Durable, Changeable):
             n0["r[a]<br/>count, 2 sums"]
         <BLANKLINE>
         """
-        of = Definition(sql, order, representation, None, epsilon, parameters, dialect)
+        of = Definition(
+            sql, order, representation, None, epsilon, parameters, dialect, refresh=refresh
+        )
         return self._native.plan(of.native(), format, engine)
+
+    def sql(
+        self,
+        sql: str,
+        *,
+        parameters: Parameters | None = None,
+        dialect: str = "duckdb",
+    ) -> pa.Table:
+        """The rows of a query over tables and views as they are now; keeps nothing.
+
+        Args:
+            sql: One `SELECT`, as for `create_view`, and with its meaning.
+            parameters: As there.
+            dialect: As there.
+
+        Raises:
+            UnsupportedError: What no view can keep; a table whose rows are not kept.
+            OutOfMemoryError: The rows in between have no room.
+            Others: As `create_view`.
+
+        Complexity: that of filling a view of the query from tables that do not change, and of
+            reading it. Where a view maintains the same, or its sums over the same join, that of
+            reading the result.
+
+        >>> db = Database()
+        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
+        >>> db.insert("r", {"a": [1, 2, 2], "b": [10, 20, 30]})
+        >>> query = "SELECT a, SUM(b) AS total FROM r WHERE b > ? GROUP BY a ORDER BY total DESC"
+        >>> [row["a"] for row in db.sql(query, parameters=[5]).to_pylist()]
+        [2, 1]
+        """
+        import pyarrow as pa
+
+        if not isinstance(sql, str):
+            raise TypeMismatchError(f"a query is a text, not {sql!r}")
+        of = Definition(sql, parameters=parameters, dialect=dialect)
+        return pa.RecordBatchReader.from_stream(self._native.evaluate(of.native())).read_all()
 
     def drop_table(self, name: str) -> None:
         """Forget a table; raises InUseError while a view reads it."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _native
 from .errors import InvalidValueError, TypeMismatchError
@@ -25,6 +25,7 @@ Order = Mapping[str, Any]
 Epsilon = float | Mapping[str, float]
 Parameter = None | bool | int | float | str | Decimal | date
 Parameters = Sequence[Parameter] | Mapping[str, Parameter]
+Refresh = Literal["incremental", "part", "full"]
 _Order = list[tuple[str, Any]]
 
 
@@ -55,6 +56,7 @@ class Definition:
     dialect: str = "duckdb"
     in_blocks: bool = False
     only_joins: bool = False
+    refresh: Refresh = "full"
 
     def native(self) -> _native._Definition:
         """The definition as the extension takes it."""
@@ -68,6 +70,7 @@ class Definition:
             "dialect": self.dialect,
             "in_blocks": self.in_blocks,
             "only_joins": self.only_joins,
+            "refresh": self.refresh,
         }
 
     def query(self, catalog: Mapping[str, pa.Schema]) -> Json:

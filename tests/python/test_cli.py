@@ -254,3 +254,53 @@ def test_a_terminated_run_leaves_nothing_half_written(folder: Path) -> None:
         process.terminate()
         assert process.wait() == 128 + signal.SIGTERM
     assert {path.name for path in folder.iterdir()} == before
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "shop.ringview"
+    with rv.Database.open(path) as db:
+        db.create_table("r", {"a": "int64", "s": "string"})
+        db.insert("r", [{"a": 1, "s": "x"}, {"a": 2, "s": None}])
+        db.create_view("v", "SELECT COUNT(*) AS n FROM r")
+    return path
+
+
+def test_sql_answers_a_query_of_a_file(file: Path) -> None:
+    done = run("sql", file, "SELECT a, s FROM r ORDER BY a DESC")
+    assert done.exit_code == 0, done.output
+    assert [line.split() for line in done.stdout.splitlines() if line.split()][-2:] == [
+        ["2", "NULL"],
+        ["1", "x"],
+    ]
+
+
+def test_sql_answers_what_is_piped_in(file: Path) -> None:
+    queries = "SELECT n FROM v; -- one; more\nSELECT ';' || s AS t FROM r\nWHERE a = 1"
+    done = CliRunner().invoke(app, ["sql", str(file)], input=queries)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.split()[-1] == ";x"
+    assert "2" in done.stdout.split()
+
+
+def test_sql_says_what_is_wrong(file: Path) -> None:
+    done = run("sql", file, "SELECT nothing FROM r")
+    assert done.exit_code == 1
+    assert "nothing" in done.stderr
+    done = run("sql", file, "DELETE FROM r")
+    assert done.exit_code == 1
+    done = run("sql", file.parent / "none.ringview", "SELECT 1")
+    assert done.exit_code == 2
+    assert not (file.parent / "none.ringview").exists()
+    assert "2" in run("sql", file, "SELECT n FROM v").stdout
+
+
+def test_a_job_bounds_what_views_compute_anew(folder: Path) -> None:
+    text = JOB.replace("SELECT COUNT(*) AS n FROM orders", "SELECT MEDIAN(id) AS n FROM orders")
+    (folder / "job.toml").write_text(text + 'refresh = "part"\n')
+    done = run("run", folder / "job.toml")
+    assert done.exit_code == 1
+    assert "MEDIAN" in done.stderr
+    assert "count" in done.stderr
+    (folder / "job.toml").write_text(text + 'refresh = "full"\n')
+    assert run("run", folder / "job.toml").exit_code == 0

@@ -75,6 +75,10 @@ def test_outputs_name_views() -> None:
             'engine = "spark"\n' + TABLE + VIEW + "epsilon = 0.5\n",
             r"view\[1\].epsilon: on Spark .* set engine = \"embedded\"",
         ),
+        (
+            'engine = "spark"\n' + TABLE + VIEW + 'refresh = "part"\n',
+            r"view\[1\].refresh: on Spark how a view is kept",
+        ),
         (TABLE + VIEW + VIEW, r"view\[2\].name: there is a view 'v' already"),
         (VIEW, "table: the job has none"),
         (TABLE, "view: the job has none"),

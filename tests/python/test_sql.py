@@ -1,240 +1,221 @@
-"""SQL to the logical query, case by case: what comes out, and what is refused where."""
+"""`db.sql`: what a view of the query would have, and nothing changes.
+
+Random queries of the everyday generator, over tables with and without views that share with them,
+are compared with DuckDB after every batch.
+"""
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
-from decimal import Decimal
+import random
+from pathlib import Path
 from typing import Any
 
+import everyday
+import everyday_queries
+import pyarrow as pa
 import pytest
 import ringview as rv
-from catalog import CATALOG, query
-from ringview import errors
+from everyday import SCHEMAS
+from everyday_queries import Asked
+from oracle import Oracle, comparable
+from ringview.cli.prompt import split
+from test_everyday_sql import QUERIES, Rows, database, expects, play, taken
 
 
-def where(condition: str, tables: str = "r") -> Any:
-    return query(f"SELECT COUNT(*) FROM {tables} WHERE {condition}")["atoms"][0]["filter"]
+def equal(db: rv.Database, query: Asked, oracle: Oracle, held: Rows) -> None:
+    found, expected = db.sql(query.sql), oracle.query(query.sql, held)
+    assert comparable(found) == comparable(expected), query.sql
+    if query.is_ordered:
+        for at in range(len(found)):
+            one, other = found.slice(at, 1), expected.slice(at, 1)
+            assert comparable(one) == comparable(other), query.sql
 
 
-def column(atom: int, name: str) -> dict[str, Any]:
-    return {"atom": atom, "column": name}
+def state(db: rv.Database) -> tuple[Any, ...]:
+    """What a query must not change."""
+    rooms = ("buffers", "dictionary")
+    held = {name: size for name, size in db.memory_usage().items() if name not in rooms}
+    return (held, list(db.views), list(db.tables), {name: db[name].to_arrow() for name in db.views})
 
 
-def pairs(sql: str) -> set[frozenset[tuple[int, str]]]:
-    joins = query(sql)["joins"]
-    return {frozenset((c["atom"], c["column"]) for c in join) for join in joins}
+@pytest.mark.parametrize("part", range(3))
+def test_what_people_ask(part: int) -> None:
+    rng, oracle = random.Random(part), Oracle(SCHEMAS)
+    held = {table: everyday.rows(rng, table, 9) for table in SCHEMAS}
+    db = database(held)
+    for _ in range(3):
+        before = state(db)
+        for sql in QUERIES[part::3]:
+            equal(db, Asked("", sql), oracle, held)
+        assert state(db) == before
+        play(db, held, rng)
 
 
-def test_the_whole_query() -> None:
-    sql = "SELECT r.a AS k, SUM(x * 2) AS total FROM r JOIN s ON r.b = s.b WHERE ok GROUP BY k"
-    assert query(sql) == {
-        "atoms": [
-            {"table": "r", "alias": "r", "filter": None},
-            {"table": "s", "alias": "s", "filter": '"ok"'},
-        ],
-        "joins": [[column(0, "b"), column(1, "b")]],
-        "group_by": [column(0, "a")],
-        "outputs": [
-            {"kind": "group", "name": "k", "column": column(0, "a")},
-            {
-                "kind": "aggregate",
-                "name": "total",
-                "function": "sum",
-                "argument": '("0"."x" * 2)',
-            },
-        ],
-        "order": None,
-    }
+@pytest.mark.parametrize("seed", range(3))
+def test_random_queries(seed: int) -> None:
+    compare(seed, 50)
 
 
-@pytest.mark.parametrize(
-    ("tables", "expected"),
-    [
-        ("r NATURAL JOIN s", [((0, "b"), (1, "b"))]),
-        ("r JOIN s USING (b)", [((0, "b"), (1, "b"))]),
-        ("r, s WHERE s.b = (r.b)", [((0, "b"), (1, "b"))]),
-        ("r JOIN s ON (r.b = s.b AND r.a > 1)", [((0, "b"), (1, "b"))]),
-        ("r CROSS JOIN s", []),
-        ("r p, r q WHERE p.a = q.b", [((0, "a"), (1, "b"))]),
-        (
-            "r NATURAL JOIN s NATURAL JOIN t",
-            [((0, "b"), (1, "b")), ((1, "c"), (2, "c")), ((0, "a"), (2, "a"))],
-        ),
-        ("r JOIN s JOIN t ON s.c = t.c ON r.b = s.b", [((1, "c"), (2, "c")), ((0, "b"), (1, "b"))]),
-        ("r, s NATURAL JOIN t", [((1, "c"), (2, "c"))]),
-        ("r CROSS JOIN s NATURAL JOIN t", [((1, "c"), (2, "c")), ((0, "a"), (2, "a"))]),
-        ("(r NATURAL JOIN s) JOIN t USING (c)", [((0, "b"), (1, "b")), ((1, "c"), (2, "c"))]),
-    ],
-)
-def test_joins(tables: str, expected: list[tuple[Any, Any]]) -> None:
-    assert pairs(f"SELECT COUNT(*) FROM {tables}") == {frozenset(pair) for pair in expected}
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_many_random_queries(seed: int) -> None:
+    compare(seed, 400)
 
 
-def test_merged_columns_need_no_table() -> None:
-    found = query("SELECT b, COUNT(*) FROM r JOIN s USING (b) GROUP BY b")
-    assert found["group_by"] == [column(0, "b")]
-    assert [output["name"] for output in found["outputs"]] == ["b", "count(*)"]
-    # As DuckDB has it.
-    with pytest.raises(errors.QueryError, match="neither in GROUP BY"):
-        query("SELECT b, s.b AS sb, COUNT(*) FROM r JOIN s USING (b) GROUP BY b")
+def compare(seed: int, number: int) -> None:
+    rng, oracle = random.Random(seed), Oracle(SCHEMAS)
+    asked = refused = 0
+    while asked < number:
+        held = {table: everyday.rows(rng, table, 7) for table in SCHEMAS}
+        db = database(held, share=rng.random() < 0.8)
+        queries = [everyday_queries.Queries(rng).one() for _ in range(15)]
+        queries = [query for query in queries if expects(query.sql, oracle, held)]
+        # Some are views, whose state the query reads; some share sums with a view.
+        for at, query in enumerate(queries[::3]):
+            taken(db, f"v{at}", query.sql)
+        for _ in range(3):
+            before = state(db)
+            for query in queries:
+                if not expects(query.sql, oracle, held):
+                    continue
+                asked += 1
+                try:
+                    db.sql(query.sql)
+                except rv.errors.RingviewError:
+                    refused += 1
+                    print("refused:", query.sql)
+                    continue
+                equal(db, query, oracle, held)
+            assert state(db) == before
+            try:
+                play(db, held, rng)
+            except (rv.errors.RingviewError, OverflowError):
+                break
+    assert refused <= asked / 20
 
 
-@pytest.mark.parametrize("clause", ["a", "r.a", "1", "key", "(a)", "A", '"a"'])
-def test_group_by_name_alias_or_ordinal(clause: str) -> None:
-    found = query(f"SELECT a AS key, COUNT(*) FROM r GROUP BY {clause}")
-    assert found["group_by"] == [column(0, "a")]
-
-
-def test_a_column_comes_before_an_alias_in_group_by() -> None:
-    found = query("SELECT a AS b, COUNT(*) FROM r GROUP BY b, a")
-    assert found["group_by"] == [column(0, "b"), column(0, "a")]
-
-
-def test_names_without_case_and_quoted_names() -> None:
-    assert query('SELECT SUM("Key") FROM MIXED')["outputs"][0]["argument"] == '"0"."Key"'
-    assert query('SELECT SUM("key") FROM mixed')["outputs"][0]["argument"] == '"0"."key"'
-    assert query("SELECT SUM(Größe) FROM dict")
-
-
-@pytest.mark.parametrize(
-    ("written", "named"),
-    [
-        ("SUM(x * 2)", "sum(x * 2)"),
-        ("count( * )", "count(*)"),
-        ("Avg(r.x) /* mean */", "avg(r.x)"),
-        ('SUM(x) AS "My Sum"', "My Sum"),
-        ("SUM(x) total", "total"),
-    ],
-)
-def test_names_of_outputs(written: str, named: str) -> None:
-    assert query(f"SELECT {written} FROM r")["outputs"][0]["name"] == named
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "1",
-        "-9223372036854775808",
-        "9223372036854775808",
-        "0.10",
-        "-.5",
-        "2 * (3 + 4)",
-        "1 - 0.05",
-        "1.50 * 2.0",
-    ],
-)
-def test_a_column_is_compared_with_any_constant(text: str) -> None:
-    assert where(f"a < {text}") is not None
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "DATE '1995-12-01' + INTERVAL '3' MONTH",
-        "DATE '1995-03-15' - INTERVAL '90 days'",
-        "INTERVAL '1 year 2 days' + DATE '1995-01-01'",
-        "DATE '1995-03-15' + 10",
-        "'1995-03-15'::date",
-        "'1995-03-15'",
-        "DATE '1995-03-15' + INTERVAL '6' HOUR",
-        "TIMESTAMP '1995-03-15 10:00:00.5'",
-    ],
-)
-def test_dates(text: str) -> None:
-    """The filter of an engine: no block computes the row."""
-    assert where(f"d < {text}") is not None
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1e-2", 0.01),
-        ("CAST('1.235' AS DECIMAL(10, 2))", Decimal("1.24")),
-        ("CAST(2 AS DOUBLE)", 2.0),
-        ("DATE '1995-03-15' - DATE '1995-03-01'", 14),
-    ],
-)
-def test_sums_of_constants(text: str, value: Any) -> None:
+def shop() -> rv.Database:
     db = rv.Database()
-    db.create_table("r", CATALOG["r"])
-    db.insert("r", [{"a": 1, "b": 1, "x": 1.0, "d": None}])
-    assert db.create_view("v", f"SELECT SUM({text}) FROM r").scalar() == value
+    db.create_table("r", {"a": "int64", "b": "int64", "s": "string"})
+    rows = [{"a": a, "b": b, "s": s} for a, b, s in [(1, 10, "x"), (2, 20, "y"), (2, 5, None)]]
+    db.insert("r", rows)
+    return db
 
 
-@pytest.mark.parametrize(
-    ("condition", "table", "held"),
-    [
-        ("a = '5'", "r", [5, 6]),
-        ("d < '1995-03-15'", "r", [date(1995, 3, 14), date(1995, 3, 15)]),
-        ("'1995-03-15 10:00:00' <= at", "t", [datetime(1995, 3, 15, 10), datetime(1995, 3, 15, 9)]),
-        ("ok IN ('true')", "s", [True, False]),
-        ("word = '5'", "dict", ["5", "6"]),
-        *(
-            (
-                f"zone = {text}",
-                "Mixed",
-                [datetime(1995, 3, 15, hour, tzinfo=UTC) for hour in (10, 12)],
-            )
-            for text in ("TIMESTAMPTZ '1995-03-15 12:00:00+02'", "'1995-03-15 10:00:00Z'")
-        ),
-    ],
-)
-def test_a_text_takes_the_kind_of_the_other_side(
-    condition: str, table: str, held: list[Any]
-) -> None:
-    """The first value meets the condition, the second does not."""
-    db = rv.Database()
-    db.create_table(table, CATALOG[table])
-    [name] = [n for n in CATALOG[table].names if n.lower() in condition.lower().split()]
-    view = db.create_view("v", f'SELECT "{name}" AS found FROM {table} WHERE {condition}')
-    empty = dict.fromkeys(CATALOG[table].names)
-    db.insert(table, [{**empty, name: value} for value in held])
-    assert [row["found"] for row in view.to_arrow().to_pylist()] == held[:1]
-
-
-def test_count_of_a_constant_counts_rows() -> None:
-    assert query("SELECT COUNT(1) FROM r")["outputs"][0]["argument"] is None
-    assert query("SELECT COUNT(x) FROM r")["outputs"][0]["argument"] == '"0"."x"'
-
-
-def test_conditions_without_a_table_filter_the_first() -> None:
-    assert where("TRUE") == "true"
-    assert where("FALSE AND a = 1") == '(false) AND (("a" = 1))'
-
-
-def test_like_forms() -> None:
-    found = where("c NOT ILIKE 'a!%' ESCAPE '!'", "s")
-    assert found == "\"c\" NOT ILIKE 'a!%' ESCAPE '!'"
-
-
-def test_long_chains_stay_flat() -> None:
-    terms = " OR ".join(f"a = {i}" for i in range(3000))
-    assert where(terms).count(" OR ") == 2999
-
-
-def test_order() -> None:
-    sql = "SELECT COUNT(*) FROM r JOIN s USING (b)"
-    found = query(sql, order={"b": {"r.a": {}, "s.c": {"ok": {}}}})["order"]
-    assert found == [
-        {
-            "variable": column(0, "b"),
-            "children": [
-                {"variable": column(0, "a"), "children": []},
-                {
-                    "variable": column(1, "c"),
-                    "children": [{"variable": column(1, "ok"), "children": []}],
-                },
-            ],
-        }
+def test_views_and_samples_are_read_and_parameters_stand_for_constants() -> None:
+    db = shop()
+    db.create_view("sums", "SELECT a, SUM(b) AS t FROM r GROUP BY a")
+    db.create_view("ranks", "SELECT a, RANK() OVER (ORDER BY t DESC) AS k FROM sums")
+    db.create_sample("some", "SELECT a, b FROM r", k=2, seed=1)
+    found = db.sql("SELECT a, k FROM ranks JOIN sums USING (a) WHERE t > $1", parameters=[15])
+    assert found.to_pylist() == [{"a": 2, "k": 1}]
+    assert db.sql("SELECT COUNT(*) AS n FROM some").to_pylist() == [{"n": 2}]
+    found = db.sql("SELECT b FROM r WHERE s = $name", parameters={"name": "y"})
+    assert found.to_pylist() == [{"b": 20}]
+    assert db.sql("SELECT 7 / 2 AS x", dialect="postgres").to_pylist() == [{"x": 3}]
+    assert db.sql("SELECT s || '!' AS t FROM r ORDER BY a, b").to_pylist() == [
+        {"t": "x!"},
+        {"t": None},
+        {"t": "y!"},
     ]
 
 
-@pytest.mark.parametrize("order", [{"b": 3}, {"b +": {}}, {"1": {}}])
-def test_order_that_is_none(order: Any) -> None:
-    with pytest.raises((errors.InvalidValueError, errors.QueryError), match="order: "):
-        query("SELECT COUNT(*) FROM r", order=order)
+def test_what_a_view_maintains_is_read() -> None:
+    db = shop()
+    view = db.create_view("sums", "SELECT a, SUM(b) AS t, COUNT(*) AS n FROM r GROUP BY a")
+    assert db.sql("SELECT a, AVG(b) AS m FROM r GROUP BY a ORDER BY a").to_pylist() == [
+        {"a": 1, "m": 10.0},
+        {"a": 2, "m": 12.5},
+    ]
+    assert db.sql(view.sql or "").sort_by("a") == view.to_arrow().sort_by("a")
+    assert db.sql("SELECT * FROM sums").sort_by("a") == view.to_arrow().sort_by("a")
 
 
-def test_order_with_an_unknown_column() -> None:
-    with pytest.raises(errors.UnknownColumnError, match='no column "zz"'):
-        query("SELECT COUNT(*) FROM r", order={"zz": {}})
+def test_strings_of_queries_are_let_go() -> None:
+    db = shop()
+    sizes = []
+    for number in range(60):
+        found = db.sql("SELECT s || $1 || a || b AS t FROM r", parameters=[f"-{number}-"])
+        assert found.num_rows == 3
+        sizes.append(db.memory_usage()["dictionary"])
+    assert sizes[-1] == sizes[5]
+
+
+def test_followers_and_transactions_see_nothing_of_it() -> None:
+    db = shop()
+    view = db.create_view("v", "SELECT a, SUM(b) AS t FROM r GROUP BY a")
+    follower = view.follow(initial=False)
+    with db.transaction() as tx:
+        tx.insert("r", [{"a": 3, "b": 1, "s": "z"}])
+        assert db.sql("SELECT COUNT(*) AS n FROM r").to_pylist() == [{"n": 3}]
+    assert db.sql("SELECT a + 100 AS k, s || 'new' AS t FROM r").num_rows == 4
+    assert [row["a"] for row in follower.changes().to_pylist()] == [3]
+    assert len(follower.changes()) == 0
+
+
+def test_a_file_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "shop.ringview"
+    with rv.Database.open(path) as db:
+        db.create_table("r", {"a": "int64", "s": "string"})
+        db.insert("r", [{"a": 1, "s": "x"}])
+        before = db.status()
+        assert db.sql("SELECT upper(s) AS s FROM r").to_pylist() == [{"s": "X"}]
+        assert db.status() == before
+    with rv.Database.open(path) as db:
+        assert list(db.views) == []
+        assert db.sql("SELECT a FROM r").to_pylist() == [{"a": 1}]
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind", "words"),
+    [
+        ("SELEC a FROM r", rv.errors.QueryError, "SELEC"),
+        ("SELECT c FROM r", rv.errors.UnknownColumnError, "c"),
+        ("SELECT a FROM nowhere", rv.errors.UnknownTableError, "nowhere"),
+        ("INSERT INTO r VALUES (1, 2, 'x')", rv.errors.RingviewError, ""),
+        ("DROP TABLE r", rv.errors.RingviewError, ""),
+        ("SELECT a FROM r; SELECT b FROM r", rv.errors.RingviewError, ""),
+        ("SELECT a // (b - 10) AS q FROM r", rv.errors.RingviewError, "zero"),
+        ("SELECT 9223372036854775807 + a AS q FROM r", rv.errors.ArithmeticOverflowError, ""),
+        ("SELECT b FROM r WHERE s = $name", rv.errors.RingviewError, "name"),
+        (5, rv.errors.TypeMismatchError, "a text"),
+    ],
+)
+def test_errors_leave_everything_as_it_was(sql: Any, kind: type[Exception], words: str) -> None:
+    db = shop()
+    db.create_view("v", "SELECT a, s || '-' AS t FROM r")
+    before = state(db)
+    with pytest.raises(kind) as refused:
+        db.sql(sql)
+    assert words.lower() in str(refused.value).lower()
+    assert state(db) == before
+    db.insert("r", [{"a": 4, "b": 4, "s": "w"}])
+    assert db.sql("SELECT COUNT(*) AS n FROM v").to_pylist() == [{"n": 4}]
+
+
+def test_rows_that_are_not_kept_cannot_be_asked() -> None:
+    db = rv.Database(trust_deletes=True)
+    db.create_table("r", {"a": "int64"})
+    assert db.sql("SELECT COUNT(*) AS n FROM r").to_pylist() == [{"n": 0}]
+    db.create_view("v", "SELECT a, COUNT(*) AS n FROM r GROUP BY a")
+    db.insert("r", [{"a": 1}])
+    with pytest.raises(rv.errors.UnsupportedError, match="rows are not kept"):
+        db.sql("SELECT MAX(a) AS m FROM r")
+    assert db.sql("SELECT SUM(n) AS n FROM v").to_pylist() == [{"n": 1}]
+
+
+def test_memory_has_its_limit() -> None:
+    db = rv.Database(memory_limit="8MB")
+    db.create_table("r", {"a": "int64"})
+    db.insert("r", pa.table({"a": range(3_000)}))
+    with pytest.raises(rv.errors.OutOfMemoryError):
+        db.sql("SELECT x.a, y.a AS b FROM r AS x CROSS JOIN r AS y WHERE x.a < y.a ORDER BY b")
+    assert db.sql("SELECT COUNT(*) AS n FROM r").to_pylist() == [{"n": 3_000}]
+
+
+def test_queries_of_a_text_end_with_semicolons() -> None:
+    assert split("SELECT ';' AS a; -- one;\n/* ; */ SELECT \";\" FROM t;;\n") == (
+        ["SELECT ';' AS a", ' -- one;\n/* ; */ SELECT ";" FROM t'],
+        "\n",
+    )
+    assert split("SELECT 'it''s;") == ([], "SELECT 'it''s;")

@@ -100,6 +100,11 @@ def test_only_the_partitions_that_change_are_told() -> None:
         ("SELECT QUANTILE_CONT(x, 1.5) AS q FROM t", "from 0 to 1"),
         ("SELECT NTILE(0) OVER (ORDER BY x) AS q FROM t", "a number from 1"),
         ("SELECT SUM(x) OVER (ORDER BY x RANGE -1 PRECEDING) AS q FROM t", "window frame"),
+        (
+            "SELECT SUM(x) OVER (ORDER BY CAST('2024-01-01' AS TIMESTAMP) + x * INTERVAL '1 day' "
+            "RANGE 3 PRECEDING) AS q FROM t",
+            "moments is an INTERVAL",
+        ),
     ],
 )
 def test_refusals_say_why(sql: str, words: str) -> None:
@@ -108,3 +113,57 @@ def test_refusals_say_why(sql: str, words: str) -> None:
         db.create_view("v", sql)
     assert re.search(words, str(refused.value), re.IGNORECASE), str(refused.value)
     assert not db.views
+
+
+SHAPES = {
+    "incremental": "SELECT g, SUM(x) AS s FROM t GROUP BY g ORDER BY s LIMIT 3",
+    "part": "SELECT g, RANK() OVER (PARTITION BY g ORDER BY x) AS k FROM t",
+    "full": "SELECT g, RANK() OVER (PARTITION BY g ORDER BY x) AS k, SUM(x) OVER () AS s FROM t",
+}
+MEDIANS = {
+    "part": "SELECT g, MEDIAN(x) AS m FROM t GROUP BY g",
+    "full": "SELECT MEDIAN(x) AS m FROM t",
+}
+
+
+@pytest.mark.parametrize("shapes", [SHAPES, MEDIANS])
+def test_refresh_bounds_what_is_computed_anew(shapes: dict[str, str]) -> None:
+    db = table([{"g": 1, "x": 2}])
+    order = ["incremental", "part", "full"]
+    for most in order:
+        for needed, sql in shapes.items():
+            if order.index(needed) <= order.index(most):
+                db.create_view("v", sql, refresh=most)  # type: ignore[arg-type]
+                db.drop_view("v")
+                continue
+            words = f"refresh=.{most}.*anew.*refresh=.{needed}"
+            with pytest.raises(rv.errors.UnsupportedError, match=words):
+                db.create_view("v", sql, refresh=most)  # type: ignore[arg-type]
+            with pytest.raises(rv.errors.UnsupportedError, match=words):
+                db.create_views({"v": sql}, refresh=most)  # type: ignore[arg-type]
+            with pytest.raises(rv.errors.UnsupportedError, match=words):
+                db.explain(sql, refresh=most)  # type: ignore[arg-type]
+            assert not db.views
+
+
+def test_refresh_is_one_of_three() -> None:
+    db = table([])
+    with pytest.raises(rv.errors.InvalidValueError, match="incremental"):
+        db.create_view("v", SHAPES["part"], refresh="sometimes")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("over", "words"),
+    [
+        ("w PARTITION BY x", "w: a window that extends it has its PARTITION BY"),
+        ("v ORDER BY g", "v: it has an ORDER BY"),
+        ("u ORDER BY g", "no window of this name"),
+    ],
+)
+def test_windows_that_extend_others(over: str, words: str) -> None:
+    db = table([])
+    sql = (
+        f"SELECT SUM(x) OVER ({over}) AS s FROM t WINDOW w AS (PARTITION BY g), v AS (w ORDER BY x)"
+    )
+    with pytest.raises(rv.errors.QueryError, match=words):
+        db.create_view("v", sql)

@@ -56,7 +56,7 @@ class Windows:
 
     def over(self) -> str:
         """A partition, an order and a frame, in which every row has one answer."""
-        kind = self.rng.randrange(6)
+        kind = self.rng.randrange(8)
         if kind == 0:
             return f"({self._partition()})"
         if kind == 1:
@@ -70,7 +70,23 @@ class Windows:
         if kind == 4:
             key = self._of(*_ANY) + self._of(*_NULLS)
             return f"({self._partition()}ORDER BY {key} GROUPS {self._rows_frame()})"
+        if kind >= 6:
+            return self._far(self._partition())
         return f"({self._partition()}{self._order()} ROWS {self._rows_frame()})"
+
+    def _far(self, partition: str) -> str:
+        """A frame by the distance of days, moments, decimals or doubles."""
+        key, distances = self.rng.choice(
+            [
+                ("r.d", ["INTERVAL 14 DAYS", "INTERVAL '1 month'", "INTERVAL (36) HOURS", "30"]),
+                ("r.ts", ["INTERVAL 1 HOUR", "INTERVAL '2 months'", "INTERVAL '45' DAY"]),
+                ("r.p", ["1.5", "0.75", "4"]),
+                ("r.f", ["0.5", "2"]),
+            ]
+        )
+        start = self._of("UNBOUNDED PRECEDING", f"{self._of(*distances)} PRECEDING", "CURRENT ROW")
+        end = self._of("UNBOUNDED FOLLOWING", f"{self._of(*distances)} FOLLOWING", "CURRENT ROW")
+        return f"({partition}ORDER BY {key}{self._of(*_NULLS)} RANGE BETWEEN {start} AND {end})"
 
     def _summed(self, over: str) -> str:
         number, value = self._of(*_NUMBERS), self._of(*_ANY)
@@ -107,6 +123,10 @@ class Windows:
             f"LEAD({value}, 2)",
             f"LAG({value}{nulls})",
             "LAG(r.b, 1, 0)",
+            "LAG(r.b, 2, r.b)",
+            "LEAD(r.a, 1, r.a * 2 + r.b)",
+            "LAG(r.s, 1, CASE WHEN r.b > 0 THEN r.s ELSE 'none' END)",
+            "LEAD(r.b, -1)",
             "LEAD(r.s, 1, 'none')",
             f"FIRST_VALUE({value}{nulls})",
             f"LAST_VALUE({value}{nulls})",
@@ -128,6 +148,15 @@ class Windows:
 
     def _named(self) -> str:
         frame = self.over()
+        if self.rng.random() < 0.5:
+            key = self._of(*_ANY) + self._of(*_NULLS)
+            rows = f"ROWS {self._rows_frame()}"
+            return (
+                f"SELECT r.b, {self._summed('v')} AS v, "
+                f"{self._summed(f'(w ORDER BY {key})')} AS u, "
+                f"{self._summed(f'(W {self._order()} {rows})')} AS t FROM r{self._where()} "
+                f"WINDOW w AS ({self._partition()}), v AS (w ORDER BY {self._of(*_ANY)})"
+            )
         return (
             f"SELECT r.b, {self._summed('w')} AS v, {self._summed('w')} AS u FROM r{self._where()} "
             f"WINDOW w AS {frame}"

@@ -5,8 +5,10 @@ Invariant: a command prints and exits; what it does is in ``ringview.job``.
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +17,8 @@ import typer
 
 from ringview import __version__
 from ringview.cli import show
+from ringview.cli.prompt import statements
+from ringview.database import Database
 from ringview.errors import RingviewError
 from ringview.job import explain, load, run
 
@@ -79,6 +83,36 @@ def explain_command(
                 show.explanation(name, text)
             else:
                 typer.echo(text.rstrip())
+
+
+@app.command("sql")
+def sql_command(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file of Database.open.", exists=True)
+    ],
+    query: Annotated[
+        str | None, typer.Argument(metavar="QUERY", help="A SELECT; without it, a prompt.")
+    ] = None,
+) -> None:
+    """Ask a database's tables and views; queries end with a semicolon, and change nothing."""
+    is_prompt = query is None and sys.stdin.isatty()
+    with _errors(), Database.open(file) as db:
+        for text in statements(query):
+            with _told() if is_prompt else nullcontext():
+                start = time.monotonic()
+                rows = db.sql(text)
+                show.answer(rows, time.monotonic() - start)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Errors of one query at a prompt, which goes on; Ctrl-C ends the query alone."""
+    try:
+        yield
+    except RingviewError as error:
+        show.error(error)
+    except KeyboardInterrupt:
+        typer.echo()
 
 
 @contextmanager

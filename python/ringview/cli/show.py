@@ -23,6 +23,7 @@ from rich.table import Table
 from ringview.job import Progress, Report, ViewReport
 
 _ROWS_SHOWN = 20
+_ROWS_ASKED = 1_000
 _SECONDS_BETWEEN_LINES = 2.0
 _PLAIN_WIDTH = 10_000
 _ANY_WIDTH = 1_000_000
@@ -122,9 +123,24 @@ def _result(console: Console, view: ViewReport) -> None:
     rows = view.result.num_rows
     more = f", the first {_ROWS_SHOWN} of {rows:,} rows" if rows > _ROWS_SHOWN else ""
     console.print(f"[bold]{escape(view.name)}[/bold]{more}", highlight=False)
-    shown = view.result.slice(0, _ROWS_SHOWN)
-    table, turned = _lines(shown), _turned(shown)
-    if _width(table) > console.width >= _width(turned):
+    _drawn(console, view.result.slice(0, _ROWS_SHOWN))
+
+
+def answer(rows: pa.Table, seconds: float) -> None:
+    """The rows of a query; on a terminal the first ones."""
+    console = _console()
+    number = rows.num_rows
+    is_cut = console.is_terminal and number > _ROWS_ASKED
+    _drawn(console, rows.slice(0, _ROWS_ASKED) if is_cut else rows)
+    if console.is_terminal:
+        more = f", the first {_ROWS_ASKED} are shown" if is_cut else ""
+        ending = "" if number == 1 else "s"
+        console.print(f"{number:,} row{ending} in {seconds:.3f} s{more}", highlight=False)
+
+
+def _drawn(console: Console, shown: pa.Table) -> None:
+    table, turned = _lines(shown), _turned(shown.slice(0, _ROWS_SHOWN))
+    if shown.num_rows <= _ROWS_SHOWN and _width(table) > console.width >= _width(turned):
         table = turned
     console.print(table)
     console.print()

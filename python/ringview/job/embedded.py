@@ -48,19 +48,13 @@ def database(job: Job, sources: Sequence[Source]) -> Database:
 def _create_views(job: Job, db: Database) -> None:
     # An error names its view, below.
     with suppress(RingviewError):
-        if all(view.engine is None and view.epsilon is None for view in job.views):
+        if not any(view.beside for view in job.views):
             db.create_views({view.name: view.sql for view in job.views}, dialect=job.dialect)
             return
     for at, view in enumerate(job.views):
         with view.named():
             try:
-                db.create_view(
-                    view.name,
-                    view.sql,
-                    engine=view.engine,
-                    epsilon=view.epsilon,
-                    dialect=job.dialect,
-                )
+                db.create_view(view.name, view.sql, dialect=job.dialect, **view.beside)
             except UnknownTableError as error:
                 later = view.reads(job.views[at:], job.dialect)
                 if later == view.name:

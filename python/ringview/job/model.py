@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -49,6 +49,13 @@ class ViewSpec:
     sql: str
     engine: str | None = None
     epsilon: Epsilon | None = None
+    refresh: str | None = None
+
+    @property
+    def beside(self) -> dict[str, Any]:
+        """What is said beside its SQL, as `create_view` takes it."""
+        said = {"engine": self.engine, "epsilon": self.epsilon, "refresh": self.refresh}
+        return {name: value for name, value in said.items() if value is not None}
 
     def reads(self, views: Iterable[ViewSpec], dialect: str = "duckdb") -> str | None:
         """The name of the first of `views` that its SQL names."""

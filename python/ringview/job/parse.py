@@ -32,7 +32,7 @@ _TABLE_KEYS = (
     "unique",
     "static",
 )
-_VIEW_KEYS = ("name", "sql", "engine", "epsilon")
+_VIEW_KEYS = ("name", "sql", "engine", "epsilon", "refresh")
 _ENGINES = ("embedded", "spark")
 _MOST_ROWS = 2**63 - 1
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
@@ -80,10 +80,10 @@ def parse(text: str, path: Path) -> Job:
     if engine not in _ENGINES:
         raise JobError(f"engine: there is no '{engine}'{_nearest(engine, _ENGINES)}")
     for number, view in enumerate(views, start=1):
-        for key in ("engine", "epsilon"):
+        for key in ("engine", "epsilon", "refresh"):
             if engine == "spark" and getattr(view, key) is not None:
                 raise JobError(
-                    f"view[{number}].{key}: on Spark the engine of a view is not chosen by hand; "
+                    f"view[{number}].{key}: on Spark how a view is kept is not chosen by hand; "
                     'leave it out, or set engine = "embedded" at the top'
                 )
     batch_size = _value(raw, "batch_size", int, "", default=1000)
@@ -139,6 +139,7 @@ def _view(entry: Mapping[str, Any], place: str) -> ViewSpec:
         sql=_value(entry, "sql", str, place).strip(),
         engine=_value(entry, "engine", str, place, default=None),
         epsilon=_epsilon(entry, place),
+        refresh=_value(entry, "refresh", str, place, default=None),
     )
 
 

@@ -31,7 +31,8 @@ enum Epsilon {
 
 /// A text and what is said beside it, as a dict. `order` is a variable order, `only_joins` tells rows without a partner by
 /// conditions, `in_blocks` leaves no condition to an engine that compares across tables or with subqueries, `parameters` are
-/// the values of `$1`, `?` (a sequence), `$name` and `:name` (a mapping), `dialect` is that of the text.
+/// the values of `$1`, `?` (a sequence), `$name` and `:name` (a mapping), `dialect` is that of the text, `refresh` is how
+/// much a change may compute anew: "incremental" none, "part" the partitions that it touches, "full" all rows.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Given<'py> {
@@ -44,6 +45,7 @@ pub(crate) struct Given<'py> {
     representation: Option<Bound<'py, PyAny>>,
     nulls: Option<Bound<'py, PyAny>>,
     epsilon: Option<Epsilon>,
+    refresh: String,
 }
 
 impl Given<'_> {
@@ -68,6 +70,7 @@ impl Given<'_> {
                 Epsilon::All(epsilon) => Exponents::All(epsilon),
                 Epsilon::Of(epsilon) => Exponents::Of(epsilon),
             }),
+            refresh: self.refresh.parse().or_raise(py)?,
         };
         Ok((self.sql, options))
     }

@@ -108,7 +108,7 @@ impl DurableDatabase {
         }
     }
 
-    /// The database in memory, for what leaves no trace in the file: places of readers without names.
+    /// The database in memory, for what leaves no trace in the file: places of readers without names, queries.
     pub fn readers(&mut self) -> &mut Database {
         &mut self.engine
     }

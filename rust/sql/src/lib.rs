@@ -32,6 +32,7 @@
 //! | `pushed` | filters as Spark's conditions |
 //! | `short` | names without a table in front |
 //! | `using` | several joins by name in a row |
+//! | `windows` | windows that extend others, intervals of frames, defaults of LAG |
 //! | `within` | WITHIN GROUP as ORDER BY among the arguments |
 //! | `lower/` | relational operators to blocks |
 
@@ -71,6 +72,7 @@ mod syntax;
 mod text;
 mod tokens;
 mod using;
+mod windows;
 mod within;
 
 pub use definition::Definition;

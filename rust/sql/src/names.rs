@@ -21,6 +21,7 @@ use crate::place::position;
 use crate::scopes::Scopes;
 use crate::syntax::Syntax;
 use crate::using::Using;
+use crate::windows::Windows;
 use crate::within::WithinGroup;
 
 /// The schemas whose tables are those of the catalog.
@@ -35,6 +36,9 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Result<Usi
         name_outputs(query);
     }
     let _ = VisitMut::visit(statement, &mut Doubles);
+    if let ControlFlow::Break(refusal) = VisitMut::visit(statement, &mut Windows) {
+        return Err(refusal);
+    }
     let _ = VisitMut::visit(statement, &mut WithinGroup);
     let _ = VisitMut::visit(statement, &mut Syntax);
     let mut names = Names {

@@ -3,7 +3,7 @@
 //! Invariant: what has no meaning for a query is refused. Cost: O(outputs of the query).
 
 use ringview_core::{Result, SqlProblem};
-use ringview_query::{Exponents, Nulls, Output, Query, Representation};
+use ringview_query::{Exponents, Nulls, Output, Query, Refresh, Representation};
 use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
@@ -32,6 +32,9 @@ pub struct Options {
     pub nulls: Option<Nulls>,
     /// The thresholds of heavy values, for an engine that has them.
     pub epsilon: Option<Exponents>,
+    /// How much a change may compute anew: a question to whoever declares a view, so it is not written down.
+    #[serde(skip)]
+    pub refresh: Refresh,
 }
 
 impl Options {
@@ -64,6 +67,6 @@ impl Options {
         if self.epsilon.is_some() {
             query.epsilon.clone_from(&self.epsilon);
         }
-        Ok(())
+        query.check_refresh(self.refresh)
     }
 }

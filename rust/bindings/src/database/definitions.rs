@@ -16,6 +16,8 @@ use ringview_sql::{Definition, Options};
 use super::Database;
 use crate::definition::Given;
 use crate::errors::OrRaise;
+use crate::outgoing::Rows;
+use crate::watch::Progress;
 
 #[pymethods]
 impl Database {
@@ -126,6 +128,20 @@ impl Database {
             })
         };
         py.detach(explained).or_raise(py)
+    }
+
+    /// The rows of a query over the tables and views as they are now.
+    fn evaluate(&self, py: Python<'_>, definition: Given<'_>) -> PyResult<Rows> {
+        let given = definition.read(py)?;
+        let mut held = self.engine(py)?;
+        let database = &mut *held.value;
+        let mut watch = Progress::new(None, 0);
+        let mut poll = |done| watch.poll(done);
+        let found = py.detach(|| {
+            over(database, None, given)?
+                .kept(|_, query| database.readers().evaluate(query, &mut poll))
+        });
+        Ok(Rows::new(watch.finish(py, found)?))
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Catalogue<'d> {
     pub(crate) engines: &'d [Arc<dyn Engine>],
     /// How many tables and views there ever were.
     pub(crate) births: u64,
+    /// Whether tables and views are planned as if nothing changed them.
+    pub(crate) is_static: bool,
 }
 
 /// The names that one of the blocks of a query knows, or the query itself behind all blocks.
@@ -137,7 +139,7 @@ impl<'d> Catalogue<'d> {
             let table = &self.state.storage.tables[index];
             let info = TableInfo {
                 schema: table.schema.clone(),
-                is_static: table.is_static,
+                is_static: table.is_static || self.is_static,
                 // An empty table says nothing about what will come.
                 rows: (!table.is_empty()).then(|| table.len()),
                 unique: table.unique.clone(),
@@ -162,6 +164,7 @@ impl<'d> Catalogue<'d> {
         let rows = answer.len(&self.state.storage.dictionary).ok();
         let info = TableInfo {
             rows: rows.filter(|&rows| rows > 0),
+            is_static: view.info.is_static || self.is_static,
             ..view.info.clone()
         };
         Ok((Source::View(self.state.graph.declared(name)?.id), info))

@@ -9,7 +9,7 @@ use ringview_core::{Budget, Error, Result};
 use ringview_query::Query;
 
 use super::Database;
-use super::drafts::{Drafts, What};
+use super::drafts::{Drafts, Sharing, What};
 use crate::Poll;
 use crate::catalogue::choose::{By, choose};
 use crate::graph::declared::{Declared, Newborn};
@@ -116,7 +116,11 @@ impl Database {
 
     /// Views with the nodes of their blocks and their own, filled, and not yet known.
     pub(crate) fn bear(&mut self, views: &[Wanted<'_>], budget: &Budget<'_>) -> Result<Newborn> {
-        let mut drafts = Drafts::new(self.births, self.options.keep_apart);
+        let sharing = match self.options.keep_apart {
+            true => Sharing::Nothing,
+            false => Sharing::All,
+        };
+        let mut drafts = Drafts::new(self.births, sharing);
         let mut declared = Vec::with_capacity(views.len());
         for view in views {
             let plans = self.catalogue().plans(view.query, view.by)?;
@@ -148,7 +152,7 @@ impl Database {
     }
 
     /// The nodes of drafts, filled.
-    fn make(&mut self, drafts: Drafts<'_>, budget: &Budget<'_>) -> Result<Vec<Node>> {
+    pub(super) fn make(&mut self, drafts: Drafts<'_>, budget: &Budget<'_>) -> Result<Vec<Node>> {
         let mut family = Vec::with_capacity(drafts.nodes.len());
         let mut beside = BTreeMap::new();
         let alone: Vec<Option<Union>> = drafts.alone();

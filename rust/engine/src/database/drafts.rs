@@ -29,7 +29,18 @@ pub(super) struct Drafts<'q> {
     pub(super) nodes: Vec<Draft<'q>>,
     /// The number of the last node.
     last: u64,
-    keep_apart: bool,
+    sharing: Sharing,
+}
+
+/// What new nodes may have in common with others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sharing {
+    /// Whatever they can; a union may take the place of another.
+    All,
+    /// Nothing.
+    Nothing,
+    /// What is there as it is.
+    Read,
 }
 
 /// A node that is to be made.
@@ -54,12 +65,18 @@ pub(super) enum What<'q> {
 
 impl<'q> Drafts<'q> {
     /// None; the nodes will have numbers behind this one.
-    pub(super) fn new(last: u64, keep_apart: bool) -> Self {
+    pub(super) fn new(last: u64, sharing: Sharing) -> Self {
         Self {
             nodes: Vec::new(),
             last,
-            keep_apart,
+            sharing,
         }
+    }
+
+    /// Whether all nodes are answered from what is there.
+    pub(super) fn is_there(&self) -> bool {
+        let mut drafts = self.nodes.iter();
+        drafts.all(|draft| matches!(draft.what, What::Facet(..)))
     }
 
     /// The number behind those of all nodes.
@@ -82,7 +99,9 @@ impl<'q> Drafts<'q> {
 
     fn draft(&mut self, name: &str, planned: Planned<'q>, graph: &Graph) -> u64 {
         let signature = planned.signature();
-        let shared = signature.as_ref().filter(|_| !self.keep_apart);
+        let shared = signature
+            .as_ref()
+            .filter(|_| self.sharing != Sharing::Nothing);
         let shared = shared.map(|signature| (&planned.sources[..], signature));
         let alike = shared.and_then(|one| graph.alike(one).or_else(|| self.alike(one)));
         if let Some(alike) = alike {
@@ -130,7 +149,7 @@ impl<'q> Drafts<'q> {
 
     /// The number of the node of a union that has, or will have, the terms of what is planned.
     fn union(&mut self, name: &str, planned: &Planned<'q>, graph: &Graph) -> u64 {
-        if self.keep_apart {
+        if self.sharing == Sharing::Nothing {
             return self.push(name, None, What::Union(planned.union(), None));
         }
         let drafted = self
@@ -158,7 +177,11 @@ impl<'q> Drafts<'q> {
         if let Some(has) = having.find(|node| planned.bound.terms_in(&node.bound).is_some()) {
             return has.id;
         }
-        let what = match known.iter().find_map(|base| graph.joined(base, planned)) {
+        let joined = match self.sharing {
+            Sharing::All => known.iter().find_map(|base| graph.joined(base, planned)),
+            Sharing::Nothing | Sharing::Read => None,
+        };
+        let what = match joined {
             Some(union) => What::Union(union, Some(0)),
             None => What::Union(planned.union(), None),
         };

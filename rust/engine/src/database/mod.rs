@@ -9,6 +9,7 @@ pub(crate) mod birth;
 pub(crate) mod changes;
 mod clock;
 mod drafts;
+mod evaluate;
 mod explained;
 mod fill;
 mod lookup;
@@ -128,6 +129,7 @@ impl Database {
             state: &self.state,
             engines: &self.engines,
             births: self.births,
+            is_static: false,
         }
     }
 

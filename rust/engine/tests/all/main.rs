@@ -6,6 +6,7 @@ mod correlated;
 mod dag;
 mod draws;
 mod engines;
+mod evaluate;
 mod joins;
 mod keyed;
 mod limits;

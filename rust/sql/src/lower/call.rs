@@ -45,18 +45,24 @@ pub(crate) fn windowed(rows: &Pending, expr: &Expr, schema: &DFSchema) -> Result
         WindowFrameBound::Preceding(by) | WindowFrameBound::Following(by) => !by.is_null(),
         WindowFrameBound::CurrentRow => false,
     };
+    let mut by_time = None;
     if frame.units == WindowFrameUnits::Range
         && (is_far(&frame.start_bound) || is_far(&frame.end_bound))
     {
-        // The distance of days may be hours.
         for (key, (expr, _, _)) in by.iter().zip(&mut order) {
             let ty = key
                 .expr
                 .get_type(schema)
                 .map_err(|problem| refusal(&problem))?;
-            if matches!(ty, DataType::Date32) {
-                let moment = DataType::Timestamp(TimeUnit::Microsecond, None);
-                *expr = cast(expr.clone(), moment);
+            match ty {
+                // The distance of days may be hours.
+                DataType::Date32 => {
+                    let moment = DataType::Timestamp(TimeUnit::Microsecond, None);
+                    *expr = cast(expr.clone(), moment);
+                    by_time = Some(ByTime::Days);
+                }
+                DataType::Timestamp(..) => by_time = Some(ByTime::Moments),
+                _ => {}
             }
         }
     }
@@ -69,7 +75,7 @@ pub(crate) fn windowed(rows: &Pending, expr: &Expr, schema: &DFSchema) -> Result
         function: Function {
             distinct: params.distinct,
             ignore_nulls: params.null_treatment == Some(NullTreatment::IgnoreNulls),
-            frame: Some(framed(frame)?),
+            frame: Some(framed(frame, by_time)?),
             ..function
         },
         partition: partition.collect::<Result<_>>()?,
@@ -131,11 +137,28 @@ fn of_arguments(name: &str, mut arguments: Vec<Expr>, filter: Option<Expr>) -> R
     })
 }
 
-/// A frame as a definition keeps it.
-fn framed(frame: &WindowFrame) -> Result<Frame> {
+/// What a frame with a distance is ordered by.
+#[derive(Clone, Copy, PartialEq)]
+enum ByTime {
+    Days,
+    Moments,
+}
+
+/// A frame as a definition keeps it. A number is a distance of days.
+fn framed(frame: &WindowFrame, by_time: Option<ByTime>) -> Result<Frame> {
     let distance = |by: &ScalarValue| match by {
         by if by.is_null() => Ok(None),
-        ScalarValue::Utf8(Some(text)) => Ok(Some(format!("'{}'", text.replace('\'', "''")))),
+        ScalarValue::Utf8(Some(text)) => {
+            let is_number = by_time.is_some() && text.trim().parse::<f64>().is_ok();
+            let is_days = by_time == Some(ByTime::Days) && text.trim().parse::<i64>().is_ok();
+            match (is_number, is_days) {
+                (_, true) => Ok(Some(format!("'{} days'", text.trim()))),
+                (true, _) => Err(unsupported(
+                    "the distance of a frame over moments is an INTERVAL, that of days may be a whole number",
+                )),
+                _ => Ok(Some(format!("'{}'", text.replace('\'', "''")))),
+            }
+        }
         other => text(&lit(other.clone())).map(Some),
     };
     let edge = |bound: &WindowFrameBound| {

@@ -181,13 +181,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// Rows with window functions.
-    fn windows(&mut self, mut rows: Pending, plan: &datafusion_expr::Window) -> Result<Pending> {
-        if !rows.outer.is_empty() {
-            return Err(unsupported(
-                "a window function in a correlated subquery is not kept",
-            ));
-        }
+    /// Rows with window functions. Those of a correlated subquery have the partitions of each row around.
+    fn windows(&mut self, rows: Pending, plan: &datafusion_expr::Window) -> Result<Pending> {
+        let mut rows = self.decorrelated(rows)?;
         let schema = plan.input.schema();
         let mut reads_window = !rows.above.is_empty();
         for expr in &plan.window_expr {
@@ -197,11 +193,25 @@ impl Lowering<'_> {
         if reads_window {
             rows = self.flat(rows)?;
         }
+        let outer = std::mem::take(&mut rows.outer);
         for expr in &plan.window_expr {
-            let made = call::windowed(&rows, expr, schema)?;
+            let mut made = call::windowed(&rows, expr, schema)?;
+            made.partition
+                .extend(outer.iter().map(|(_, key)| key.clone()));
             rows.columns.push(of_window(rows.windows.len()));
             rows.windows.push(made);
         }
+        if outer.is_empty() {
+            return Ok(rows);
+        }
+        // The keys are columns of the block of the windows, as what is correlated reads them above.
+        let width = rows.columns.len();
+        rows.columns
+            .extend(outer.iter().map(|(_, key)| key.clone()));
+        let mut rows = self.flat(rows)?;
+        let keys = rows.columns.split_off(width);
+        let around = outer.into_iter().map(|(around, _)| around);
+        rows.outer = around.zip(keys).collect();
         Ok(rows)
     }
 

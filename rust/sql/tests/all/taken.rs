@@ -15,6 +15,10 @@ const TAKEN: &[&str] = &[
     "SELECT r.a, q.n FROM r LEFT JOIN LATERAL (SELECT COUNT(*) AS n FROM s WHERE s.b = r.b HAVING COUNT(*) > 1) q ON q.n > 2",
     "SELECT b, a, c FROM (SELECT * FROM r) p FULL JOIN (SELECT * FROM s) q USING (b)",
     "WITH p AS (SELECT r.* FROM r), q AS (SELECT b, ok FROM s) SELECT b, a, ok FROM p FULL JOIN q USING (b) FULL JOIN (VALUES (1)) v(b) USING (b)",
+    "SELECT a, SUM(b) OVER (w ORDER BY x) AS t FROM r WINDOW w AS (PARTITION BY a)",
+    "SELECT SUM(b) OVER (ORDER BY d RANGE BETWEEN INTERVAL 14 DAYS PRECEDING AND INTERVAL (2) HOURS FOLLOWING) AS t FROM r",
+    "SELECT LAG(a, 1, b + 1) OVER (ORDER BY x) AS l FROM r",
+    "SELECT r.a, q.k FROM r CROSS JOIN LATERAL (SELECT RANK() OVER (ORDER BY c) AS k FROM s WHERE s.b < r.b) q",
     "SELECT CAST('1e0' AS INTEGER) + a AS x, x ** 1.5 AS y FROM r",
 ];
 
@@ -26,6 +30,27 @@ fn what_was_refused_is_taken() {
     });
     let refused: Vec<String> = refused.collect();
     assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
+#[test]
+fn a_window_that_extends_another_has_its_partition() {
+    let text = "SELECT SUM(b) OVER (v ROWS 2 PRECEDING) AS t FROM r \
+                WINDOW w AS (PARTITION BY a, b), v AS (w ORDER BY x DESC)";
+    let spelt =
+        "SELECT SUM(b) OVER (PARTITION BY a, b ORDER BY x DESC ROWS 2 PRECEDING) AS t FROM r";
+    assert_eq!(query(text).unwrap(), query(spelt).unwrap());
+}
+
+#[test]
+fn a_number_before_a_day_is_days() {
+    let of = |distance: &str| {
+        query(&format!(
+            "SELECT SUM(b) OVER (ORDER BY d RANGE {distance} PRECEDING) AS t FROM r"
+        ))
+    };
+    assert_eq!(of("30").unwrap(), of("INTERVAL 30 DAYS").unwrap());
+    assert_ne!(of("30").unwrap(), of("INTERVAL 30 HOURS").unwrap());
+    assert!(of("1.5").is_err());
 }
 
 #[test]

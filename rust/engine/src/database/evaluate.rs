@@ -1,0 +1,61 @@
+//! Queries that are answered once: planned as a view, filled, read, and forgotten.
+//!
+//! Invariant: nothing that was there changes, and nothing stays: no node becomes known, no number is taken, and the strings
+//! that were computed are rolled back. The rows are those that a view of the query would have. Cost: that of reading the
+//! result, where what maintains it is there already: a view or block of an equal query, or one with its sums over the same
+//! join. Else that of a birth over tables that do not change, which keeps less than one over tables that do.
+
+use arrow_array::RecordBatch;
+use ringview_core::{Budget, Result};
+use ringview_query::Query;
+
+use super::Database;
+use super::drafts::{Drafts, Sharing};
+use crate::Poll;
+use crate::catalogue::choose::By;
+
+/// What errors call the query.
+const NAME: &str = "the query";
+
+impl Database {
+    /// The rows of a query over tables and views as they are now, in its order if it has one.
+    ///
+    /// # Errors
+    /// As [`create_view`](Self::create_view), but for names that are taken.
+    pub fn evaluate(&mut self, query: &Query, poll: Poll<'_>) -> Result<RecordBatch> {
+        let budget = self.state.budget(poll);
+        let found = self.evaluated(query, &budget);
+        self.state.storage.dictionary.rollback();
+        found
+    }
+
+    fn evaluated(&mut self, query: &Query, budget: &Budget<'_>) -> Result<RecordBatch> {
+        let (mut drafts, mut last) = self.drafted(query, false)?;
+        if !drafts.is_there() {
+            (drafts, last) = self.drafted(query, true)?;
+        }
+        let family = self.make(drafts, budget)?;
+        let graph = &self.state.graph;
+        let find = |id: u64| {
+            let own = family.iter().find(|node| node.id == id);
+            own.or_else(|| graph.node(id))
+        };
+        match find(last) {
+            Some(node) => {
+                let answer = node.answer_among(find);
+                answer.rows(&self.state.storage.dictionary, budget)
+            }
+            None => unreachable!("the node of a draft is made, or was there"),
+        }
+    }
+
+    /// The nodes that answer a query, and the number of the last; of tables that change, or of tables that do not.
+    fn drafted<'q>(&self, query: &'q Query, is_static: bool) -> Result<(Drafts<'q>, u64)> {
+        let mut catalogue = self.catalogue();
+        catalogue.is_static = is_static;
+        let mut drafts = Drafts::new(self.births, Sharing::Read);
+        let plans = catalogue.plans(query, By::Choice(None))?;
+        let last = drafts.add(NAME, plans, &self.state.graph);
+        Ok((drafts, last))
+    }
+}

@@ -1,0 +1,97 @@
+//! What a change makes a query compute anew, and how much of that is allowed.
+//!
+//! Invariant: a query is of the dearest class of its blocks; the classes are ordered by what a change costs. Cost:
+//! O(blocks).
+
+use std::str::FromStr;
+
+use ringview_core::{Error, Result};
+
+use super::{Parted, Query, Rows};
+
+/// How many rows a change may compute anew beside those that it moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Refresh {
+    /// None.
+    Incremental,
+    /// Those of the partitions, or groups, that it touches.
+    Part,
+    /// All rows of a block.
+    #[default]
+    Full,
+}
+
+impl Refresh {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Incremental => "incremental",
+            Self::Part => "part",
+            Self::Full => "full",
+        }
+    }
+}
+
+impl FromStr for Refresh {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let mut all = [Self::Incremental, Self::Part, Self::Full].into_iter();
+        all.find(|one| one.name() == name)
+            .ok_or_else(|| Error::Value {
+                place: format!("refresh={name:?}"),
+                problem: "write \"incremental\", \"part\" or \"full\"".to_owned(),
+            })
+    }
+}
+
+impl Parted {
+    /// What a change makes it compute anew.
+    #[must_use]
+    pub fn refresh(&self) -> Refresh {
+        match self.partition.is_empty() {
+            true => Refresh::Full,
+            false => Refresh::Part,
+        }
+    }
+}
+
+impl Query {
+    /// Refuses a query of which a change may compute more anew than this.
+    ///
+    /// # Errors
+    /// `Unsupported`, which names the functions and what they need.
+    pub fn check_refresh(&self, most: Refresh) -> Result<()> {
+        let queries = self.blocks.iter().map(|block| &block.query).chain([self]);
+        let parted = queries.filter_map(|query| match &query.rows {
+            Some(Rows::Parted(parted)) if parted.refresh() > most => Some(parted),
+            _ => None,
+        });
+        let Some(parted) = parted.max_by_key(|parted| parted.refresh()) else {
+            return Ok(());
+        };
+        let mut functions: Vec<String> = Vec::new();
+        for call in &parted.calls {
+            let name = call.function.to_uppercase();
+            if !functions.contains(&name) {
+                functions.push(name);
+            }
+        }
+        let (rows, instead) = match (parted.refresh(), parted.grouped) {
+            (Refresh::Full, false) => (
+                "all rows anew, as there is no PARTITION BY",
+                "partition by a column, or allow it: ",
+            ),
+            (Refresh::Full, true) => (
+                "all rows anew, as there is no GROUP BY",
+                "group by a column, or allow it: ",
+            ),
+            (_, false) => ("the rows of each partition that changes anew", "allow it: "),
+            (_, true) => ("the rows of each group that changes anew", "allow it: "),
+        };
+        Err(Error::Unsupported {
+            what: format!("{} with refresh={:?}", functions.join(", "), most.name()),
+            why: format!("a change computes {rows}"),
+            instead: format!("{instead}refresh={:?}", parted.refresh().name()),
+        })
+    }
+}
