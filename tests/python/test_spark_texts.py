@@ -127,7 +127,7 @@ def test_a_stream_goes_on_with_the_same_parameters_alone(
     write(1, {"k": "a", "x": 1}, {"k": "a", "x": 3})
     for mode in ("driver", "partitioned"):
         checkpoint = tmp_path / mode
-        partitions = {} if mode == "driver" else {"partitions": 2}
+        partitions: dict[str, Any] = {} if mode == "driver" else {"partitions": 2}
         with writer(mode=mode, **partitions).start() as q:
             q.process_all_available()
             assert q["v"].to_arrow().to_pylist() == [{"k": "a", "x": 3}]
