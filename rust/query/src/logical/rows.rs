@@ -39,6 +39,7 @@ impl Rows {
             Self::Ordered(_) => "ORDER BY and LIMIT",
             Self::Parted(_) => "window functions and ordered aggregates",
             Self::Timed(_) => "conditions on now()",
+            Self::Latest(_) => "ASOF joins",
         }
     }
 }
