@@ -211,6 +211,15 @@ fn planning(what: &str, at: Option<Position>) -> Error {
     if let Some(rest) = what.strip_prefix("Order by column out of bounds, specified: ") {
         return query(no_output(rest));
     }
+    if let Some(rest) = what.strip_prefix("Source table contains ") {
+        let mut numbers = rest.split(' ').filter(|word| word.parse::<usize>().is_ok());
+        let (columns, names) = (numbers.next(), numbers.next());
+        return query(format!(
+            "an alias gives {} names to {} columns; give as many, or fewer",
+            names.unwrap_or("too many"),
+            columns.unwrap_or("its")
+        ));
+    }
     if let Some((set, _)) = what.split_once(" queries have different number of columns") {
         let message = format!("the sides of {set} have different numbers of columns");
         return bare(SqlProblem::Query, None, message);

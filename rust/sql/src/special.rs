@@ -7,8 +7,8 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, GroupByExpr, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    Statement, TableFactor, Visit, Visitor,
+    Expr, GroupByExpr, Ident, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
+    Statement, TableAlias, TableFactor, Visit, Visitor,
 };
 use datafusion_sql::sqlparser::tokenizer::Location;
 use ringview_core::Position;
@@ -24,27 +24,43 @@ pub(crate) fn special(what: &str, statement: &Statement, names: &[Named]) -> Opt
     if what.starts_with("an aggregate is not known in WHERE") {
         return aggregate_in_where(statement);
     }
-    let only = |is: fn(&Part) -> bool| {
-        let parts = Parts::of(statement);
-        let mut found = parts.iter().filter(|(part, _)| is(part));
-        let (_, at) = found.next()?;
-        found.next().is_none().then(|| position(*at))?
-    };
     if what.contains("stands for a value is one row") {
-        return only(|part| matches!(part, Part::Value { is_one_row, .. } if !is_one_row))
-            .or_else(|| only(|part| matches!(part, Part::Value { .. })));
+        return one(statement, |part| match part {
+            Part::Value {
+                is_one_row: false,
+                at,
+                ..
+            } => Some(*at),
+            _ => None,
+        });
     }
     if what.starts_with("a subquery that is compared has one column") {
-        return only(|part| matches!(part, Part::Value { columns, .. } if *columns != 1));
+        return one(statement, |part| match part {
+            Part::Value { columns, at, .. } if *columns != 1 => Some(*at),
+            _ => None,
+        });
     }
     if what.contains("is not Struct") {
-        return only(|part| matches!(part, Part::Dotted));
+        return one(statement, |part| match part {
+            Part::Dotted(at) => Some(*at),
+            _ => None,
+        });
     }
     if what.contains("Table Functions") {
-        return only(|part| matches!(part, Part::TableFunction));
+        return one(statement, |part| match part {
+            Part::TableFunction(at) => Some(*at),
+            _ => None,
+        });
     }
     if what.contains("is neither in GROUP BY") {
         return asterisk(what, statement, names);
+    }
+    if let Some(rest) = what.strip_prefix("an alias gives ") {
+        let number: usize = rest.split(' ').next()?.parse().ok()?;
+        return one(statement, |part| match part {
+            Part::Names(names) if names.len() == number => Some(names[0].1),
+            _ => None,
+        });
     }
     let of: &[Of] = if what.contains("is read twice") {
         &[Of::Table, Of::TableAlias]
@@ -57,8 +73,26 @@ pub(crate) fn special(what: &str, statement: &Statement, names: &[Named]) -> Opt
     };
     let name = in_quotes(what).next()?;
     let mut last = names.iter().rev();
-    let found = last.find(|named| of.contains(&named.of) && named.is(name))?;
-    Some(found.at)
+    let found = last.find(|named| of.contains(&named.of) && named.is(name));
+    let twice = || {
+        one(statement, |part| {
+            let (Part::Names(all) | Part::Outputs(all)) = part else {
+                return None;
+            };
+            let mut same = all.iter().filter(|(one, _)| one.eq_ignore_ascii_case(name));
+            same.nth(1).map(|(_, at)| *at)
+        })
+    };
+    found.map(|found| found.at).or_else(twice)
+}
+
+/// The place that just one part of a text has.
+fn one(statement: &Statement, place: impl Fn(&Part) -> Option<Location>) -> Option<Position> {
+    let mut parts = Parts::default();
+    let _ = statement.visit(&mut parts);
+    let mut found = parts.0.iter().filter_map(place);
+    let at = found.next()?;
+    found.next().is_none().then(|| position(at))?
 }
 
 /// The one `*` among the outputs, if it is what shows a column that the text does not name.
@@ -89,41 +123,69 @@ enum Part {
         columns: usize,
         /// Whether it is known to have one row.
         is_one_row: bool,
+        at: Location,
     },
     /// A name of three parts.
-    Dotted,
+    Dotted(Location),
     /// A function in FROM.
-    TableFunction,
+    TableFunction(Location),
+    /// The names that an alias gives to columns.
+    Names(Vec<(String, Location)>),
+    /// The names of the outputs of a SELECT, as far as they have any.
+    Outputs(Vec<(String, Location)>),
 }
 
-/// All such parts, with where they begin.
 #[derive(Default)]
-struct Parts(Vec<(Part, Location)>);
+struct Parts(Vec<Part>);
 
 impl Parts {
-    fn of(statement: &Statement) -> Vec<(Part, Location)> {
-        let mut parts = Self::default();
-        let _ = statement.visit(&mut parts);
-        parts.0
+    fn alias(&mut self, alias: &TableAlias) {
+        if !alias.columns.is_empty() {
+            let names = alias.columns.iter().map(|column| located(&column.name));
+            self.0.push(Part::Names(names.collect()));
+        }
     }
+}
+
+fn located(ident: &Ident) -> (String, Location) {
+    (ident.value.clone(), ident.span.start)
 }
 
 impl Visitor for Parts {
     type Break = ();
 
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        for table in query.with.iter().flat_map(|with| &with.cte_tables) {
+            self.alias(&table.alias);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        let name = |item: &SelectItem| match item {
+            SelectItem::ExprWithAlias { alias, .. } => Some(located(alias)),
+            SelectItem::UnnamedExpr(Expr::Identifier(column)) => Some(located(column)),
+            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last().map(located),
+            _ => None,
+        };
+        let names = select.projection.iter().filter_map(name).collect();
+        self.0.push(Part::Outputs(names));
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         match expr {
             Expr::Subquery(query) => {
                 if let SetExpr::Select(select) = &*query.body {
-                    let value = Part::Value {
+                    self.0.push(Part::Value {
                         columns: select.projection.len(),
                         is_one_row: is_one_row(query, select),
-                    };
-                    self.0.push((value, select.select_token.0.span.start));
+                        at: select.select_token.0.span.start,
+                    });
                 }
             }
             Expr::CompoundIdentifier(idents) if idents.len() > 2 => {
-                self.0.push((Part::Dotted, idents[0].span.start));
+                self.0.push(Part::Dotted(idents[0].span.start));
             }
             _ => {}
         }
@@ -138,7 +200,16 @@ impl Visitor for Parts {
         } = factor
             && let Some(ident) = name.0.first().and_then(|part| part.as_ident())
         {
-            self.0.push((Part::TableFunction, ident.span.start));
+            self.0.push(Part::TableFunction(ident.span.start));
+        }
+        if let TableFactor::Table {
+            alias: Some(alias), ..
+        }
+        | TableFactor::Derived {
+            alias: Some(alias), ..
+        } = factor
+        {
+            self.alias(alias);
         }
         ControlFlow::Continue(())
     }

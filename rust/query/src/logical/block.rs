@@ -4,7 +4,7 @@
 //! means the last block of that name that stands before it, else a table or a view of the database:
 //! so no query reads itself, and `WITH t AS (SELECT .. FROM t)` reads the table.
 
-use ringview_core::{Error, Result};
+use ringview_core::{Error, Result, SqlProblem};
 
 use super::Query;
 
@@ -30,5 +30,27 @@ impl Query {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a part that is computed row by row, or in an order, for `what` takes only joins.
+    ///
+    /// # Errors
+    /// `Unsupported`, with what to do about it.
+    pub fn check_joins(&self, what: &str) -> Result<()> {
+        let blocks = self.blocks.iter().map(|block| &block.query);
+        let Some(rows) = blocks.chain([self]).find_map(|one| one.rows.as_ref()) else {
+            return Ok(());
+        };
+        let problem = SqlProblem::Unsupported;
+        let message = format!(
+            "{what} takes joins of tables, with filters and groups, and no {}; compute that part into a column before the \
+             rows are inserted, or from what you read",
+            rows.told()
+        );
+        Err(Error::Sql {
+            problem,
+            message,
+            position: None,
+        })
     }
 }

@@ -4,12 +4,10 @@
 //! Invariant: none beyond its shape. Expressions are SQL over the columns of one atom's table, names quoted and spelt as
 //! the table spells them: the form in which a definition is kept. `bind` gives them types.
 
-use ringview_core::{Error, Result, SqlProblem};
 use serde::{Deserialize, Serialize};
 
 pub use ringview_expr::{Call, Edge, Frame, SortKey, Unit};
 
-use super::Query;
 use super::time::Timed;
 
 /// How rows are computed from rows.
@@ -35,7 +33,7 @@ pub enum Rows {
 
 impl Rows {
     /// What makes them, in words.
-    fn told(&self) -> &'static str {
+    pub(super) fn told(&self) -> &'static str {
         match self {
             Self::Map { .. } => "expressions over rows, outer joins and unions",
             Self::Ordered(_) => "ORDER BY and LIMIT",
@@ -43,30 +41,6 @@ impl Rows {
             Self::Timed(_) => "conditions on now()",
             Self::Latest(_) => "ASOF joins",
         }
-    }
-}
-
-impl Query {
-    /// Refuses a part that is computed row by row, or in an order, for `what` takes only joins.
-    ///
-    /// # Errors
-    /// `Unsupported`, with what to do about it.
-    pub fn check_joins(&self, what: &str) -> Result<()> {
-        let blocks = self.blocks.iter().map(|block| &block.query);
-        let Some(rows) = blocks.chain([self]).find_map(|one| one.rows.as_ref()) else {
-            return Ok(());
-        };
-        let problem = SqlProblem::Unsupported;
-        let message = format!(
-            "{what} takes joins of tables, with filters and groups, and no {}; compute that part into a column before the \
-             rows are inserted, or from what you read",
-            rows.told()
-        );
-        Err(Error::Sql {
-            problem,
-            message,
-            position: None,
-        })
     }
 }
 
