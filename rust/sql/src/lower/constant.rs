@@ -8,8 +8,8 @@ use ringview_core::Result;
 use ringview_query::{Function, Output, Query, Rows};
 
 use super::pending::Pending;
-use super::settle::branch;
 use super::state::{Lowering, computing, over};
+use super::union::branch;
 use crate::error::unsupported;
 
 impl Lowering<'_> {
@@ -17,18 +17,13 @@ impl Lowering<'_> {
     pub(crate) fn values(&mut self, rows: &[Vec<Expr>]) -> Result<Pending> {
         let one = self.one_row()?;
         let width = rows.first().map_or(0, Vec::len);
-        let names: Vec<String> = (0..width).map(|at| format!("column {at}")).collect();
         if width == 0 {
-            return Ok(Pending::over(&one, &names));
+            return Ok(Pending::over(&one, &[]));
         }
         let branches = rows.iter().map(|row| branch(&[], row.clone(), false));
-        let map = Rows::Map {
-            names: names.clone(),
-            branches: branches.collect::<Result<_>>()?,
-        };
+        let branches = branches.collect::<Result<_>>()?;
         let tables: Vec<String> = rows.iter().map(|_| one.clone()).collect();
-        let name = self.emit("values", computing(&tables, map))?;
-        Ok(Pending::over(&name, &names))
+        self.summed("values", &tables, branches, width)
     }
 
     /// A block that has one row, always the same.

@@ -7,7 +7,7 @@
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::{Expr, Join, JoinType, LogicalPlan, Operator};
 use ringview_core::Result;
-use ringview_query::{Branch, Edge, Frame, Rows, Unit};
+use ringview_query::{Edge, Frame, Unit};
 
 use super::asof;
 use super::lateral;
@@ -15,8 +15,8 @@ use super::pairs::{Conditions, Side, equality, null_safe, pairs};
 use super::pending::{
     Function, Pending, Window, any, atoms_of, is_nested, of_atom, of_window, place, renamed, split,
 };
-use super::settle::branch;
-use super::state::{Lowering, computing};
+use super::state::Lowering;
+use super::union::branch;
 use crate::error::{refusal, unsupported};
 
 impl Lowering<'_> {
@@ -274,23 +274,6 @@ impl Lowering<'_> {
         ];
         let tables = [of.name.clone(), name];
         self.summed("without", &tables, branches, of.columns.len())
-    }
-
-    /// A block that adds up branches.
-    fn summed(
-        &mut self,
-        name: &str,
-        tables: &[String],
-        branches: Vec<Branch>,
-        width: usize,
-    ) -> Result<Pending> {
-        let names: Vec<String> = (0..width).map(|at| format!("column {at}")).collect();
-        let rows = Rows::Map {
-            names: names.clone(),
-            branches,
-        };
-        let name = self.emit(name, computing(tables, rows))?;
-        Ok(Pending::over(&name, &names))
     }
 
     /// The rows of the left side that have a partner.

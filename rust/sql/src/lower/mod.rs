@@ -17,6 +17,7 @@
 //! | `sets` | GROUPING SETS, ROLLUP, CUBE |
 //! | `indicator` | sums of what one table chooses and another has |
 //! | `pairs` | joins whose pairs must meet conditions |
+//! | `union` | UNION, and other blocks that add up rows |
 //! | `constant` | VALUES |
 //! | `prune` | blocks without the columns that nobody reads |
 //! | `truth` | EXISTS, IN, ANY and ALL as values |
@@ -56,6 +57,7 @@ mod state;
 mod subquery;
 mod time;
 mod truth;
+mod union;
 
 use datafusion_expr::{Distinct, Expr, LogicalPlan};
 use ringview_core::{Result, SqlProblem};

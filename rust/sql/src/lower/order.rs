@@ -9,8 +9,7 @@ use datafusion_expr::{Distinct, DistinctOn, Expr, LogicalPlan, Operator, SortExp
 use ringview_core::Result;
 use ringview_query::{Ordering, Query, Rank, Rows, SortKey};
 
-use super::pending::{Pending, Ranking, SortedBy, any, integer, is_nested, of_atom, window};
-use super::settle::branch;
+use super::pending::{Pending, Ranking, SortedBy, any, integer, is_nested, window};
 use super::state::{Lowering, computing, free};
 use crate::error::unsupported;
 
@@ -188,25 +187,14 @@ impl Lowering<'_> {
 
     /// A block whose first columns have these names; the names of all of its columns.
     fn named_rows(&mut self, rows: Pending, names: &[String]) -> Result<(String, Vec<String>)> {
-        let is_plain = rows.is_plain();
-        let (table, filters, columns) = if is_plain {
-            (rows.atoms[0].clone(), rows.filters, rows.columns)
-        } else {
-            let (table, stored) = self.single(rows)?;
-            (
-                table,
-                Vec::new(),
-                stored.iter().map(|name| of_atom(0, name)).collect(),
-            )
-        };
+        let (table, branch) = self.branch_of(rows)?;
         let mut all: Vec<String> = names.to_vec();
-        for _ in names.len()..columns.len() {
+        for _ in names.len()..branch.columns.len() {
             all.push(free("key", &|name| all.iter().any(|other| other == name)));
         }
-        let branches = vec![branch(&filters, columns, false)?];
         let rows = Rows::Map {
             names: all.clone(),
-            branches,
+            branches: vec![branch],
         };
         Ok((self.emit("computed", computing(&[table], rows))?, all))
     }

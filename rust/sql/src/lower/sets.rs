@@ -6,12 +6,11 @@
 use datafusion_common::ScalarValue;
 use datafusion_expr::{Aggregate, Expr, lit};
 use ringview_core::Result;
-use ringview_query::Rows;
 
 use super::kept::Calls;
 use super::pending::Pending;
-use super::settle::branch;
-use super::state::{Lowering, computing};
+use super::state::Lowering;
+use super::union::branch;
 use crate::error::unsupported;
 
 impl Lowering<'_> {
@@ -60,20 +59,7 @@ impl Lowering<'_> {
             tables.push(found.atoms[0].clone());
             branches.push(branch(&[], columns, false)?);
         }
-        let names: Vec<String> = (0..all.len() + groupings.len())
-            .map(|at| format!("column {at}"))
-            .collect();
-        let name = self.emit(
-            "sets",
-            computing(
-                &tables,
-                Rows::Map {
-                    names: names.clone(),
-                    branches,
-                },
-            ),
-        )?;
-        let mut rows = Pending::over(&name, &names);
+        let mut rows = self.summed("sets", &tables, branches, all.len() + groupings.len())?;
         // Behind the groups, the binder has a column for the number of the set.
         rows.columns
             .insert(all.len(), Expr::Literal(ScalarValue::Null, None));

@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use arrow_schema::DataType;
 use datafusion_common::DFSchema;
 use datafusion_expr::expr::BinaryExpr;
 use datafusion_expr::utils::conjunction;
@@ -366,41 +365,6 @@ impl Lowering<'_> {
         let query = self.listed(&settled, &stored)?;
         Ok((self.emit("rows", query)?, stored))
     }
-
-    /// The union of several plans.
-    pub(crate) fn union(&mut self, union: &datafusion_expr::Union) -> Result<Pending> {
-        let names: Vec<String> = (0..union.schema.fields().len())
-            .map(|at| format!("column {at}"))
-            .collect();
-        let (mut tables, mut branches) = (Vec::new(), Vec::new());
-        for input in &union.inputs {
-            let rows = self.relation(input)?;
-            let is_plain = rows.is_plain();
-            let (table, filters, columns) = if is_plain {
-                (rows.atoms[0].clone(), rows.filters, rows.columns)
-            } else {
-                let (table, stored) = self.single(rows)?;
-                (
-                    table,
-                    Vec::new(),
-                    stored.iter().map(|name| of_atom(0, name)).collect(),
-                )
-            };
-            tables.push(table);
-            branches.push(branch(&filters, columns, false)?);
-        }
-        let name = self.emit(
-            "union",
-            computing(
-                &tables,
-                Rows::Map {
-                    names: names.clone(),
-                    branches,
-                },
-            ),
-        )?;
-        Ok(Pending::over(&name, &names))
-    }
 }
 
 impl Wanted {
@@ -424,22 +388,7 @@ pub(super) fn is_arithmetic(op: Operator) -> bool {
     matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply)
 }
 
-/// A branch of a union over one table.
-pub(crate) fn branch(filters: &[Expr], columns: Vec<Expr>, minus: bool) -> Result<Branch> {
-    let columns = columns.into_iter().map(|column| match &column {
-        Expr::Literal(value, _) if value.is_null() && value.data_type() == DataType::Null => {
-            Ok(None)
-        }
-        _ => text(&bare(column)?).map(Some),
-    });
-    Ok(Branch {
-        filter: filter_text(filters)?,
-        columns: columns.collect::<Result<_>>()?,
-        minus,
-    })
-}
-
-fn filter_text(filters: &[Expr]) -> Result<Option<String>> {
+pub(super) fn filter_text(filters: &[Expr]) -> Result<Option<String>> {
     let whole = conjunction(filters.iter().cloned());
     whole.map(|filter| text(&bare(filter)?)).transpose()
 }
