@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
+from typing import Any
 
 import everyday
 import pyarrow as pa
@@ -116,11 +118,13 @@ def test_refusals_say_why(sql: str, words: str) -> None:
 
 
 SHAPES = {
-    "incremental": "SELECT g, SUM(x) AS s FROM t GROUP BY g ORDER BY s LIMIT 3",
+    "incremental": "SELECT g, LAG(x) OVER (PARTITION BY g ORDER BY x) AS l, "
+    "SUM(x) OVER (ORDER BY x ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) AS s FROM t",
     "part": "SELECT g, RANK() OVER (PARTITION BY g ORDER BY x) AS k FROM t",
     "full": "SELECT g, RANK() OVER (PARTITION BY g ORDER BY x) AS k, SUM(x) OVER () AS s FROM t",
 }
 MEDIANS = {
+    "incremental": "SELECT g, SUM(x) AS s FROM t GROUP BY g ORDER BY s LIMIT 3",
     "part": "SELECT g, MEDIAN(x) AS m FROM t GROUP BY g",
     "full": "SELECT MEDIAN(x) AS m FROM t",
 }
@@ -144,6 +148,60 @@ def test_refresh_bounds_what_is_computed_anew(shapes: dict[str, str]) -> None:
             with pytest.raises(rv.errors.UnsupportedError, match=words):
                 db.explain(sql, refresh=most)  # type: ignore[arg-type]
             assert not db.views
+
+
+FRAMES = [
+    "LAG(x) OVER (PARTITION BY g {by})",
+    "LEAD(x, 2, -1) OVER ({by} DESC)",
+    "x - LAG(x, 3) OVER (PARTITION BY g {by})",
+    "SUM(x) OVER ({by} ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)",
+    "AVG(x) OVER (PARTITION BY g {by} ROWS BETWEEN 1 FOLLOWING AND 3 FOLLOWING)",
+    "MAX(x) OVER ({by} ROWS BETWEEN 3 PRECEDING AND 2 PRECEDING)",
+    "LAST_VALUE(x IGNORE NULLS) OVER ({by} ROWS BETWEEN 4 PRECEDING AND 1 FOLLOWING)",
+    "COUNT(*) OVER ({by} ROWS CURRENT ROW)",
+    "NTH_VALUE(x, 2) OVER (PARTITION BY g {by} ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING)",
+]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_frames_of_few_rows_over_long_partitions(seed: int) -> None:
+    """Views, what their followers are told, and views above, beside DuckDB."""
+    rng = random.Random(seed)
+    schema = {"t": pa.schema({"g": pa.int64(), "x": pa.int64()})}
+    oracle = Oracle(schema)
+
+    def some(number: int) -> list[dict[str, int | None]]:
+        values = [None, *range(30)]
+        return [{"g": rng.randrange(2), "x": rng.choice(values)} for _ in range(number)]
+
+    held = {"t": some(80)}
+    db = table(held["t"])
+    queries = [f"SELECT g, x, {one.format(by='ORDER BY x, g')} AS w FROM t" for one in FRAMES]
+    queries += [f"SELECT w, COUNT(*) AS n FROM ({sql}) AS q GROUP BY w" for sql in queries]
+    views = {sql: db.create_view(f"v{at}", sql) for at, sql in enumerate(queries)}
+    shown = {sql: Counter[tuple[Any, ...]]() for sql in queries}
+    for turn in range(8):
+        for sql, view in views.items():
+            same(view, sql, oracle, held)
+            moved = view.changes()
+            numbers = moved.column(moved.num_columns - 1).to_pylist()
+            # Old rows come first.
+            assert numbers == sorted(numbers, key=lambda number: number > 0)
+            for row in moved.to_pylist():
+                *values, number = row.values()
+                shown[sql][tuple(values)] += number
+            rows = [tuple(row.values()) for row in view.to_arrow().to_pylist()]
+            assert +shown[sql] == Counter(rows), sql
+        gone = [held["t"].pop(rng.randrange(len(held["t"]))) for _ in range(rng.randrange(4))]
+        come = some(rng.randrange(4))
+        with db.transaction() as tx:
+            tx.delete("t", gone)
+            tx.insert("t", come)
+        held["t"] += come
+        if turn == 4:
+            with pytest.raises(rv.errors.OverDeleteError), db.transaction() as tx:
+                tx.insert("t", some(3))
+                tx.delete("t", [{"g": 99, "x": 99}])
 
 
 def test_refresh_is_one_of_three() -> None:

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_row::{RowConverter, SortField};
-use arrow_schema::{ArrowError, DataType, SchemaRef, SortOptions};
+use arrow_schema::{ArrowError, DataType, Schema as ArrowSchema, SchemaRef, SortOptions};
 use ringview_core::{Error, Result, Schema, decode};
-use ringview_query::{PlanAtom, SortKey};
+use ringview_query::{Parted, PlanAtom, SortKey};
 use ringview_view::RowDelta;
 
 /// A row of a partition: where it stands in the order, then what is shown of it.
@@ -89,6 +89,21 @@ impl Codec {
             atom: atom.clone(),
             schema,
         })
+    }
+
+    /// That of what functions over partitions read of an atom.
+    pub(crate) fn of(definition: &Parted, atom: &PlanAtom) -> Result<Self> {
+        let read = definition.schema(&atom.schema)?.to_arrow();
+        let fields = read.fields().iter();
+        let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
+        let columns = definition.columns();
+        let layout = Layout {
+            partition: &definition.partition,
+            order: &definition.order,
+            shown: &columns,
+        };
+        let schema = ArrowSchema::new(fields.collect::<Vec<_>>());
+        Self::new(&layout, atom, Arc::new(schema))
     }
 
     /// The rows of a batch, each with its partition.

@@ -9,6 +9,7 @@ use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use crate::asof::AsOf;
 use crate::explained::described;
+use crate::framed::Framed;
 use crate::map::RowMap;
 use crate::ordered::Ordered;
 use crate::parted::Parted;
@@ -40,8 +41,9 @@ impl Engine for RowBlocks {
 
 impl Candidate for Plan {
     fn change(&self) -> Cost {
-        match self.0.rows {
+        match &self.0.rows {
             Some(Rows::Ordered(_) | Rows::Timed(_) | Rows::Latest(_)) => Cost::Logarithmic,
+            Some(Rows::Parted(parted)) if parted.reach().is_some() => Cost::Logarithmic,
             Some(Rows::Parted(_)) => Cost::Power(1.0),
             _ => Cost::Constant,
         }
@@ -62,7 +64,10 @@ impl Candidate for Plan {
         let Plan(query) = *self;
         Ok(match &query.rows {
             Some(Rows::Ordered(ordering)) => Box::new(Ordered::new(&query, ordering.clone())?),
-            Some(Rows::Parted(parted)) => Box::new(Parted::new(&query, parted.clone())?),
+            Some(Rows::Parted(parted)) => match parted.reach() {
+                Some(reach) => Box::new(Framed::new(&query, parted.clone(), reach)?),
+                None => Box::new(Parted::new(&query, parted.clone())?),
+            },
             Some(Rows::Latest(latest)) => Box::new(AsOf::new(&query, latest)?),
             Some(Rows::Timed(timed)) => Box::new(Timed::new(&query, timed.clone())?),
             _ => Box::new(RowMap::new(&query)?),

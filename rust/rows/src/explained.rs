@@ -6,10 +6,15 @@ use ringview_explain::{Choice, Explanation};
 use ringview_query::{Bound, Comparison, Parted, Rows, TimeCondition, Timed};
 
 /// Which rows a change recomputes.
-pub(crate) fn recomputed(parted: &Parted) -> &'static str {
-    match parted.partition.is_empty() {
-        true => "all rows",
-        false => "the rows of the keys that change",
+pub(crate) fn recomputed(parted: &Parted) -> String {
+    match (parted.reach(), parted.partition.is_empty()) {
+        (Some(reach), _) => format!(
+            "{} rows before and {} behind each row that changes",
+            reach.before + reach.behind,
+            reach.before + reach.behind
+        ),
+        (None, true) => "all rows".to_owned(),
+        (None, false) => "the rows of the keys that change".to_owned(),
     }
 }
 
@@ -59,7 +64,12 @@ pub(crate) fn described(query: &Bound) -> Explanation {
                 ),
                 (
                     "rows by partition",
-                    "a search tree of rows in each partition, and what is shown of them",
+                    match parted.reach() {
+                        Some(_) => "a search tree of rows in each partition",
+                        None => {
+                            "a search tree of rows in each partition, and what is shown of them"
+                        }
+                    },
                 ),
             )
         }

@@ -70,6 +70,8 @@ impl Partition {
 pub(crate) struct Kept {
     partitions: BTreeMap<PartitionKey, Partition>,
     journal: Vec<(PartitionKey, Row, i64)>,
+    /// How many rows there are, each as often as it is there.
+    copies: i64,
     bytes: usize,
 }
 
@@ -106,6 +108,7 @@ impl Kept {
             None => self.partitions.entry(key.clone()).or_default(),
         };
         let grown = partition.add(row, change);
+        self.copies += change;
         self.bytes = self.bytes.saturating_add_signed(grown);
         if partition.is_empty() {
             self.partitions.remove(key);
@@ -122,6 +125,11 @@ impl Kept {
         for (key, row, change) in std::mem::take(&mut self.journal).into_iter().rev() {
             self.add(&key, &row, -change);
         }
+    }
+
+    /// How many rows there are, each as often as it is there.
+    pub(crate) fn copies(&self) -> u64 {
+        u64::try_from(self.copies).unwrap_or(0)
     }
 
     /// How many different rows there are.
@@ -145,5 +153,11 @@ impl Kept {
         let rows = all.flat_map(|one| one.rows.iter());
         let bytes: usize = rows.map(|(row, _)| row.bytes()).sum();
         assert_eq!(bytes, self.bytes, "bytes are miscounted");
+        let copies: i64 = self
+            .partitions()
+            .flat_map(|one| one.rows())
+            .map(|(_, copies)| copies)
+            .sum();
+        assert_eq!(copies, self.copies, "rows are miscounted");
     }
 }

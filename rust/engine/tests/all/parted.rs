@@ -35,7 +35,8 @@ impl Form {
         if self.partitioned { r#"["g"]"# } else { "[]" }
     }
 
-    fn windows(&self) -> Query {
+    /// Those that look at all rows of a partition, too, or those that look at few rows alone.
+    fn windows(&self, looks_far: bool) -> Query {
         let order = format!(
             r#"[{{"column": "x", "descending": {}, "nulls_first": {}}}]"#,
             self.descending, self.nulls_first
@@ -56,6 +57,7 @@ impl Form {
             call("s", "sum", r#""x""#),
             call("m", "min", r#""x""#),
         ];
+        let calls = &calls[if looks_far { 0 } else { 2 }..];
         query(&format!(
             r#"{{"atoms": [{{"table": "t", "alias": "t"}}], "outputs": [], "rows": {{"kind": "parted",
             "names": ["g", "x"], "partition": {}, "order": {order}, "calls": [{}]}}}}"#,
@@ -210,7 +212,10 @@ fn doubled(batch: &RecordBatch, name: &str) -> Vec<Option<i64>> {
 }
 
 fn windowed(batch: &RecordBatch) -> Vec<Windowed> {
-    let columns = ["n", "r", "l", "s", "m"].map(|name| column(batch, name));
+    let columns = ["n", "r", "l", "s", "m"].map(|name| match batch.column_by_name(name) {
+        Some(_) => column(batch, name),
+        None => vec![None; batch.num_rows()],
+    });
     let (g, x) = (column(batch, "g"), column(batch, "x"));
     let row = |at: usize| ((g[at], x[at]), columns.each_ref().map(|column| column[at]));
     let mut rows: Vec<Windowed> = (0..batch.num_rows()).map(row).collect();
@@ -277,29 +282,32 @@ fn forms() -> impl Strategy<Value = Form> {
     )
 }
 
-fn rows() -> impl Strategy<Value = Vec<Row>> {
-    let value = || prop_oneof![1 => Just(None), 4 => (0..4i64).prop_map(Some)];
-    vec((value(), value()), 0..6)
+fn rows(most: usize, values: i64) -> impl Strategy<Value = Vec<Row>> {
+    let value = |to: i64| prop_oneof![1 => Just(None), 4 => (0..to).prop_map(Some)];
+    vec((value(4), value(values)), 0..most)
 }
 
 proptest! {
     #[test]
     fn partitions_show_their_functions(
         form in forms(),
-        early in rows(),
+        early in rows(6, 4),
+        many in rows(50, 20),
         way in ways(),
-        batches in vec((rows(), vec(any::<prop::sample::Index>(), 0..4), any::<bool>()), 1..6),
+        batches in vec((rows(6, 20), vec(any::<prop::sample::Index>(), 0..4), any::<bool>()), 1..6),
     ) {
         let mut db = database(way);
-        let mut held = early;
+        let mut held = [early, many].concat();
         apply(&mut db, &[(Direction::Insert, held.clone())]).unwrap();
-        let (windows, groups) = (form.windows(), form.groups());
+        let (windows, near, groups) = (form.windows(true), form.windows(false), form.groups());
         let key: &[&str] = if form.partitioned { &["g"] } else { &[] };
         for (name, query) in [
             ("w", windows.clone()),
             ("g", groups.clone()),
             // The same over its deltas.
             ("v", listed(&windows, &["g", "x", "n", "r", "l", "s", "m"])),
+            ("f", near.clone()),
+            ("l", listed(&near, &["g", "x", "l", "s", "m"])),
             ("h", listed(&groups, &[key, &["n", "d", "m", "f"]].concat())),
         ] {
             db.create_view(name, &query, &mut |_| Ok(())).unwrap();
@@ -324,6 +332,13 @@ proptest! {
                 let found = windowed(&db.view_result(name).unwrap());
                 prop_assert_eq!(found, form.windowed(&held), "{}", name);
             }
+            for name in ["f", "l"] {
+                let found = windowed(&db.view_result(name).unwrap());
+                let mut near: Vec<Windowed> = form.windowed(&held);
+                near.iter_mut().for_each(|(_, values)| values[..2].fill(None));
+                near.sort_unstable();
+                prop_assert_eq!(found, near, "{}", name);
+            }
             for name in ["g", "h"] {
                 let found = grouped(&db.view_result(name).unwrap(), &form);
                 prop_assert_eq!(found, form.grouped(&held), "{}", name);
@@ -331,6 +346,35 @@ proptest! {
             db.check();
         }
     }
+}
+
+#[test]
+fn a_change_costs_the_rows_that_look_at_it() {
+    let form = Form {
+        partitioned: false,
+        descending: false,
+        nulls_first: false,
+        frame: (3, 1),
+    };
+    let mut db = database(Options::default());
+    let row = |x: i64| (None, Some(x));
+    apply(
+        &mut db,
+        &[(Direction::Insert, (0..5_000).map(row).collect())],
+    )
+    .unwrap();
+    let near = form.windows(false);
+    db.create_view("f", &near, &mut |_| Ok(())).unwrap();
+    db.create_view("l", &listed(&near, &["x", "l", "s", "m"]), &mut |_| Ok(()))
+        .unwrap();
+    for x in [2_500, 0, 4_999, 7_000] {
+        let before = db.view_steps("f").unwrap();
+        apply(&mut db, &[(Direction::Insert, vec![row(x)])]).unwrap();
+        apply(&mut db, &[(Direction::Delete, vec![row(x)])]).unwrap();
+        assert!(db.view_steps("f").unwrap() - before <= 2 * (1 + 2 * 9));
+    }
+    let explained = db.view_explanation("f").unwrap().engine.because;
+    assert!(explained.contains("4 rows before"), "{explained}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod above;
 mod block;
 mod exponents;
 mod expression;
+mod reach;
 mod refresh;
 mod rows;
 mod time;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 pub use exponents::Exponents;
 pub(crate) use expression::named;
 pub use expression::{ColumnRef, Comparison, Function, Named};
+pub use reach::Reach;
 pub use refresh::Refresh;
 pub use rows::{
     Branch, Call, Edge, Frame, Latest, LatestSide, Ordering, Parted, Rank, Rows, SortKey, Unit,

@@ -48,9 +48,10 @@ impl Parted {
     /// What a change makes it compute anew.
     #[must_use]
     pub fn refresh(&self) -> Refresh {
-        match self.partition.is_empty() {
-            true => Refresh::Full,
-            false => Refresh::Part,
+        match (self.reach(), self.partition.is_empty()) {
+            (Some(_), _) => Refresh::Incremental,
+            (None, true) => Refresh::Full,
+            (None, false) => Refresh::Part,
         }
     }
 }

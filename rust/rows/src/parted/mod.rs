@@ -6,23 +6,21 @@
 //! delta is their difference. Cost: O(rows of the partition) a partition that is touched, so O(all rows) where there is one;
 //! what is shown is kept beside the rows.
 
-mod output;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::SchemaRef;
 use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Bound, Parted as Definition};
 use ringview_view::answer::Cells;
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
-use crate::codec::{Codec, Layout, PartitionKey};
+use crate::codec::{Codec, PartitionKey};
 use crate::explained::{described, recomputed};
 use crate::kept::Kept;
-use output::{Output, Shown};
+use crate::output::{Output, Shown};
 
 /// About how many rows are computed at once.
 const CHUNK: usize = 1 << 16;
@@ -49,21 +47,10 @@ impl Parted {
     /// # Errors
     /// `UnknownColumn`; `Unsupported` for a function that does not take its arguments.
     pub fn new(query: &Bound, definition: Definition) -> Result<Self> {
-        let fields = query.outputs.iter();
-        let fields = fields.map(|output| ArrowField::new(&output.name, output.ty.to_arrow(), true));
-        let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
-        let atom = &query.atoms[0];
-        let read = Arc::new(definition.schema(&atom.schema)?.to_arrow());
-        let columns = definition.columns();
-        let layout = Layout {
-            partition: &definition.partition,
-            order: &definition.order,
-            shown: &columns,
-        };
         let mut made = Self {
-            codec: Codec::new(&layout, atom, nullable(&read))?,
+            codec: Codec::of(&definition, &query.atoms[0])?,
             kept: Kept::default(),
-            output: Output::new(&definition, &definition.schema(&atom.schema)?, schema)?,
+            output: Output::of(query, &definition)?,
             shown: BTreeMap::new(),
             next: BTreeMap::new(),
             explanation: described(query),
@@ -132,13 +119,6 @@ impl Parted {
 fn bytes(key: &PartitionKey, rows: &[Shown]) -> usize {
     let rows = rows.iter().map(|(row, _)| size_of::<Shown>() + row.len());
     size_of::<(PartitionKey, Vec<Shown>)>() + key.len() + rows.sum::<usize>()
-}
-
-/// The same columns, all of which may be NULL.
-fn nullable(schema: &SchemaRef) -> SchemaRef {
-    let fields = schema.fields().iter();
-    let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
-    Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
 }
 
 impl View for Parted {
@@ -264,6 +244,30 @@ impl Answer for Parted {
         let rows = rows
             .flat_map(|(row, copies)| std::iter::repeat_n(&**row, copies.unsigned_abs() as usize));
         self.output.decode(rows)
+    }
+
+    /// Positions are those of partitions.
+    fn scan(
+        &self,
+        place: u64,
+        wanted: &[bool],
+        (_dictionary, budget): (&Dictionary, &Budget<'_>),
+    ) -> Result<(Delta, Option<u64>)> {
+        budget.ask()?;
+        let (mut number, mut next) = (0, place);
+        let from = usize::try_from(place).unwrap_or(usize::MAX);
+        let some = self.shown.values().skip(from).take_while(|rows| {
+            let is_taken = number < CHUNK;
+            number += rows.len();
+            next += u64::from(is_taken);
+            is_taken
+        });
+        let rows = some.flatten();
+        let rows = rows
+            .flat_map(|(row, copies)| std::iter::repeat_n(&**row, copies.unsigned_abs() as usize));
+        let rows = self.output.decode(rows)?;
+        let is_more = next < self.shown.len() as u64;
+        Ok((Delta::each_once(&rows, wanted), is_more.then_some(next)))
     }
 
     fn rows_where(&self, _key: &Key<'_>, _dictionary: &Dictionary) -> Result<RecordBatch> {

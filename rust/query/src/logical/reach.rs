@@ -1,0 +1,89 @@
+//! How far the functions of a partition look around a row.
+//!
+//! Invariant: the value of a row follows from the rows so far before it and behind it, in the order of the partition,
+//! and from no others. Cost: O(functions).
+
+use super::{Call, Edge, Frame, Parted, Unit};
+
+/// Rows on both sides that are still few: farther ones cost as much as whole partitions.
+const MOST: usize = 1 << 10;
+
+/// Numbers of rows around a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Before it.
+    pub before: usize,
+    /// Behind it.
+    pub behind: usize,
+}
+
+impl Reach {
+    /// On both sides.
+    #[must_use]
+    pub fn rows(self) -> usize {
+        self.before + self.behind
+    }
+
+    fn between(from: i64, to: i64) -> Option<Self> {
+        Some(Self {
+            before: usize::try_from((-from).max(0)).ok()?,
+            behind: usize::try_from(to.max(0)).ok()?,
+        })
+    }
+}
+
+impl Parted {
+    /// How far its functions look around a row; none where one of them looks at all rows, or at too many.
+    #[must_use]
+    pub fn reach(&self) -> Option<Reach> {
+        if self.grouped {
+            return None;
+        }
+        let mut all = Reach::default();
+        for call in &self.calls {
+            let one = reach_of(call)?;
+            all.before = all.before.max(one.before);
+            all.behind = all.behind.max(one.behind);
+        }
+        (all.rows() <= MOST).then_some(all)
+    }
+}
+
+fn reach_of(call: &Call) -> Option<Reach> {
+    let offset = || match call.constants.first() {
+        None => Some(1),
+        Some(text) => number(text),
+    };
+    match call.function.as_str() {
+        "lag" | "lead" if call.ignore_nulls => None,
+        "lag" => {
+            let by = offset()?;
+            Reach::between(by.checked_neg()?, by.checked_neg()?)
+        }
+        "lead" => {
+            let by = offset()?;
+            Reach::between(by, by)
+        }
+        "row_number" | "rank" | "dense_rank" | "percent_rank" | "cume_dist" | "ntile" => None,
+        _ => {
+            let Frame { unit, start, end } = call.frame.as_ref()?;
+            let is_of_rows = *unit == Unit::Rows;
+            Reach::between(edge(start)?, edge(end)?).filter(|_| is_of_rows)
+        }
+    }
+}
+
+/// Where an end of a frame is, from the row on.
+fn edge(of: &Edge) -> Option<i64> {
+    match of {
+        Edge::CurrentRow => Some(0),
+        Edge::Preceding(by) => number(by.as_deref()?)?.checked_neg(),
+        Edge::Following(by) => number(by.as_deref()?),
+    }
+}
+
+/// A whole number as a constant of SQL; few, so that sums of them are numbers.
+fn number(text: &str) -> Option<i64> {
+    let found = text.trim_matches('\'').parse::<i64>().ok()?;
+    (found.unsigned_abs() <= MOST as u64).then_some(found)
+}
