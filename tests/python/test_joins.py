@@ -13,7 +13,7 @@ from kept import Kept, kept
 from oracle import comparable
 from queries import FROMS, SCHEMAS, From, _conditions, rows
 from ringview import errors
-from ringview.database import Representation
+from ringview.declaring import Representation
 from streams import (
     ORACLE,
     Batch,
