@@ -69,12 +69,25 @@ def reads(found: dict[str, Any]) -> dict[str, list[str]]:
             "SELECT COUNT(*) FROM r WHERE b IN (SELECT b FROM s GROUP BY b HAVING COUNT(*) > 1)",
             {"groups_2": ["s"], "": ["r", "groups_2"]},
         ),
-        # Doubles are compared, and NOT IN counts.
+        # Doubles are compared.
         (
             "SELECT COUNT(*) FROM r WHERE x = (SELECT MIN(x) FROM r)",
             {"": ["r"]},
         ),
-        ("SELECT COUNT(*) FROM r WHERE b NOT IN (SELECT b FROM s)", {"": ["r"]}),
+        # Rows without a partner, and whether there is any value, or NULL.
+        (
+            "SELECT COUNT(*) FROM r WHERE b NOT IN (SELECT b FROM s)",
+            {
+                "groups": ["s"],
+                "rows": ["r", "groups"],
+                "rows_2": ["r", "groups"],
+                "outer": ["rows", "r", "rows_2"],
+                "groups_2": ["s"],
+                "rows_3": ["outer", "groups_2"],
+                "computed": ["rows_3"],
+                "": ["computed"],
+            },
+        ),
         # HAVING with a subquery chooses among the groups, which are a block.
         (
             "SELECT a FROM r GROUP BY a HAVING SUM(x) > (SELECT SUM(x) * 0.1 FROM r)",
