@@ -188,9 +188,10 @@ class Database(Durable, Changeable):
             dialect: That of the text: "duckdb", "postgres", "spark", "databricks", "snowflake",
                 "bigquery", "mysql" or "ansi".
             refresh: How much a change may compute anew at the most: "incremental" the rows around
-                those that it moves, as LAG and frames of so many ROWS do; "part" the rows of the partitions or groups that it touches, as
-                window functions with PARTITION BY and MEDIAN with GROUP BY do; "full" all rows,
-                as they do without. A view that would cost more is refused.
+                those that it moves, as LAG and frames of so many ROWS do; "part" the rows of the
+                partitions or groups that it touches, as other window functions with PARTITION BY
+                and MEDIAN with GROUP BY do; "full" all rows, as they do without. A view that would
+                cost more is refused.
             create_or_replace: The view takes the place of one of this name, which stays if the new
                 one is refused. Handles and followers of the old one say that it is gone.
             if_not_exists: A view of this name with the same SQL stays, and is returned.
