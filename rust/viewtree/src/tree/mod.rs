@@ -7,6 +7,7 @@
 
 mod check;
 pub(crate) mod indicator;
+pub(crate) mod load;
 pub(crate) mod payloads;
 mod state;
 
@@ -70,6 +71,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             payloads,
             work: join::Work::default(),
             room,
+            loading: None,
         }
     }
 

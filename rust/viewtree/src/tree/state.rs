@@ -12,6 +12,7 @@ use ringview_view::fields::{Aspect, Fields};
 use ringview_view::read::Selection;
 
 use super::indicator::Watch;
+use super::load::Load;
 use crate::plan::Plan;
 
 /// The views of a plan and the paths between them.
@@ -31,6 +32,8 @@ pub(crate) struct Tree<P: Payloads> {
     /// What climbs share. Its steps count rows at leaves and in factors too.
     pub(crate) work: join::Work<P::Ring>,
     pub(crate) room: Room,
+    /// Rows that wait while the tree is filled.
+    pub(crate) loading: Option<Load>,
 }
 
 /// A column of a table that is a field of a leaf's key.
@@ -100,6 +103,9 @@ pub(crate) trait Recentred: Send + Sync {
 pub(crate) trait Payloads: Recentred {
     /// The ring.
     type Ring: PayloadRing;
+
+    /// Whether the payloads of rows stay what they are while other rows are read.
+    const CAN_WAIT: bool = false;
 
     /// Which rows of a batch take part at a leaf.
     fn select(
