@@ -11,10 +11,10 @@ use ringview_view::{ProductDelta, RowDelta};
 use crate::factors::Factored;
 use crate::plan::Plan;
 use crate::program::ProductPlan;
+use crate::tree::Load;
 use crate::tree::Recentring;
 use crate::tree::Tree;
 use crate::tree::indicator::Watch;
-use crate::tree::load::Load;
 use ringview_view::fields::Fields;
 
 /// What a node of the tree holds at the moment.

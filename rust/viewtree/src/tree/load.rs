@@ -9,25 +9,10 @@ use ringview_core::{Budget, Result};
 use ringview_relation::Delta;
 use ringview_view::RowDelta;
 
-use super::{Payloads, Tree};
+use super::{Load, Payloads, Tree};
 
 /// Rows that wait.
 const MOST: usize = if cfg!(debug_assertions) { 16 } else { 1 << 21 };
-
-/// See the module.
-#[derive(Debug)]
-pub(crate) struct Load {
-    atom: usize,
-    delta: Delta,
-}
-
-impl Load {
-    /// Bytes in use: room that was never touched takes no memory.
-    pub(crate) fn memory_usage(&self) -> usize {
-        let columns = self.delta.columns.iter().map(Vec::len);
-        (columns.sum::<usize>() + self.delta.payload.len()) * size_of::<u64>()
-    }
-}
 
 impl<P: Payloads> Tree<P> {
     /// Takes rows of one relation, which wait if they can.

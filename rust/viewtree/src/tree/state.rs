@@ -12,7 +12,6 @@ use ringview_view::fields::{Aspect, Fields};
 use ringview_view::read::Selection;
 
 use super::indicator::Watch;
-use super::load::Load;
 use crate::plan::Plan;
 
 /// The views of a plan and the paths between them.
@@ -51,6 +50,21 @@ pub(crate) struct Room {
     pub(super) moved: Vec<(u32, i64)>,
     /// One delta an atom: its registers keep their memory.
     pub(super) deltas: Vec<Delta>,
+}
+
+/// Rows of one atom that wait at its leaf.
+#[derive(Debug)]
+pub(crate) struct Load {
+    pub(super) atom: usize,
+    pub(super) delta: Delta,
+}
+
+impl Load {
+    /// Bytes in use: room that was never touched takes no memory.
+    pub(crate) fn memory_usage(&self) -> usize {
+        let columns = self.delta.columns.iter().map(Vec::len);
+        (columns.sum::<usize>() + self.delta.payload.len()) * size_of::<u64>()
+    }
 }
 
 /// How payloads with origins will be shown once the running transaction is kept.
