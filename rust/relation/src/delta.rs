@@ -4,7 +4,6 @@
 //! key; they are summed where that is cheap (`group`), and every step is right whether or not
 //! they were: the delta rules are linear. Cost of summing: O(rows), expected where it hashes.
 
-use ringview_core::in_large_pages;
 use ringview_ring::{Overflow, PayloadRing, Slab};
 
 use crate::directory::Keys;
@@ -79,14 +78,6 @@ impl Delta {
         self.payload.extend_from_slice(payload);
         (self.width, self.wide) = (other.width, other.wide);
         self.rows += other.rows;
-    }
-
-    /// Makes room for so many rows in all, in these registers.
-    pub fn reserve(&mut self, registers: &[usize], rows: usize) {
-        for &register in registers {
-            reserve(&mut self.columns[register], rows);
-        }
-        reserve(&mut self.payload, rows * self.width);
     }
 
     /// Whether payloads have as many words, of the same shape.
@@ -188,11 +179,8 @@ impl Delta {
     ) -> Result<(), Overflow> {
         let mut sum = |shape: &R::Shape, delta: &mut Self| {
             let (groups, sums) = (&spare.groups, &mut spare.words);
-            let words = first.len() * R::stride(shape);
             sums.clear();
-            sums.reserve(words);
-            in_large_pages(sums);
-            sums.resize(words, 0);
+            sums.resize(first.len() * R::stride(shape), 0);
             R::add(shape, sums, groups, delta.slab(), &mut Vec::new())?;
             std::mem::swap(&mut delta.payload, sums);
             delta.width = R::stride(shape);
@@ -249,12 +237,4 @@ impl Delta {
         (spare.first, spare.groups) = (first, groups);
         Ok(())
     }
-}
-
-/// Makes room for so many words in all, in large pages where they are many.
-fn reserve(list: &mut Vec<u64>, words: usize) {
-    let mut roomy = Vec::with_capacity(words.max(list.len()));
-    in_large_pages(&roomy);
-    roomy.append(list);
-    *list = roomy;
 }

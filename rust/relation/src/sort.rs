@@ -78,9 +78,7 @@ impl SortedKeys {
             return None;
         }
         // The key in the upper bits, the row in the lower ones.
-        let mut entries = Vec::with_capacity(keys.rows);
-        in_large_pages(&entries);
-        entries.extend(0..keys.rows as u64);
+        let mut entries: Vec<u64> = (0..keys.rows as u64).collect();
         let mut shift = 64;
         for (field, (least, bits)) in fields.zip(ranges).filter(|(_, (_, bits))| *bits > 0) {
             shift -= bits;

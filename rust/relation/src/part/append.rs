@@ -3,8 +3,6 @@
 //! Invariant: the part is afterwards as if the keys had come one by one, but for where their entries stand in the
 //! directory, which is made at once, of the size that it needs. Cost: O(keys), in passes that miss no cache.
 
-use ringview_core::in_large_pages;
-
 use super::Part;
 use crate::directory::{Directory, KeyScratch, Keys};
 use crate::hash::HashDirectory;
@@ -22,8 +20,6 @@ impl Part {
         );
         self.keys.reserve_exact(keys.rows * self.layout.words());
         self.payloads.reserve_exact(keys.rows * self.stride);
-        self.keys.in_large_pages();
-        self.payloads.in_large_pages();
         for start in (0..keys.rows).step_by(BLOCK) {
             let rows = BLOCK.min(keys.rows - start);
             let column = |field| &keys.column(field)[start..];
@@ -44,10 +40,9 @@ impl Part {
 
     /// Enters the keys of all slots in a hash table.
     fn enter_all(&mut self) {
-        let mut entries = Vec::with_capacity(self.len);
-        in_large_pages(&entries);
         let hash = |slot| self.hashing.hash(self.key(slot));
-        entries.extend((0..self.slots).map(|slot| HashDirectory::entry(hash(slot), slot)));
+        let entries = (0..self.slots).map(|slot| HashDirectory::entry(hash(slot), slot));
+        let mut entries: Vec<u64> = entries.collect();
         sort(&mut entries);
         let mut hash = match &self.directory {
             Directory::Hash(before) => before.successor(),
