@@ -6,8 +6,10 @@
 
 use ringview_ring::{Overflow, PayloadRing, Slab};
 
+use crate::directory::Keys;
 use crate::group::Grouper;
 use crate::layout::KeyLayout;
+use crate::sort::SortedKeys;
 
 /// A batch of keys and payloads.
 #[derive(Clone, Debug, Default)]
@@ -60,6 +62,52 @@ impl Delta {
             std::mem::swap(column, &mut spare.words);
         }
         self.rows = rows.len();
+    }
+
+    /// Takes the rows of another delta behind its own, in these registers; their payloads are alike.
+    pub fn append(&mut self, registers: &[usize], other: &Self) {
+        debug_assert!(
+            self.rows == 0 || self.is_like(other),
+            "payloads of one width"
+        );
+        for &register in registers {
+            let column = &other.columns[register][..other.rows];
+            self.columns[register].extend_from_slice(column);
+        }
+        let payload = &other.payload[..other.rows * other.width];
+        self.payload.extend_from_slice(payload);
+        (self.width, self.wide) = (other.width, other.wide);
+        self.rows += other.rows;
+    }
+
+    /// Whether payloads have as many words, of the same shape.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        (self.width, self.wide) == (other.width, other.wide)
+    }
+
+    /// Sums rows that have equal keys, and brings the keys in their order, if that is worth its while; else as `fold`.
+    ///
+    /// # Errors
+    /// As `fold`.
+    pub fn sort<R: PayloadRing>(
+        &mut self,
+        shape: &R::Shape,
+        keys: &[usize],
+        layout: &KeyLayout,
+        grouper: &mut Grouper,
+        spare: &mut GatherScratch,
+    ) -> Result<(), Overflow> {
+        let fields = Keys {
+            columns: &self.columns,
+            fields: keys,
+            rows: self.rows,
+        };
+        let Some(SortedKeys { first, of }) = SortedKeys::of(fields) else {
+            return self.fold::<R>(shape, keys, layout, grouper, spare);
+        };
+        spare.groups = of;
+        self.sum::<R>(shape, keys, &first, spare)
     }
 
     /// Brings the payloads, of this shape, to its widened one.
@@ -118,6 +166,17 @@ impl Delta {
         spare
             .groups
             .extend((0..self.rows).map(|row| cursor.at(row) as u32));
+        self.sum::<R>(shape, keys, first, spare)
+    }
+
+    /// Sums rows by the groups that `spare` has; `first` are the rows that stand for each.
+    fn sum<R: PayloadRing>(
+        &mut self,
+        shape: &R::Shape,
+        keys: &[usize],
+        first: &[u32],
+        spare: &mut GatherScratch,
+    ) -> Result<(), Overflow> {
         let mut sum = |shape: &R::Shape, delta: &mut Self| {
             let (groups, sums) = (&spare.groups, &mut spare.words);
             sums.clear();

@@ -13,6 +13,7 @@
 //! | `relation` | keys with payloads of a ring: added to, widened in passing, undone |
 //! | `delta` | a batch of changes, folded where that is cheap |
 //! | `group` | which rows of a batch have equal keys, found before payloads are computed |
+//! | `sort` | words in ascending order: entries by hash, rows by key |
 //! | `widening` | products of sums that do not fit, in passing |
 //! | `join/` | a delta meets relations along a compiled path |
 //! | `partition` | which values of a key are heavy, and which light |
@@ -34,6 +35,7 @@ mod part;
 mod partition;
 mod relation;
 mod rows;
+mod sort;
 mod widening;
 
 pub use delta::{Delta, GatherScratch};

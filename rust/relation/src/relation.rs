@@ -14,9 +14,14 @@ use ringview_ring::{Overflow, PayloadRing, Slab};
 use crate::delta::{Delta, GatherScratch};
 use crate::directory::{KeyScratch, Keys};
 use crate::part::{Part, Relocated};
+use crate::sort::ascends;
 
 /// A delta with this many rows for each slot of the relation is folded while it is stored.
 const FOLD: usize = 2;
+
+/// Rows that are worth a look whether they come in the order of their keys; all are where every check is on, so
+/// that tests see it.
+const BULK: usize = if cfg!(debug_assertions) { 2 } else { 1 << 10 };
 
 /// A relation. It may be one that is not kept: then it has a shape and no part.
 #[derive(Clone, Debug)]
@@ -139,19 +144,22 @@ impl<R: PayloadRing> Relation<R> {
         };
         self.touched = true;
         let slots = &mut self.slots;
-        part.locate(
-            Keys {
-                columns: &delta.columns,
-                fields: keys,
-                rows: delta.rows,
-            },
-            scratch,
-            slots,
-        );
+        let located = Keys {
+            columns: &delta.columns,
+            fields: keys,
+            rows: delta.rows,
+        };
+        let is_appended = delta.rows >= BULK && part.slots() == 0 && ascends(located);
+        if is_appended {
+            part.append(located, scratch);
+            slots.extend(0..delta.rows as u32);
+        } else {
+            part.locate(located, scratch, slots);
+        }
         if delta.wide || !self.unfit.is_empty() {
             return self.add_wide(delta, Overflow { component: 0 });
         }
-        if delta.rows >= FOLD * part.slots() && delta.rows > 1 {
+        if !is_appended && delta.rows >= FOLD * part.slots() && delta.rows > 1 {
             let limit = part.slots();
             if let Err(fault) = delta.fold_slots::<R>(&self.shape, keys, slots, limit, spare) {
                 return self.add_wide(delta, fault);

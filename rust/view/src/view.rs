@@ -59,6 +59,23 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// `Overflow`; cancellation and the budget of the budget. The view must then be rolled back.
     fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta>;
 
+    /// Takes rows as `apply` does, in whatever way is the best for many: while a view is filled. They may wait until
+    /// `end_load`.
+    ///
+    /// # Errors
+    /// As `apply`.
+    fn load(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
+        self.apply(rows, cx)
+    }
+
+    /// All rows of an atom have been loaded.
+    ///
+    /// # Errors
+    /// As `apply`.
+    fn end_load(&mut self, _cx: &Context<'_, '_>) -> Result<()> {
+        Ok(())
+    }
+
     /// Keeps the changes since the last commit. Called after `prepare` alone; cannot fail.
     fn commit(&mut self, dictionary: &Dictionary);
 

@@ -11,6 +11,7 @@
 //! | `program` | a plan as the delta rules of its relations |
 //! | `tree/` | a tree at work: views as relations, and what climbs over them |
 //! | `tree/payloads`, `cofactor/` | where payloads come from: sums of products, the degree-m ring |
+//! | `tree/load` | rows that fill a tree: they wait, and go up in the order of their keys |
 //! | `tree/indicator` | which keys a relation has: what bounds views over parts of cycles |
 //! | `factors/` | the climb of a change that is a product of factors |
 //! | `values` | the values of a column by group: MIN, MAX, COUNT(DISTINCT), categories |

@@ -11,6 +11,7 @@ use ringview_view::{ProductDelta, RowDelta};
 use crate::factors::Factored;
 use crate::plan::Plan;
 use crate::program::ProductPlan;
+use crate::tree::Load;
 use crate::tree::Recentring;
 use crate::tree::Tree;
 use crate::tree::indicator::Watch;
@@ -34,6 +35,10 @@ pub struct NodeStatus {
 pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     /// Applies rows of one relation.
     fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()>;
+    /// As [`View::load`](ringview_view::View::load).
+    fn load(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()>;
+    /// As [`View::end_load`](ringview_view::View::end_load).
+    fn end_load(&mut self, budget: &Budget<'_>) -> Result<()>;
     /// Applies the product of some factors; false, and nothing done, if this ring cannot.
     fn apply_factors(&mut self, product: ProductDelta<'_>, budget: &Budget<'_>) -> Result<bool>;
     /// Keeps sums of integers in 128 bits from now on where one does not fit 64; whether that changed. O(keys of
@@ -76,6 +81,8 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     fn describe(&self) -> Vec<NodeStatus>;
     /// Bytes beside those of the nodes.
     fn memory_usage(&self) -> usize;
+    /// Bytes of the rows that wait, which are among those.
+    fn waiting(&self) -> usize;
     /// Rows handled so far.
     fn steps(&self) -> u64;
     /// Checks the invariants of every part.
@@ -91,6 +98,14 @@ impl fmt::Debug for dyn Maintained {
 impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
     fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         Tree::apply(self, rows, budget)
+    }
+
+    fn load(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        Tree::load(self, rows, budget)
+    }
+
+    fn end_load(&mut self, budget: &Budget<'_>) -> Result<()> {
+        Tree::end_load(self, budget)
     }
 
     fn apply_factors(&mut self, product: ProductDelta<'_>, budget: &Budget<'_>) -> Result<bool> {
@@ -126,6 +141,7 @@ impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
         self.views.iter_mut().for_each(Relation::rollback);
         self.watches.iter_mut().flatten().for_each(Watch::rollback);
         self.payloads.rollback();
+        self.loading = None;
     }
 
     fn retain(&mut self, plan: Arc<Plan>, kept: &[Vec<usize>]) -> Result<bool> {
@@ -183,7 +199,14 @@ impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
     fn memory_usage(&self) -> usize {
         let watches = self.watches.iter().flatten().map(Watch::memory_usage);
         let views = self.views.iter().map(Relation::memory_usage);
-        self.payloads.memory_usage() + watches.sum::<usize>() + views.sum::<usize>()
+        self.waiting()
+            + self.payloads.memory_usage()
+            + watches.sum::<usize>()
+            + views.sum::<usize>()
+    }
+
+    fn waiting(&self) -> usize {
+        self.loading.as_ref().map_or(0, Load::memory_usage)
     }
 
     fn steps(&self) -> u64 {

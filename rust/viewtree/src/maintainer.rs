@@ -82,6 +82,15 @@ impl Maintainer for TreeMaintainer {
         self.auxiliary.apply(rows, budget)
     }
 
+    fn load(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.tree.load(rows, budget)?;
+        self.auxiliary.apply(rows, budget)
+    }
+
+    fn end_load(&mut self, budget: &Budget<'_>) -> Result<()> {
+        self.tree.end_load(budget)
+    }
+
     /// Where the payloads allow it, the product is multiplied out only at views that are kept.
     fn apply_factors(&mut self, product: ProductDelta<'_>, budget: &Budget<'_>) -> Result<bool> {
         if product.factors.iter().any(|factor| factor.batch.rows == 0) {
@@ -161,7 +170,8 @@ impl Maintainer for TreeMaintainer {
     fn bytes(&self) -> usize {
         let nodes = 0..self.plan.tree.nodes.len();
         let parts = nodes.filter_map(|node| self.tree.part(node));
-        parts.map(Part::memory_usage).sum::<usize>() + self.auxiliary.bytes()
+        let parts = parts.map(Part::memory_usage).sum::<usize>();
+        parts + self.tree.waiting() + self.auxiliary.bytes()
     }
 
     fn steps(&self) -> u64 {

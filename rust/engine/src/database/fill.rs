@@ -1,7 +1,7 @@
 //! Nodes that are filled from the rows that are there.
 //!
 //! Invariant: rows are read of tables, of nodes that are known, and of those of the same birth that are filled already.
-//! Cost: that of applying all rows of what a node reads, in chunks; what is static first, so that what only it needs can be
+//! Cost: that of loading all rows of what a node reads, in chunks; what is static first, so that what only it needs can be
 //! freed, then the smallest, so that the many rows of a fact table go up through the dimensions that they meet.
 
 use ringview_core::{Batch, Budget, Error, Result};
@@ -114,7 +114,7 @@ impl Database {
                     sign: 1,
                     dictionary: &database.state.storage.dictionary,
                 };
-                let done = view.apply(rows, budget);
+                let done = view.load(rows, budget);
                 done.map_err(|error| match source {
                     Source::Table(_) => error.counted_from(first),
                     Source::View(_) => of_a_view(error),
@@ -125,6 +125,7 @@ impl Database {
                 let grown = (grown + view.bytes(true)) as u64;
                 database.state.check_room(held + grown, budget)
             })?;
+            view.end_load(&self.state.storage.dictionary, budget)?;
         }
         Ok(())
     }

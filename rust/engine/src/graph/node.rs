@@ -217,6 +217,34 @@ impl Node {
         done.map_err(|error| error.in_view(&self.name))
     }
 
+    /// The same while it is filled: rows may wait until `end_load`.
+    pub(crate) fn load(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        let (dictionary, Kept::View(view)) = (rows.dictionary, &mut self.kept) else {
+            return Ok(());
+        };
+        let cx = Context {
+            dictionary,
+            budget,
+            wanted: None,
+        };
+        view.load(rows, &cx)
+            .map_err(|error| error.in_view(&self.name))
+    }
+
+    /// All rows of an atom have been loaded.
+    pub(crate) fn end_load(&mut self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
+        let Kept::View(view) = &mut self.kept else {
+            return Ok(());
+        };
+        let cx = Context {
+            dictionary,
+            budget,
+            wanted: None,
+        };
+        view.end_load(&cx)
+            .map_err(|error| error.in_view(&self.name))
+    }
+
     /// Applies a product of factors to one of its atoms; an error names the view.
     pub(crate) fn apply_product(
         &mut self,

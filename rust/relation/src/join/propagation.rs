@@ -20,6 +20,9 @@ use crate::widening::WideFactors;
 /// Words of wide products that follow each other in the cache.
 const BLOCK_WORDS: usize = 1 << 14;
 
+/// Rows of which much can follow at a time.
+const MANY: usize = 1 << 15;
+
 /// Pairs in a block whose room is kept for the next walk.
 const FEW: usize = 1 << 10;
 
@@ -46,6 +49,19 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         let path = self.path;
         self.store(path.from, &path.keys, delta)?;
         self.follow(delta)
+    }
+
+    /// The same for a delta of many rows: what follows of them is worked out some rows at a time.
+    ///
+    /// # Errors
+    /// As of `apply`.
+    pub fn apply_many(&mut self, delta: &mut Delta) -> Result<()> {
+        let path = self.path;
+        self.store(path.from, &path.keys, delta)?;
+        match path.levels.is_empty() {
+            true => Ok(()),
+            false => self.propagate_by_blocks((0, MANY), delta),
+        }
     }
 
     /// What follows of a delta whose key stands in the registers `path.keys`: at each level what it

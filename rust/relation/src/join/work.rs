@@ -59,6 +59,15 @@ impl<R: PayloadRing> Default for Work<R> {
 }
 
 impl<R: PayloadRing> Work<R> {
+    /// Gives back all room, after a batch as no later one will be.
+    pub fn release(&mut self) {
+        *self = Self {
+            steps: self.steps,
+            seen: self.seen,
+            ..Self::default()
+        };
+    }
+
     /// Notes that so many rows were met on the way into a relation, and asks now and then whether
     /// to go on. A row with a wide payload counts for more.
     ///

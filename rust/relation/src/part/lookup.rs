@@ -259,7 +259,7 @@ impl Part {
     }
 
     /// The ranges of all live keys, when they are narrow enough for an array.
-    fn dense_ranges(&self) -> Option<Ranges> {
+    pub(super) fn dense_ranges(&self) -> Option<Ranges> {
         let affordable = dense::budget(self.len) * 3 / 4;
         let ranges = |slots: &mut dyn Iterator<Item = u32>| {
             let mut ranges = vec![(i64::MAX, i64::MIN); self.layout.fields()];
@@ -297,7 +297,7 @@ impl Part {
     }
 
     #[cold]
-    fn rebuild_dense(&mut self, ranges: &Ranges) {
+    pub(super) fn rebuild_dense(&mut self, ranges: &Ranges) {
         self.reentered += self.len as u64;
         let mut dense = DenseDirectory::new(ranges);
         for slot in self.iter() {

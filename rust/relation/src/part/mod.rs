@@ -8,6 +8,7 @@
 //! hashed anew under a seed that nobody knows, on which nothing else depends (`lookup`). Room
 //! follows the keys (`shrink`). A batch is looked up column by column.
 
+mod append;
 pub(crate) mod bloom_filter;
 pub(crate) mod index;
 mod leave;

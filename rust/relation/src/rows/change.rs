@@ -8,9 +8,9 @@ use std::hash::{BuildHasher, Hasher};
 
 use ringview_core::{Batch, Dictionary, Error, Result, format_row, random_hasher};
 
-use super::pending::sort;
 use super::{MOST, RowStore, Scratch};
 use crate::hash::{Ahead, HashDirectory};
+use crate::sort::sort;
 
 /// Rows of a batch on their way.
 pub(super) type Coming = Ahead<12, 24>;

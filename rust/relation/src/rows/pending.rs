@@ -14,6 +14,7 @@ use ringview_core::{Batch, in_large_pages};
 use super::repeats::Repeats;
 use super::{MOST, Pending, RowStore};
 use crate::hash::HashDirectory;
+use crate::sort::sort;
 
 /// So few rows may always wait.
 const FEW: usize = 1 << 10;
@@ -218,57 +219,5 @@ impl RowStore {
         }
         self.counts.set(known, both);
         self.counts.set(slot, 0);
-    }
-}
-
-/// Sorts by the upper bits, of which there are twice as many values as entries, in two passes of
-/// counting and placing; then what agrees on them, which is little unless rows repeat.
-pub(super) fn sort(entries: &mut Vec<u64>) {
-    if entries.is_empty() {
-        return;
-    }
-    let bits = (entries.len().ilog2() / 2 + 1).clamp(1, 12);
-    let mut placed = Vec::with_capacity(entries.len());
-    in_large_pages(&placed);
-    placed.resize(entries.len(), 0);
-    for shift in [64 - 2 * bits, 64 - bits] {
-        let class = |entry: u64| (entry >> shift) as usize & ((1 << bits) - 1);
-        let mut places = vec![0; 1 << bits];
-        for &entry in &*entries {
-            places[class(entry)] += 1;
-        }
-        let mut start = 0;
-        for place in &mut places {
-            start += std::mem::replace(place, start);
-        }
-        for &entry in &*entries {
-            let place = &mut places[class(entry)];
-            placed[*place] = entry;
-            *place += 1;
-        }
-        std::mem::swap(entries, &mut placed);
-    }
-    let upper = |entry: &u64| entry >> (64 - 2 * bits);
-    for run in entries.chunk_by_mut(|one, next| upper(one) == upper(next)) {
-        run.sort_unstable();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::sort;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// Few upper halves and lower halves in any order: rows that repeat, in slots used again.
-        #[test]
-        fn entries_come_out_in_order(entries in prop::collection::vec((0..5_u64, 0..1_000_u64), 1..300)) {
-            let entry = |(upper, lower): (u64, u64)| (upper << 62) | lower;
-            let mut entries: Vec<u64> = entries.into_iter().map(entry).collect();
-            let mut sorted = entries.clone();
-            sorted.sort_unstable();
-            sort(&mut entries);
-            prop_assert_eq!(entries, sorted);
-        }
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use ringview_core::Error;
-use ringview_relation::{Delta, GatherScratch, KeyField, KeyLayout, KeyScratch, Part, Relation};
+use ringview_relation::{
+    Delta, GatherScratch, KeyField, KeyLayout, KeyScratch, Keys, Part, Relation,
+};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
 /// Count and sum of each key.
@@ -95,6 +97,65 @@ proptest! {
             prop_assert_eq!(found.updates(), updates);
             prop_assert!(found.fits());
         }
+    }
+}
+
+/// Keys in ascending order, dense or far apart.
+fn ascending() -> impl Strategy<Value = Vec<Row>> {
+    let row = (1i64..3, prop_oneof![Just(0i64), -1i64..3], -9i64..9);
+    let rows = prop::collection::vec(row, 0..200);
+    (rows, prop_oneof![Just(1), Just(1i64 << 40)], -50i64..50).prop_map(|(rows, apart, first)| {
+        let mut last = first * apart;
+        let mut next = |step| {
+            last += step * apart;
+            last
+        };
+        let rows = rows.into_iter();
+        rows.map(|(step, count, sum)| (next(step), count, sum))
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// What fills a relation in the order of its keys is not looked up, and is there as if it had come row by row: the
+    /// slots, the index, what is undone, and what is added later.
+    #[test]
+    fn keys_in_their_order_fill_a_relation_as_any_do(
+        rows in ascending(), later in prop::collection::vec((-60i64..500, -1i64..3, -9i64..9), 0..40), undo in any::<bool>(),
+    ) {
+        let (mut together, mut apart) = (relation(), relation());
+        let index = together.part_mut().unwrap().add_index(&[]);
+        for relation in [&mut together, &mut apart] {
+            if undo {
+                add(relation, &rows);
+                relation.rollback();
+            }
+        }
+        add(&mut together, &rows);
+        rows.iter().for_each(|row| add(&mut apart, std::slice::from_ref(row)));
+        for relation in [&mut together, &mut apart] {
+            relation.commit();
+        }
+        prop_assert_eq!(held(&together), held(&apart));
+        let slots = |relation: &Relation<SumProduct>| -> Vec<(u32, u64)> {
+            let part = relation.part().unwrap();
+            part.iter().map(|slot| (slot, part.field(slot, 0))).collect()
+        };
+        prop_assert_eq!(slots(&together), slots(&apart));
+        for relation in [&mut together, &mut apart] {
+            add(relation, &later);
+            relation.commit();
+        }
+        prop_assert_eq!(held(&together), held(&apart));
+        let part = together.part_mut().unwrap();
+        part.refresh_index(index);
+        part.check();
+        let (mut scratch, mut slots) = (KeyScratch::default(), Vec::new());
+        let all = Keys { columns: &[], fields: &[], rows: 1 };
+        part.index_at(index).find(all, &mut scratch, &mut slots);
+        prop_assert_eq!(part.index_at(index).length(slots[0]), part.len());
     }
 }
 

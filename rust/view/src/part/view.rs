@@ -28,6 +28,22 @@ pub trait Maintainer: Grouped + HoldsStrings {
     /// As [`View::apply`].
     fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()>;
 
+    /// As [`View::load`].
+    ///
+    /// # Errors
+    /// As [`View::apply`].
+    fn load(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        self.apply(rows, budget)
+    }
+
+    /// As [`View::end_load`].
+    ///
+    /// # Errors
+    /// As [`View::apply`].
+    fn end_load(&mut self, _budget: &Budget<'_>) -> Result<()> {
+        Ok(())
+    }
+
     /// Takes the product of some factors; false, and nothing done, where it must be multiplied out.
     ///
     /// # Errors
@@ -236,6 +252,14 @@ impl<M: Maintainer> Answer for PartView<M> {
 impl<M: Maintainer + 'static> View for PartView<M> {
     fn apply(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
         self.maintainer.apply(rows, cx.budget)
+    }
+
+    fn load(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
+        self.maintainer.load(rows, cx.budget)
+    }
+
+    fn end_load(&mut self, cx: &Context<'_, '_>) -> Result<()> {
+        self.maintainer.end_load(cx.budget)
     }
 
     fn apply_product(&mut self, product: ProductDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {

@@ -7,6 +7,7 @@
 
 mod check;
 pub(crate) mod indicator;
+mod load;
 pub(crate) mod payloads;
 mod state;
 
@@ -24,7 +25,7 @@ use ringview_view::read::key_column;
 use crate::program::{self, ProductPlan};
 use crate::tree::indicator::{Indicator, Watch};
 use crate::tree::state::KeyColumn;
-pub(crate) use crate::tree::state::{Payloads, Recentred, Recentring, Room, Tree};
+pub(crate) use crate::tree::state::{Load, Payloads, Recentred, Recentring, Room, Tree};
 
 impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
     /// An empty tree. Views over static relations alone are kept until `seal`, even where no
@@ -70,6 +71,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             payloads,
             work: join::Work::default(),
             room,
+            loading: None,
         }
     }
 

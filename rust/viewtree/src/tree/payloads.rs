@@ -114,6 +114,8 @@ impl Recentred for SumProductPayloads {}
 impl Payloads for SumProductPayloads {
     type Ring = SumProduct;
 
+    const CAN_WAIT: bool = true;
+
     fn select(
         &mut self,
         leaf: usize,

@@ -31,6 +31,8 @@ pub(crate) struct Tree<P: Payloads> {
     /// What climbs share. Its steps count rows at leaves and in factors too.
     pub(crate) work: join::Work<P::Ring>,
     pub(crate) room: Room,
+    /// Rows that wait while the tree is filled.
+    pub(crate) loading: Option<Load>,
 }
 
 /// A column of a table that is a field of a leaf's key.
@@ -48,6 +50,21 @@ pub(crate) struct Room {
     pub(super) moved: Vec<(u32, i64)>,
     /// One delta an atom: its registers keep their memory.
     pub(super) deltas: Vec<Delta>,
+}
+
+/// Rows of one atom that wait at its leaf.
+#[derive(Debug)]
+pub(crate) struct Load {
+    pub(super) atom: usize,
+    pub(super) delta: Delta,
+}
+
+impl Load {
+    /// Bytes in use: room that was never touched takes no memory.
+    pub(crate) fn memory_usage(&self) -> usize {
+        let columns = self.delta.columns.iter().map(Vec::len);
+        (columns.sum::<usize>() + self.delta.payload.len()) * size_of::<u64>()
+    }
 }
 
 /// How payloads with origins will be shown once the running transaction is kept.
@@ -100,6 +117,9 @@ pub(crate) trait Recentred: Send + Sync {
 pub(crate) trait Payloads: Recentred {
     /// The ring.
     type Ring: PayloadRing;
+
+    /// Whether the payloads of rows stay what they are while other rows are read.
+    const CAN_WAIT: bool = false;
 
     /// Which rows of a batch take part at a leaf.
     fn select(

@@ -3,7 +3,9 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int64Type};
 
-use crate::views::naive::{Row, Rows, Tables, batch, commit, feed, prepare, query, result, rows};
+use crate::views::naive::{
+    Row, Rows, Tables, batch, commit, feed, load, prepare, query, result, rows,
+};
 use ringview_core::{Dictionary, Error};
 use ringview_query::Query;
 use ringview_view::View;
@@ -47,6 +49,43 @@ fn a_change_of_a_q_hierarchical_query_costs_the_same_at_any_size() {
         assert_eq!(small, steps_of_one(&star, &tables, table, 10_000));
         assert!(small < 10, "{small} steps");
     }
+}
+
+/// Rows that fill a view and meet above their leaf are summed before anything is looked up for them.
+#[test]
+fn rows_that_fill_a_view_cost_their_keys_above_the_leaf() {
+    let tables = Tables::new(&[("R", &["a", "b"]), ("S", &["a"]), ("T", &["b"])]);
+    let joined = query(&["R", "S", "T"], &["R.a = S.a", "R.b = T.b"], &[], &[""]);
+    let rows = |values: &mut dyn Iterator<Item = i64>| -> Vec<(Row, i64)> {
+        values.map(|value| row(&[value])).collect()
+    };
+    // Of each value of a and b 4 rows, in an order in which neighbours differ in both.
+    let fact = (0..16).map(|at| row(&[at % 4, (at / 4 + at) % 4]));
+    let fact: Vec<(Row, i64)> = fact.collect();
+    let steps = |is_loaded: bool| {
+        let (plan, mut view) = tables.view(&joined);
+        view.freeze();
+        let mut apply = |name: &str, width: usize, all: &[(Row, i64)]| {
+            let rows = batch(width, all);
+            match is_loaded {
+                true => load(&plan, &mut view, name, &[rows]).unwrap(),
+                false => feed(&plan, &mut view, name, &rows, 1).unwrap(),
+            }
+        };
+        for name in ["S", "T"] {
+            apply(name, 1, &rows(&mut (0..4)));
+        }
+        apply("R", 2, &fact);
+        commit(&mut view);
+        assert_eq!(rows_of(&*view), 16);
+        view.steps()
+    };
+    // Of 16 rows that are met at the view above the leaf 4 sums are added there.
+    assert_eq!((steps(false), steps(true)), (93, 81));
+}
+
+fn rows_of(view: &dyn View) -> i64 {
+    result(view).column(0).as_primitive::<Int64Type>().value(0)
 }
 
 #[test]

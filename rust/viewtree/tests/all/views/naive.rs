@@ -240,6 +240,26 @@ pub fn feed(
     Ok(())
 }
 
+/// Fills a view at every atom of a table.
+pub fn load(plan: &Plan, view: &mut Box<dyn View>, table: &str, batches: &[Batch]) -> Result<()> {
+    let (dictionary, budget) = (Dictionary::new(), Budget::free());
+    let cx = context(&dictionary, &budget, &[]);
+    let atoms = plan.atoms.iter().enumerate();
+    for (atom, _) in atoms.filter(|(_, atom)| atom.table == table) {
+        for batch in batches {
+            let rows = RowDelta {
+                atom,
+                batch,
+                sign: 1,
+                dictionary: &dictionary,
+            };
+            view.load(rows, &cx)?;
+        }
+        view.end_load(&cx)?;
+    }
+    Ok(())
+}
+
 /// The context of a transaction whose delta is wanted whole.
 fn context<'c, 'm>(
     dictionary: &'c Dictionary,

@@ -1,0 +1,75 @@
+//! Rows that fill a tree: they wait at their leaf, and go up together in the order of their keys.
+//!
+//! The fields of the views above come first in a leaf's key: so rows that meet there stand side by side, and are summed
+//! before anything is looked up for them; keys that are new come in order, and enter their directory at once.
+//! Invariant: rows of one atom wait at a time, and none between `end_load` and the next `load`. Cost: that of sorting
+//! words for each row, and of each key beyond. At most [`MOST`] rows wait; those behind them go up as they come.
+
+use ringview_core::{Budget, Result};
+use ringview_relation::join::Path;
+use ringview_relation::{Delta, Part};
+use ringview_view::RowDelta;
+
+use super::{Load, Payloads, Tree};
+
+/// Rows that wait.
+const MOST: usize = if cfg!(debug_assertions) { 16 } else { 1 << 20 };
+
+impl<P: Payloads> Tree<P> {
+    /// Takes rows of one relation, which wait if they can.
+    pub(crate) fn load(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        let atom = rows.atom;
+        let path = self.path(atom);
+        if !P::CAN_WAIT || self.watches[atom].is_some() || !self.is_empty_on(&path) {
+            return self.apply(rows, budget);
+        }
+        let mut delta = std::mem::take(&mut self.room.deltas[atom]);
+        let read = self.read_leaf(&path, rows, &mut delta);
+        let fits = |load: &Load| load.atom == atom && load.delta.is_like(&delta);
+        let outcome = match read {
+            Ok(()) if self.loading.as_ref().is_some_and(|load| !fits(load)) => {
+                self.end_load(budget)
+            }
+            read => read,
+        };
+        if outcome.is_ok() {
+            let load = self.loading.get_or_insert_with(|| Load {
+                atom,
+                delta: Delta::with_registers(path.registers),
+            });
+            load.delta.append(&path.keys, &delta);
+        }
+        self.room.deltas[atom] = delta;
+        outcome?;
+        let waiting = self.loading.as_ref().map_or(0, |load| load.delta.rows);
+        match waiting > MOST {
+            true => self.end_load(budget),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the first view on a path that is kept is empty: rows beside many others gain nothing by their order.
+    fn is_empty_on(&self, path: &Path<P::Ring>) -> bool {
+        let above = path.levels.iter().map(|level| level.into);
+        let mut views = std::iter::once(path.from).chain(above);
+        let first = views.find_map(|view| self.views[view].part());
+        first.is_none_or(Part::is_empty)
+    }
+
+    /// Propagates the rows that wait.
+    pub(crate) fn end_load(&mut self, budget: &Budget<'_>) -> Result<()> {
+        let Some(Load { atom, mut delta }) = self.loading.take() else {
+            return Ok(());
+        };
+        let path = self.path(atom);
+        let Self { views, work, .. } = self;
+        let leaf = &views[path.from];
+        let (shape, layout) = (leaf.shape(), &path.layout);
+        let (grouper, spare) = (&mut work.grouper, &mut work.spare);
+        let summed = delta.sort::<P::Ring>(shape, &path.keys, layout, grouper, spare);
+        summed.map_err(|fault| leaf.refusal(fault))?;
+        let outcome = self.propagate(&path, budget).apply_many(&mut delta);
+        self.work.release();
+        outcome
+    }
+}
