@@ -48,7 +48,7 @@ fn a_number_before_a_day_is_days() {
             "SELECT SUM(b) OVER (ORDER BY d RANGE {distance} PRECEDING) AS t FROM r"
         ))
     };
-    assert_eq!(of("30").unwrap(), of("INTERVAL 30 days").unwrap());
+    assert_eq!(of("30").unwrap(), of("INTERVAL '30 days'").unwrap());
     assert_ne!(of("30").unwrap(), of("INTERVAL 30 HOURS").unwrap());
     assert!(of("1.5").is_err());
 }
