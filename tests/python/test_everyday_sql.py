@@ -86,6 +86,18 @@ def same(
             assert comparable(found.slice(at, 1)) == comparable(expected.slice(at, 1)), sql
 
 
+def follow(view: rv.View, shown: Counter[str]) -> None:
+    """Whoever applies the changes has the rows; old rows come before those in their place."""
+    moved = view.changes()
+    numbers = moved.column(moved.num_columns - 1).to_pylist()
+    assert numbers == sorted(numbers, key=lambda number: number > 0), view.sql
+    for row in moved.to_pylist():
+        *values, number = row.values()
+        shown[repr(values)] += number
+    there = Counter(repr([*row.values()]) for row in view.to_arrow().to_pylist())
+    assert {row: often for row, often in shown.items() if often} == there, view.sql
+
+
 def expects(sql: str, oracle: Oracle, held: Rows) -> bool:
     """Whether DuckDB takes a query."""
     try:
@@ -103,10 +115,12 @@ def test_what_people_ask(part: int) -> None:
     db = database(held)
     asked = QUERIES[part::6]
     views = {sql: taken(db, f"v{at}", sql) for at, sql in enumerate(asked)}
+    shown = {sql: Counter[str]() for sql in asked}
     for _ in range(8):
         for sql, view in views.items():
             if view is not None:
                 same(view, sql, oracle, held)
+                follow(view, shown[sql])
         play(db, held, rng)
     assert [sql for sql, view in views.items() if view is None] == []
 
@@ -130,7 +144,7 @@ def share_taken(seed: int, number: int) -> float:
     while asked.total() < number:
         held = {table: everyday.rows(rng, table, 7) for table in SCHEMAS}
         db = database(held)
-        views = {}
+        views, shown = {}, {}
         for at in range(20):
             query = everyday_queries.Queries(rng).one()
             if not expects(query.sql, oracle, held):
@@ -142,10 +156,12 @@ def share_taken(seed: int, number: int) -> float:
                 print("refused:", query.sql)
             else:
                 views[query] = view
+                shown[query] = Counter[str]()
         for _ in range(4):
             for query, view in views.items():
                 if expects(query.sql, oracle, held):
                     same(view, query.sql, oracle, held, query.is_ordered)
+                    follow(view, shown[query])
             try:
                 play(db, held, rng)
             except (rv.errors.RingviewError, OverflowError):
