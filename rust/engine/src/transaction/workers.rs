@@ -15,8 +15,9 @@ use std::time::Duration;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use ringview_core::{Budget, Error, Result};
 
-/// Rows that are worth handing over; all are where every check is on, so that tests see it.
-const WORTH: usize = if cfg!(debug_assertions) { 1 } else { 256 };
+/// Rows of all tasks that are worth handing over: waking a thread costs as much as some hundred of them. All are where
+/// every check is on, so that tests see it.
+const WORTH: usize = if cfg!(debug_assertions) { 1 } else { 4096 };
 /// How long the caller waits between two asks.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -50,16 +51,16 @@ impl Workers {
         budget: &Budget<'_>,
         work: impl Fn(T, &Budget<'_>) -> Result<()> + Sync,
     ) -> Result<()> {
-        let Some(pool) = self.pool(rows) else {
+        if self.helpers == 0 {
             return tasks.try_for_each(|task| work(task, budget));
-        };
-        let tasks: Vec<T> = tasks.collect();
-        let helpers = pool
-            .current_num_threads()
-            .min(tasks.len().saturating_sub(1));
-        if helpers == 0 {
-            return tasks.into_iter().try_for_each(|task| work(task, budget));
         }
+        let tasks: Vec<T> = tasks.collect();
+        let all = rows.saturating_mul(tasks.len());
+        let pool = (tasks.len() > 1).then(|| self.pool(all)).flatten();
+        let Some(pool) = pool else {
+            return tasks.into_iter().try_for_each(|task| work(task, budget));
+        };
+        let helpers = pool.current_num_threads().min(tasks.len() - 1);
         let (tasks, failed) = (Mutex::new(tasks.into_iter().enumerate()), Failed::default());
         let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
         // Tasks are begun in order: before one that fails, all have begun.
@@ -110,7 +111,7 @@ impl Workers {
 
     /// The threads, where there are some and so many rows are worth their while.
     fn pool(&self, rows: usize) -> Option<&ThreadPool> {
-        if self.helpers == 0 || rows < WORTH {
+        if rows < WORTH {
             return None;
         }
         // Where the system gives no more threads, the caller works alone.
