@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringview_expr::columns;
 use ringview_query::{Block, Named, Output, Query, Rows, bind};
 
 use super::state::Lowering;
@@ -42,6 +43,16 @@ impl Lowering<'_> {
             let fields = plan.schema.fields();
             let names = plan.columns.iter().map(|&at| fields[at].name.clone());
             read.entry(atom.table.clone()).or_default().extend(names);
+        }
+        // A text may name a column of which the engine knows that it decides nothing, as one that is never NULL.
+        if let Some(Rows::Map { branches, .. }) = &query.rows {
+            for (atom, branch) in query.atoms.iter().zip(branches) {
+                let texts = branch.filter.as_deref().into_iter();
+                let texts = texts.chain(branch.computed().map(|(_, text)| text));
+                let named = texts.filter_map(|text| columns(text).ok()).flatten();
+                let names = named.filter_map(|mut names| names.pop());
+                read.entry(atom.table.clone()).or_default().extend(names);
+            }
         }
         // What an aggregate is of is named, even where the engine need not read it.
         for (atom, name) in query.outputs.iter().flat_map(arguments) {
