@@ -9,7 +9,7 @@ import sys
 import textwrap
 import threading
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 import pytest
@@ -380,3 +380,17 @@ def test_what_the_last_transaction_moved_is_told_again(tmp_path: Path) -> None:
         assert len(db["v"].changes()) == 2
     with rv.Database.open(path) as db:
         assert len(db["v"].changes()) == 2
+
+
+def test_a_deep_order_is_read_again(tmp_path: Path) -> None:
+    names = [f"c{at}" for at in range(100)]
+    order: dict[str, Any] = {}
+    for name in reversed(names):
+        order = {name: order}
+    with rv.Database.open(tmp_path / "file") as db:
+        db.create_table("r", dict.fromkeys(names, "int64"))
+        sql = f"SELECT {', '.join(names)}, COUNT(*) AS n FROM r GROUP BY ALL"
+        db.create_view("v", sql, order=order)
+        db.insert("r", [dict.fromkeys(names, 1)])
+    with rv.Database.open(tmp_path / "file") as db:
+        assert db["v"].to_arrow()["n"].to_pylist() == [1]

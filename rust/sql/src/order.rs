@@ -9,12 +9,55 @@ use serde::{Deserialize, Serialize};
 
 /// A variable by the name of one of its columns, `column` or `table.column`, and the variables below it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "Lines", into = "Lines")]
 pub struct Named {
     /// The name.
     pub name: String,
     /// The variables directly below.
     pub below: Vec<Named>,
+}
+
+/// How an order is written down: a variable after the one above it, with how deep it lies. An order may be deeper than what
+/// reads it may recurse.
+type Lines = Vec<(usize, String)>;
+
+impl From<Named> for Lines {
+    fn from(order: Named) -> Self {
+        let mut lines = Vec::new();
+        let mut waiting = vec![(0, order)];
+        while let Some((depth, Named { name, below })) = waiting.pop() {
+            lines.push((depth, name));
+            waiting.extend(below.into_iter().rev().map(|one| (depth + 1, one)));
+        }
+        lines
+    }
+}
+
+impl From<Lines> for Named {
+    fn from(lines: Lines) -> Self {
+        let mut open: Vec<Named> = Vec::new();
+        for (depth, name) in lines {
+            close(&mut open, depth.max(1));
+            open.push(Named {
+                name,
+                below: Vec::new(),
+            });
+        }
+        close(&mut open, 1);
+        open.pop().unwrap_or_else(|| Named {
+            name: String::new(),
+            below: Vec::new(),
+        })
+    }
+}
+
+/// Puts each variable deeper than so many below the one above it.
+fn close(open: &mut Vec<Named>, depth: usize) {
+    while open.len() > depth {
+        if let (Some(last), Some(above)) = (open.pop(), open.last_mut()) {
+            above.below.push(last);
+        }
+    }
 }
 
 /// The order over the columns of a query.

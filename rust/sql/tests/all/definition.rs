@@ -224,3 +224,23 @@ fn what_was_not_written_down_is_not_read() {
         assert!(matches!(read, Err(Error::Value { .. })), "{wrong}");
     }
 }
+
+#[test]
+fn an_order_of_any_depth_is_read_again() {
+    let named = |name: &str, below: Vec<Named>| Named {
+        name: name.to_owned(),
+        below,
+    };
+    let chain = (0..500).fold(Vec::new(), |below, at| {
+        vec![named(&format!("c{at}"), below)]
+    });
+    let tree = vec![
+        named(
+            "a",
+            vec![named("b", vec![named("c", vec![])]), named("d", chain)],
+        ),
+        named("e", vec![]),
+    ];
+    let written = serde_json::to_string(&tree).unwrap();
+    assert_eq!(serde_json::from_str::<Vec<Named>>(&written).unwrap(), tree);
+}
