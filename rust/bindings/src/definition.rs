@@ -76,7 +76,7 @@ impl Given<'_> {
     }
 }
 
-/// What one of two words means.
+/// The meaning of one of two words.
 fn one_of<T>(
     what: &str,
     given: Option<Bound<'_, PyAny>>,

@@ -6,6 +6,11 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use arrow_array::ArrayRef;
+use ringview_core::Result;
+use ringview_view::Delta;
+use ringview_view::answer::Cells;
+
 use crate::codec::{PartitionKey, Row};
 
 /// Rows with multiplicities, in order.
@@ -63,6 +68,24 @@ impl Partition {
         self.rows.remove(row);
         -bytes
     }
+}
+
+/// Changes of rows as a delta: rows that leave stand before those that take their place. `decode` makes columns of them.
+pub(crate) fn delta<R>(
+    changes: &BTreeMap<R, i64>,
+    wanted: &[bool],
+    decode: impl FnOnce(&[&R]) -> Result<Vec<ArrayRef>>,
+) -> Result<Delta> {
+    let (mut all, enter): (Vec<_>, Vec<_>) = changes.iter().partition(|(_, change)| **change < 0);
+    all.extend(enter);
+    let (rows, multiplicity): (Vec<&R>, Vec<i64>) = all.into_iter().unzip();
+    let columns = decode(&rows)?.into_iter().zip(wanted);
+    Ok(Delta {
+        columns: columns
+            .map(|(array, &wanted)| wanted.then_some(Cells::Array(array)))
+            .collect(),
+        multiplicity,
+    })
 }
 
 /// Partitions, and the changes of the transaction at hand.

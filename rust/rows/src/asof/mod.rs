@@ -17,12 +17,11 @@ use arrow_select::take::take_arrays;
 use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Bound, Latest};
-use ringview_view::answer::Cells;
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
 use crate::codec::{PartitionKey, Row, refused};
 use crate::explained::described;
-use crate::kept::Partition;
+use crate::kept::{Partition, delta};
 use side::Side;
 
 /// A row of the first side, and its match; both as what is shown of them.
@@ -198,18 +197,9 @@ impl View for AsOf {
         let Some(wanted) = cx.wanted else {
             return Ok(Delta::default());
         };
-        // Rows that leave come before those that take their place.
-        let (leave, enter): (Vec<_>, Vec<_>) =
-            self.moved.iter().partition(|(_, change)| **change < 0);
-        let all = || leave.iter().chain(&enter);
-        let columns =
-            self.columns(all().map(|((first, second), _)| (&**first, second.as_deref())))?;
-        let columns = columns.into_iter().zip(wanted);
-        Ok(Delta {
-            columns: columns
-                .map(|(array, &wanted)| wanted.then_some(Cells::Array(array)))
-                .collect(),
-            multiplicity: all().map(|(_, change)| **change).collect(),
+        delta(&self.moved, wanted, |pairs| {
+            let pairs = pairs.iter();
+            self.columns(pairs.map(|(first, second)| (&**first, second.as_deref())))
         })
     }
 
@@ -273,7 +263,6 @@ impl Answer for AsOf {
 
     fn rows(&self, _dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
         budget.ask()?;
-        // A row that is there many times is decoded as often: few are.
         let pairs = self.pairs().flat_map(|(first, second, copies)| {
             let pair = (&*first.shown, second.map(|row| &*row.shown));
             std::iter::repeat_n(pair, copies as usize)

@@ -12,18 +12,17 @@ mod window;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow_array::{RecordBatch, UInt32Array};
 use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use arrow_select::take::take_arrays;
 use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_query::{Bound, Ordering};
-use ringview_view::answer::Cells;
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
 use crate::codec::{Codec, Layout, PartitionKey, Row, refused};
 use crate::explained::described;
-use crate::kept::Kept;
+use crate::kept::{Kept, delta};
 use window::{Shown, window};
 
 /// A view whose rows are in an order.
@@ -117,17 +116,9 @@ impl View for Ordered {
         let Some(wanted) = cx.wanted else {
             return Ok(Delta::default());
         };
-        let changes = self.difference();
-        // Rows that leave come before those that take their place.
-        let (leave, enter): (Vec<_>, Vec<_>) = changes.iter().partition(|(_, change)| **change < 0);
-        let all = || leave.iter().chain(&enter);
-        let rows = self.codec.decode(all().map(|((_, row), _)| row))?;
-        let columns = rows.columns().iter().zip(wanted);
-        let column =
-            |(array, &wanted): (&ArrayRef, &bool)| wanted.then(|| Cells::Array(Arc::clone(array)));
-        Ok(Delta {
-            columns: columns.map(column).collect(),
-            multiplicity: all().map(|(_, change)| **change).collect(),
+        delta(&self.difference(), wanted, |rows| {
+            let rows = self.codec.decode(rows.iter().map(|(_, row)| row))?;
+            Ok(rows.columns().to_vec())
         })
     }
 
