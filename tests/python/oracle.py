@@ -53,6 +53,10 @@ def _plain(value: Any) -> Any:
         return float(f"{value:.9g}") + 0.0
     if isinstance(value, (int, Decimal)):
         return Decimal(value).normalize() + 0
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
     return value
 
 

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `types`, `schema` | [`Type`], [`Field`], [`Schema`] and their Arrow counterparts |
 //! | `prefetch`, `large_pages` | hints to the memory system |
+//! | `nested` | lists, structs and maps: their types, and their values as texts of the dictionary |
 //! | `slab` | [`Slab`]: a list that grows without moving what it holds |
 //! | `random` | hashing that nobody can foresee |
 //! | `trim` | lists that keep the room that they need |
@@ -22,6 +23,7 @@ mod column;
 mod dictionary;
 mod error;
 mod large_pages;
+mod nested;
 mod prefetch;
 mod random;
 mod schema;

@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 pub use arrow_schema::TimeUnit;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use crate::{Error, Result, nested};
 
 /// The largest precision of a decimal: what 128 bits hold.
 pub(crate) const MAX_PRECISION: u8 = 38;
@@ -68,6 +68,12 @@ pub enum Type {
         /// If set, ticks count from midnight UTC, and values are shown in this zone.
         timezone: Option<Arc<str>>,
     },
+    /// Values of one type in their order; in the dictionary.
+    List(Arc<Type>),
+    /// Values with names; in the dictionary.
+    Struct(Arc<[(Arc<str>, Type)]>),
+    /// Values by keys, in an order; in the dictionary.
+    Map(Arc<(Type, Type)>),
 }
 
 impl Type {
@@ -77,7 +83,8 @@ impl Type {
             Type::Bool => 1,
             Type::Int8 | Type::UInt8 => 8,
             Type::Int16 | Type::UInt16 => 16,
-            Type::Int32 | Type::UInt32 | Type::Date32 | Type::Utf8 => 32,
+            Type::Int32 | Type::UInt32 | Type::Date32 => 32,
+            Type::Utf8 | Type::List(_) | Type::Struct(_) | Type::Map(_) => 32,
             Type::Int64 | Type::UInt64 | Type::Timestamp { .. } => 64,
             Type::Float32 | Type::Float64 => 64,
             Type::Decimal { .. } => 128,
@@ -96,6 +103,16 @@ impl Type {
                 | Type::Timestamp { .. }
                 | Type::Decimal { .. }
         )
+    }
+
+    /// Whether a stored value is an id of the dictionary.
+    pub fn is_interned(&self) -> bool {
+        *self == Type::Utf8 || self.is_nested()
+    }
+
+    /// Whether a value is made of others: a list, a struct, a map.
+    pub fn is_nested(&self) -> bool {
+        matches!(self, Type::List(_) | Type::Struct(_) | Type::Map(_))
     }
 
     /// Whether this is an integer, signed or not.
@@ -154,6 +171,11 @@ impl Type {
                 unit: *unit,
                 timezone: timezone.clone(),
             },
+            DataType::List(_)
+            | DataType::LargeList(_)
+            | DataType::FixedSizeList(..)
+            | DataType::Struct(_)
+            | DataType::Map(..) => nested::from_arrow(arrow)?,
             other => {
                 return Err(unsupported(
                     &other.to_string(),
@@ -181,6 +203,7 @@ impl Type {
             Type::Utf8 => DataType::Utf8,
             Type::Date32 => DataType::Date32,
             Type::Timestamp { unit, timezone } => DataType::Timestamp(*unit, timezone.clone()),
+            Type::List(_) | Type::Struct(_) | Type::Map(_) => nested::to_arrow(self),
         }
     }
 }
@@ -190,7 +213,8 @@ fn unsupported(what: &str, why: &str) -> Error {
         what: format!("the type {what}"),
         why: why.to_owned(),
         instead: "use bool, int8 to int64, uint8 to uint64, float32, float64, \
-                  decimal128(p, s), string, date32 or timestamp[s|ms|us|ns]"
+                  decimal128(p, s), string, date32, timestamp[s|ms|us|ns], list<type>, \
+                  struct<name: type, ..> or map<type, type>"
             .to_owned(),
     }
 }
@@ -221,6 +245,7 @@ impl fmt::Display for Type {
                     Some(zone) => write!(out, "timestamp[{unit}, tz={zone}]"),
                 };
             }
+            Type::List(_) | Type::Struct(_) | Type::Map(_) => return nested::write(self, out),
         })
     }
 }
@@ -259,6 +284,7 @@ impl FromStr for Type {
                 timezone: None,
             },
             _ => parse_parameters(text.trim(), &lower)
+                .or_else(|| nested::parse(text.trim()))
                 .ok_or_else(|| unsupported(&format!("{text:?}"), "no type has this name"))?,
         })
     }

@@ -9,27 +9,32 @@ use datafusion_expr::planner::ExprPlanner;
 use datafusion_expr::{ScalarUDF, Volatility};
 
 use crate::kernels;
+use crate::lists::Lists;
 use crate::meaning;
 use crate::renamed::{NAMES, Renamed};
 
 /// Functions of DataFusion whose results have types that no column has, that say something of types, or that mean
 /// something else than DuckDB's.
-const LEFT_OUT: [&str; 9] = [
+const LEFT_OUT: [&str; 8] = [
     // Counts bytes.
     "levenshtein",
     "arrow_cast",
     "arrow_typeof",
     "arrow_metadata",
     "version",
-    "named_struct",
     "struct",
-    "get_field",
+    // Another says it.
+    "string_to_array",
     "union_extract",
 ];
 
 static KNOWN: LazyLock<BTreeMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
     let mut known = BTreeMap::new();
-    for function in datafusion_functions::all_default_functions() {
+    let nested = datafusion_functions_nested::all_default_nested_functions();
+    for function in datafusion_functions::all_default_functions()
+        .into_iter()
+        .chain(nested)
+    {
         let is_pure = function.signature().volatility == Volatility::Immutable;
         if !is_pure || LEFT_OUT.contains(&function.name()) {
             continue;
@@ -66,6 +71,7 @@ impl Default for Functions {
     fn default() -> Self {
         Self {
             planners: vec![
+                Arc::new(Lists),
                 Arc::new(meaning::Dates),
                 Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner::default()),
                 Arc::new(datafusion_functions::datetime::planner::DatetimeFunctionPlanner),

@@ -19,6 +19,7 @@
 //! | `error` | problems of the library as ours |
 //! | `renamed` | names of DuckDB's that stand for something else |
 //! | `synonyms` | functions of DuckDB that are said with others |
+//! | `lists` | lists, structs and maps: syntax and functions |
 //! | `types` | types that meet |
 //! | `kernels/` | functions that DataFusion lacks |
 
@@ -29,6 +30,7 @@ mod calls;
 mod error;
 mod functions;
 mod kernels;
+mod lists;
 mod meaning;
 mod parser;
 mod projection;

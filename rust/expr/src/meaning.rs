@@ -17,6 +17,7 @@ use datafusion_sql::sqlparser::ast::BinaryOperator;
 
 use crate::bits;
 use crate::kernels;
+use crate::lists;
 use crate::renamed::int_divide;
 use crate::synonyms;
 use crate::types;
@@ -219,10 +220,13 @@ fn pair(of: &mut dyn Iterator<Item = Expr>, op: Operator) -> Expr {
 }
 
 fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
-    let mut args = match synonyms::of(func.name(), args, schema)? {
-        Ok(found) => return Ok(found),
-        Err(args) => args,
-    };
+    let mut args = args;
+    for known in [synonyms::of, lists::of] {
+        match known(func.name(), args, schema)? {
+            Ok(found) => return Ok(found),
+            Err(left) => args = left,
+        }
+    }
     let part = |part: &str, of: Expr| datetime::date_part().call(vec![lit(part), of]);
     let counted = |of: Expr| cast(of, DataType::Int64);
     let name = func.name().to_owned();

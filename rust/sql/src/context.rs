@@ -30,9 +30,6 @@ const GROUPING: &str = "grouping";
 pub(crate) const COFACTOR: &str = "cofactor";
 pub(crate) const CATEGORICAL: &str = "categorical";
 
-/// Aggregates whose values no column of a view holds: known, to be refused with that reason.
-const LISTS: &[&str] = &["array_agg", "histogram", "list", "approx_top_k"];
-
 /// See the module.
 pub(crate) struct Context {
     pub(crate) tables: BTreeMap<String, SchemaRef>,
@@ -124,7 +121,7 @@ impl ContextProvider for Context {
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
         let name = name.to_lowercase();
-        let all = AGGREGATES.iter().chain(LISTS).chain([&GROUPING, &COFACTOR]);
+        let all = AGGREGATES.iter().chain([&GROUPING, &COFACTOR]);
         let known = all.into_iter().find(|known| **known == name)?;
         Some(Arc::new(AggregateUDF::new_from_impl(Aggregate::new(known))))
     }
@@ -189,12 +186,6 @@ impl AggregateUDFImpl for Aggregate {
         }
         if self.name == COFACTOR {
             return Ok(DataType::Struct(Fields::empty()));
-        }
-        if LISTS.contains(&self.name) {
-            return plan_err!(
-                "{} makes lists, and no column of a view holds them; STRING_AGG makes a text of the same values",
-                self.name
-            );
         }
         aggregate_type(self.name, types)
     }

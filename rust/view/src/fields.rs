@@ -6,7 +6,6 @@
 
 use std::ops::Range;
 
-use ringview_core::Type;
 use ringview_query::{VarId, Variable};
 use ringview_relation::{KeyField, KeyLayout};
 
@@ -58,7 +57,7 @@ impl Fields {
                     variable,
                     aspect,
                     key,
-                    is_text: aspect == Aspect::Word && *ty == Type::Utf8,
+                    is_text: aspect == Aspect::Word && ty.is_interned(),
                 });
             };
             push(Aspect::Word, ty.bits().min(64), ty.is_signed());

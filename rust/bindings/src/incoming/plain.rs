@@ -85,7 +85,11 @@ impl Values {
             Type::Bool => Values::Bools(Vec::new()),
             Type::Float32 | Type::Float64 => Values::Reals(Vec::new()),
             Type::Utf8 => Values::Texts(String::new(), vec![0]),
-            Type::Decimal { .. } | Type::Timestamp { .. } => Values::Nothing,
+            Type::Decimal { .. }
+            | Type::Timestamp { .. }
+            | Type::List(_)
+            | Type::Struct(_)
+            | Type::Map(_) => Values::Nothing,
             _ => Values::Integers(Vec::new()),
         }
     }

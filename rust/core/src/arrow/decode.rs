@@ -12,7 +12,7 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer
 use arrow_schema::TimeUnit;
 
 use crate::column::join_halves;
-use crate::{Dictionary, Error, Result, Type};
+use crate::{Dictionary, Error, Result, Type, nested};
 
 /// The array of type `ty.to_arrow()` that the words encode; `valid` tells which are not NULL.
 ///
@@ -49,6 +49,13 @@ pub fn decode(
         Type::Float64 => array::<Float64Type>(words, nulls, f64::from_bits),
         Type::Date32 => array::<Date32Type>(words, nulls, |word| word as i32),
         Type::Utf8 => strings(words, valid, nulls, dict)?,
+        Type::List(_) | Type::Struct(_) | Type::Map(_) => {
+            // A NULL's word is 0, which is some string's id.
+            let is_null = |row: usize| valid.is_some_and(|valid| !valid[row]);
+            let text =
+                |(row, &word): (usize, &u64)| (!is_null(row)).then(|| dict.text(word as u32));
+            nested::array(words.iter().enumerate().map(text), ty)?
+        }
         Type::Decimal { precision, scale } => {
             let units = words
                 .iter()

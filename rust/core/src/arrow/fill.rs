@@ -21,7 +21,7 @@ use arrow_schema::{DataType, TimeUnit};
 use super::fix::Misfit;
 use super::texts::Texts;
 use crate::column::{Column, high_half};
-use crate::{Dictionary, Error};
+use crate::{Dictionary, Error, Type, nested};
 
 /// Why an array could not be read: its own fault in one row, or the dictionary's.
 pub(super) enum Fault {
@@ -82,7 +82,10 @@ pub(super) fn fill(
                 _ => column.words.resize(array.len(), 0)
             }
         }
-        _ => column.words.resize(array.len(), 0),
+        _ => match Type::from_arrow(ty) {
+            Ok(own) if own.is_nested() => values_of_many(array, &own, nulls, dict, column)?,
+            _ => column.words.resize(array.len(), 0),
+        },
     }
     if let Some(nulls) = nulls {
         blank(nulls, column);
@@ -157,6 +160,28 @@ fn strings(
         let id = match nulls {
             Some(nulls) if nulls.is_null(row) => 0,
             _ => intern(texts, row, row, dict)?,
+        };
+        column.words.push(u64::from(id));
+    }
+    Ok(())
+}
+
+/// Lists, structs and maps as texts of the dictionary.
+fn values_of_many(
+    array: &dyn Array,
+    ty: &Type,
+    nulls: Option<&NullBuffer>,
+    dict: &mut Dictionary,
+    column: &mut Column,
+) -> Result<(), Fault> {
+    for (row, text) in nested::texts(array, ty)
+        .map_err(Fault::Other)?
+        .iter()
+        .enumerate()
+    {
+        let id = match nulls {
+            Some(nulls) if nulls.is_null(row) => 0,
+            _ => dict.intern(text).map_err(Fault::Other)?,
         };
         column.words.push(u64::from(id));
     }

@@ -5,10 +5,11 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType,
 };
+use arrow_cast::display::array_value_to_string;
 use arrow_schema::TimeUnit;
 
 use crate::column::join_halves;
-use crate::{Batch, Dictionary, Schema, Type};
+use crate::{Batch, Dictionary, Schema, Type, nested};
 
 /// A value as a user would write it: `17`, `0.5`, `12.30`, `'text'`, `1995-03-15`, `true`.
 ///
@@ -30,6 +31,13 @@ pub fn format_value(ty: &Type, word: u64, high: u64, dict: &Dictionary) -> Strin
             }
             _ => format!("string {word}"),
         },
+        Type::List(_) | Type::Struct(_) | Type::Map(_) => {
+            let shown = dict.get(word).and_then(|text| {
+                let array = nested::array(std::iter::once(Some(text)), ty).ok()?;
+                array_value_to_string(&array, 0).ok()
+            });
+            shown.unwrap_or_else(|| format!("value {word}"))
+        }
         Type::Date32 => match date32_to_datetime(word as i32) {
             Some(day) => day.date().to_string(),
             None => format!("day {}", word as i32),

@@ -88,7 +88,7 @@ impl Table {
             texts: schema
                 .fields()
                 .iter()
-                .filter(|f| f.ty == Type::Utf8)
+                .filter(|f| f.ty.is_interned())
                 .count(),
             schema: Arc::new(schema),
             unique,

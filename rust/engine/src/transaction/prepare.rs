@@ -8,7 +8,7 @@
 //! seen; it keeps nothing of them but what its own plan keeps. Cost: the rows that change below, and the cost of these
 //! rows above; a view that no change reaches costs nothing, nor does a group that looks as it did.
 
-use ringview_core::{Budget, Error, Result, Type};
+use ringview_core::{Budget, Error, Result};
 use ringview_view::{Delta, RowDelta};
 
 use super::feed::{ALONE, feed, picked};
@@ -82,7 +82,7 @@ impl State {
         let needed = view.needed.as_deref().unwrap_or_default();
         let batch = delta.encode(&view.bound.outputs, needed, &mut self.storage.dictionary)?;
         let fields = view.info.schema.fields().iter();
-        let texts = fields.filter(|field| field.ty == Type::Utf8).count();
+        let texts = fields.filter(|field| field.ty.is_interned()).count();
         undo.words_left += texts * batch.rows;
         let readers = std::mem::take(&mut view.readers);
         let dictionary = &self.storage.dictionary;

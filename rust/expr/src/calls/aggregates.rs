@@ -18,6 +18,7 @@ use datafusion_physical_expr::expressions::Column;
 
 use super::chosen::{self, Share, WHOLE};
 use super::exact::{Doubles, Exact};
+use super::lists;
 
 /// The names of all aggregates.
 pub const AGGREGATES: &[&str] = &[
@@ -26,6 +27,7 @@ pub const AGGREGATES: &[&str] = &[
     "arbitrary",
     "arg_max",
     "arg_min",
+    "array_agg",
     "argmax",
     "argmin",
     "avg",
@@ -42,7 +44,9 @@ pub const AGGREGATES: &[&str] = &[
     "covar_samp",
     "first",
     "group_concat",
+    "histogram",
     "last",
+    "list",
     "listagg",
     "max",
     "max_by",
@@ -219,6 +223,18 @@ pub(super) fn aggregate(
             };
             Aggregate::of_library(function, own())?
         }
+        ("array_agg" | "list", 1, []) => Aggregate {
+            skips_nulls: false,
+            ..Aggregate::whole(lists::list_type(first), own(), |values| {
+                lists::list(&values[0])
+            })
+        },
+        ("histogram", 1, []) => Aggregate {
+            ordered_by: Some((0, false)),
+            ..Aggregate::whole(lists::histogram_type(first), own(), |values| {
+                lists::histogram(&values[0])
+            })
+        },
         ("any_value", 1, []) => Aggregate::whole(first.clone(), own(), at(0)),
         ("first" | "arbitrary", 1, []) => Aggregate {
             skips_nulls: false,

@@ -8,7 +8,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `definition` | a function and its frame as data |
-//! | `aggregates` | the aggregates by name; `exact`, `chosen`: those that the library lacks or would let wrap |
+//! | `aggregates` | the aggregates by name; `exact`, `chosen`, `lists`: those that the library lacks or would let wrap |
 //! | `aggregated` | an aggregate over a partition, or over frames |
 //! | `windows` | the library's window functions |
 
@@ -17,6 +17,7 @@ mod aggregates;
 mod chosen;
 mod definition;
 mod exact;
+mod lists;
 mod windows;
 
 use std::sync::Arc;

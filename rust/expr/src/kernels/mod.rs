@@ -22,6 +22,7 @@ pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
         bits::xor(),
         last_day(),
         text_like(),
+        split(),
         patterns::extract(),
         patterns::full_match(),
         round_even(),
@@ -55,6 +56,11 @@ function!(
     /// `split_part(text, separator, number)`.
     split_part,
     texts::SplitPart::default()
+);
+function!(
+    /// `string_split(text, separator)`: the texts between separators, or all characters.
+    split,
+    texts::Split::default()
 );
 function!(
     /// `as_text(x)`: a float or a moment as DuckDB writes it.

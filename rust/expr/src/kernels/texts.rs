@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, ArrayRef, StringArray};
@@ -65,6 +66,55 @@ impl ScalarUDFImpl for Substring {
         });
         let parts: StringArray = parts.collect();
         Ok(ColumnarValue::Array(Arc::new(parts)))
+    }
+}
+
+/// `string_split`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Split {
+    signature: Signature,
+}
+
+impl Default for Split {
+    fn default() -> Self {
+        Self {
+            signature: Signature::exact(vec![DataType::Utf8; 2], Volatility::Immutable),
+        }
+    }
+}
+
+impl ScalarUDFImpl for Split {
+    fn name(&self) -> &str {
+        "string_split"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::new_list(DataType::Utf8, true))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let operands = [0, 1].map(|at: usize| args.args[at].to_array(args.number_rows));
+        let [texts, separators] = operands;
+        let (texts, separators) = (texts?, separators?);
+        let (texts, separators) = (texts.as_string::<i32>(), separators.as_string::<i32>());
+        let mut parts = ListBuilder::new(StringBuilder::new());
+        for (text, separator) in texts.iter().zip(separators) {
+            match (text, separator) {
+                (Some(text), Some("")) => {
+                    let characters = text.chars().map(|one| Some(one.to_string()));
+                    parts.append_value(characters);
+                }
+                (Some(text), Some(separator)) => {
+                    parts.append_value(text.split(separator).map(Some));
+                }
+                _ => parts.append_null(),
+            }
+        }
+        Ok(ColumnarValue::Array(Arc::new(parts.finish())))
     }
 }
 

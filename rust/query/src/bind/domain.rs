@@ -20,10 +20,10 @@ pub(crate) enum Domain {
     },
 }
 
-/// What the values of a column mean; none are strings.
+/// What the values of a column mean; none are in the dictionary.
 pub(crate) fn domain_of(ty: &Type) -> Option<(Kind, Domain)> {
     Some(match ty {
-        Type::Utf8 => return None,
+        ty if ty.is_interned() => return None,
         Type::Bool => (Kind::Int, Domain::Bool),
         Type::Date32 => (Kind::Int, Domain::Date),
         Type::Timestamp { unit, timezone } => {

@@ -24,7 +24,7 @@ mod repeats;
 mod shrink;
 
 use foldhash::quality::SeedableRandomState;
-use ringview_core::{Batch, Dictionary, FreedIds, HoldsStrings, LiveIds, Result, Schema, Type};
+use ringview_core::{Batch, Dictionary, FreedIds, HoldsStrings, LiveIds, Result, Schema};
 
 use crate::hash::HashDirectory;
 use counts::Counts;
@@ -192,7 +192,7 @@ impl RowStore {
     /// The columns of strings.
     fn texts(&self) -> impl Iterator<Item = usize> {
         let fields = self.schema.fields().iter().enumerate();
-        let texts = fields.filter(|(_, field)| field.ty == Type::Utf8);
+        let texts = fields.filter(|(_, field)| field.ty.is_interned());
         texts.map(|(column, _)| column)
     }
 

@@ -69,7 +69,7 @@ impl Reader {
             // NaN has no place among what is compared.
             program: AtomProgram::compile(atom, &of(&Type::is_float), &[])?,
             predicates: source.verdicts.iter().map(verdict).collect::<Result<_>>()?,
-            texts: of(&|ty| *ty == Type::Utf8),
+            texts: of(&Type::is_interned),
         })
     }
 }

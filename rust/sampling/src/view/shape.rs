@@ -117,7 +117,7 @@ impl Shape {
                 .collect();
             let text = |&word: &usize| {
                 let (column, aspect) = words[word];
-                aspect == Aspect::Word && atom.schema.fields()[column].ty == Type::Utf8
+                aspect == Aspect::Word && atom.schema.fields()[column].ty.is_interned()
             };
             shape.readings.push(Reading {
                 program: AtomProgram::compile(atom, &own, &[])?,

@@ -122,6 +122,7 @@ impl Cells {
         let word = words[row];
         Some(match ty {
             Type::Utf8 => Value::Text(dictionary.text(word as u32)),
+            ty if ty.is_nested() => return None,
             Type::Float32 | Type::Float64 => Value::Real(f64::from_bits(word)),
             Type::Decimal { .. } => {
                 Value::Exact((i128::from(high[row] as i64) << 64) | i128::from(word))

@@ -64,7 +64,7 @@ pub(crate) fn array(
         Type::Float32 => Arc::new(filler.numbers::<Float32Type>(|w| f64::from_bits(w) as f32)?),
         Type::Float64 => Arc::new(filler.numbers::<Float64Type>(f64::from_bits)?),
         Type::Date32 => Arc::new(filler.numbers::<Date32Type>(|word| word as i32)?),
-        Type::Utf8 => {
+        Type::Utf8 | Type::List(_) | Type::Struct(_) | Type::Map(_) => {
             let words = filler.values(|word| word)?;
             decode(
                 &column.ty,

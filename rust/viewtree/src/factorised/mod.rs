@@ -23,7 +23,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
-use ringview_core::{Budget, Dictionary, Error, Result, Type};
+use ringview_core::{Budget, Dictionary, Error, Result};
 use ringview_relation::Part;
 
 use crate::maintained::Maintained;
@@ -247,9 +247,9 @@ impl Factorised {
     fn check_room(&self, rows: u64, budget: &Budget<'_>) -> Result<()> {
         let column = |column: &shape::Column| {
             let null = u64::from(column.null.is_some());
-            match column.ty {
+            match &column.ty {
                 // Its words, where they end, and the texts.
-                Type::Utf8 => 16 + null,
+                ty if ty.is_interned() => 16 + null,
                 _ if column.high.is_some() => 16 + null,
                 _ => 8 + null,
             }

@@ -289,7 +289,7 @@ impl SlotValues<'_> {
         let word = |slot| self.root.field(slot, value.fields[0]);
         let (a, b) = (word(left), word(right));
         match &value.ty {
-            Type::Utf8 => {
+            ty if ty.is_interned() => {
                 let text = |word: u64| self.dictionary.text(word as u32);
                 text(a).cmp(text(b))
             }

@@ -326,7 +326,7 @@ fn numbers(kinds: &[NumberKind], from: &mut Reader<'_>, out: &mut Vec<u64>) -> R
 
 /// A value of a type, as its word and for decimals the upper half.
 fn value(ty: &Type, from: &mut Reader<'_>, dictionary: &mut Dictionary) -> Result<(u64, u64)> {
-    if *ty == Type::Utf8 {
+    if ty.is_interned() {
         let text = from.text()?;
         return Ok((u64::from(dictionary.intern(text)?), 0));
     }

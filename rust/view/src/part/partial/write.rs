@@ -142,7 +142,7 @@ impl<'a> Values<'a> {
             for (word, high, ty) in &self.fields {
                 let word = part.field(slot, *word);
                 match ty {
-                    Type::Utf8 => out.texts.push(dictionary.text(word as u32)),
+                    ty if ty.is_interned() => out.texts.push(dictionary.text(word as u32)),
                     _ => out.words.push(word),
                 }
                 out.words.extend(high.map(|high| part.field(slot, high)));

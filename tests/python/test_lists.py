@@ -1,0 +1,124 @@
+"""Lists, structs and maps as values: what DuckDB has, after every batch."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import everyday
+import pyarrow as pa
+import pytest
+import ringview as rv
+from everyday import SCHEMAS
+from oracle import Oracle, comparable
+from test_everyday_sql import Rows, database, follow, play, same
+
+ORDER = "r.a, r.b, r.s, r.d, r.p, r.f, r.ts"
+QUERIES = [
+    f"SELECT a, ARRAY_AGG(b ORDER BY {ORDER}) AS l FROM r GROUP BY a",
+    f"SELECT LIST(s ORDER BY {ORDER}) AS l FROM r",
+    f"SELECT LIST(s ORDER BY s DESC NULLS LAST, {ORDER}) FILTER (WHERE b > 0) AS l FROM r",
+    "SELECT a, LIST(DISTINCT d ORDER BY d) AS l FROM r GROUP BY a",
+    "SELECT a, HISTOGRAM(s) AS h FROM r GROUP BY a",
+    "SELECT HISTOGRAM(p) AS h FROM r WHERE b > 100",
+    f"SELECT r.a, LIST(s.t ORDER BY s.c, s.t, {ORDER}) AS l FROM r JOIN s ON r.a = s.a GROUP BY r.a",
+    f"SELECT a, len(LIST(b)) AS n, LIST(b ORDER BY {ORDER})[1] AS one, "
+    f"LIST(b ORDER BY {ORDER})[-1] AS last, LIST(b ORDER BY {ORDER})[9] AS none FROM r GROUP BY a",
+    "SELECT string_split(s, 'e') AS parts, string_split(s, '') AS all, s[1] AS first, s[2:3] AS two, "
+    "s[-1] AS last, s[:-2] AS rest, s[2:] AS tail FROM r",
+    "SELECT string_split(\"My Text\", ', ')[1] AS one, len(string_split(\"My Text\", ' ')) AS n FROM w",
+    "SELECT [a, b, 3] AS l, [a, b][2] AS two, [a, b, 7, 8][2:3] AS part, len([a, b]) AS n FROM r",
+    "SELECT {'x': a, 'y': s} AS one, {'x': a, 'y': s}.y AS y, {'x': a, 'y': s}['x'] AS x FROM r",
+    "SELECT struct_pack(x := a, y := s) AS one FROM r",
+    "SELECT q.one.x AS x FROM (SELECT {'x': a, 'y': b} AS one FROM r) q WHERE q.one.y > 0",
+    "SELECT list_contains([1, 2], a) AS has, list_position([5, 1, 2], a) AS at FROM r",
+    "SELECT list_sort([a, b, 1]) AS l, list_reverse_sort([a, b, 1]) AS r FROM r",
+    "SELECT list_concat([a], [b, 1]) AS l, [a] || [b] AS m, list_append([a], 4) AS n FROM r",
+    "SELECT list_min([a, b]) AS least, list_max([a, b]) AS most FROM r WHERE a > 0 AND b > 0",
+    "SELECT array_to_string(['x', s, 'z'], '-') AS t FROM r",
+    "SELECT MAP {'x': a, 'y': b} AS m, MAP {'x': a, 'y': b}['y'] AS y FROM r",
+    "SELECT map_keys(h) AS k, map_values(h) AS v, cardinality(h) AS n "
+    "FROM (SELECT a, HISTOGRAM(s) AS h FROM r GROUP BY a)",
+    "SELECT l, COUNT(*) AS n FROM (SELECT [a, b] AS l FROM r) GROUP BY l",
+    "SELECT DISTINCT [a, b] AS l FROM r",
+    "SELECT l, COUNT(*) AS n FROM (SELECT a, LIST(b ORDER BY b) AS l FROM r GROUP BY a) GROUP BY l",
+    "SELECT [a, b] AS l FROM r UNION SELECT [a, c] FROM s",
+    "SELECT r.a, s.c FROM r JOIN s ON [r.a, 1] = [s.a, s.c]",
+    "SELECT COUNT(*) AS n FROM r WHERE [a, b] = [1, 2] OR [a] IN ([2], [3])",
+    "SELECT a, b FROM r WHERE len(string_split(s, 'e')) > 1",
+    "SELECT MIN([a, b]) AS least, MAX([a, b]) AS most FROM r WHERE a IS NOT NULL AND b IS NOT NULL",
+    "SELECT [a, b] AS l FROM r ORDER BY l, a, b",
+    f"SELECT a, LAG([a, b]) OVER (ORDER BY {ORDER}) AS before FROM r",
+    "SELECT r.a, x.l FROM r LEFT JOIN (SELECT a, LIST(c ORDER BY c, t) AS l FROM s GROUP BY a) x "
+    "ON r.a = x.a",
+    "SELECT COUNT(DISTINCT (a, b)) AS n FROM r",
+    "SELECT a, list_distinct([a, a]) AS l, list_reverse([a, b]) AS m FROM r WHERE a > 0",
+    "SELECT range(a) AS l, generate_series(1, a) AS m FROM r WHERE a > 0",
+    "SELECT flatten([[a], [b, 1]]) AS l FROM r",
+]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_values_of_many_equal_duckdb(part: int) -> None:
+    rng = random.Random(part)
+    oracle = Oracle(SCHEMAS)
+    held: Rows = {table: everyday.rows(rng, table, 9) for table in SCHEMAS}
+    db = database(held)
+    asked = QUERIES[part::4]
+    views = {sql: db.create_view(f"v{at}", sql) for at, sql in enumerate(asked)}
+    shown = {sql: Counter[str]() for sql in asked}
+    for _ in range(6):
+        for sql, view in views.items():
+            same(view, sql, oracle, held)
+            follow(view, shown[sql])
+        play(db, held, rng)
+
+
+def test_a_table_has_lists() -> None:
+    """Tables hold lists, structs and maps too, and rows of them are deleted by their values."""
+    db = rv.Database()
+    db.create_table("t", {"id": "int64", "tags": "list<string>", "at": "struct<x: int32, y: double>"})
+    view = db.create_view("v", "SELECT tags[1] AS tag, SUM(at.y) AS y FROM t GROUP BY tags[1]")
+    rows = pa.table(
+        {
+            "id": [1, 2, 3],
+            "tags": pa.array([["a", "b"], None, ["a"]], pa.list_(pa.string())),
+            "at": pa.array(
+                [{"x": 1, "y": 0.5}, {"x": 2, "y": 1.0}, {"x": None, "y": 2.0}],
+                pa.struct({"x": pa.int32(), "y": pa.float64()}),
+            ),
+        }
+    )
+    db.insert("t", rows)
+    assert db["t"].to_arrow().sort_by("id").to_pylist() == rows.to_pylist()
+    assert comparable(view.to_arrow()) == comparable(
+        pa.table({"tag": ["a", None], "y": [2.5, 1.0]})
+    )
+    db.delete("t", rows.slice(2))
+    db.insert("t", [{"id": 4, "tags": [], "at": {"x": 1, "y": 4.0}}])
+    assert comparable(view.to_arrow()) == comparable(
+        pa.table({"tag": ["a", None], "y": [0.5, 5.0]})
+    )
+    with pytest.raises(rv.errors.OverDeleteError, match=r"\[a, c\]"):
+        db.delete("t", [{"id": 1, "tags": ["a", "c"], "at": {"x": 1, "y": 0.5}}])
+
+
+def test_lists_stay_in_a_file(tmp_path: object) -> None:
+    path = f"{tmp_path}/lists.ring"
+    with rv.Database.open(path) as db:
+        db.create_table("t", {"k": "int64", "l": "list<int64>"})
+        db.create_view("v", "SELECT l, COUNT(*) AS n FROM t GROUP BY l")
+        db.insert("t", [{"k": 1, "l": [1, None]}, {"k": 2, "l": [1, None]}, {"k": 3, "l": None}])
+    with rv.Database.open(path) as db:
+        db.delete("t", [{"k": 2, "l": [1, None]}])
+        rows = db["v"].to_arrow().to_pylist()
+        assert sorted(rows, key=repr) == [{"l": None, "n": 1}, {"l": [1, None], "n": 1}]
+
+
+def test_what_is_wrong_with_a_type_is_told() -> None:
+    db = rv.Database()
+    with pytest.raises(rv.errors.UnsupportedError, match="list<binary>"):
+        db.create_table("t", {"l": "list<binary>"})
+    db.create_table("t", {"l": "list<int64>"})
+    with pytest.raises(TypeError, match=r"list<int64>.*list<string>|list<string>.*list<int64>"):
+        db.insert("t", pa.table({"l": [["a"]]}))
