@@ -54,6 +54,14 @@ QUERIES = [
     "SELECT COUNT(DISTINCT (a, b)) AS n FROM r",
     "SELECT a, list_distinct([a, a]) AS l, list_reverse([a, b]) AS m FROM r WHERE a > 0",
     "SELECT range(a) AS l, generate_series(1, a) AS m FROM r WHERE a > 0",
+    "SELECT a, UNNEST([b, 7, NULL]) AS x FROM r",
+    "SELECT a, UNNEST(string_split(s, 'e')) AS x, UNNEST([a, b, 1]) AS y FROM r",
+    "SELECT x, COUNT(*) AS n FROM (SELECT UNNEST(string_split(s, '')) AS x FROM r) GROUP BY x",
+    "SELECT r.a, u.x FROM r, UNNEST([r.b, r.a]) AS u(x) WHERE u.x > 0",
+    "SELECT r.a, SUM(u.x) AS n FROM r CROSS JOIN UNNEST([r.b, 2]) AS u(x) GROUP BY r.a",
+    "SELECT r.a, s.c, x FROM r JOIN s ON r.a = s.a, UNNEST([r.b, s.c]) AS u(x)",
+    "SELECT r.a, i FROM r, range(r.a) AS t(i)",
+    "SELECT a, UNNEST(l) AS x FROM (SELECT a, LIST(c ORDER BY c, t) AS l FROM s GROUP BY a)",
     "SELECT flatten([[a], [b, 1]]) AS l FROM r",
 ]
 
@@ -77,7 +85,9 @@ def test_values_of_many_equal_duckdb(part: int) -> None:
 def test_a_table_has_lists() -> None:
     """Tables hold lists, structs and maps too, and rows of them are deleted by their values."""
     db = rv.Database()
-    db.create_table("t", {"id": "int64", "tags": "list<string>", "at": "struct<x: int32, y: double>"})
+    db.create_table(
+        "t", {"id": "int64", "tags": "list<string>", "at": "struct<x: int32, y: double>"}
+    )
     view = db.create_view("v", "SELECT tags[1] AS tag, SUM(at.y) AS y FROM t GROUP BY tags[1]")
     rows = pa.table(
         {

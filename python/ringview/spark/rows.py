@@ -108,6 +108,8 @@ class RowStage:
     def plain(self, atom: int) -> Sequence[str | None] | None:
         """The columns that a branch of a map hands on as they are, if it does nothing else."""
         branch = self.query["rows"]["branches"][atom]
+        if branch.get("unnested"):
+            return None
         schema = self.inputs[self.query["atoms"][atom]["table"]]
         names = {'"' + name.replace('"', '""') + '"': name for name in schema.names}
         found = [None if text is None else names.get(text, text) for text in branch["columns"]]

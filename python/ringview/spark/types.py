@@ -66,6 +66,8 @@ def to_spark(kind: pa.DataType) -> st.DataType:
         return st.ArrayType(to_spark(kind.value_type))
     if pa.types.is_struct(kind):
         return st.StructType([st.StructField(f.name, to_spark(f.type)) for f in kind])
+    if pa.types.is_map(kind):
+        return st.MapType(to_spark(kind.key_type), to_spark(kind.item_type))
     raise TypeError(f"Spark has no type for {kind}")
 
 

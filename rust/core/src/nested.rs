@@ -13,8 +13,16 @@ use arrow_schema::{ArrowError, DataType, Field, Fields, SortOptions};
 
 use crate::{Error, Result, Type};
 
+/// How deeply types may be nested.
+const DEPTH: usize = 32;
+
 /// The type of an Arrow list, struct or map; the names of inner columns of lists and maps are forgotten.
 pub(crate) fn from_arrow(arrow: &DataType) -> Result<Type> {
+    if is_deeper(arrow, DEPTH) {
+        return Err(malformed(&format!(
+            "the type is nested more than {DEPTH} deep"
+        )));
+    }
     let inner = |field: &Field| Type::from_arrow(field.data_type());
     let member = |field: &Arc<Field>| Ok((Arc::from(field.name().as_str()), inner(field)?));
     match arrow {
@@ -31,6 +39,19 @@ pub(crate) fn from_arrow(arrow: &DataType) -> Result<Type> {
             fields.iter().map(member).collect::<Result<_>>()?,
         )),
         other => Err(malformed(&format!("{other} is not nested"))),
+    }
+}
+
+/// Whether a type is nested more deeply than this.
+fn is_deeper(arrow: &DataType, than: usize) -> bool {
+    let within = |field: &Arc<Field>| than == 0 || is_deeper(field.data_type(), than - 1);
+    match arrow {
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => within(field),
+        DataType::Struct(fields) => fields.iter().any(within),
+        _ => false,
     }
 }
 
@@ -60,7 +81,12 @@ pub(crate) fn write(ty: &Type, out: &mut fmt::Formatter<'_>) -> fmt::Result {
             out.write_str("struct<")?;
             for (at, (name, ty)) in of.iter().enumerate() {
                 let between = if at == 0 { "" } else { ", " };
-                write!(out, "{between}{name}: {ty}")?;
+                let is_plain = |one: char| one.is_ascii_alphanumeric() || one == '_';
+                if !name.is_empty() && name.chars().all(is_plain) {
+                    write!(out, "{between}{name}: {ty}")?;
+                } else {
+                    write!(out, "{between}\"{}\": {ty}", name.replace('"', "\"\""))?;
+                }
             }
             out.write_str(">")
         }
@@ -71,6 +97,9 @@ pub(crate) fn write(ty: &Type, out: &mut fmt::Formatter<'_>) -> fmt::Result {
 
 /// Reads what `write` writes, and `int64[]`.
 pub(crate) fn parse(text: &str) -> Option<Type> {
+    if text.matches(['<', '[']).count() > 2 * DEPTH {
+        return None;
+    }
     if let Some(of) = text.strip_suffix("[]") {
         return Some(Type::List(Arc::new(of.parse().ok()?)));
     }
@@ -85,8 +114,8 @@ pub(crate) fn parse(text: &str) -> Option<Type> {
         },
         "struct" => {
             let member = |part: &str| {
-                let (name, of) = part.split_once(':')?;
-                Some((Arc::from(name.trim()), ty(of)?))
+                let (name, of) = named(part.trim())?;
+                Some((Arc::from(name), ty(of)?))
             };
             let members: Option<Vec<_>> = parts(within).into_iter().map(member).collect();
             members.map(|members| Type::Struct(members.into()))
@@ -95,11 +124,35 @@ pub(crate) fn parse(text: &str) -> Option<Type> {
     }
 }
 
-/// What stands between commas that no bracket encloses.
+/// The name in front of a colon, quoted or plain, and what stands behind it.
+fn named(part: &str) -> Option<(String, &str)> {
+    let Some(quoted) = part.strip_prefix('"') else {
+        let (name, of) = part.split_once(':')?;
+        return Some((name.trim().to_owned(), of));
+    };
+    let mut name = String::new();
+    let mut rest = quoted;
+    loop {
+        let (before, behind) = rest.split_once('"')?;
+        name.push_str(before);
+        match behind.strip_prefix('"') {
+            Some(more) => {
+                name.push('"');
+                rest = more;
+            }
+            None => return Some((name, behind.trim_start().strip_prefix(':')?)),
+        }
+    }
+}
+
+/// What stands between commas that no bracket and no quotes enclose.
 fn parts(text: &str) -> Vec<&str> {
     let (mut depth, mut start, mut all) = (0, 0, Vec::new());
+    let mut is_quoted = false;
     for (at, character) in text.char_indices() {
+        is_quoted ^= character == '"';
         match character {
+            _ if is_quoted => {}
             '<' | '(' | '[' => depth += 1,
             '>' | ')' | ']' => depth -= 1,
             ',' if depth == 0 => {

@@ -47,4 +47,4 @@ pub use calls::{
 pub use functions::{Functions, known as known_functions};
 pub use parser::{Doubles, form, options, read, settings, value};
 pub use projection::{Projected, Projection, common_type};
-pub use text::{all_of, columns, conjuncts, quoted, replaced, text};
+pub use text::{all_of, call, columns, conjuncts, quoted, replaced, text};

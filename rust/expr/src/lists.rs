@@ -13,6 +13,7 @@ use datafusion_expr::{
 };
 use datafusion_functions::{core, unicode};
 use datafusion_functions_nested::expr_fn;
+use datafusion_functions_nested::map::map_udf;
 use datafusion_sql::sqlparser::ast::BinaryOperator;
 
 use crate::kernels;
@@ -62,7 +63,9 @@ impl ExprPlanner for Lists {
         Ok(if is_named {
             PlannerResult::Planned(core::named_struct().call(args))
         } else {
-            PlannerResult::Original(args)
+            let named = args.into_iter().enumerate();
+            let named = named.flat_map(|(at, value)| [lit(format!("v{}", at + 1)), value]);
+            PlannerResult::Planned(core::named_struct().call(named.collect()))
         })
     }
 
@@ -91,6 +94,19 @@ impl ExprPlanner for Lists {
                 expr_fn::array_slice(expr, *start, *stop, None)
             }
         }))
+    }
+
+    fn plan_make_map(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        for (at, arg) in args.into_iter().enumerate() {
+            if at % 2 == 0 {
+                keys.push(arg);
+            } else {
+                values.push(arg);
+            }
+        }
+        let both = vec![expr_fn::make_array(keys), expr_fn::make_array(values)];
+        Ok(PlannerResult::Planned(map_udf().call(both)))
     }
 
     fn plan_compound_identifier(
@@ -174,7 +190,7 @@ fn characters(text: Expr, start: Expr, stop: Expr) -> Expr {
         lit(1i64),
     );
     let many = core::greatest().call(vec![many, lit(0i64)]);
-    kernels::substring().call(vec![text, start, many])
+    unicode::substr().call(vec![text, start, many])
 }
 
 fn is_list(ty: &DataType) -> bool {

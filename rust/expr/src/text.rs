@@ -23,9 +23,44 @@ impl Dialect for Quoted {
         Some('"')
     }
 
+    /// Fields would be written with dots, as columns of tables are.
+    fn scalar_function_to_sql_overrides(
+        &self,
+        unparser: &Unparser<'_>,
+        name: &str,
+        args: &[Expr],
+    ) -> datafusion_common::Result<Option<ast::Expr>> {
+        if name != "get_field" {
+            return Ok(None);
+        }
+        let args = args.iter().map(|arg| unparser.expr_to_sql(arg));
+        let args = args.collect::<datafusion_common::Result<_>>()?;
+        Ok(Some(call(name, args)))
+    }
+
     fn interval_style(&self) -> IntervalStyle {
         IntervalStyle::PostgresVerbose
     }
+}
+
+/// A call of a function, as the parser has it.
+#[must_use]
+pub fn call(name: &str, args: Vec<ast::Expr>) -> ast::Expr {
+    let arg = |of| ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(of));
+    ast::Expr::Function(ast::Function {
+        name: ast::ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: ast::FunctionArguments::None,
+        args: ast::FunctionArguments::List(ast::FunctionArgumentList {
+            duplicate_treatment: None,
+            args: args.into_iter().map(arg).collect(),
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
 }
 
 /// Operands of a chain from which on they are written one by one.

@@ -34,6 +34,7 @@ mod ordered;
 mod output;
 mod parted;
 mod timed;
+mod unnest;
 
 pub use asof::AsOf;
 pub use engine::RowBlocks;

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use arrow_select::concat::concat;
-use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result, Schema};
+use ringview_core::{
+    Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result, Schema, Type,
+};
 use ringview_explain::Explanation;
 use ringview_expr::Projection;
 use ringview_query::{Bound, Branch, PlanOutput, Rows};
@@ -18,6 +20,7 @@ use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
 use crate::codec::array;
 use crate::explained::described;
+use crate::unnest;
 
 /// A block that computes rows from rows and keeps none.
 #[derive(Debug)]
@@ -35,6 +38,8 @@ struct Mapped {
     projection: Projection,
     /// By column of the result: the column of the projection; NULL where absent.
     columns: Vec<Option<usize>>,
+    /// Columns of the projection that are lists, each of whose values makes a row.
+    unnested: Vec<usize>,
     sign: i64,
     schema: Arc<Schema>,
 }
@@ -129,10 +134,12 @@ impl RowMap {
         let passes = |row: &usize| found.passes.as_ref().is_none_or(|mask| mask.value(*row));
         let passing = (0..rows).filter(passes);
         let multiplicity: Vec<i64> = passing.map(|row| mapped.sign * multiplicity(row)).collect();
+        let mut made = found.columns;
+        let multiplicity = unnest::unnested(&mut made, &mapped.unnested, multiplicity)?;
         let fields = self.schema.fields().iter().zip(&mapped.columns);
         let columns = fields.zip(wanted).map(|((field, place), &wanted)| {
             wanted.then(|| match place {
-                Some(at) => Arc::clone(&found.columns[*at]),
+                Some(at) => Arc::clone(&made[*at]),
                 None => new_null_array(field.data_type(), multiplicity.len()),
             })
         });
@@ -154,12 +161,22 @@ impl Mapped {
     fn new(branch: &Branch, schema: &Arc<Schema>, outputs: &[PlanOutput]) -> Result<Self> {
         let texts: Vec<&str> = branch.computed().map(|(_, text)| text).collect();
         let projection = Projection::bind(branch.filter.as_deref(), &texts, schema)?;
-        let types = branch.computed().map(|(at, _)| outputs[at].ty.clone());
+        let is_unnested = |at: usize| branch.unnested.contains(&outputs[at].name);
+        let types = branch.computed().map(|(at, _)| match &outputs[at].ty {
+            of if is_unnested(at) => Type::List(Arc::new(of.clone())),
+            of => of.clone(),
+        });
+        let lists = branch.computed().enumerate();
+        let lists = lists
+            .filter(|(_, (at, _))| is_unnested(*at))
+            .map(|(place, _)| place);
+        let unnested = lists.collect();
         let mut computed = 0..;
         let place = |column: &Option<String>| column.as_ref().and_then(|_| computed.next());
         Ok(Self {
             projection: projection.widened(types.collect()),
             columns: branch.columns.iter().map(place).collect(),
+            unnested,
             sign: if branch.minus { -1 } else { 1 },
             schema: Arc::clone(schema),
         })

@@ -11,9 +11,9 @@ use datafusion_sql::sqlparser::ast::{
 };
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use ringview_expr::call;
 
 use crate::join_kind::constraint;
-use crate::meaning::call;
 
 /// What the inequality stands in.
 pub(crate) const MATCH: &str = "asof_match";

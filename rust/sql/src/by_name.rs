@@ -13,13 +13,13 @@ use datafusion_sql::sqlparser::ast::{
     SetExpr, TableFactor, TableWithJoins, VisitMut, VisitorMut,
 };
 use ringview_core::{Error, SqlProblem};
+use ringview_expr::call;
 
 use crate::asof;
 use crate::columns::{Columns, Known};
 use crate::context::Context;
 use crate::error::{bare, unsupported};
 use crate::join_kind::{constraint, is_by_name, joins_by_name};
-use crate::meaning::call;
 use crate::short::Short;
 
 /// See the module.

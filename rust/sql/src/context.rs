@@ -21,7 +21,7 @@ use ringview_expr::{
 };
 use ringview_query::Catalog;
 
-use crate::asof;
+use crate::{asof, unnested};
 
 /// Which of its columns a set of groups lacks: each set knows it.
 const GROUPING: &str = "grouping";
@@ -110,6 +110,9 @@ impl ContextProvider for Context {
             if name.eq_ignore_ascii_case(mark) {
                 return Some(Arc::new(ScalarUDF::new_from_impl(Mark::new(mark, ty))));
             }
+        }
+        if name.eq_ignore_ascii_case(unnested::EACH) {
+            return Some(Arc::new(ScalarUDF::new_from_impl(Each(any_arguments()))));
         }
         let clock = || crate::clock::function(name).map(Arc::new);
         self.functions.get(name).or_else(clock)
@@ -233,6 +236,33 @@ impl ScalarUDFImpl for Mark {
 
     fn invoke_with_args(&self, _args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         not_impl_err!("{} does not stand here", self.name)
+    }
+}
+
+/// A value of a list, of which each makes a row.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Each(Signature);
+
+impl ScalarUDFImpl for Each {
+    fn name(&self) -> &str {
+        unnested::EACH
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.0
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [DataType::List(of) | DataType::LargeList(of) | DataType::FixedSizeList(of, _)] => {
+                Ok(of.data_type().clone())
+            }
+            _ => plan_err!("UNNEST takes a list"),
+        }
+    }
+
+    fn invoke_with_args(&self, _args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        not_impl_err!("UNNEST does not stand here")
     }
 }
 

@@ -31,6 +31,7 @@
 //! | `text` | a bound expression as the text that a block keeps |
 //! | `pushed` | filters as Spark's conditions |
 //! | `short` | names without a table in front |
+//! | `fields`, `unnested` | fields, slices and rows; UNNEST in FROM |
 //! | `using` | several joins by name in a row |
 //! | `windows` | windows that extend others, intervals of frames, defaults of LAG |
 //! | `within` | WITHIN GROUP as ORDER BY among the arguments |
@@ -47,6 +48,7 @@ mod definition;
 mod depth;
 mod dialect;
 mod error;
+mod fields;
 mod find;
 mod grammar;
 mod join_kind;
@@ -71,6 +73,7 @@ mod special;
 mod syntax;
 mod text;
 mod tokens;
+mod unnested;
 mod using;
 mod windows;
 mod within;

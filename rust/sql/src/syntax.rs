@@ -12,11 +12,13 @@ use datafusion_sql::sqlparser::ast::{
     SelectItem, SetExpr, UnaryOperator, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::parser::Parser;
+use ringview_expr::call;
 
 use crate::asof;
 use crate::dialect::DuckDb;
-use crate::meaning::call;
+use crate::fields;
 use crate::positions::{is_of_constants, no_constant_order, no_position, order_by_all};
+use crate::unnested;
 
 /// Changes a text to what is meant.
 pub(crate) struct Syntax;
@@ -41,6 +43,7 @@ impl VisitorMut for Syntax {
                 tuples_in_subqueries(condition);
             }
             select.from.iter_mut().for_each(asof::settled);
+            select.from.iter_mut().for_each(unnested::settled);
             for join in select.from.iter_mut().flat_map(|from| &mut from.joins) {
                 join.join_operator = match join.join_operator.clone() {
                     JoinOperator::Semi(on) => JoinOperator::LeftSemi(on),
@@ -59,7 +62,7 @@ impl VisitorMut for Syntax {
                 datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken::empty(),
             ),
         );
-        *expr = by_columns(bound(renamed(node)));
+        *expr = fields::settled(by_columns(bound(renamed(node))));
         ControlFlow::Continue(())
     }
 }

@@ -14,7 +14,7 @@ fn any_type() -> impl Strategy<Value = Type> {
         Just(TimeUnit::Nanosecond)
     ];
     let zone = prop_oneof![Just(None), Just(Some("UTC")), Just(Some("Europe/Berlin"))];
-    prop_oneof![
+    let plain = prop_oneof![
         prop::sample::select(vec![
             Type::Bool,
             Type::Int8,
@@ -37,7 +37,16 @@ fn any_type() -> impl Strategy<Value = Type> {
             unit,
             timezone: zone.map(Arc::from)
         }),
-    ]
+    ];
+    plain.prop_recursive(3, 8, 3, |inner| {
+        let name = "[a-z]|[ \",:<>]{0,3}".prop_map(Arc::<str>::from);
+        let members = prop::collection::vec((name, inner.clone()), 1..3);
+        prop_oneof![
+            inner.clone().prop_map(|of| Type::List(Arc::new(of))),
+            members.prop_map(|members| Type::Struct(members.into())),
+            (inner.clone(), inner).prop_map(|pair| Type::Map(Arc::new(pair))),
+        ]
+    })
 }
 
 proptest! {
@@ -98,7 +107,12 @@ fn what_is_no_type_is_refused_with_the_list_of_types() {
         "timestamp[h]",
         "timestamp[us, UTC]",
         "timestamp[us, tz=é",
-        "list<int>",
+        "list<binary>",
+        "list<int64",
+        "struct<int64>",
+        "struct<\"a: int64>",
+        "map<string>",
+        &"list<".repeat(10_000),
     ] {
         let error = text.parse::<Type>().unwrap_err();
         assert!(

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema};
-use ringview_core::{Batch, Column, Dictionary, Encoder, Error, Result, Schema, Type, decode};
+use ringview_core::{Batch, Column, Dictionary, Encoder, Error, Result, Schema, decode};
 use ringview_relation::RowStore;
 
 use super::keys::KeyReader;

@@ -71,6 +71,8 @@ fn map(names: &[String], branches: &[Branch], tables: &[TableInfo]) -> Result<Sh
         let own = branch.computed().zip(made.types()).zip(made.nullable());
         for (((at, _), ty), &may) in own {
             let (known, nullable) = &mut columns[at];
+            let is_unnested = branch.unnested.contains(&names[at]);
+            let ty = if is_unnested { value_of(ty)? } else { ty };
             let both = match known.as_ref() {
                 Some(known) => common_type(known, ty).ok_or_else(|| Error::Type {
                     place: format!("column {:?} of a union", names[at]),
@@ -79,7 +81,7 @@ fn map(names: &[String], branches: &[Branch], tables: &[TableInfo]) -> Result<Sh
                 })?,
                 None => ty.clone(),
             };
-            (*known, *nullable) = (Some(both), *nullable | may);
+            (*known, *nullable) = (Some(both), *nullable | may | is_unnested);
         }
         for (column, (_, nullable)) in branch.columns.iter().zip(&mut columns) {
             *nullable |= column.is_none();
@@ -92,6 +94,18 @@ fn map(names: &[String], branches: &[Branch], tables: &[TableInfo]) -> Result<Sh
         kind: OutputKind::Row { nullable },
     };
     Ok((read, names.iter().zip(columns).map(output).collect()))
+}
+
+/// The type of the values of a list.
+fn value_of(ty: &Type) -> Result<&Type> {
+    match ty {
+        Type::List(of) => Ok(of),
+        other => Err(Error::Type {
+            place: "UNNEST".to_owned(),
+            expected: "a list".to_owned(),
+            found: other.to_string(),
+        }),
+    }
 }
 
 fn ordered(ordering: &Ordering, tables: &[TableInfo]) -> Result<Shown> {

@@ -56,6 +56,10 @@ pub struct Branch {
     /// Whether its rows are taken away from those of the other branches, not added.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub minus: bool,
+    /// The names of columns that are lists: each value makes a row of its own, with what the row has else. Of several
+    /// lists the first values stand together, then the second ones; a shorter one ends in NULL.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unnested: Vec<String>,
 }
 
 impl Branch {

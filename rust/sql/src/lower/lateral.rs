@@ -14,6 +14,7 @@ use super::pairs::Conditions;
 use super::pending::{Pending, any, is_nested, of_atom, renamed, split};
 use super::state::Lowering;
 use super::subquery::{correlated, inside};
+use super::unnest;
 use crate::error::{refusal, unsupported};
 
 /// The subquery of a LATERAL, if a plan is one.
@@ -74,6 +75,14 @@ impl Lowering<'_> {
             return Err(unsupported("this join with LATERAL is not kept"));
         }
         let mut left = self.flat(left)?;
+        if !is_left && let Some(exprs) = unnest::without_from(subquery) {
+            let mut rows = self.of_each(left, schema, exprs)?;
+            for condition in conditions {
+                let meant = rows.meant(&condition, &join.schema)?;
+                rows = self.restricted(rows, meant, &join.schema)?;
+            }
+            return Ok(rows);
+        }
         let inner = self.correlated_rows(subquery, &left, schema)?;
         let mut inner = self.flat(inner)?;
         let keys = correlated(&mut inner, &left, schema)?;

@@ -18,6 +18,7 @@
 //! | `indicator` | sums of what one table chooses and another has |
 //! | `pairs` | joins whose pairs must meet conditions |
 //! | `union` | UNION, and other blocks that add up rows |
+//! | `unnest` | UNNEST |
 //! | `constant` | VALUES |
 //! | `prune` | blocks without the columns that nobody reads |
 //! | `truth` | EXISTS, IN, ANY and ALL as values |
@@ -58,6 +59,7 @@ mod subquery;
 mod time;
 mod truth;
 mod union;
+mod unnest;
 
 use datafusion_expr::{Distinct, Expr, LogicalPlan};
 use ringview_core::{Result, SqlProblem};
@@ -162,6 +164,7 @@ impl Lowering<'_> {
             }
             LogicalPlan::Distinct(Distinct::On(on)) => Ok(self.distinct_on(on)?.0),
             LogicalPlan::Join(join) => self.join(join),
+            LogicalPlan::Unnest(unnest) => self.unnest(unnest),
             LogicalPlan::Union(union) => self.union(union),
             LogicalPlan::Values(values) => self.values(&values.values),
             LogicalPlan::EmptyRelation(empty) if empty.produce_one_row => {

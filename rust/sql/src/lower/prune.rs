@@ -82,7 +82,9 @@ fn arguments(of: &Output) -> Vec<(usize, String)> {
 fn narrow(query: &mut Query, read: &BTreeSet<String>) {
     match &mut query.rows {
         Some(Rows::Map { names, branches }) => {
-            let kept: Vec<bool> = kept(names.iter(), read);
+            let unnested = branches.iter().flat_map(|branch| &branch.unnested);
+            let read = read.iter().chain(unnested).cloned().collect();
+            let kept: Vec<bool> = kept(names.iter(), &read);
             retain(names, &kept);
             for branch in branches {
                 retain(&mut branch.columns, &kept);

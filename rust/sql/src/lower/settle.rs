@@ -339,6 +339,7 @@ impl Lowering<'_> {
             filter: filter_text(&computed.filters)?,
             columns,
             minus: false,
+            unnested: Vec::new(),
         };
         let rows = Rows::Map {
             names,

@@ -66,5 +66,6 @@ pub(super) fn branch(filters: &[Expr], columns: Vec<Expr>, minus: bool) -> Resul
         filter: filter_text(filters)?,
         columns: columns.collect::<Result<_>>()?,
         minus,
+        unnested: Vec::new(),
     })
 }
