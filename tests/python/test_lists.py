@@ -21,12 +21,14 @@ QUERIES = [
     "SELECT a, LIST(DISTINCT d ORDER BY d) AS l FROM r GROUP BY a",
     "SELECT a, HISTOGRAM(s) AS h FROM r GROUP BY a",
     "SELECT HISTOGRAM(p) AS h FROM r WHERE b > 100",
-    f"SELECT r.a, LIST(s.t ORDER BY s.c, s.t, {ORDER}) AS l FROM r JOIN s ON r.a = s.a GROUP BY r.a",
+    f"SELECT r.a, LIST(s.t ORDER BY s.c, s.t, {ORDER}) AS l FROM r JOIN s ON r.a = s.a "
+    "GROUP BY r.a",
     f"SELECT a, len(LIST(b)) AS n, LIST(b ORDER BY {ORDER})[1] AS one, "
     f"LIST(b ORDER BY {ORDER})[-1] AS last, LIST(b ORDER BY {ORDER})[9] AS none FROM r GROUP BY a",
-    "SELECT string_split(s, 'e') AS parts, string_split(s, '') AS all, s[1] AS first, s[2:3] AS two, "
-    "s[-1] AS last, s[:-2] AS rest, s[2:] AS tail FROM r",
-    "SELECT string_split(\"My Text\", ', ')[1] AS one, len(string_split(\"My Text\", ' ')) AS n FROM w",
+    "SELECT string_split(s, 'e') AS parts, string_split(s, '') AS all, s[1] AS first, "
+    "s[2:3] AS two, s[-1] AS last, s[:-2] AS rest, s[2:] AS tail FROM r",
+    "SELECT string_split(\"My Text\", ', ')[1] AS one, "
+    "len(string_split(\"My Text\", ' ')) AS n FROM w",
     "SELECT [a, b, 3] AS l, [a, b][2] AS two, [a, b, 7, 8][2:3] AS part, len([a, b]) AS n FROM r",
     "SELECT {'x': a, 'y': s} AS one, {'x': a, 'y': s}.y AS y, {'x': a, 'y': s}['x'] AS x FROM r",
     "SELECT struct_pack(x := a, y := s) AS one FROM r",
