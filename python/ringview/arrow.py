@@ -174,8 +174,6 @@ def data_type(text: str) -> pa.DataType:
 
     >>> data_type("timestamp[us, tz=UTC]"), data_type("decimal(12, 2)")
     (TimestampType(timestamp[us, tz=UTC]), Decimal128Type(decimal128(12, 2)))
-    >>> data_type("struct<at: date, tags: list<string>>").names
-    ['at', 'tags']
     """
     import pyarrow as pa
 
@@ -187,52 +185,13 @@ def data_type(text: str) -> pa.DataType:
             raise TypeMismatchError(f"{text!r}: {problem}") from None
     if zoned := re.fullmatch(r"timestamp\[(s|ms|us|ns),\s*tz=(.+)\]", text.strip()):
         return pa.timestamp(zoned[1], tz=zoned[2])
-    if (nested := _nested_type(text.strip())) is not None:
-        return nested
     try:
         return pa.type_for_alias(_SYNONYMS.get(name, name))
     except ValueError:
         raise TypeMismatchError(
             f"no type {text!r}; write one of bool, int8 .. int64, uint8 .. uint64, float32, "
-            "float64, decimal128(12, 2), string, date32, timestamp[us], list<int64>, "
-            "struct<x: int64, y: string>, map<string, int64>"
+            "float64, decimal128(12, 2), string, date32, timestamp[us]"
         ) from None
-
-
-def _nested_type(text: str) -> pa.DataType | None:
-    """The type of a list, a struct or a map, if the text names one."""
-    import pyarrow as pa
-
-    if text.count("<") + text.count("[") > 2 * _DEPTH:
-        raise TypeMismatchError(f"a type is nested at most {_DEPTH} deep")
-    if text.endswith("[]"):
-        return pa.list_(data_type(text[:-2]))
-    found = re.fullmatch(r"(list|struct|map)\s*<(.*)>", text, re.IGNORECASE | re.DOTALL)
-    if found is None:
-        return None
-    parts = _parts(found[2])
-    match found[1].lower(), parts:
-        case "list", [of]:
-            return pa.list_(data_type(of))
-        case "map", [key, value]:
-            return pa.map_(data_type(key), data_type(value))
-        case "struct", _:
-            members = [re.fullmatch(r'"?([^":]+)"?\s*:(.*)', one, re.DOTALL) for one in parts]
-            found_all = [(one[1].strip(), data_type(one[2])) for one in members if one]
-            return pa.struct(found_all) if len(found_all) == len(parts) else None
-    return None
-
-
-def _parts(text: str) -> list[str]:
-    """What stands between the commas that no bracket encloses."""
-    depth, parts = 0, [""]
-    for character in text:
-        depth += (character in "<([") - (character in ">)]")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts]
 
 
 def _field(name: object, kind: object) -> pa.Field:
@@ -250,7 +209,6 @@ def _field(name: object, kind: object) -> pa.Field:
     return pa.field(name, data_type(plain), nullable=plain == kind)
 
 
-_DEPTH = 32
 _SYNONYMS = {
     "int": "int64",
     "str": "string",
