@@ -87,7 +87,8 @@ def test_values_of_many_equal_duckdb(part: int) -> None:
 
 def test_lists_are_there_again_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "lists.ring"
-    sql = "SELECT l, COUNT(*) AS n FROM (SELECT k, LIST(x ORDER BY x) AS l FROM t GROUP BY k) GROUP BY l"
+    lists = "SELECT k, LIST(x ORDER BY x) AS l FROM t GROUP BY k"
+    sql = f"SELECT l, COUNT(*) AS n FROM ({lists}) GROUP BY l"
     with rv.Database.open(path) as db:
         db.create_table("t", {"k": "int64", "x": "int64"})
         db.create_view("v", sql)
