@@ -21,6 +21,7 @@ from tables import (
     streams,
     tpch,
     triangles,
+    windows,
 )
 from tables.lines import Lines
 from workloads import STREAMS
@@ -54,6 +55,7 @@ def tables(results: dict[str, Any]) -> str:
         *tpch.tables(results["lines"]),
         *nexmark.tables(results["lines"]),
         *several.tables(results["lines"]),
+        *windows.tables(results["lines"]),
         *files.tables(results["lines"]),
         *over_spark.tables(results["lines"]),
     ]

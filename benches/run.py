@@ -345,6 +345,12 @@ def several(bench: Bench, cell: Cell) -> None:
     keep(bench, cell, [sys.executable, str(HERE / "python" / "several.py"), "--rows", rows])
 
 
+def windows(bench: Bench, cell: Cell) -> None:
+    """Window functions and ASOF joins over partitions that change, beside DuckDB."""
+    script = [sys.executable, str(HERE / "python" / "windows.py")]
+    keep(bench, cell, [*script, *(["--quick"] if bench.options.quick else [])])
+
+
 def files(bench: Bench, cell: Cell) -> None:
     """Databases in files: what a batch costs beside memory, how long opening takes."""
     folder = bench.export(Cell(cell.part, "retailer", cell.order))
@@ -392,6 +398,7 @@ PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "tpch": tpch,
     "nexmark": nexmark,
     "several": several,
+    "windows": windows,
     "files": files,
     "spark": spark,
     "worst": worst,
@@ -419,6 +426,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     yield Cell("tpch", "tpch", "-")
     yield Cell("nexmark", "nexmark", "-")
     yield Cell("several", "several", "-")
+    yield Cell("windows", "windows", "-")
     yield Cell("files", "files", "sorted")
     for name in SPARK:
         yield Cell("spark", OVER_SPARK + name, "-")

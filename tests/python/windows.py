@@ -31,6 +31,9 @@ class Windows:
             self._chosen,
             self._over_groups,
             self._groups,
+            self._running,
+            self._running,
+            self._shares,
         ]
         shapes += [self._groups, self._sets, self._within, self._joined]
         return self.rng.choice(shapes)()
@@ -145,6 +148,56 @@ class Windows:
     def _rows(self) -> str:
         shown = ", ".join(f"{self.window()} AS w{at}" for at in range(self.rng.randrange(1, 4)))
         return f"SELECT r.a, {self._of(*_ANY)} AS x, {shown} FROM r{self._where()}"
+
+    def _running(self) -> str:
+        """Numbers and sums of the rows before each, over one partition and order, with ties."""
+        order = f"ORDER BY {self._of(*_ANY)}{self._of(*_NULLS)}"
+        over = f"{self._partition()}{order}"
+        number, value = self._of(*_NUMBERS), self._of(*_ANY)
+        alike = [
+            f"RANK() OVER ({over})",
+            f"DENSE_RANK() OVER ({over})",
+            f"SUM({number}) OVER ({over})",
+            f"AVG({number}) OVER ({over})",
+            f"COUNT({value}) OVER ({over})",
+            f"SUM(r.b) FILTER (WHERE {self._of(*_TRUE)}) OVER ({over} GROUPS UNBOUNDED PRECEDING)",
+            f"MIN({value}) OVER ({over})",
+            f"MAX(r.s) FILTER (WHERE {self._of(*_TRUE)}) OVER ({over})",
+            f"SUM({number}) OVER ({over} ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+        ]
+        # Between rows that are equal in the order DuckDB takes any.
+        full = f"{over}, {_ALL}"
+        alone = [
+            f"ROW_NUMBER() OVER ({full})",
+            f"SUM({number}) OVER ({full} ROWS UNBOUNDED PRECEDING)",
+            f"COUNT(*) OVER ({full} ROWS UNBOUNDED PRECEDING)",
+            f"AVG(r.p) OVER ({full})",
+            f"FIRST_VALUE({value}) OVER ({full})",
+            f"LAST_VALUE({value}) OVER ({full})",
+            f"NTH_VALUE({value}, {self.rng.randrange(1, 5)}) OVER ({full})",
+            f"MIN({value}) OVER ({full} ROWS UNBOUNDED PRECEDING)",
+        ]
+        functions = self._of("alike", "alone")
+        some = self.rng.sample(
+            {"alike": alike, "alone": alone}[functions], self.rng.randrange(1, 4)
+        )
+        shown = ", ".join(f"{one} AS w{at}" for at, one in enumerate(some))
+        columns = self._of("r.a, r.b", _ALL, "r.s AS other, r.a + 1 AS next")
+        return f"SELECT {columns}, {shown} FROM r{self._where()}"
+
+    def _shares(self) -> str:
+        """Rows beside what their partition has in all."""
+        over = f"OVER ({self._partition()})"
+        number = self._of(*_NUMBERS)
+        shown = self._of(
+            f"r.b / SUM(r.b) {over}",
+            f"{number} - AVG({number}) {over}",
+            f"100.0 * r.b / NULLIF(SUM(r.b) {over}, 0)",
+            f"CASE WHEN {number} = MAX({number}) {over} THEN 'most' END",
+            f"COUNT(*) {over} * 2 + 1",
+        )
+        chosen = self._of("", f" QUALIFY COUNT(*) {over} > 2", f" QUALIFY SUM({number}) {over} > 1")
+        return f"SELECT r.a, r.f, {shown} AS share FROM r{self._where()}{chosen}"
 
     def _named(self) -> str:
         frame = self.over()

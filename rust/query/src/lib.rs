@@ -26,7 +26,7 @@ pub use bind::{
 pub use graph::order::OrderNode;
 pub use logical::{
     ALWAYS, Atom, Bag, Block, Branch, Call, Clock, ClockStep, ColumnRef, Edge, Exponents, FOREVER,
-    Frame, Function, Interval, Latest, LatestSide, Named, Nulls, OrderRef, Ordering, Output,
-    Parted, Query, Rank, Reach, Refresh, Representation, Rows, SortKey, Span, Spans, TimeCondition,
-    Timed, Unit,
+    Frame, FrameEnd, Function, Interval, Latest, LatestSide, Named, Nulls, OrderRef, Ordering,
+    Output, Parted, Query, Rank, Reach, Refresh, Representation, Rows, SortKey, Span, Spans,
+    TimeCondition, Timed, Unit,
 };

@@ -3,13 +3,17 @@
 //! Invariant: the bytes of two rows in an order compare as the rows do in it; the bytes of what is shown are equal
 //! exactly where the rows are. Cost: O(bytes). The encoding is arrow-row's.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_row::{RowConverter, SortField};
-use arrow_schema::{ArrowError, DataType, Schema as ArrowSchema, SchemaRef, SortOptions};
+use arrow_schema::{
+    ArrowError, DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef, SortOptions,
+};
 use ringview_core::{Error, Result, Schema, decode};
-use ringview_query::{Parted, PlanAtom, SortKey};
+use ringview_query::{Bound, Parted, PlanAtom, SortKey};
 use ringview_view::RowDelta;
 
 /// A row of a partition: where it stands in the order, then what is shown of it.
@@ -108,18 +112,35 @@ impl Codec {
 
     /// The rows of a batch, each with its partition.
     pub(crate) fn encode(&self, rows: &RowDelta<'_>) -> Result<Vec<(PartitionKey, Row)>> {
-        let bytes = |fields: &Fields| -> Result<Vec<Box<[u8]>>> {
-            if fields.columns.is_empty() {
-                return Ok(vec![Box::default(); rows.batch.rows]);
+        Ok(self.encode_and_show(rows)?.0)
+    }
+
+    /// The same, and the columns that are kept.
+    pub(crate) fn encode_and_show(
+        &self,
+        rows: &RowDelta<'_>,
+    ) -> Result<(Vec<(PartitionKey, Row)>, Vec<ArrayRef>)> {
+        let mut read: BTreeMap<usize, ArrayRef> = BTreeMap::new();
+        let mut columns = |fields: &Fields| -> Result<Vec<ArrayRef>> {
+            let mut all = Vec::with_capacity(fields.columns.len());
+            for &at in &fields.columns {
+                let column = match read.entry(at) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(free) => free.insert(array(rows, &self.atom.schema, at)?),
+                };
+                all.push(Arc::clone(column));
             }
-            let arrays = fields.columns.iter();
-            let arrays = arrays.map(|&at| array(rows, &self.atom.schema, at));
-            encoded(&fields.converter, &arrays.collect::<Result<Vec<_>>>()?)
+            Ok(all)
+        };
+        let shown = columns(&self.shown)?;
+        let mut bytes = |fields: &Fields| match fields.columns[..] {
+            [] => Ok(vec![Box::default(); rows.batch.rows]),
+            _ => encoded(&fields.converter, &columns(fields)?),
         };
         let (partitions, order) = (bytes(&self.partition)?, bytes(&self.order)?);
         let rows = order.into_iter().zip(bytes(&self.shown)?);
         let rows = rows.map(|(order, shown)| Row { order, shown });
-        Ok(partitions.into_iter().zip(rows).collect())
+        Ok((partitions.into_iter().zip(rows).collect(), shown))
     }
 
     /// What is shown of some rows, as columns.
@@ -130,6 +151,13 @@ impl Codec {
         let columns = self.shown.converter.convert_rows(rows).map_err(refused)?;
         RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(refused)
     }
+}
+
+/// The columns of a bound query as Arrow; all of them may hold NULL.
+pub(crate) fn schema_of(query: &Bound) -> SchemaRef {
+    let fields = query.outputs.iter();
+    let fields = fields.map(|output| ArrowField::new(&output.name, output.ty.to_arrow(), true));
+    Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
 }
 
 /// A column of the rows of an atom as an array.

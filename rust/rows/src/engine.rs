@@ -8,11 +8,14 @@ use ringview_query::{Bound, Rows};
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use crate::asof::AsOf;
+use crate::block::{Block, BlockView};
 use crate::explained::described;
 use crate::framed::Framed;
 use crate::map::RowMap;
 use crate::ordered::Ordered;
 use crate::parted::Parted;
+use crate::running::Running;
+use crate::running::plan::is_running;
 use crate::timed::Timed;
 
 /// The engine `rows`.
@@ -41,9 +44,11 @@ impl Engine for RowBlocks {
 
 impl Candidate for Plan {
     fn change(&self) -> Cost {
-        match &self.0.rows {
+        match self.0.rows.as_ref().map(Rows::kept) {
             Some(Rows::Ordered(_) | Rows::Timed(_) | Rows::Latest(_)) => Cost::Logarithmic,
-            Some(Rows::Parted(parted)) if parted.reach().is_some() => Cost::Logarithmic,
+            Some(Rows::Parted(parted)) if parted.reach().is_some() || is_running(&self.0) => {
+                Cost::Logarithmic
+            }
             Some(Rows::Parted(_)) => Cost::Power(1.0),
             _ => Cost::Constant,
         }
@@ -62,15 +67,24 @@ impl Candidate for Plan {
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
         let Plan(query) = *self;
-        Ok(match &query.rows {
-            Some(Rows::Ordered(ordering)) => Box::new(Ordered::new(&query, ordering.clone())?),
+        Ok(match query.rows.as_ref().map(Rows::kept) {
+            Some(Rows::Ordered(_)) => viewed(&query, Ordered::new)?,
             Some(Rows::Parted(parted)) => match parted.reach() {
-                Some(reach) => Box::new(Framed::new(&query, parted.clone(), reach)?),
-                None => Box::new(Parted::new(&query, parted.clone())?),
+                Some(_) => viewed(&query, Framed::new)?,
+                None if is_running(&query) => viewed(&query, Running::new)?,
+                None => viewed(&query, Parted::new)?,
             },
-            Some(Rows::Latest(latest)) => Box::new(AsOf::new(&query, latest)?),
-            Some(Rows::Timed(timed)) => Box::new(Timed::new(&query, timed.clone())?),
+            Some(Rows::Latest(_)) => viewed(&query, AsOf::new)?,
+            Some(Rows::Timed(_)) => viewed(&query, Timed::new)?,
             _ => Box::new(RowMap::new(&query)?),
         })
     }
+}
+
+/// A block as a view.
+fn viewed<B: Block>(
+    query: &Bound,
+    make: impl FnOnce(&Bound) -> Result<B>,
+) -> Result<Box<dyn View>> {
+    Ok(Box::new(BlockView::new(query, make)?))
 }

@@ -5,6 +5,8 @@
 use ringview_explain::{Choice, Explanation};
 use ringview_query::{Bound, Comparison, Parted, Rows, TimeCondition, Timed};
 
+use crate::running::plan::is_running;
+
 /// Which rows a change recomputes.
 pub(crate) fn recomputed(parted: &Parted) -> String {
     match (parted.reach(), parted.partition.is_empty()) {
@@ -39,7 +41,8 @@ pub(crate) fn visible(timed: &Timed) -> String {
 
 /// How such a query is kept.
 pub(crate) fn described(query: &Bound) -> Explanation {
-    let (because, form) = match &query.rows {
+    let rows = query.rows.as_ref().map(Rows::kept);
+    let (because, form) = match rows {
         Some(Rows::Ordered(ordering)) => {
             let kept = match (ordering.keep, ordering.partition.is_empty()) {
                 (None, _) => "all of them are shown".to_owned(),
@@ -51,6 +54,15 @@ pub(crate) fn described(query: &Bound) -> Explanation {
                 ("ordered rows", "a search tree of rows in each partition"),
             )
         }
+        Some(Rows::Parted(_)) if is_running(query) => (
+            "its functions are numbers and sums of the rows before each row, or of its partition: they are computed as rows \
+             are read, and where changes are followed for the rows that move; O(log n) a row that changes"
+                .to_owned(),
+            (
+                "rows by partition",
+                "a search tree of rows in each partition, with their numbers and sums",
+            ),
+        ),
         Some(Rows::Parted(parted)) => {
             let what = recomputed(parted);
             let shown = if parted.grouped {
@@ -108,7 +120,7 @@ pub(crate) fn described(query: &Bound) -> Explanation {
         name: name.to_owned(),
         because: because.to_owned(),
     };
-    let size = match &query.rows {
+    let size = match rows {
         Some(Rows::Timed(timed)) => Some(visible(timed)),
         _ => None,
     };

@@ -24,22 +24,25 @@
 //! | `timed/` | [`Timed`]: rows that are visible for a time |
 
 mod asof;
+mod block;
 mod codec;
 mod engine;
 mod explained;
+mod found;
 mod framed;
 mod kept;
 mod map;
+mod numbers;
 mod ordered;
 mod output;
 mod parted;
+mod running;
 mod timed;
+mod tree;
 mod unnest;
 
-pub use asof::AsOf;
 pub use engine::RowBlocks;
-pub use framed::Framed;
 pub use map::RowMap;
-pub use ordered::Ordered;
-pub use parted::Parted;
-pub use timed::Timed;
+
+/// A view of rows that are there for a time.
+pub type Timed = block::BlockView<timed::Timed>;

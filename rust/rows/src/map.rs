@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::SchemaRef;
 use arrow_select::concat::concat;
 use ringview_core::{
     Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result, Schema, Type,
@@ -18,7 +18,7 @@ use ringview_query::{Bound, Branch, PlanOutput, Rows};
 use ringview_view::answer::Cells;
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
-use crate::codec::array;
+use crate::codec::{array, schema_of};
 use crate::explained::described;
 use crate::unnest;
 
@@ -51,23 +51,45 @@ impl RowMap {
     /// Those of its expressions; `Value` for a query of another kind.
     pub fn new(query: &Bound) -> Result<Self> {
         let Some(Rows::Map { branches, .. }) = &query.rows else {
-            return Err(Error::Value {
-                place: "a map of rows".to_owned(),
-                problem: "the query is none".to_owned(),
-            });
+            return Err(no_map());
         };
         let branches = branches.iter().zip(&query.atoms);
-        let fields = query.outputs.iter();
-        let fields = fields.map(|output| ArrowField::new(&output.name, output.ty.to_arrow(), true));
         Ok(Self {
             branches: branches
                 .map(|(branch, atom)| Mapped::new(branch, &atom.schema, &query.outputs))
                 .collect::<Result<_>>()?,
-            schema: Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>())),
+            schema: schema_of(query),
             explanation: described(query),
             pending: Vec::new(),
             steps: 0,
         })
+    }
+
+    /// What a query computes of the rows of the block that it has within.
+    pub(crate) fn above(query: &Bound, within: &Bound) -> Result<Self> {
+        let Some(Rows::Computed { branch, .. }) = &query.rows else {
+            return Err(no_map());
+        };
+        let schema = within.as_table(None)?.schema;
+        Ok(Self {
+            branches: vec![Mapped::new(branch, &schema, &query.outputs)?],
+            schema: schema_of(query),
+            explanation: Explanation::default(),
+            pending: Vec::new(),
+            steps: 0,
+        })
+    }
+
+    /// Whether it leaves rows out.
+    pub(crate) fn has_filter(&self) -> bool {
+        let mut all = self.branches.iter();
+        all.any(|one| one.projection.has_filter())
+    }
+
+    /// Whether there may be a row that it cannot compute.
+    pub(crate) fn may_fail(&self) -> bool {
+        let mut all = self.branches.iter().map(|one| &one.projection);
+        all.any(|one| one.has_fallible_filter() || one.fallible().contains(&true))
     }
 
     /// What rows of an atom compute, in the columns that are wanted. O(rows).
@@ -147,6 +169,13 @@ impl RowMap {
             columns: columns.collect(),
             multiplicity,
         })
+    }
+}
+
+fn no_map() -> Error {
+    Error::Value {
+        place: "a map of rows".to_owned(),
+        problem: "the query is none".to_owned(),
     }
 }
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_row::{RowConverter, SortField};
-use arrow_schema::{Field, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::SchemaRef;
 use arrow_select::concat::concat;
 use ringview_core::{Result, Schema};
 use ringview_expr::Calls;
 use ringview_query::{Bound, Parted as Definition};
 
-use crate::codec::{converter, encoded, refused};
+use crate::codec::{converter, encoded, refused, schema_of};
 
 /// A row, encoded, and how often it is shown.
 pub(crate) type Shown = (Box<[u8]>, i64);
@@ -50,16 +50,9 @@ impl Output {
         })
     }
 
-    /// The columns that are shown.
-    pub(crate) fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
     /// That of a bound query.
     pub(crate) fn of(query: &Bound, definition: &Definition) -> Result<Self> {
-        let fields = query.outputs.iter();
-        let fields = fields.map(|output| Field::new(&output.name, output.ty.to_arrow(), true));
-        let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
+        let schema = schema_of(query);
         let of = definition.schema(&query.atoms[0].schema)?;
         Self::new(definition, &of, schema)
     }

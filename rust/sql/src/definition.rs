@@ -160,6 +160,7 @@ impl Definition {
     /// # Errors
     /// As [`bind`](Self::bind), and what `keep` returns; where neither form is kept, of the query as it stands.
     pub fn kept<T>(mut self, mut keep: impl FnMut(&Self, &Query) -> Result<T>) -> Result<T> {
+        self.beside.options.on_read = true;
         let standing = self.bind()?;
         let refusal = match keep(&self, &standing) {
             Err(refusal) if is_unsupported(&refusal) => refusal,

@@ -14,6 +14,7 @@ mod months;
 mod parted;
 mod refusals;
 mod rows;
+mod running;
 mod sample_state;
 mod samples;
 mod time;

@@ -19,13 +19,7 @@ use crate::logical::{Branch, Ordering, Parted, Query, Representation, Rows, Time
 /// common; `UnknownColumn`.
 pub(crate) fn bind_rows(query: &Query, rows: &Rows, catalog: &dyn Catalog) -> Result<Bound> {
     let tables = super::atoms::tables(query, catalog)?;
-    let (read, outputs) = match rows {
-        Rows::Map { names, branches } => map(names, branches, &tables)?,
-        Rows::Ordered(ordering) => ordered(ordering, &tables)?,
-        Rows::Parted(parted) => by_part(parted, &tables)?,
-        Rows::Timed(timed) => by_time(timed, &tables)?,
-        Rows::Latest(latest) => super::latest::bound(latest, &tables)?,
-    };
+    let (read, outputs) = shown(rows, &tables)?;
     let atom =
         |((atom, table), columns): ((&crate::logical::Atom, TableInfo), Vec<usize>)| PlanAtom {
             table: atom.table.clone(),
@@ -55,6 +49,59 @@ pub(crate) fn bind_rows(query: &Query, rows: &Rows, catalog: &dyn Catalog) -> Re
         order: None,
         epsilons: Vec::new(),
     })
+}
+
+/// What is read of each atom, and what is shown.
+fn shown(rows: &Rows, tables: &[TableInfo]) -> Result<Shown> {
+    match rows {
+        Rows::Map { names, branches } => map(names, branches, tables),
+        Rows::Ordered(ordering) => ordered(ordering, tables),
+        Rows::Parted(parted) => by_part(parted, tables),
+        Rows::Timed(timed) => by_time(timed, tables),
+        Rows::Latest(latest) => super::latest::bound(latest, tables),
+        Rows::Computed { of, names, branch } => {
+            let (read, outputs) = shown(of, tables)?;
+            let field = |output: PlanOutput| {
+                let may = matches!(output.kind, OutputKind::Row { nullable: true });
+                Field::new(&output.name, output.ty, may)
+            };
+            let within = TableInfo {
+                schema: Arc::new(Schema::new(outputs.into_iter().map(field).collect())?),
+                is_static: false,
+                rows: None,
+                unique: None,
+                cofactors: Vec::new(),
+            };
+            let branches = std::slice::from_ref(branch);
+            let (_, outputs) = map(names, branches, std::slice::from_ref(&within))?;
+            Ok((read, outputs))
+        }
+    }
+}
+
+impl Bound {
+    /// The query of the rows that are kept, where it computes others of them.
+    ///
+    /// # Errors
+    /// As of binding that.
+    pub fn computed_of(&self) -> Result<Option<Self>> {
+        let Some(Rows::Computed { of, .. }) = &self.rows else {
+            return Ok(None);
+        };
+        let table = |atom: &PlanAtom| TableInfo {
+            schema: Arc::clone(&atom.schema),
+            is_static: atom.is_static,
+            rows: atom.rows,
+            unique: atom.unique.clone(),
+            cofactors: Vec::new(),
+        };
+        let tables: Vec<TableInfo> = self.atoms.iter().map(table).collect();
+        Ok(Some(Self {
+            outputs: shown(of, &tables)?.1,
+            rows: Some((**of).clone()),
+            ..self.clone()
+        }))
+    }
 }
 
 fn map(names: &[String], branches: &[Branch], tables: &[TableInfo]) -> Result<Shown> {

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 pub use exponents::Exponents;
 pub(crate) use expression::named;
 pub use expression::{ColumnRef, Comparison, Function, Named};
-pub use reach::Reach;
+pub use reach::{FrameEnd, Reach};
 pub use refresh::Refresh;
 pub use rows::{
     Branch, Call, Edge, Frame, Latest, LatestSide, Ordering, Parted, Rank, Rows, SortKey, Unit,

@@ -49,6 +49,51 @@ impl Parted {
     }
 }
 
+/// Where a frame ends that begins with its partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameEnd {
+    /// With the row itself.
+    Row,
+    /// With the last row that is equal to it in the order.
+    Peers,
+    /// With the partition.
+    All,
+}
+
+impl FrameEnd {
+    /// That of a frame; none of one that begins elsewhere, or ends so many rows or values from the row.
+    #[must_use]
+    pub fn of(frame: &Frame, is_unordered: bool) -> Option<Self> {
+        if is_unordered && frame.unit != Unit::Rows {
+            return Some(Self::All);
+        }
+        match (&frame.start, &frame.end, frame.unit) {
+            (Edge::Preceding(None), Edge::CurrentRow, Unit::Rows) => Some(Self::Row),
+            (Edge::Preceding(None), Edge::CurrentRow, _) => Some(Self::Peers),
+            (Edge::Preceding(None), Edge::Following(None), _) => Some(Self::All),
+            _ => None,
+        }
+    }
+}
+
+impl Parted {
+    /// Whether its functions are numbers of the rows before each row, or values of the first ones, whatever their types:
+    /// a change computes the rows that it moves, and no others.
+    #[must_use]
+    pub fn is_numbered(&self) -> bool {
+        let is_numbered = |call: &Call| match call.function.as_str() {
+            "row_number" | "rank" | "dense_rank" => true,
+            "count" | "first_value" | "nth_value" => {
+                let frame = call.frame.as_ref();
+                let end = frame.and_then(|frame| FrameEnd::of(frame, self.order.is_empty()));
+                end.is_some() && !call.distinct && !call.ignore_nulls && call.order.is_empty()
+            }
+            _ => false,
+        };
+        !self.grouped && self.calls.iter().all(is_numbered)
+    }
+}
+
 fn reach_of(call: &Call) -> Option<Reach> {
     let offset = || match call.constants.first() {
         None => Some(1),

@@ -48,6 +48,9 @@ impl Parted {
     /// What a change makes it compute anew.
     #[must_use]
     pub fn refresh(&self) -> Refresh {
+        if self.is_numbered() {
+            return Refresh::Incremental;
+        }
         match (self.reach(), self.partition.is_empty()) {
             (Some(_), _) => Refresh::Incremental,
             (None, true) => Refresh::Full,
@@ -63,7 +66,7 @@ impl Query {
     /// `Unsupported`, which names the functions and what they need.
     pub fn check_refresh(&self, most: Refresh) -> Result<()> {
         let queries = self.blocks.iter().map(|block| &block.query).chain([self]);
-        let parted = queries.filter_map(|query| match &query.rows {
+        let parted = queries.filter_map(|query| match query.rows.as_ref().map(Rows::kept) {
             Some(Rows::Parted(parted)) if parted.refresh() > most => Some(parted),
             _ => None,
         });

@@ -29,12 +29,31 @@ pub enum Rows {
     Timed(Timed),
     /// Each row of the first atom with the latest row of the second: an ASOF join.
     Latest(Latest),
+    /// What is computed of such rows as they are read, and as they change.
+    Computed {
+        /// The rows, of a kind that is kept.
+        of: Box<Self>,
+        /// The names of the columns.
+        names: Vec<String>,
+        /// What is computed.
+        branch: Branch,
+    },
 }
 
 impl Rows {
+    /// The rows that are kept, of which others may be computed.
+    #[must_use]
+    pub fn kept(&self) -> &Self {
+        match self {
+            Self::Computed { of, .. } => of.kept(),
+            own => own,
+        }
+    }
+
     /// What makes them, in words.
     pub(super) fn told(&self) -> &'static str {
         match self {
+            Self::Computed { of, .. } => of.told(),
             Self::Map { .. } => "expressions over rows, outer joins and unions",
             Self::Ordered(_) => "ORDER BY and LIMIT",
             Self::Parted(_) => "window functions and ordered aggregates",

@@ -8,20 +8,19 @@
 mod side;
 
 use std::collections::BTreeMap;
-use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::ops::Bound::{Excluded, Included};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::SchemaRef;
 use arrow_select::take::take_arrays;
-use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result};
-use ringview_explain::Explanation;
-use ringview_query::{Bound, Latest};
-use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
+use ringview_core::Result;
+use ringview_query::{Bound, Rows};
+use ringview_view::RowDelta;
 
-use crate::codec::{PartitionKey, Row, refused};
-use crate::explained::described;
-use crate::kept::{Partition, delta};
+use crate::block::{Block, Changes, other_rows};
+use crate::codec::{PartitionKey, Row, refused, schema_of};
+use crate::kept::{Partition, leaving_first};
 use side::Side;
 
 /// A row of the first side, and its match; both as what is shown of them.
@@ -29,25 +28,22 @@ type Pair = (Box<[u8]>, Option<Box<[u8]>>);
 
 /// A view that is an ASOF join.
 #[derive(Debug)]
-pub struct AsOf {
+pub(crate) struct AsOf {
     strict: bool,
     outer: bool,
     sides: [Side; 2],
     schema: SchemaRef,
     /// By how much each pair has changed.
     moved: BTreeMap<Pair, i64>,
-    explanation: Explanation,
     steps: u64,
 }
 
 impl AsOf {
     /// The join of a bound query, without rows.
-    ///
-    /// # Errors
-    /// `UnknownColumn`; `Type` for keys or times that are not compared.
-    pub fn new(query: &Bound, latest: &Latest) -> Result<Self> {
-        let fields = query.outputs.iter();
-        let fields = fields.map(|output| ArrowField::new(&output.name, output.ty.to_arrow(), true));
+    pub(crate) fn new(query: &Bound) -> Result<Self> {
+        let Some(Rows::Latest(latest)) = &query.rows else {
+            return Err(other_rows());
+        };
         let [one, other] = [0, 1].map(|at: usize| Arc::clone(&query.atoms[at].schema));
         let [first, second] = latest.projections([&one, &other])?;
         let side = |at: usize, projection, schema| {
@@ -57,9 +53,8 @@ impl AsOf {
             strict: latest.strict,
             outer: latest.outer,
             sides: [side(0, first, one)?, side(1, second, other)?],
-            schema: Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>())),
+            schema: schema_of(query),
             moved: BTreeMap::new(),
-            explanation: described(query),
             steps: 0,
         })
     }
@@ -72,8 +67,8 @@ impl AsOf {
     /// The match of a time among some rows.
     fn matched<'p>(&self, among: Option<&'p Partition>, time: &[u8]) -> Option<&'p Row> {
         let end = self.end(time);
-        let mut before = among?.range(Unbounded, Excluded(&end));
-        before.rfind(|(_, copies)| *copies > 0).map(|(row, _)| row)
+        let mut before = among?.backward(Excluded(&end));
+        before.find(|(_, copies)| *copies > 0).map(|(row, _)| row)
     }
 
     /// Changes how often a row of the first side is there.
@@ -106,14 +101,15 @@ impl AsOf {
         };
         let second = self.sides[1].kept.partition(key);
         let is_there = |(_, copies): &(&Row, i64)| *copies > 0;
-        let next = second.and_then(|all| all.range(Excluded(row), Unbounded).find(is_there));
-        let before = second.and_then(|all| all.range(Unbounded, Excluded(row)).rfind(is_there));
+        let next = second.and_then(|all| all.forward(Excluded(row)).find(is_there));
+        let before = second.and_then(|all| all.backward(Excluded(row)).find(is_there));
         let from = self.first_for(&row.order);
         let to = next.map(|(next, _)| self.first_for(&next.order));
         if to.as_ref().is_some_and(|to| *to <= from) {
             return Vec::new();
         }
-        let range = first.range(Included(&from), to.as_ref().map_or(Unbounded, Excluded));
+        let range = first.forward(Included(&from));
+        let range = range.take_while(|(row, _)| to.as_ref().is_none_or(|to| *row < to));
         let other = before.map(|(before, _)| before.shown.clone());
         range
             .map(|(first, copies)| ((first.shown.clone(), other.clone()), copies))
@@ -176,10 +172,10 @@ fn behind(time: &[u8]) -> Row {
     at(&[time, &[0]].concat())
 }
 
-impl View for AsOf {
-    fn apply(&mut self, rows: RowDelta<'_>, _cx: &Context<'_, '_>) -> Result<()> {
+impl Block for AsOf {
+    fn apply(&mut self, rows: &RowDelta<'_>) -> Result<()> {
         self.steps += rows.batch.rows as u64;
-        let encoded = self.sides[rows.atom].encode(&rows)?;
+        let encoded = self.sides[rows.atom].encode(rows)?;
         for (place, (key, row, is_comparable)) in encoded.into_iter().enumerate() {
             let change = rows.sign * rows.batch.multiplicity(place);
             match rows.atom {
@@ -192,18 +188,18 @@ impl View for AsOf {
         Ok(())
     }
 
-    fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
-        self.moved.retain(|_, change| *change != 0);
-        let Some(wanted) = cx.wanted else {
-            return Ok(Delta::default());
-        };
-        delta(&self.moved, wanted, |pairs| {
-            let pairs = pairs.iter();
-            self.columns(pairs.map(|(first, second)| (&**first, second.as_deref())))
-        })
+    fn changes(&mut self, asked: bool) -> Result<Changes> {
+        if !asked {
+            return Ok(Changes::default());
+        }
+        let moved = self.moved.iter().map(|(pair, change)| (pair, *change));
+        let (pairs, often) = leaving_first(moved);
+        let pairs = pairs.into_iter();
+        let columns = self.columns(pairs.map(|(first, second)| (&**first, second.as_deref())))?;
+        Ok((columns, often))
     }
 
-    fn commit(&mut self, _dictionary: &Dictionary) {
+    fn commit(&mut self) {
         self.sides.iter_mut().for_each(|side| side.kept.commit());
         self.moved.clear();
     }
@@ -213,56 +209,11 @@ impl View for AsOf {
         self.moved.clear();
     }
 
-    fn answer(&self) -> &dyn Answer {
-        self
-    }
-
-    fn explanation(&self) -> Explanation {
-        let rows: usize = self.sides.iter().map(|side| side.kept.len()).sum();
-        Explanation {
-            size: Some(format!("{rows} rows kept")),
-            bytes: Some(self.memory_usage() as u64),
-            ..self.explanation.clone()
-        }
-    }
-
-    fn memory_usage(&self) -> usize {
-        let sides = self.sides.iter();
-        size_of::<Self>() + sides.map(|side| side.kept.memory_usage()).sum::<usize>()
-    }
-
-    fn steps(&self) -> u64 {
-        self.steps
-    }
-
-    fn check(&self) {
-        assert!(self.moved.is_empty(), "a transaction left changes behind");
-        self.sides.iter().for_each(|side| side.kept.check());
-    }
-}
-
-/// Its rows hold their own strings.
-impl HoldsStrings for AsOf {
-    fn mark_strings(&self, _held: &mut LiveIds) {}
-
-    fn string_words(&self) -> usize {
-        0
-    }
-
-    fn forget_strings(&mut self, _gone: &FreedIds) {}
-}
-
-impl Answer for AsOf {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn len(&self, _dictionary: &Dictionary) -> Result<u64> {
+    fn len(&self) -> Result<u64> {
         Ok(self.pairs().map(|(.., copies)| copies).sum())
     }
 
-    fn rows(&self, _dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
-        budget.ask()?;
+    fn rows(&self) -> Result<RecordBatch> {
         let pairs = self.pairs().flat_map(|(first, second, copies)| {
             let pair = (&*first.shown, second.map(|row| &*row.shown));
             std::iter::repeat_n(pair, copies as usize)
@@ -274,11 +225,23 @@ impl Answer for AsOf {
             .map_err(refused)
     }
 
-    fn rows_where(&self, _key: &Key<'_>, _dictionary: &Dictionary) -> Result<RecordBatch> {
-        Err(Error::Unsupported {
-            what: "looking for rows of an ASOF join".to_owned(),
-            why: "they are found by their key and time alone".to_owned(),
-            instead: "filter what you read, or make a view over this one".to_owned(),
-        })
+    fn size(&self) -> String {
+        let rows: usize = self.sides.iter().map(|side| side.kept.len()).sum();
+        format!("{rows} rows kept")
+    }
+
+    fn memory_usage(&self) -> usize {
+        let sides = self.sides.iter();
+        sides.map(|side| side.kept.memory_usage()).sum()
+    }
+
+    fn steps(&self) -> u64 {
+        let sides = self.sides.iter().map(|side| side.kept.steps());
+        self.steps + sides.sum::<u64>()
+    }
+
+    fn check(&self) {
+        assert!(self.moved.is_empty(), "a transaction left changes behind");
+        self.sides.iter().for_each(|side| side.kept.check());
     }
 }

@@ -6,14 +6,13 @@
 //! of the last F before the changes, of all between them, and of the first P behind, and all of these see only rows of the
 //! region. Regions share no such values. Cost: O(log n + rows of the regions).
 
-use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::ops::Range;
 
 use ringview_query::Reach;
 
 use crate::codec::Row;
-use crate::kept::Partition;
+use crate::kept::{Net, Partition};
 
 /// Rows of a partition in their order, and how often each was there and is there.
 #[derive(Debug, Default)]
@@ -54,7 +53,7 @@ impl<'r> Region<'r> {
 /// The regions of a partition by the rows that a transaction changed, as it is behind that.
 pub(super) fn regions<'r>(
     partition: Option<&'r Partition>,
-    changed: &'r BTreeMap<&'r Row, i64>,
+    changed: &'r Net<'r>,
     reach: Reach,
 ) -> Vec<Region<'r>> {
     let margin = reach.rows();
@@ -63,7 +62,7 @@ pub(super) fn regions<'r>(
     while let Some(first) = next {
         let mut region = Region::default();
         let before = partition.into_iter();
-        let before = before.flat_map(|all| all.range(Unbounded, Excluded(first)).rev());
+        let before = before.flat_map(|all| all.backward(Excluded(first)));
         for (row, copies) in before {
             if region.before >= margin {
                 break;
@@ -74,13 +73,13 @@ pub(super) fn regions<'r>(
         region.rows.reverse();
         let mut there = partition
             .into_iter()
-            .flat_map(|all| all.range(Included(first), Unbounded))
+            .flat_map(|all| all.forward(Included(first)))
             .peekable();
         let mut changes = changed
             .range::<&Row, _>((Included(first), Unbounded))
             .peekable();
         loop {
-            let change = changes.peek().map(|(row, by)| (**row, **by));
+            let change = changes.peek().map(|(row, by)| (**row, by.copies));
             let row = there.peek().copied();
             match (change, row) {
                 (Some((changed, by)), row) if row.is_none_or(|(row, _)| changed <= row) => {

@@ -10,43 +10,34 @@
 mod window;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use arrow_array::{RecordBatch, UInt32Array};
-use arrow_schema::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
-use arrow_select::take::take_arrays;
-use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result};
-use ringview_explain::Explanation;
-use ringview_query::{Bound, Ordering};
-use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
+use arrow_array::RecordBatch;
+use ringview_core::Result;
+use ringview_query::{Bound, Ordering, Rows};
+use ringview_view::RowDelta;
 
-use crate::codec::{Codec, Layout, PartitionKey, Row, refused};
-use crate::explained::described;
-use crate::kept::{Kept, delta};
+use crate::block::{Block, Changes, other_rows, repeated};
+use crate::codec::{Codec, Layout, PartitionKey, Row, schema_of};
+use crate::kept::{Kept, leaving_first};
 use window::{Shown, window};
 
 /// A view whose rows are in an order.
 #[derive(Debug)]
-pub struct Ordered {
+pub(crate) struct Ordered {
     ordering: Ordering,
     codec: Codec,
-    schema: SchemaRef,
     kept: Kept,
     /// What was shown of each partition that the transaction touched, before it.
     before: BTreeMap<PartitionKey, Vec<Shown>>,
-    explanation: Explanation,
     steps: u64,
 }
 
 impl Ordered {
     /// The view of a bound query with an order, without rows.
-    ///
-    /// # Errors
-    /// `UnknownColumn`; `Value` for columns that have no order.
-    pub fn new(query: &Bound, ordering: Ordering) -> Result<Self> {
-        let fields = query.outputs.iter();
-        let fields = fields.map(|output| ArrowField::new(&output.name, output.ty.to_arrow(), true));
-        let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
+    pub(crate) fn new(query: &Bound) -> Result<Self> {
+        let Some(Rows::Ordered(ordering)) = query.rows.clone() else {
+            return Err(other_rows());
+        };
         let shown: Vec<&String> = ordering.names.iter().collect();
         let layout = Layout {
             partition: &ordering.partition,
@@ -54,12 +45,10 @@ impl Ordered {
             shown: &shown,
         };
         Ok(Self {
-            codec: Codec::new(&layout, &query.atoms[0], Arc::clone(&schema))?,
-            schema,
+            codec: Codec::new(&layout, &query.atoms[0], schema_of(query))?,
             ordering,
             kept: Kept::default(),
             before: BTreeMap::new(),
-            explanation: described(query),
             steps: 0,
         })
     }
@@ -78,8 +67,8 @@ impl Ordered {
     fn difference(&self) -> BTreeMap<(&PartitionKey, Row), i64> {
         let mut changes: BTreeMap<(&PartitionKey, Row), i64> = BTreeMap::new();
         if self.shows_all() {
-            for (key, row, change) in self.kept.changes() {
-                *changes.entry((key, row.clone())).or_default() += change;
+            for one in self.kept.changes() {
+                *changes.entry((&one.key, one.row.clone())).or_default() += one.change;
             }
         }
         for (key, before) in &self.before {
@@ -90,15 +79,14 @@ impl Ordered {
                 *changes.entry((key, row.clone())).or_default() += copies;
             }
         }
-        changes.retain(|_, change| *change != 0);
         changes
     }
 }
 
-impl View for Ordered {
-    fn apply(&mut self, rows: RowDelta<'_>, _cx: &Context<'_, '_>) -> Result<()> {
+impl Block for Ordered {
+    fn apply(&mut self, rows: &RowDelta<'_>) -> Result<()> {
         self.steps += rows.batch.rows as u64;
-        let encoded = self.codec.encode(&rows)?;
+        let encoded = self.codec.encode(rows)?;
         for (at, (key, row)) in encoded.into_iter().enumerate() {
             if !self.shows_all() && !self.before.contains_key(&key) {
                 let window = self.window(&key).map(|(row, copies)| (row.clone(), copies));
@@ -112,17 +100,16 @@ impl View for Ordered {
         Ok(())
     }
 
-    fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
-        let Some(wanted) = cx.wanted else {
-            return Ok(Delta::default());
-        };
-        delta(&self.difference(), wanted, |rows| {
-            let rows = self.codec.decode(rows.iter().map(|(_, row)| row))?;
-            Ok(rows.columns().to_vec())
-        })
+    fn changes(&mut self, asked: bool) -> Result<Changes> {
+        if !asked {
+            return Ok(Changes::default());
+        }
+        let (rows, often) = leaving_first(self.difference().into_iter());
+        let rows = self.codec.decode(rows.iter().map(|(_, row)| row))?;
+        Ok((rows.columns().to_vec(), often))
     }
 
-    fn commit(&mut self, _dictionary: &Dictionary) {
+    fn commit(&mut self) {
         self.kept.commit();
         self.before.clear();
     }
@@ -132,50 +119,7 @@ impl View for Ordered {
         self.before.clear();
     }
 
-    fn answer(&self) -> &dyn Answer {
-        self
-    }
-
-    fn explanation(&self) -> Explanation {
-        let rows = self.kept.len();
-        Explanation {
-            size: Some(format!("{rows} rows kept")),
-            bytes: Some(self.memory_usage() as u64),
-            ..self.explanation.clone()
-        }
-    }
-
-    fn memory_usage(&self) -> usize {
-        size_of::<Self>() + self.kept.memory_usage()
-    }
-
-    fn steps(&self) -> u64 {
-        self.steps
-    }
-
-    fn check(&self) {
-        assert!(self.before.is_empty(), "a transaction left rows behind");
-        self.kept.check();
-    }
-}
-
-/// Its rows hold their own strings.
-impl HoldsStrings for Ordered {
-    fn mark_strings(&self, _held: &mut LiveIds) {}
-
-    fn string_words(&self) -> usize {
-        0
-    }
-
-    fn forget_strings(&mut self, _gone: &FreedIds) {}
-}
-
-impl Answer for Ordered {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn len(&self, _dictionary: &Dictionary) -> Result<u64> {
+    fn len(&self) -> Result<u64> {
         let windows = self
             .kept
             .partitions()
@@ -183,8 +127,7 @@ impl Answer for Ordered {
         Ok(windows.map(|(_, copies)| copies.max(0) as u64).sum())
     }
 
-    fn rows(&self, _dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
-        budget.ask()?;
+    fn rows(&self) -> Result<RecordBatch> {
         // A row that is there many times is decoded once.
         let windows = self
             .kept
@@ -198,20 +141,23 @@ impl Answer for Ordered {
             ));
             distinct.push(row);
         }
-        let rows = self.codec.decode(distinct.iter().copied())?;
-        if places.len() == distinct.len() {
-            return Ok(rows);
-        }
-        let columns =
-            take_arrays(rows.columns(), &UInt32Array::from(places), None).map_err(refused)?;
-        RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(refused)
+        repeated(self.codec.decode(distinct.iter().copied())?, places)
     }
 
-    fn rows_where(&self, _key: &Key<'_>, _dictionary: &Dictionary) -> Result<RecordBatch> {
-        Err(Error::Unsupported {
-            what: "looking for rows of a view with an order".to_owned(),
-            why: "they are found by their order alone".to_owned(),
-            instead: "filter what you read, or leave ORDER BY and LIMIT out of the view".to_owned(),
-        })
+    fn size(&self) -> String {
+        format!("{} rows kept", self.kept.len())
+    }
+
+    fn memory_usage(&self) -> usize {
+        self.kept.memory_usage()
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps + self.kept.steps()
+    }
+
+    fn check(&self) {
+        assert!(self.before.is_empty(), "a transaction left rows behind");
+        self.kept.check();
     }
 }

@@ -7,27 +7,21 @@
 //! what is shown is kept beside the rows.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::SchemaRef;
-use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result};
-use ringview_explain::Explanation;
-use ringview_query::{Bound, Parted as Definition};
-use ringview_view::answer::Cells;
-use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
+use arrow_array::RecordBatch;
+use ringview_core::Result;
+use ringview_query::{Bound, Parted as Definition, Rows};
+use ringview_view::RowDelta;
 
+use crate::block::{Block, Changes, other_rows};
 use crate::codec::{Codec, PartitionKey};
-use crate::explained::{described, recomputed};
-use crate::kept::Kept;
+use crate::explained::recomputed;
+use crate::kept::{CHUNK, Kept, leaving_first};
 use crate::output::{Output, Shown};
-
-/// About how many rows are computed at once.
-const CHUNK: usize = 1 << 16;
 
 /// A view of functions over the rows of partitions.
 #[derive(Debug)]
-pub struct Parted {
+pub(crate) struct Parted {
     definition: Definition,
     codec: Codec,
     kept: Kept,
@@ -36,24 +30,22 @@ pub struct Parted {
     shown: BTreeMap<PartitionKey, Vec<Shown>>,
     /// The same behind the transaction, for the partitions that it touched.
     next: BTreeMap<PartitionKey, Vec<Shown>>,
-    explanation: Explanation,
     bytes: usize,
     steps: u64,
 }
 
 impl Parted {
     /// The view of a bound query, without rows.
-    ///
-    /// # Errors
-    /// `UnknownColumn`; `Unsupported` for a function that does not take its arguments.
-    pub fn new(query: &Bound, definition: Definition) -> Result<Self> {
+    pub(crate) fn new(query: &Bound) -> Result<Self> {
+        let Some(Rows::Parted(definition)) = query.rows.clone() else {
+            return Err(other_rows());
+        };
         let mut made = Self {
             codec: Codec::of(&definition, &query.atoms[0])?,
             kept: Kept::default(),
             output: Output::of(query, &definition)?,
             shown: BTreeMap::new(),
             next: BTreeMap::new(),
-            explanation: described(query),
             bytes: 0,
             steps: 0,
             definition,
@@ -121,10 +113,10 @@ fn bytes(key: &PartitionKey, rows: &[Shown]) -> usize {
     size_of::<(PartitionKey, Vec<Shown>)>() + key.len() + rows.sum::<usize>()
 }
 
-impl View for Parted {
-    fn apply(&mut self, rows: RowDelta<'_>, _cx: &Context<'_, '_>) -> Result<()> {
+impl Block for Parted {
+    fn apply(&mut self, rows: &RowDelta<'_>) -> Result<()> {
         self.steps += rows.batch.rows as u64;
-        let encoded = self.codec.encode(&rows)?;
+        let encoded = self.codec.encode(rows)?;
         for (at, (key, row)) in encoded.into_iter().enumerate() {
             let change = rows.sign * rows.batch.multiplicity(at);
             self.kept.change(key, row, change);
@@ -132,14 +124,14 @@ impl View for Parted {
         Ok(())
     }
 
-    fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
+    fn changes(&mut self, asked: bool) -> Result<Changes> {
         let touched: BTreeSet<&PartitionKey> =
-            self.kept.changes().iter().map(|(key, _, _)| key).collect();
+            self.kept.changes().iter().map(|one| &one.key).collect();
         let touched = touched.into_iter().cloned().collect();
         self.compute(touched)?;
-        let Some(wanted) = cx.wanted else {
-            return Ok(Delta::default());
-        };
+        if !asked {
+            return Ok(Changes::default());
+        }
         let mut changes: BTreeMap<&[u8], i64> = BTreeMap::new();
         for (key, next) in &self.next {
             for (rows, sign) in [(self.shown.get(key), -1), (Some(next), 1)] {
@@ -148,21 +140,12 @@ impl View for Parted {
                 }
             }
         }
-        // Rows that leave come before those that take their place.
-        let chosen = changes.into_iter().filter(|(_, change)| *change != 0);
-        let (leave, enter): (Vec<_>, Vec<_>) = chosen.partition(|(_, change)| *change < 0);
-        let all = || leave.iter().chain(&enter);
-        let rows = self.output.decode(all().map(|(row, _)| *row))?;
-        let columns = rows.columns().iter().zip(wanted);
-        let column =
-            |(array, &wanted): (&ArrayRef, &bool)| wanted.then(|| Cells::Array(Arc::clone(array)));
-        Ok(Delta {
-            columns: columns.map(column).collect(),
-            multiplicity: all().map(|(_, change)| *change).collect(),
-        })
+        let (rows, often) = leaving_first(changes.into_iter());
+        let rows = self.output.decode(rows.into_iter())?;
+        Ok((rows.columns().to_vec(), often))
     }
 
-    fn commit(&mut self, _dictionary: &Dictionary) {
+    fn commit(&mut self) {
         self.kept.commit();
         self.keep_next();
     }
@@ -172,29 +155,42 @@ impl View for Parted {
         self.next.clear();
     }
 
-    fn answer(&self) -> &dyn Answer {
-        self
+    fn len(&self) -> Result<u64> {
+        let rows = self.shown.values().flatten();
+        Ok(rows.map(|(_, copies)| copies.unsigned_abs()).sum())
     }
 
-    fn explanation(&self) -> Explanation {
-        Explanation {
-            size: Some(format!(
-                "{} rows kept, a change recomputes {}",
-                self.kept.len(),
-                recomputed(&self.definition)
-            )),
-            bytes: Some(self.memory_usage() as u64),
-            ..self.explanation.clone()
-        }
+    fn rows(&self) -> Result<RecordBatch> {
+        self.output.decode(repeated(self.shown.values()))
+    }
+
+    /// Positions are those of partitions.
+    fn scan(&self, place: u64) -> Result<(RecordBatch, Option<u64>)> {
+        let (mut number, mut next) = (0, place);
+        let from = usize::try_from(place).unwrap_or(usize::MAX);
+        let some = self.shown.values().skip(from).take_while(|rows| {
+            let is_taken = number < CHUNK;
+            number += rows.len();
+            next += u64::from(is_taken);
+            is_taken
+        });
+        let rows = self.output.decode(repeated(some))?;
+        let is_more = next < self.shown.len() as u64;
+        Ok((rows, is_more.then_some(next)))
+    }
+
+    fn size(&self) -> String {
+        let (rows, recomputed) = (self.kept.len(), recomputed(&self.definition));
+        format!("{rows} rows kept, a change recomputes {recomputed}")
     }
 
     fn memory_usage(&self) -> usize {
         // A node of the search tree is two thirds full.
-        size_of::<Self>() + self.kept.memory_usage() + self.bytes + self.bytes / 2
+        self.kept.memory_usage() + self.bytes + self.bytes / 2
     }
 
     fn steps(&self) -> u64 {
-        self.steps
+        self.steps + self.kept.steps()
     }
 
     fn check(&self) {
@@ -217,64 +213,10 @@ impl View for Parted {
     }
 }
 
-/// Its rows hold their own strings.
-impl HoldsStrings for Parted {
-    fn mark_strings(&self, _held: &mut LiveIds) {}
-
-    fn string_words(&self) -> usize {
-        0
-    }
-
-    fn forget_strings(&mut self, _gone: &FreedIds) {}
-}
-
-impl Answer for Parted {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(self.output.schema())
-    }
-
-    fn len(&self, _dictionary: &Dictionary) -> Result<u64> {
-        let rows = self.shown.values().flatten();
-        Ok(rows.map(|(_, copies)| copies.unsigned_abs()).sum())
-    }
-
-    fn rows(&self, _dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
-        budget.ask()?;
-        let rows = self.shown.values().flatten();
-        let rows = rows
-            .flat_map(|(row, copies)| std::iter::repeat_n(&**row, copies.unsigned_abs() as usize));
-        self.output.decode(rows)
-    }
-
-    /// Positions are those of partitions.
-    fn scan(
-        &self,
-        place: u64,
-        wanted: &[bool],
-        (_dictionary, budget): (&Dictionary, &Budget<'_>),
-    ) -> Result<(Delta, Option<u64>)> {
-        budget.ask()?;
-        let (mut number, mut next) = (0, place);
-        let from = usize::try_from(place).unwrap_or(usize::MAX);
-        let some = self.shown.values().skip(from).take_while(|rows| {
-            let is_taken = number < CHUNK;
-            number += rows.len();
-            next += u64::from(is_taken);
-            is_taken
-        });
-        let rows = some.flatten();
-        let rows = rows
-            .flat_map(|(row, copies)| std::iter::repeat_n(&**row, copies.unsigned_abs() as usize));
-        let rows = self.output.decode(rows)?;
-        let is_more = next < self.shown.len() as u64;
-        Ok((Delta::each_once(&rows, wanted), is_more.then_some(next)))
-    }
-
-    fn rows_where(&self, _key: &Key<'_>, _dictionary: &Dictionary) -> Result<RecordBatch> {
-        Err(Error::Unsupported {
-            what: "looking for rows of a block of partitions".to_owned(),
-            why: "they are found by their partition alone".to_owned(),
-            instead: "filter what you read".to_owned(),
-        })
-    }
+/// The rows of some partitions, each as often as it is shown.
+fn repeated<'r>(
+    partitions: impl Iterator<Item = &'r Vec<Shown>>,
+) -> impl Iterator<Item = &'r [u8]> {
+    let rows = partitions.flatten();
+    rows.flat_map(|(row, copies)| std::iter::repeat_n(&**row, copies.unsigned_abs() as usize))
 }

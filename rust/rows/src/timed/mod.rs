@@ -7,7 +7,6 @@
 
 mod validity;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -15,21 +14,17 @@ use arrow_array::types::{
     Date32Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType,
 };
-use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, UInt32Array};
-use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef, TimeUnit};
-use arrow_select::take::take_arrays;
-use ringview_core::{
-    Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result, Schema, Type, decode,
-    format_value,
-};
-use ringview_explain::Explanation;
+use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType, TimeUnit};
+use ringview_core::{Budget, Dictionary, Result, Schema, Type, format_value};
 use ringview_expr::Projection;
-use ringview_query::{Bound, Spans, Timed as Definition};
-use ringview_view::answer::Cells;
-use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
+use ringview_query::{Bound, Rows, Spans, Timed as Definition};
+use ringview_view::RowDelta;
 
-use crate::codec::{Codec, Layout, Row, refused};
-use crate::explained::{described, visible};
+use crate::block::{Block, BlockView, Changes, other_rows, repeated};
+use crate::codec::{Codec, Layout, Row, array, schema_of};
+use crate::explained::visible;
+use crate::kept::leaving_first;
 use validity::{Bytes, Validity};
 
 /// Microseconds of a day.
@@ -42,21 +37,16 @@ pub struct Timed {
     projection: Projection,
     table: Arc<Schema>,
     codec: Codec,
-    schema: SchemaRef,
     kept: Validity,
-    explanation: Explanation,
     rows: u64,
 }
 
 impl Timed {
     /// The view of a bound query, without rows, at a moment before all others.
-    ///
-    /// # Errors
-    /// Those of its expressions; `UnknownColumn`.
-    pub fn new(query: &Bound, definition: Definition) -> Result<Self> {
-        let fields = query.outputs.iter();
-        let fields = fields.map(|output| ArrowField::new(&output.name, output.ty.to_arrow(), true));
-        let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
+    pub(crate) fn new(query: &Bound) -> Result<Self> {
+        let Some(Rows::Timed(definition)) = query.rows.clone() else {
+            return Err(other_rows());
+        };
         let shown: Vec<&String> = definition.names.iter().collect();
         let layout = Layout {
             partition: &[],
@@ -67,31 +57,17 @@ impl Timed {
         Ok(Self {
             projection: definition.projection(&atom.schema)?,
             table: Arc::clone(&atom.schema),
-            codec: Codec::new(&layout, atom, Arc::clone(&schema))?,
-            schema,
+            codec: Codec::new(&layout, atom, schema_of(query))?,
             kept: Validity::default(),
-            explanation: described(query),
             rows: 0,
             definition,
         })
     }
 
-    /// Goes on to a moment, in microseconds, that is not before the one it is at. O(log n) a row that comes or leaves.
-    ///
-    /// # Errors
-    /// Cancellation and the budget.
-    pub fn advance(&mut self, to: i64, budget: &Budget<'_>) -> Result<()> {
-        self.kept.advance(to, budget)
-    }
-
     /// When each row of a batch is visible.
     fn spans(&self, rows: &RowDelta<'_>) -> Result<Vec<Spans>> {
-        let input = |&at: &usize| {
-            let (column, ty) = (rows.batch.column(at), &self.table.fields()[at].ty);
-            let valid = column.valid.as_deref();
-            decode(ty, &column.words, &column.high, valid, rows.dictionary)
-        };
-        let inputs = self.projection.inputs().iter().map(input);
+        let inputs = self.projection.inputs().iter();
+        let inputs = inputs.map(|&at| array(rows, &self.table, at));
         let inputs = inputs.collect::<Result<Vec<ArrayRef>>>()?;
         let made = self.projection.evaluate(inputs, rows.batch.rows)?;
         let values: Vec<Int64Array> = made.columns.iter().map(moments).collect();
@@ -127,6 +103,16 @@ impl Timed {
     }
 }
 
+impl BlockView<Timed> {
+    /// Goes on to a moment, in microseconds, that is not before the one it is at. O(log n) a row that comes or leaves.
+    ///
+    /// # Errors
+    /// Cancellation and the budget.
+    pub fn advance(&mut self, to: i64, budget: &Budget<'_>) -> Result<()> {
+        self.block.kept.advance(to, budget)
+    }
+}
+
 /// Dates and timestamps as microseconds; what has no such number is at the end of them.
 fn moments(of: &ArrayRef) -> Int64Array {
     match of.data_type() {
@@ -149,11 +135,11 @@ fn moments(of: &ArrayRef) -> Int64Array {
     }
 }
 
-impl View for Timed {
-    fn apply(&mut self, rows: RowDelta<'_>, _cx: &Context<'_, '_>) -> Result<()> {
+impl Block for Timed {
+    fn apply(&mut self, rows: &RowDelta<'_>) -> Result<()> {
         self.rows += rows.batch.rows as u64;
-        let spans = self.spans(&rows)?;
-        let encoded = self.codec.encode(&rows)?;
+        let spans = self.spans(rows)?;
+        let encoded = self.codec.encode(rows)?;
         for (at, ((_, row), spans)) in encoded.into_iter().zip(spans).enumerate() {
             let change = rows.sign * rows.batch.multiplicity(at);
             if change == 0 {
@@ -166,26 +152,16 @@ impl View for Timed {
         Ok(())
     }
 
-    fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
-        let Some(wanted) = cx.wanted else {
-            return Ok(Delta::default());
-        };
-        let changes: BTreeMap<&Bytes, i64> = self.kept.difference();
-        // Rows that leave come before those that take their place.
-        let (leave, enter): (Vec<_>, Vec<_>) =
-            changes.into_iter().partition(|(_, change)| *change < 0);
-        let all = || leave.iter().chain(&enter);
-        let rows = self.decoded(all().map(|(row, _)| (*row).clone()))?;
-        let columns = rows.columns().iter().zip(wanted);
-        let column =
-            |(array, &wanted): (&ArrayRef, &bool)| wanted.then(|| Cells::Array(Arc::clone(array)));
-        Ok(Delta {
-            columns: columns.map(column).collect(),
-            multiplicity: all().map(|(_, change)| *change).collect(),
-        })
+    fn changes(&mut self, asked: bool) -> Result<Changes> {
+        if !asked {
+            return Ok(Changes::default());
+        }
+        let (rows, often) = leaving_first(self.kept.difference().into_iter());
+        let rows = self.decoded(rows.into_iter().cloned())?;
+        Ok((rows.columns().to_vec(), often))
     }
 
-    fn commit(&mut self, _dictionary: &Dictionary) {
+    fn commit(&mut self) {
         self.kept.commit();
     }
 
@@ -193,11 +169,25 @@ impl View for Timed {
         self.kept.rollback();
     }
 
-    fn answer(&self) -> &dyn Answer {
-        self
+    fn len(&self) -> Result<u64> {
+        let counts = self.kept.visible().map(|(_, count)| count.max(0) as u64);
+        Ok(counts.sum())
     }
 
-    fn explanation(&self) -> Explanation {
+    fn rows(&self) -> Result<RecordBatch> {
+        // A row that is there many times is decoded once.
+        let (mut distinct, mut places) = (Vec::new(), Vec::<u32>::new());
+        for (row, copies) in self.kept.visible() {
+            places.extend(std::iter::repeat_n(
+                distinct.len() as u32,
+                copies.max(0) as usize,
+            ));
+            distinct.push(row.clone());
+        }
+        repeated(self.decoded(distinct.into_iter())?, places)
+    }
+
+    fn size(&self) -> String {
         let (shown, coming) = self.kept.len();
         let when = visible(&self.definition);
         let micros = Type::Timestamp {
@@ -211,17 +201,11 @@ impl View for Timed {
             }
             None => "none of them will change with time".to_owned(),
         };
-        Explanation {
-            size: Some(format!(
-                "{when}: {shown} are visible, {coming} to come; {next}"
-            )),
-            bytes: Some(self.memory_usage() as u64),
-            ..self.explanation.clone()
-        }
+        format!("{when}: {shown} are visible, {coming} to come; {next}")
     }
 
     fn memory_usage(&self) -> usize {
-        size_of::<Self>() + self.kept.memory_usage()
+        self.kept.memory_usage()
     }
 
     fn steps(&self) -> u64 {
@@ -230,56 +214,5 @@ impl View for Timed {
 
     fn check(&self) {
         self.kept.check();
-    }
-}
-
-/// Its rows hold their own strings.
-impl HoldsStrings for Timed {
-    fn mark_strings(&self, _held: &mut LiveIds) {}
-
-    fn string_words(&self) -> usize {
-        0
-    }
-
-    fn forget_strings(&mut self, _gone: &FreedIds) {}
-}
-
-impl Answer for Timed {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn len(&self, _dictionary: &Dictionary) -> Result<u64> {
-        let counts = self.kept.visible().map(|(_, count)| count.max(0) as u64);
-        Ok(counts.sum())
-    }
-
-    fn rows(&self, _dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
-        budget.ask()?;
-        // A row that is there many times is decoded once.
-        let (mut distinct, mut places) = (Vec::new(), Vec::<u32>::new());
-        for (row, copies) in self.kept.visible() {
-            places.extend(std::iter::repeat_n(
-                distinct.len() as u32,
-                copies.max(0) as usize,
-            ));
-            distinct.push(row.clone());
-        }
-        let all = distinct.len() == places.len();
-        let rows = self.decoded(distinct.into_iter())?;
-        if all {
-            return Ok(rows);
-        }
-        let columns =
-            take_arrays(rows.columns(), &UInt32Array::from(places), None).map_err(refused)?;
-        RecordBatch::try_new(Arc::clone(&self.schema), columns).map_err(refused)
-    }
-
-    fn rows_where(&self, _key: &Key<'_>, _dictionary: &Dictionary) -> Result<RecordBatch> {
-        Err(Error::Unsupported {
-            what: "looking for rows of a block that is filtered by time".to_owned(),
-            why: "they are found by when they leave alone".to_owned(),
-            instead: "read the view that it belongs to".to_owned(),
-        })
     }
 }

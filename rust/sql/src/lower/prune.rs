@@ -79,7 +79,7 @@ fn arguments(of: &Output) -> Vec<(usize, String)> {
 }
 
 /// Drops the other columns of a block that lists or maps rows; one of them stays where none is read.
-fn narrow(query: &mut Query, read: &BTreeSet<String>) {
+pub(super) fn narrow(query: &mut Query, read: &BTreeSet<String>) {
     match &mut query.rows {
         Some(Rows::Map { names, branches }) => {
             let unnested = branches.iter().flat_map(|branch| &branch.unnested);

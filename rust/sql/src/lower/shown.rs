@@ -2,26 +2,81 @@
 //!
 //! Invariant: the result has the columns in their order under the names that are given. Cost: O(columns).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringview_core::Result;
-use ringview_expr::all_of;
-use ringview_query::{Block, ColumnRef, Output, Query};
+use ringview_expr::{all_of, columns};
+use ringview_query::{Block, Branch, ColumnRef, Output, Query, Rows};
 
 use super::levels::Kept;
-use super::pending::Pending;
-use super::settle::{Settled, Wanted};
+use super::pending::{Pending, of_atom};
+use super::prune::narrow;
+use super::settle::{Settled, Wanted, bare};
 use super::state::{BAG, Lowering, free, named, over};
+use crate::text::text;
 
 impl Lowering<'_> {
     /// The query of rows that are shown under these names.
     pub(crate) fn shown(&mut self, mut rows: Pending, names: &[String]) -> Result<Query> {
         let wanted = Wanted::columns(&std::mem::take(&mut rows.columns));
         let settled = self.settle(rows, wanted)?;
-        match self.inlined(&settled, names) {
+        if let Some(query) = self.inlined(&settled, names) {
+            return Ok(query);
+        }
+        match self.on_read(&settled, names) {
             Some(query) => Ok(query),
             None => self.listed(&settled, names),
         }
+    }
+
+    /// The query of rows of one block that keeps them in an order, computed as they are read: so the result is kept once.
+    fn on_read(&self, settled: &Settled, names: &[String]) -> Option<Query> {
+        let ([name], [filter]) = (&settled.atoms[..], &settled.filters[..]) else {
+            return None;
+        };
+        if !self.computes_on_read || !settled.kept.conditions.is_empty() {
+            return None;
+        }
+        let block = |name: &String| self.blocks.iter().find(|block| block.name == *name);
+        let (mut of, mut map) = (&block(name)?.query, None);
+        if let Some(Rows::Map { names, branches }) = &of.rows
+            && let ([atom], [branch]) = (&of.atoms[..], &branches[..])
+        {
+            map = Some((names, branch));
+            of = &block(&atom.table)?.query;
+        }
+        let is_kept = matches!(&of.rows, Some(Rows::Parted(_) | Rows::Latest(_)));
+        let is_free = map.is_none_or(|(_, branch)| filter.is_none() && !branch.minus);
+        if !is_kept || !is_free {
+            return None;
+        }
+        let column = |at: usize| {
+            let name = settled.column(at).column;
+            match map {
+                Some((names, branch)) => {
+                    let place = names.iter().position(|own| *own == name)?;
+                    branch.columns[place].clone()
+                }
+                None => text(&bare(of_atom(0, &name)).ok()?).ok(),
+            }
+        };
+        let columns = (0..names.len()).map(|at| column(at).map(Some));
+        let branch = Branch {
+            filter: match map {
+                Some((_, branch)) => branch.filter.clone(),
+                None => filter.clone(),
+            },
+            columns: columns.collect::<Option<_>>()?,
+            minus: false,
+        };
+        let mut query = of.clone();
+        narrow(&mut query, &read_by(&branch)?);
+        query.rows = Some(Rows::Computed {
+            of: Box::new(query.rows?),
+            names: names.to_vec(),
+            branch,
+        });
+        Some(query)
     }
 
     /// The rows of a join as a query.
@@ -118,6 +173,17 @@ fn groups_of_outputs(blocks: &[Block], name: &str) -> Vec<String> {
     let outputs = block.into_iter().flat_map(|block| &block.query.outputs);
     let keys = outputs.filter(|output| matches!(output, Output::Group { .. }));
     keys.map(|output| output.name().to_owned()).collect()
+}
+
+/// The columns that a branch reads.
+fn read_by(branch: &Branch) -> Option<BTreeSet<String>> {
+    let texts = branch.computed().map(|(_, text)| text);
+    let mut read = BTreeSet::new();
+    for text in texts.chain(branch.filter.as_deref()) {
+        let names = columns(text).ok()?;
+        read.extend(names.into_iter().filter_map(|mut name| name.pop()));
+    }
+    Some(read)
 }
 
 fn is_cofactor(output: &Output) -> bool {
