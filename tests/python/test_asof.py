@@ -158,7 +158,7 @@ def test_a_change_moves_the_rows_between_it_and_the_next() -> None:
     moved = view.changes().to_pylist()
     assert len(moved) == 10
     assert [one["multiplicity"] for one in moved] == [-1] * 5 + [1] * 5
-    assert "block asof" in str(view.explain())
+    assert "rows of both sides by key and time" in str(view.explain())
 
 
 def test_snowflake_keeps_rows_without_a_match() -> None:

@@ -95,7 +95,9 @@ def test_only_the_partitions_that_change_are_told() -> None:
     db.insert("t", [{"g": 1, "x": 1}])
     moved = view.changes().to_pylist()
     assert {row["g"] for row in moved} == {1}
-    assert "the rows of the keys that change" in str(view.explain())
+    assert "for the rows that move" in str(view.explain())
+    some = db.create_view("u", "SELECT x, NTILE(2) OVER (PARTITION BY g ORDER BY x) AS n FROM t")
+    assert "the rows of the keys that change" in str(some.explain())
     whole = db.create_view("w", "SELECT x, CUME_DIST() OVER (ORDER BY x) AS c FROM t")
     assert "all rows" in str(whole.explain())
 

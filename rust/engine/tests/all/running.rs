@@ -72,7 +72,10 @@ impl Form {
         let mut parts: BTreeMap<Option<i64>, Vec<Row>> = BTreeMap::new();
         for row in rows {
             let part = row.0.filter(|_| self.partitioned);
-            parts.entry(part.or((!self.partitioned).then_some(0))).or_default().push(*row);
+            parts
+                .entry(part.or((!self.partitioned).then_some(0)))
+                .or_default()
+                .push(*row);
         }
         let place = |value: Option<i64>| {
             let value = value.map(|value| if self.descending { -value } else { value });
@@ -145,10 +148,16 @@ fn apply(db: &mut Database, changes: &[(Direction, Vec<Row>)]) -> ringview_core:
 /// Numbers of any type; doubles times four.
 fn column(of: &ArrayRef) -> Vec<Option<i64>> {
     if let Some(decimals) = of.as_primitive_opt::<Decimal128Type>() {
-        return decimals.iter().map(|one| one.map(|one| one as i64)).collect();
+        return decimals
+            .iter()
+            .map(|one| one.map(|one| one as i64))
+            .collect();
     }
     match of.as_primitive_opt::<Float64Type>() {
-        Some(doubles) => doubles.iter().map(|one| one.map(|one| (one * 4.0) as i64)).collect(),
+        Some(doubles) => doubles
+            .iter()
+            .map(|one| one.map(|one| (one * 4.0) as i64))
+            .collect(),
         None => of.as_primitive::<Int64Type>().iter().collect(),
     }
 }
@@ -157,7 +166,13 @@ fn read(batch: &RecordBatch, number: usize) -> Vec<Shown> {
     let columns: Vec<Vec<Option<i64>>> = batch.columns().iter().map(column).collect();
     let row = |at: usize| {
         let own = (columns[0][at], columns[1][at], columns[2][at].unwrap());
-        (own, columns[3..3 + number].iter().map(|column| column[at]).collect())
+        (
+            own,
+            columns[3..3 + number]
+                .iter()
+                .map(|column| column[at])
+                .collect(),
+        )
     };
     let mut rows: Vec<Shown> = (0..batch.num_rows()).map(row).collect();
     rows.sort();
@@ -279,7 +294,10 @@ fn a_change_costs_a_logarithm_and_the_rows_that_move() {
         let moved = [number, number / 2, 2].map(|rows| 2 * rows.unsigned_abs() + 4);
         let found = steps(&form, number, &[front, middle, end], true);
         for (found, moved) in found.into_iter().zip(moved) {
-            assert!(found <= 12 * log + moved, "{found} steps of {number} rows, {moved} move");
+            assert!(
+                found <= 12 * log + moved,
+                "{found} steps of {number} rows, {moved} move"
+            );
         }
     }
 }
@@ -308,5 +326,72 @@ fn changes_that_cancel_move_the_rows_between_them() {
         let log = u64::from(number.unsigned_abs().ilog2());
         let found = db.view_steps("v").unwrap() - before;
         assert!(found <= 4 * 6 * log + 20, "{found} steps of {number} rows");
+    }
+}
+
+#[test]
+fn a_frame_of_few_rows_costs_a_logarithm_and_those() {
+    let query = Query::from_json(
+        r#"{"atoms": [{"table": "t", "alias": "t"}], "outputs": [], "rows": {"kind": "parted", "names": ["x"],
+        "order": [{"column": "x"}], "calls": [{"name": "s", "function": "sum", "arguments": ["x"], "frame": {"unit": "rows",
+        "start": {"preceding": "3"}, "end": "current_row"}}]}}"#,
+    )
+    .unwrap();
+    for number in [1_000, 4_000, 16_000i64] {
+        let mut db = database(Options::default());
+        let row = |x: i64| (None, Some(x), 0);
+        let many: Vec<Row> = (0..number).map(|at| row(2 * at)).collect();
+        apply(&mut db, &[(Direction::Insert, many)]).unwrap();
+        db.create_view("v", &query, &mut |_| Ok(())).unwrap();
+        let _follower = db.follow("v", true).unwrap();
+        for place in [-1, number + 1, 2 * number - 1] {
+            let before = db.view_steps("v").unwrap();
+            apply(&mut db, &[(Direction::Insert, vec![row(place)])]).unwrap();
+            let log = u64::from(number.unsigned_abs().ilog2());
+            let found = db.view_steps("v").unwrap() - before;
+            assert!(found <= 3 * log + 16, "{found} steps of {number} rows");
+        }
+    }
+}
+
+#[test]
+fn a_row_of_an_asof_join_costs_a_logarithm_and_the_rows_whose_match_changes() {
+    let query = Query::from_json(
+        r#"{"atoms": [{"table": "t", "alias": "t"}, {"table": "u", "alias": "u"}], "outputs": [], "rows": {"kind": "latest",
+        "names": ["x", "y"], "sides": [{"shown": ["x"], "time": "x"}, {"shown": ["x"], "time": "x"}]}}"#,
+    )
+    .unwrap();
+    for number in [1_000, 4_000, 16_000i64] {
+        let mut db = database(Options::default());
+        let schema = Schema::new(vec![
+            Field::new("g", Type::Int64, true),
+            Field::new("x", Type::Int64, true),
+            Field::new("f", Type::Float64, true),
+        ]);
+        db.create_table("u", schema.unwrap(), None, false).unwrap();
+        let into = |db: &mut Database, table: &str, values: Vec<i64>| {
+            let rows: Vec<Row> = values.into_iter().map(|x| (None, Some(x), 0)).collect();
+            let rows = batch(&rows);
+            let op = Op {
+                table,
+                direction: Direction::Insert,
+                rows: std::slice::from_ref(&rows),
+                multiplicity: None,
+            };
+            db.apply(&[op], &mut |_| Ok(())).unwrap();
+        };
+        into(&mut db, "t", (0..number).collect());
+        into(&mut db, "u", (0..number / 10).map(|at| 10 * at).collect());
+        db.create_view("v", &query, &mut |_| Ok(())).unwrap();
+        let _follower = db.follow("v", true).unwrap();
+        let before = db.view_steps("v").unwrap();
+        // Five rows have another match.
+        into(&mut db, "u", vec![number / 2 + 5]);
+        let log = u64::from(number.unsigned_abs().ilog2());
+        let found = db.view_steps("v").unwrap() - before;
+        assert!(
+            (11..=3 * log + 11).contains(&found),
+            "{found} steps of {number} rows"
+        );
     }
 }

@@ -106,7 +106,7 @@ proptest! {
 
 #[test]
 fn a_change_visits_a_logarithm_of_nodes() {
-    for number in [1 << 10, 1 << 13, 1 << 16] {
+    for number in [1i32 << 10, 1 << 13, 1 << 16] {
         let mut tree = Tree::new(0);
         (0..number).for_each(|key| drop(tree.add(&(7 * key % number), 1, &[])));
         let before = tree.steps();

@@ -46,7 +46,8 @@ impl Lowering<'_> {
             of = &block(&atom.table)?.query;
         }
         let is_kept = matches!(&of.rows, Some(Rows::Parted(_) | Rows::Latest(_)));
-        let is_free = map.is_none_or(|(_, branch)| filter.is_none() && !branch.minus);
+        let is_plain = |branch: &Branch| !branch.minus && branch.unnested.is_empty();
+        let is_free = map.is_none_or(|(_, branch)| filter.is_none() && is_plain(branch));
         if !is_kept || !is_free {
             return None;
         }
@@ -68,6 +69,7 @@ impl Lowering<'_> {
             },
             columns: columns.collect::<Option<_>>()?,
             minus: false,
+            unnested: Vec::new(),
         };
         let mut query = of.clone();
         narrow(&mut query, &read_by(&branch)?);
