@@ -123,8 +123,9 @@ def measured(query: str, place: str, rows: int, partitions: int) -> Line:
         db = rv.Database(trust_deletes=True)
         for name in tables:
             db.create_table(name, stream.held[name].schema)
-            db.insert(name, stream.held[name])
         databases[how], views[how] = db, db.create_view("v", sql)
+        for name in tables:
+            db.insert(name, stream.held[name])
     recomputed = Recomputed({name: stream.held[name] for name in tables})
     views["followed"].changes()
     times: dict[str, list[float]] = {name: [] for name in ("alone", "followed", "read", "duckdb")}

@@ -28,8 +28,8 @@ pub type Changes = (Vec<ArrayRef>, Vec<i64>);
 
 /// What keeps the rows of a block.
 pub trait Block: Debug + Send + Sync + 'static {
-    /// Takes rows of an atom.
-    fn apply(&mut self, rows: &RowDelta<'_>) -> Result<()>;
+    /// Takes rows of an atom; `asked` says whether changes will be.
+    fn apply(&mut self, rows: &RowDelta<'_>, asked: bool) -> Result<()>;
 
     /// What the transaction changes of all that is shown; none need be told unless `asked`. Whatever may fail is done here.
     fn changes(&mut self, asked: bool) -> Result<Changes>;
@@ -115,6 +115,11 @@ impl<B: Block> BlockView<B> {
         })
     }
 
+    /// Whether the changes of a transaction are computed: somebody wants them, or one of them may not be computable.
+    fn is_asked(&self, cx: &Context<'_, '_>) -> bool {
+        cx.wanted.is_some() || self.map.as_ref().is_some_and(RowMap::may_fail)
+    }
+
     /// What is computed of rows with multiplicities.
     fn mapped(&self, columns: Vec<ArrayRef>, often: Vec<i64>) -> Result<Changes> {
         let Some(map) = &self.map else {
@@ -141,13 +146,13 @@ impl<B: Block> BlockView<B> {
 }
 
 impl<B: Block> View for BlockView<B> {
-    fn apply(&mut self, rows: RowDelta<'_>, _cx: &Context<'_, '_>) -> Result<()> {
-        self.block.apply(&rows)
+    fn apply(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
+        let asked = self.is_asked(cx);
+        self.block.apply(&rows, asked)
     }
 
     fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
-        let may_fail = self.map.as_ref().is_some_and(RowMap::may_fail);
-        let asked = cx.wanted.is_some() || may_fail;
+        let asked = self.is_asked(cx);
         let (columns, often) = self.block.changes(asked)?;
         let (columns, multiplicity) = if asked {
             self.mapped(columns, often)?

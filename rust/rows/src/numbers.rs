@@ -11,6 +11,9 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 
+/// Digits of decimals of which no table has so many that their sum needs more than 38.
+pub(crate) const NARROW: u8 = 26;
+
 /// By row, an integer, the units of a decimal, the days of a date, the ticks of a timestamp, or 1 for true; none of others.
 pub(crate) fn units(of: &ArrayRef) -> Option<Vec<Option<i128>>> {
     macro_rules! all {

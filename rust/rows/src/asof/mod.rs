@@ -72,18 +72,20 @@ impl AsOf {
     }
 
     /// Changes how often a row of the first side is there.
-    fn change_first(&mut self, key: PartitionKey, row: Row, change: i64) {
-        let matched = self.matched(self.sides[1].kept.partition(&key), &row.order);
-        let pair = (row.shown.clone(), matched.map(|found| found.shown.clone()));
-        self.note(pair, change);
+    fn change_first(&mut self, key: PartitionKey, row: Row, change: i64, asked: bool) {
+        if asked {
+            let matched = self.matched(self.sides[1].kept.partition(&key), &row.order);
+            let pair = (row.shown.clone(), matched.map(|found| found.shown.clone()));
+            self.note(pair, change);
+        }
         self.sides[0].kept.change(key, row, change);
     }
 
     /// Changes how often a row of the second side is there: once or more often is the same.
-    fn change_second(&mut self, key: PartitionKey, row: Row, change: i64) {
+    fn change_second(&mut self, key: PartitionKey, row: Row, change: i64, asked: bool) {
         let known = self.sides[1].kept.partition(&key);
         let before = known.map_or(0, |known| known.multiplicity(&row));
-        if (before > 0) != (before + change > 0) {
+        if asked && (before > 0) != (before + change > 0) {
             let sign = if before > 0 { -1 } else { 1 };
             for ((first, other), copies) in self.taken(&key, &row) {
                 self.note((first.clone(), Some(row.shown.clone())), sign * copies);
@@ -173,16 +175,16 @@ fn behind(time: &[u8]) -> Row {
 }
 
 impl Block for AsOf {
-    fn apply(&mut self, rows: &RowDelta<'_>) -> Result<()> {
+    fn apply(&mut self, rows: &RowDelta<'_>, asked: bool) -> Result<()> {
         self.steps += rows.batch.rows as u64;
         let encoded = self.sides[rows.atom].encode(rows)?;
         for (place, (key, row, is_comparable)) in encoded.into_iter().enumerate() {
             let change = rows.sign * rows.batch.multiplicity(place);
             match rows.atom {
-                0 => self.change_first(key, row, change),
+                0 => self.change_first(key, row, change, asked),
                 // A row without a key or a time matches nothing.
                 _ if !is_comparable => {}
-                _ => self.change_second(key, row, change),
+                _ => self.change_second(key, row, change, asked),
             }
         }
         Ok(())

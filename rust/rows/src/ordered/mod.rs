@@ -84,11 +84,11 @@ impl Ordered {
 }
 
 impl Block for Ordered {
-    fn apply(&mut self, rows: &RowDelta<'_>) -> Result<()> {
+    fn apply(&mut self, rows: &RowDelta<'_>, asked: bool) -> Result<()> {
         self.steps += rows.batch.rows as u64;
         let encoded = self.codec.encode(rows)?;
         for (at, (key, row)) in encoded.into_iter().enumerate() {
-            if !self.shows_all() && !self.before.contains_key(&key) {
+            if asked && !self.shows_all() && !self.before.contains_key(&key) {
                 let window = self.window(&key).map(|(row, copies)| (row.clone(), copies));
                 let window: Vec<Shown> = window.collect();
                 self.steps += window.len() as u64;

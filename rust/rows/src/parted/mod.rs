@@ -114,7 +114,7 @@ fn bytes(key: &PartitionKey, rows: &[Shown]) -> usize {
 }
 
 impl Block for Parted {
-    fn apply(&mut self, rows: &RowDelta<'_>) -> Result<()> {
+    fn apply(&mut self, rows: &RowDelta<'_>, _asked: bool) -> Result<()> {
         self.steps += rows.batch.rows as u64;
         let encoded = self.codec.encode(rows)?;
         for (at, (key, row)) in encoded.into_iter().enumerate() {

@@ -260,7 +260,7 @@ fn choose(
 }
 
 impl Block for Running {
-    fn apply(&mut self, rows: &RowDelta<'_>) -> Result<()> {
+    fn apply(&mut self, rows: &RowDelta<'_>, _asked: bool) -> Result<()> {
         self.steps += rows.batch.rows as u64;
         let (encoded, columns) = self.codec.encode_and_show(rows)?;
         let (weights, width) = (self.weights(&columns, rows.batch.rows), self.kept.width());

@@ -7,8 +7,7 @@ use arrow_schema::DataType;
 use ringview_core::{Error, Result, Schema, Type};
 use ringview_query::{Bound, Call, FrameEnd as End, Parted, Rows};
 
-/// Digits of decimals of which no table has so many that their sum needs more than 38.
-const NARROW: u8 = 26;
+use crate::numbers::NARROW;
 
 /// What a function shows.
 #[derive(Clone, Debug, PartialEq, Eq)]

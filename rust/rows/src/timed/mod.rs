@@ -136,7 +136,7 @@ fn moments(of: &ArrayRef) -> Int64Array {
 }
 
 impl Block for Timed {
-    fn apply(&mut self, rows: &RowDelta<'_>) -> Result<()> {
+    fn apply(&mut self, rows: &RowDelta<'_>, _asked: bool) -> Result<()> {
         self.rows += rows.batch.rows as u64;
         let spans = self.spans(rows)?;
         let encoded = self.codec.encode(rows)?;
