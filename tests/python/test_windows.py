@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import everyday
@@ -211,6 +212,65 @@ def test_frames_of_few_rows_over_long_partitions(seed: int) -> None:
             with pytest.raises(rv.errors.OverDeleteError), db.transaction() as tx:
                 tx.insert("t", some(3))
                 tx.delete("t", [{"g": 99, "x": 99}])
+
+
+ORDERED = [
+    "SELECT r.a, r.b, RANK() OVER (PARTITION BY r.a ORDER BY r.b) AS n FROM r",
+    "SELECT r.a, r.p, SUM(r.p) OVER (PARTITION BY r.a ORDER BY r.p) AS s, COUNT(*) OVER "
+    "(PARTITION BY r.a ORDER BY r.p) AS n FROM r WHERE r.a > 1",
+    "SELECT r.a, r.f, AVG(r.f) OVER (ORDER BY r.f DESC) AS m FROM r",
+    "SELECT r.a, r.b / SUM(r.b) OVER (PARTITION BY r.a) AS share FROM r",
+    "SELECT r.s, MIN(r.d) OVER (PARTITION BY r.s) AS d FROM r QUALIFY COUNT(*) OVER () > 3",
+]
+
+
+def test_windows_stay_in_files(tmp_path: Path) -> None:
+    rng = random.Random(5)
+    oracle = Oracle(SCHEMAS)
+    held = {table: everyday.rows(rng, table, 30) for table in SCHEMAS}
+    path = tmp_path / "windows"
+    with rv.Database.open(path) as db:
+        for name, schema in SCHEMAS.items():
+            db.create_table(name, schema)
+            db.insert(name, pa.Table.from_pylist(held[name], schema=schema))
+        for at, sql in enumerate(ORDERED):
+            db.create_view(f"v{at}", sql)
+        play(db, held, rng)
+    for _ in range(2):
+        with rv.Database.open(path) as db:
+            shown = {sql: Counter[str]() for sql in ORDERED}
+            for _ in range(3):
+                for at, sql in enumerate(ORDERED):
+                    same(db[f"v{at}"], sql, oracle, held)
+                    follow(db[f"v{at}"], shown[sql])
+                play(db, held, rng)
+
+
+def test_rows_of_a_window_are_found_by_their_columns() -> None:
+    db = table([{"g": g, "x": x} for g in (1, None) for x in (3, 2, 3)])
+    view = db.create_view("v", "SELECT g, x, RANK() OVER (PARTITION BY g ORDER BY x) AS n FROM t")
+    found = view.where(g=None, n=2).to_pylist()
+    assert found == [{"g": None, "x": 3, "n": 2}] * 2
+    assert view.where(x=2, n=5).num_rows == 0
+    with pytest.raises(rv.errors.UnknownColumnError, match="n"):
+        view.where(y=1)
+
+
+@pytest.mark.parametrize("followed", [False, True])
+def test_a_running_sum_that_overflows_undoes_the_transaction(followed: bool) -> None:
+    most = 10**38 - 1
+    db = table([{"g": 1, "x": most - 5}], pa.decimal128(38, 0))
+    view = db.create_view("v", "SELECT x, SUM(x) OVER (PARTITION BY g ORDER BY g) AS s FROM t")
+    if followed:
+        view.changes()
+    with pytest.raises(OverflowError, match="window 1"):
+        db.insert("t", [{"g": 1, "x": 6}])
+    # What comes before it in the order may make room.
+    db.insert("t", [{"g": 1, "x": -(10**37)}, {"g": 1, "x": 6}, {"g": 2, "x": 6}])
+    sums = {int(row["s"]) for row in view.to_arrow().to_pylist()}
+    assert sums == {most + 1 - 10**37, 6}
+    db.delete("t", [{"g": 1, "x": most - 5}])
+    assert {int(row["s"]) for row in view.to_arrow().to_pylist()} == {6 - 10**37, 6}
 
 
 def test_refresh_is_one_of_three() -> None:

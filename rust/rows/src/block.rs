@@ -17,7 +17,7 @@ use ringview_query::Bound;
 use ringview_view::answer::Cells;
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
-use crate::codec::{refused, schema_of};
+use crate::codec::{refused, schema_of, zeroed};
 use crate::explained::described;
 use crate::found::rows_with;
 use crate::kept::CHUNK;
@@ -128,7 +128,7 @@ impl<B: Block> BlockView<B> {
         if often.is_empty() {
             return Ok(Changes::default());
         }
-        let inputs = map.inputs(0).iter().map(|&at| Arc::clone(&columns[at]));
+        let inputs = map.inputs(0).iter().map(|&at| zeroed(&columns[at]));
         let (made, often) = map.of_arrays(0, inputs.collect(), often.len(), &|row| often[row])?;
         Ok((made.columns().to_vec(), often))
     }
@@ -138,7 +138,7 @@ impl<B: Block> BlockView<B> {
         let Some(map) = &self.map else {
             return Ok(rows);
         };
-        let inputs = map.inputs(0).iter().map(|&at| Arc::clone(rows.column(at)));
+        let inputs = map.inputs(0).iter().map(|&at| zeroed(rows.column(at)));
         Ok(map
             .of_arrays(0, inputs.collect(), rows.num_rows(), &|_| 1)?
             .0)

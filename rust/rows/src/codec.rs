@@ -7,7 +7,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch, downcast_primitive_array,
+    make_array,
+};
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{
     ArrowError, DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef, SortOptions,
@@ -165,6 +168,25 @@ pub(crate) fn array(rows: &RowDelta<'_>, schema: &Schema, at: usize) -> Result<A
     let (column, ty) = (rows.batch.column(at), &schema.fields()[at].ty);
     let valid = column.valid.as_deref();
     decode(ty, &column.words, &column.high, valid, rows.dictionary)
+}
+
+/// A column whose values are 0 where it is NULL: what was bytes has the least value there, of which kernels that compute
+/// all values, NULL or not, may make one that does not fit.
+pub(crate) fn zeroed(array: &ArrayRef) -> ArrayRef {
+    fn of<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>) -> ArrayRef {
+        let values = array.iter().map(Option::unwrap_or_default);
+        let nulls = array.nulls().cloned();
+        let zeroed = PrimitiveArray::<T>::from_iter_values_with_nulls(values, nulls);
+        Arc::new(zeroed.with_data_type(array.data_type().clone()))
+    }
+    if array.null_count() == 0 {
+        return Arc::clone(array);
+    }
+    let array: &dyn Array = array;
+    downcast_primitive_array!(
+        array => of(array),
+        _ => make_array(array.to_data()),
+    )
 }
 
 /// The bytes of each row of some columns.

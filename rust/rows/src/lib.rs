@@ -1,26 +1,31 @@
 //! Blocks that work row by row, or by the rows of a partition: projections, filters, unions, orders, window functions.
 //!
 //! They are the glue between the engines: what is linear over Z-sets (`map`) needs no state, so a block of that kind
-//! keeps nothing and hands each delta on; the first rows in an order (`ordered`) need the rows, ordered; functions
-//! over the rows of a partition (`parted`) are computed anew for the partitions that change, those of few rows around each row
-//! (`framed`) around the rows that change; a filter by time (`timed`)
+//! keeps nothing and hands each delta on; the first rows in an order (`ordered`) need the rows, ordered; functions of the rows
+//! before each row (`running`) are found by numbers and sums in a search tree (`tree`), those of few rows around each row
+//! (`framed`) are computed around the rows that change, and other functions over the rows of a partition (`parted`) anew for the
+//! partitions that change; a filter by time (`timed`)
 //! needs the rows by when they come and leave; an ASOF join (`asof`) needs both sides by key and time. Invariant: the delta of a
 //! block is the difference of its result, rows with multiplicities. Cost: O(1) a changed row for `map`, O(log n) and the
-//! rows that are shown for `ordered`, the rows of the keys that change for `parted`, those of a frame for `framed`, O(log n)
-//! for `timed`, and the rows whose match changes for `asof`.
+//! rows that are shown for `ordered`, O(log n) and the rows that move for `running`, the rows of the keys that change for
+//! `parted`, those of a frame for `framed`, O(log n) for `timed`, and the rows whose match changes for `asof`.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `engine` | the planner: a bound query to one of the six |
+//! | `engine` | the planner: a bound query to one of the seven |
+//! | `block` | [`BlockView`](block::BlockView): what keeps rows as a view, with what is computed of them as they are read |
 //! | `explained` | what is told of a block |
 //! | `map` | [`RowMap`]: projections and filters of each atom's rows, their union |
 //! | `codec` | rows as bytes that compare as the rows do |
 //! | `kept` | rows by partition, in order, and the changes of a transaction |
-//! | `ordered/` | [`Ordered`]: rows in an order, the first of each partition |
+//! | `tree/` | a multiset in order, with sums |
+//! | `found`, `numbers` | rows with given values; columns as numbers |
+//! | `ordered/` | rows in an order, the first of each partition |
 //! | `output` | what functions over the rows of partitions show |
-//! | `parted` | [`Parted`]: functions over the rows of each partition |
-//! | `framed/` | [`Framed`]: those that look at few rows around each row |
-//! | `asof/` | [`AsOf`]: each row with the latest one of another table |
+//! | `running/` | functions of the rows before each row, and of whole partitions |
+//! | `framed/` | those that look at few rows around each row |
+//! | `parted` | other functions over the rows of each partition |
+//! | `asof/` | each row with the latest one of another table |
 //! | `timed/` | [`Timed`]: rows that are visible for a time |
 
 mod asof;
