@@ -347,7 +347,7 @@ def several(bench: Bench, cell: Cell) -> None:
 
 def windows(bench: Bench, cell: Cell) -> None:
     """Window functions and ASOF joins over partitions that change, beside DuckDB."""
-    script = [sys.executable, str(HERE / "python" / "windows.py")]
+    script = [sys.executable, str(HERE / "python" / "windowed.py")]
     keep(bench, cell, [*script, *(["--quick"] if bench.options.quick else [])])
 
 

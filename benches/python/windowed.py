@@ -1,6 +1,6 @@
 """Window functions and ASOF joins over partitions that change; print JSON lines.
 
-    python benches/python/windows.py [--rows 1000000] [--partitions 1000] [--quick]
+    python benches/python/windowed.py [--rows 1000000] [--partitions 1000] [--quick]
 
 A table of so many rows has so many partitions of equal size. A batch takes 500 rows away and
 inserts 500, anywhere in the order of their partitions (`anywhere`), or both at its end (`latest`):
@@ -177,8 +177,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="20,000 rows, 20 partitions")
     parser.add_argument("--only", default=",".join(QUERIES), help="which queries, with commas")
     given = parser.parse_args(arguments)
-    size = (20_000, 20) if given.quick else (given.rows, given.partitions)
-    for line in lines(*size, given.only.split(",")):
+    rows, partitions = (20_000, 20) if given.quick else (given.rows, given.partitions)
+    for line in lines(rows, partitions, given.only.split(",")):
         json.dump(line, sys.stdout)
         print(flush=True)
 
