@@ -36,6 +36,9 @@ impl Row {
 /// The bytes of a partition's values.
 pub(crate) type PartitionKey = Box<[u8]>;
 
+/// Rows, each with its partition.
+pub(crate) type Keyed = Vec<(PartitionKey, Row)>;
+
 /// Columns of a table and their encoding.
 #[derive(Debug)]
 struct Fields {
@@ -114,15 +117,12 @@ impl Codec {
     }
 
     /// The rows of a batch, each with its partition.
-    pub(crate) fn encode(&self, rows: &RowDelta<'_>) -> Result<Vec<(PartitionKey, Row)>> {
+    pub(crate) fn encode(&self, rows: &RowDelta<'_>) -> Result<Keyed> {
         Ok(self.encode_and_show(rows)?.0)
     }
 
     /// The same, and the columns that are kept.
-    pub(crate) fn encode_and_show(
-        &self,
-        rows: &RowDelta<'_>,
-    ) -> Result<(Vec<(PartitionKey, Row)>, Vec<ArrayRef>)> {
+    pub(crate) fn encode_and_show(&self, rows: &RowDelta<'_>) -> Result<(Keyed, Vec<ArrayRef>)> {
         let mut read: BTreeMap<usize, ArrayRef> = BTreeMap::new();
         let mut columns = |fields: &Fields| -> Result<Vec<ArrayRef>> {
             let mut all = Vec::with_capacity(fields.columns.len());

@@ -6,6 +6,7 @@
 //! asked for, O(log n + rows that move) more for each place that changes, and all rows of its partition for sums of doubles
 //! and for MIN and MAX; whoever reads all rows computes them, one pass over the columns.
 
+mod pass;
 pub(crate) mod plan;
 mod region;
 mod values;
@@ -23,9 +24,9 @@ use crate::block::{Block, Changes, other_rows};
 use crate::codec::{Codec, refused, schema_of};
 use crate::kept::{Changed, Kept, Partition};
 use crate::numbers::units;
+use pass::Shown;
 use plan::{Kind, Plan, Weight, planned};
 use region::{Entry, Regions};
-use values::Shown;
 
 /// More rows of equal values are all told anew, where their copies differ.
 const FEW: usize = 64;

@@ -279,8 +279,7 @@ impl<K: Ord> Leaf<K> {
 impl<K: Ord> Inner<K> {
     /// The child that has a key, or would have it.
     fn child(&self, key: &K) -> usize {
-        let behind = self.children[1..]
-            .partition_point(|child| child.first().is_some_and(|first| first <= key));
-        behind
+        let others = &self.children[1..];
+        others.partition_point(|child| child.first().is_some_and(|first| first <= key))
     }
 }
