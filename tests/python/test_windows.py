@@ -238,6 +238,7 @@ def test_windows_stay_in_files(tmp_path: Path) -> None:
         play(db, held, rng)
     for _ in range(2):
         with rv.Database.open(path) as db:
+            assert "numbers and sums" in str(db["v0"].explain())
             shown = {sql: Counter[str]() for sql in ORDERED}
             for _ in range(3):
                 for at, sql in enumerate(ORDERED):

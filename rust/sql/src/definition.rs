@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ringview_core::{Error, Result, Schema, SqlProblem};
-use ringview_query::{Catalog, Query, TableInfo};
+use ringview_query::{Catalog, Query, Rows, TableInfo};
 use serde::{Deserialize, Serialize};
 
 use crate::bound;
@@ -162,11 +162,13 @@ impl Definition {
     pub fn kept<T>(mut self, mut keep: impl FnMut(&Self, &Query) -> Result<T>) -> Result<T> {
         self.beside.options.on_read = true;
         let standing = self.bind()?;
+        self.beside.options.on_read = matches!(standing.rows, Some(Rows::Computed { .. }));
         let refusal = match keep(&self, &standing) {
             Err(refusal) if is_unsupported(&refusal) => refusal,
             done => return done,
         };
         self.beside.options.in_blocks = true;
+        self.beside.options.on_read = false;
         match self.bind() {
             Ok(blocks) if blocks != standing => match keep(&self, &blocks) {
                 done @ (Ok(_) | Err(Error::Interrupted)) => done,

@@ -26,9 +26,8 @@ pub struct Options {
     pub in_blocks: bool,
     /// Whether rows that have no partner are told by a condition, so that the query is one of joins and groups alone.
     pub only_joins: bool,
-    /// Whether a result that is computed of a block of ordered rows may be computed as it is read, and need not be kept: a
-    /// question of who keeps it, so it is not written down.
-    #[serde(skip)]
+    /// Whether a result that is computed of a block of ordered rows may be computed as it is read, and need not be kept.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub on_read: bool,
     /// How the rows of a join are kept; chosen if absent.
     pub representation: Option<Representation>,
