@@ -4,6 +4,8 @@
 //! key; they are summed where that is cheap (`group`), and every step is right whether or not
 //! they were: the delta rules are linear. Cost of summing: O(rows), expected where it hashes.
 
+use std::ops::Range;
+
 use ringview_ring::{Overflow, PayloadRing, Slab};
 
 use crate::directory::Keys;
@@ -78,6 +80,24 @@ impl Delta {
         self.payload.extend_from_slice(payload);
         (self.width, self.wide) = (other.width, other.wide);
         self.rows += other.rows;
+    }
+
+    /// Becomes some rows of another delta: these registers hold those of the other, one by one.
+    pub(crate) fn take_slice(
+        &mut self,
+        registers: &[usize],
+        (other, from): (&Self, &[usize]),
+        rows: Range<usize>,
+    ) {
+        for (&register, &from) in registers.iter().zip(from) {
+            let column = &mut self.columns[register];
+            column.clear();
+            column.extend_from_slice(&other.columns[from][rows.clone()]);
+        }
+        let words = rows.start * other.width..rows.end * other.width;
+        self.payload.clear();
+        self.payload.extend_from_slice(&other.payload[words]);
+        (self.rows, self.width, self.wide) = (rows.len(), other.width, other.wide);
     }
 
     /// Whether payloads have as many words, of the same shape.

@@ -2,7 +2,9 @@
 //!
 //! Invariant: a step reads only registers that are live when it comes, and fills those that its
 //! relation binds; behind the last step of a level the registers of the kept key are live. A path
-//! is data: it names relations by their numbers and owns none.
+//! falls into branches where several relations are made of the one that it has reached: what lies
+//! before is done once for all of them, and each branch has registers of its own. A path is data: it
+//! names relations by their numbers and owns none.
 
 use ringview_ring::PayloadRing;
 
@@ -88,4 +90,14 @@ pub struct Path<R: PayloadRing> {
     pub registers: usize,
     /// The field that each register holds.
     pub fields: Vec<usize>,
+    /// Paths that go on from where this one ends, if several do: each takes the delta that arrives there.
+    pub branches: Vec<Path<R>>,
+}
+
+impl<R: PayloadRing> Path<R> {
+    /// The registers of the key of the relation where it ends, or falls into branches.
+    #[must_use]
+    pub fn end_keys(&self) -> &[usize] {
+        self.levels.last().map_or(&self.keys, |level| &level.keys)
+    }
 }

@@ -59,7 +59,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         let path = self.path;
         self.store(path.from, &path.keys, delta)?;
         match path.levels.is_empty() {
-            true => Ok(()),
+            true => self.branch(delta),
             false => self.propagate_by_blocks((0, MANY), delta),
         }
     }
@@ -110,6 +110,34 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             self.relations[level.into].reached_by(delta.rows);
             self.store(level.into, &level.keys, delta)?;
         }
+        self.branch(delta)
+    }
+
+    /// Takes the delta that the path ends with along each branch, some rows at a time.
+    fn branch(&mut self, delta: &Delta) -> Result<()> {
+        let path = self.path;
+        for branch in &path.branches {
+            let mut own = self.work.branches.pop().unwrap_or_default();
+            let registers = branch.registers.max(own.columns.len());
+            own.columns.resize_with(registers, Vec::new);
+            let mut done = Ok(());
+            for start in (0..delta.rows).step_by(MANY) {
+                let rows = start..(start + MANY).min(delta.rows);
+                own.take_slice(&branch.keys, (delta, path.end_keys()), rows);
+                let mut along = Propagation {
+                    relations: &mut *self.relations,
+                    path: branch,
+                    work: &mut *self.work,
+                    budget: self.budget,
+                };
+                done = along.propagate((0, 0), &mut own);
+                if done.is_err() {
+                    break;
+                }
+            }
+            self.work.branches.push(own);
+            done?;
+        }
         Ok(())
     }
 
@@ -158,18 +186,11 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         delta: &mut Delta,
     ) -> Result<()> {
         let path = self.path;
-        let stride = delta.width;
         let mut part = Delta::with_registers(path.registers);
         for start in (0..delta.rows).step_by(block) {
             let end = (start + block).min(delta.rows);
-            for &register in path.levels[at].enter.iter() {
-                part.columns[register].clear();
-                part.columns[register].extend_from_slice(&delta.columns[register][start..end]);
-            }
-            part.payload.clear();
-            part.payload
-                .extend_from_slice(&delta.payload[start * stride..end * stride]);
-            (part.rows, part.width, part.wide) = (end - start, stride, delta.wide);
+            let enter = &path.levels[at].enter;
+            part.take_slice(enter, (delta, enter), start..end);
             self.propagate((at, 0), &mut part)?;
         }
         Ok(())

@@ -102,6 +102,7 @@ impl<R: PayloadRing> Rule<R> {
             levels,
             registers: registers.len(),
             fields: registers,
+            branches: Vec::new(),
         }
     }
 

@@ -34,6 +34,8 @@ pub struct Work<R: PayloadRing> {
     pub(super) scratch: R::Scratch,
     pub(super) intersection: Intersection,
     pub(super) walk: Walk,
+    /// Deltas that went along branches.
+    pub(super) branches: Vec<Delta>,
     /// The bytes of the relations when a budget last asked, and when that budget had counted what is
     /// held.
     seen: (u64, u64),
@@ -53,6 +55,7 @@ impl<R: PayloadRing> Default for Work<R> {
             scratch: R::Scratch::default(),
             intersection: Intersection::default(),
             walk: Walk::default(),
+            branches: Vec::new(),
             seen: (0, 0),
         }
     }

@@ -1,5 +1,6 @@
 //! Deltas along compiled paths over hand-made relations, against brute force.
 
+mod branches;
 mod common;
 mod paths;
 mod steps;
