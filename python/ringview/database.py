@@ -40,7 +40,8 @@ class Database(Durable, Declaring, Changeable):
             `OutOfMemoryError`, which is a `MemoryError`, and changes nothing. By default what the
             machine, or the control group of the process, has.
         share: Whether views, and blocks of their queries, are kept once where their queries are
-            equal, and in one tree where they have the same join and groups and other sums.
+            equal, and in one tree where they have the same join and groups and other sums. Inner
+            views that the trees of other groups have in common are kept once by one thread.
             `explain` names those that a view shares with.
         threads: How many threads share the work of a transaction, that of the caller among them:
             each view, and the base rows, are a task of their own. Results are the same for any

@@ -144,8 +144,8 @@ class Declaring:
         """Declare several views, all or none, and fill them together from the rows that are there.
 
         Views over one join with the same groups are kept in one tree, which reads the rows once
-        for all of them. Created one after the other they are too, but then the rows are read anew
-        for each.
+        for all of them, and those with other groups in one where they have inner views in common.
+        Created one after the other they are too, but then the rows are read anew for each.
 
         Args:
             views: Their SQL by name. A view may read those before it.

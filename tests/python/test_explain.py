@@ -205,7 +205,9 @@ def test_facts_are_the_engine_s() -> None:
     for name, view in found.items():
         explanation = facts(view)
         assert explanation["view"] == name
-        assert explanation["bytes"] == memory[f"view {name}"]
+        # What several views have is counted at the oldest.
+        shared = any("shared_with" in node for node in explanation["nodes"])
+        assert memory[f"view {name}"] in {explanation["bytes"], 0 if shared else None}
         leaves = [node for node in explanation["nodes"] if node["kind"] == "relation"]
         assert [leaf["updates"] for leaf in leaves] == [12] * len(leaves)
         for beside in explanation["beside"]:

@@ -1,7 +1,8 @@
-"""Views over one join with other sums are kept in one tree, and each is as if it were alone.
+"""Views over one join with other sums are one tree, those by other groups share inner views.
 
 Random ones come, go and are replaced in the middle of random transactions, of which some fail; they
-are followed, and their file is opened again. After every step they are compared with DuckDB.
+are followed, and their file is opened again. After every step they are compared with DuckDB, as if
+each were alone.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def small(**options: Any) -> rv.Database:
 def query(rng: random.Random) -> str:
     join = rng.choice(JOINS)
     sums = SUMS if join == "r" else SUMS + OF_BOTH
-    group = rng.choice(("", "a", "r.b") if join != "r" else ("", "a", "b"))
+    group = rng.choice(("", "a", "r.b", "c", "t") if join != "r" else ("", "a", "b"))
     shown = [f"{group} AS key"] if group else []
     shown += [f"{rng.choice(sums)} AS c{at}" for at in range(rng.randint(1, 3))]
     where = rng.choice(("", "", " WHERE a < 2"))
@@ -149,6 +150,37 @@ def test_views_of_other_sums_are_one_tree() -> None:
         apart.create_view(f"v{at}", f"SELECT a, SUM(c + {at}) AS total {join}")
     used = apart.memory_usage()
     assert used["view v0"] > 0 < used["view v1"]
+
+
+def test_views_by_other_groups_share_inner_views(tmp_path: Path) -> None:
+    groups = {"by_b": "b", "by_c": "c", "by_t": "t"}
+    texts = {
+        name: f"SELECT {key}, SUM(a) AS total FROM r JOIN s USING (b) GROUP BY {key}"
+        for name, key in groups.items()
+    }
+
+    def told(db: rv.Database) -> str:
+        used = db.memory_usage()
+        assert used["view by_b"] > 0 == used["view by_c"] == used["view by_t"]
+        return str(db["by_c"].explain())
+
+    db = small()
+    for name, sql in texts.items():
+        db.create_view(name, sql)
+    assert "of the 3 views of its tree are kept once for it and by_b, by_t" in told(db)
+    assert "also of by#95;b, by#95;t" in db["by_c"].explain("mermaid")
+    db.save(tmp_path / "db")
+    again = rv.Database.load(tmp_path / "db")
+    assert told(again)
+    apart, parallel = small(share=False), small(threads=2)
+    for other in (apart, parallel):
+        other.create_views(texts)
+        assert all(other.memory_usage()[f"view {name}"] > 0 for name in texts)
+    for other in (db, again, apart, parallel):
+        other.insert("s", [{"b": 5, "c": 1, "t": "q"}])
+        other.delete("r", [{"a": 2, "b": 7, "x": 1.5}])
+        shown = [comparable(other[name].to_arrow()) for name in texts]
+        assert shown == [comparable(db[name].to_arrow()) for name in texts]
 
 
 def test_several_views_come_together_or_not_at_all(tmp_path: Path) -> None:

@@ -141,6 +141,7 @@ impl MatrixChain {
             rows: None,
             bytes: None,
             updates: None,
+            shared_with: Vec::new(),
         }
     }
 

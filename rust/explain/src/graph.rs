@@ -177,6 +177,7 @@ impl NodeFacts {
             format!("{}{kept}", self.payload),
         ];
         lines.extend(Some(self.sizes()).filter(|sizes| !sizes.is_empty()));
+        lines.extend(self.shared());
         lines
     }
 }

@@ -140,7 +140,7 @@ impl Explanation {
             "<span title=\"{}\">{shown}</span> <span style=\"{GREY}\">{}</span> {}",
             escaped(&why),
             escaped(&kept),
-            escaped(&node.sizes())
+            escaped(&node.state())
         );
         if node.children.is_empty() {
             let _ = write!(text, "<div>{line}</div>");

@@ -212,6 +212,9 @@ pub struct NodeFacts {
     /// The rows of changes that have reached it and stayed. At a relation, those that took part;
     /// above, what became of them; of a change in factors, the rows of the factors.
     pub updates: Option<u64>,
+    /// Other views that have it too, for which it is kept once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared_with: Vec<String>,
 }
 
 /// How a change meets a sibling.

@@ -55,6 +55,9 @@ impl Explanation {
             let (others, sums) = (elided(&others), format!("{own} of its {all} sums"));
             let _ = writeln!(text, "one tree with {others}: {sums} are this view's\n");
         }
+        if let Some(shared) = self.shared() {
+            let _ = writeln!(text, "{shared}\n");
+        }
         self.costs(&mut text);
         self.tree(&mut text);
         self.why(&mut text);
@@ -76,6 +79,25 @@ impl Explanation {
             below.view.theory(&mut text, "");
         }
         text
+    }
+
+    /// How many of its views are kept for other views too, and for which.
+    fn shared(&self) -> Option<String> {
+        let shared = self
+            .nodes
+            .iter()
+            .filter(|node| !node.shared_with.is_empty());
+        let mut with: Vec<&str> = Vec::new();
+        for name in shared.clone().flat_map(|node| &node.shared_with) {
+            if !with.contains(&&**name) {
+                with.push(name);
+            }
+        }
+        (!with.is_empty()).then(|| {
+            let (own, all) = (shared.count(), self.nodes.len());
+            let others = elided(&with.join(", "));
+            format!("{own} of the {all} views of its tree are kept once for it and {others}")
+        })
     }
 
     /// What a change of each relation costs.
@@ -203,7 +225,7 @@ impl Explanation {
         for (id, view) in lines {
             let node = &self.nodes[id];
             let (view, kept) = (padded(&view, width), padded(&kept(node), kept_width));
-            let line = format!("  {view}  {kept}  {}", node.sizes());
+            let line = format!("  {view}  {kept}  {}", node.state());
             let _ = writeln!(text, "{}", line.trim_end());
         }
         let closes = self.nodes.iter().filter_map(|node| node.closes.as_ref());
@@ -289,6 +311,19 @@ impl NodeFacts {
         let updates = self.updates.map(|updates| format!("{updates} updates"));
         let known: Vec<String> = [rows, bytes, updates].into_iter().flatten().collect();
         known.join(", ")
+    }
+
+    /// That, and who else has it.
+    pub(crate) fn state(&self) -> String {
+        let words = [self.sizes()].into_iter().chain(self.shared());
+        let words = words.filter(|words| !words.is_empty());
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    /// `also of this, that`, where other views have it too.
+    pub(crate) fn shared(&self) -> Option<String> {
+        let others = self.shared_with.join(", ");
+        (!others.is_empty()).then(|| format!("also of {}", elided(&others)))
     }
 }
 

@@ -22,6 +22,12 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// # Errors
     /// The reason why it cannot.
     fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal>;
+
+    /// How it would keep the groups of several queries over one join, a grouping each, together; `None` where one of
+    /// them would have nothing in common with the others. By default they have not.
+    fn plan_together(&self, _queries: &[Bound]) -> Option<Box<dyn Candidate>> {
+        None
+    }
 }
 
 /// A plan of one engine for one query, of which no view was made yet.

@@ -87,15 +87,16 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// What can be read of it. Between transactions only.
     fn answer(&self) -> &dyn Answer;
 
-    /// The groups of sums that it maintains, where other queries may be answered from them, too: see
-    /// [`Facet`](crate::part::Facet). By default there are none.
-    fn groups(&self) -> Option<PartRows<'_>> {
+    /// The groups of sums that it maintains by one of its groupings, where other queries may be answered from them, too:
+    /// see [`Facet`](crate::part::Facet). By default there are none.
+    fn groups(&self, _grouping: usize) -> Option<PartRows<'_>> {
         None
     }
 
-    /// Forgets the terms of the query that are not marked, the count being marked, between two transactions: those that
-    /// stay are numbered anew, in their order. Whether it did: by default it cannot, and keeps all. O(keys that are kept).
-    fn retain_terms(&mut self, _read: &[bool]) -> bool {
+    /// Forgets the terms that are not marked, the count being marked, and groupings without marks, between two
+    /// transactions: what stays is numbered anew, in its order. Whether it did: by default it cannot, and keeps all.
+    /// O(keys that are kept).
+    fn retain_terms(&mut self, _read: &[Option<Vec<bool>>]) -> bool {
         false
     }
 
@@ -122,6 +123,11 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
 
     /// How it is kept, why, what that costs, and what each of its nodes holds now. O(nodes).
     fn explanation(&self) -> Explanation;
+
+    /// The same of one of its groupings; `names` has by grouping who reads it, and nodes say with whom they are shared.
+    fn explanation_of(&self, _grouping: usize, _names: &[Vec<String>]) -> Explanation {
+        self.explanation()
+    }
 
     /// Bytes that it takes, auxiliary state included.
     fn memory_usage(&self) -> usize;

@@ -13,7 +13,8 @@ use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use crate::factorised::FactorisedView;
 use crate::maintainer::TreeMaintainer;
-use crate::plan::{Plan, Planning};
+use crate::plan::{Plan, Planning, Together};
+use crate::together::SharedTree;
 
 /// The engine `viewtree`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +35,35 @@ impl Engine for ViewTrees {
             None => Refusal::from(problem),
         })?;
         Ok(Box::new(plan))
+    }
+
+    fn plan_together(&self, queries: &[Bound]) -> Option<Box<dyn Candidate>> {
+        Some(Box::new(Together::new(queries, self.planning)?))
+    }
+}
+
+/// What they cost together is what the dearest of them costs.
+impl Candidate for Together {
+    fn change(&self) -> Cost {
+        let all = self.plans.iter().map(Plan::dearest_change);
+        all.fold(Cost::Constant, Cost::and)
+    }
+
+    fn space(&self) -> f64 {
+        let all = self.plans.iter().map(|plan| plan.class.space);
+        all.fold(0.0, f64::max)
+    }
+
+    fn explanation(&self) -> Explanation {
+        self.plans[0].explanation()
+    }
+
+    fn keeps_groups(&self) -> bool {
+        true
+    }
+
+    fn make(self: Box<Self>) -> Result<Box<dyn View>> {
+        Ok(Box::new(PartView::groups(SharedTree::new(*self)?)))
     }
 }
 

@@ -18,6 +18,7 @@
 //! | `auxiliary` | all state beside a tree: values, COFACTOR where there are sums |
 //! | `maintained` | a tree behind an interface that does not name its ring |
 //! | `maintainer` | the groups of a join: a tree and its auxiliary state |
+//! | `together` | the groups of several queries, whose trees have views in common |
 //! | `factorised/` | the rows of a join as unions of products |
 //! | `strings` | which strings a tree holds |
 //! | `engine` | view trees, as the database asks for them |
@@ -32,6 +33,7 @@ mod maintainer;
 pub mod plan;
 mod program;
 mod strings;
+mod together;
 mod tree;
 mod values;
 

@@ -9,7 +9,7 @@ use ringview_ring::Overflow;
 use ringview_view::{ProductDelta, RowDelta};
 
 use crate::factors::Factored;
-use crate::plan::Plan;
+use crate::plan::{KeptNode, Plan};
 use crate::program::ProductPlan;
 use crate::tree::Load;
 use crate::tree::Recentring;
@@ -53,8 +53,9 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     fn commit(&mut self);
     /// The running transaction's changes are undone.
     fn rollback(&mut self);
-    /// Leaves only these components of each node, which a plan has; whether it could. O(keys of all nodes).
-    fn retain(&mut self, plan: Arc<Plan>, kept: &[Vec<usize>]) -> Result<bool>;
+    /// Leaves only these nodes, which are those of a plan in their order, with these components; whether it could.
+    /// O(keys of all nodes).
+    fn retain(&mut self, plan: Arc<Plan>, kept: &[KeptNode]) -> Result<bool>;
     /// Ends loading of static relations.
     fn freeze(&mut self);
     /// The part of the root.
@@ -141,10 +142,10 @@ impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
         self.views.iter_mut().for_each(Relation::rollback);
         self.watches.iter_mut().flatten().for_each(Watch::rollback);
         self.payloads.rollback();
-        self.loading = None;
+        self.loading.clear();
     }
 
-    fn retain(&mut self, plan: Arc<Plan>, kept: &[Vec<usize>]) -> Result<bool> {
+    fn retain(&mut self, plan: Arc<Plan>, kept: &[KeptNode]) -> Result<bool> {
         P::retain(self, plan, kept)
     }
 
@@ -206,7 +207,7 @@ impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
     }
 
     fn waiting(&self) -> usize {
-        self.loading.as_ref().map_or(0, Load::memory_usage)
+        self.loading.iter().map(Load::memory_usage).sum()
     }
 
     fn steps(&self) -> u64 {

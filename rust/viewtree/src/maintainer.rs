@@ -15,7 +15,7 @@ use ringview_view::{ProductDelta, RowDelta};
 use crate::auxiliary::AuxiliaryState;
 use crate::cofactor::CofactorPayloads;
 use crate::maintained::{Maintained, NodeStatus};
-use crate::plan::Plan;
+use crate::plan::{KeptNode, Plan};
 use crate::tree::Tree;
 use crate::tree::payloads::SumProductPayloads;
 
@@ -109,7 +109,10 @@ impl Maintainer for TreeMaintainer {
             .prepare(&mut *self.tree, (dictionary, budget))
     }
 
-    fn retain_terms(&mut self, read: &[bool]) -> bool {
+    fn retain_terms(&mut self, read: &[Option<Vec<bool>>]) -> bool {
+        let [Some(read)] = read else {
+            return false;
+        };
         if self.plan.cofactor.is_some() || !self.auxiliary.is_empty() {
             return false;
         }
@@ -118,6 +121,10 @@ impl Maintainer for TreeMaintainer {
             payload,
             ..Plan::clone(&self.plan)
         });
+        let kept = kept.into_iter().enumerate();
+        let kept: Vec<KeptNode> = kept
+            .map(|(node, components)| KeptNode { node, components })
+            .collect();
         let done = self.tree.retain(Arc::clone(&plan), &kept) == Ok(true);
         if done {
             let width = self.tree.result().map(Part::stride);

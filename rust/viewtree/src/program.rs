@@ -1,10 +1,12 @@
 //! A plan as the delta rules of its relations: what a change meets from its leaf to the root.
 //!
 //! Invariant: the order of the siblings is the plan's, which `explain` reads too: fully bound ones come
-//! first, since they can only make the delta smaller, then those that a unique key determines. How
-//! such a rule becomes a path, `ringview_relation::join` knows. Cost: once a path.
+//! first, since they can only make the delta smaller, then those that a unique key determines. Where
+//! several views are made of one, the path falls into branches. How a rule becomes a path,
+//! `ringview_relation::join` knows. Cost: once a path.
 
-use ringview_relation::join::{Join, LevelRule, Rule};
+use ringview_relation::join::{Join, LevelRule, Path, Rule};
+use ringview_relation::{KeyField, Relation};
 use ringview_ring::PayloadRing;
 
 use ringview_view::fields::Fields;
@@ -25,38 +27,73 @@ pub(crate) trait ProductPlan<R: PayloadRing> {
     ) -> Vec<R::Product>;
 }
 
-/// The delta rule of a leaf, given the siblings that are met at each node, in order. Its relations
-/// are the nodes.
-pub(crate) fn rule<R: PayloadRing>(
-    plan: &Plan,
-    fields: &Fields,
-    ring: &dyn ProductPlan<R>,
-    leaf: usize,
-    met: &[Vec<usize>],
-) -> Rule<R> {
-    let nodes = &plan.tree.nodes;
-    let key = |node: usize| fields.of_all(&nodes[node].keys);
-    let mut levels = Vec::new();
-    let mut child = leaf;
-    while let Some(node) = nodes[child].parent {
-        let siblings = &met[child];
-        let products = ring.products(plan, node, child, siblings);
+/// All that paths are made of.
+pub(crate) struct Program<'a, R: PayloadRing> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) fields: &'a Fields,
+    pub(crate) ring: &'a dyn ProductPlan<R>,
+    /// By node and parent, the siblings that are met there, in order.
+    pub(crate) met: &'a [Vec<Vec<usize>>],
+}
+
+impl<R: PayloadRing> Program<'_, R> {
+    /// The path of a leaf, with its branches. Its relations are the nodes.
+    pub(crate) fn path(
+        &self,
+        leaf: usize,
+        packing: &[KeyField],
+        views: &mut [Relation<R>],
+    ) -> Path<R> {
+        self.path_over((leaf, None), packing, views)
+    }
+
+    /// The path from a node into one of the views that are made of it, or the only one, and on.
+    fn path_over(
+        &self,
+        (from, first): (usize, Option<usize>),
+        packing: &[KeyField],
+        views: &mut [Relation<R>],
+    ) -> Path<R> {
+        let nodes = &self.plan.tree.nodes;
+        let mut levels: Vec<LevelRule<R>> =
+            first.map(|nth| self.level(from, nth)).into_iter().collect();
+        let mut end = levels.last().map_or(from, |level| level.into);
+        while let [parent] = nodes[end].parents[..] {
+            levels.push(self.level(end, 0));
+            end = parent;
+        }
+        let rule = Rule {
+            from,
+            fields: self.key(from),
+            levels,
+        };
+        let mut path = rule.compile(packing, views);
+        for nth in 0..nodes[end].parents.len() {
+            let branch = self.path_over((end, Some(nth)), packing, views);
+            path.branches.push(branch);
+        }
+        path
+    }
+
+    fn key(&self, node: usize) -> Vec<usize> {
+        self.fields.of_all(&self.plan.tree.nodes[node].keys)
+    }
+
+    /// What a delta of a node means for one of the views that are made of it.
+    fn level(&self, child: usize, nth: usize) -> LevelRule<R> {
+        let node = self.plan.tree.nodes[child].parents[nth];
+        let siblings = &self.met[child][nth];
+        let products = self.ring.products(self.plan, node, child, siblings);
         let join = |(&relation, product)| Join {
             relation,
-            fields: key(relation),
+            fields: self.key(relation),
             product,
         };
-        levels.push(LevelRule {
+        LevelRule {
             joins: siblings.iter().zip(products).map(join).collect(),
             into: node,
-            keep: key(node),
+            keep: self.key(node),
             intersect: true,
-        });
-        child = node;
-    }
-    Rule {
-        from: leaf,
-        fields: key(leaf),
-        levels,
+        }
     }
 }

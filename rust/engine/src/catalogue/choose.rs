@@ -36,6 +36,12 @@ pub fn engines() -> Vec<Arc<dyn Engine>> {
     ]
 }
 
+/// The engine of a name.
+pub(crate) fn engine_of<'e>(engines: &'e [Arc<dyn Engine>], name: &str) -> Option<&'e dyn Engine> {
+    let mut all = engines.iter().map(|engine| &**engine);
+    all.find(|engine| engine.name() == name)
+}
+
 /// Who is to keep a view.
 #[derive(Clone, Copy)]
 pub(crate) enum By<'a> {

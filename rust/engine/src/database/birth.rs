@@ -11,9 +11,10 @@ use ringview_query::Query;
 use super::Database;
 use super::drafts::{Drafts, Sharing, What};
 use crate::Poll;
-use crate::catalogue::choose::{By, choose};
+use crate::catalogue::choose::{By, choose, engine_of};
 use crate::graph::declared::{Declared, Newborn};
-use crate::graph::node::{Node, Union};
+use crate::graph::groupings::Union;
+use crate::graph::node::{Node, strange};
 use crate::state::State;
 
 /// A view that is to be created with others.
@@ -116,11 +117,18 @@ impl Database {
 
     /// Views with the nodes of their blocks and their own, filled, and not yet known.
     pub(crate) fn bear(&mut self, views: &[Wanted<'_>], budget: &Budget<'_>) -> Result<Newborn> {
+        let several = self
+            .options
+            .threads
+            .is_some_and(|threads| threads.get() > 1);
         let sharing = match self.options.keep_apart {
             true => Sharing::Nothing,
+            // One tree is the work of one thread.
+            false if several => Sharing::Sums,
             false => Sharing::All,
         };
-        let mut drafts = Drafts::new(self.births, sharing);
+        let engines = self.engines.clone();
+        let mut drafts = Drafts::new(self.births, sharing, &engines);
         let mut declared = Vec::with_capacity(views.len());
         for view in views {
             let plans = self.catalogue().plans(view.query, view.by)?;
@@ -198,9 +206,15 @@ impl Database {
         family: &[Node],
         budget: &Budget<'_>,
     ) -> Result<Node> {
-        let by = Some(&*union.engine);
-        let chosen = choose(&self.engines, &union.bound, by)?.take_candidate();
-        let mut node = Node::union(name, union, chosen)?;
+        let candidate = match &union.bounds[..] {
+            [bound] => choose(&self.engines, bound, Some(&union.engine))?.take_candidate(),
+            bounds => {
+                let engine = engine_of(&self.engines, &union.engine);
+                let together = engine.and_then(|engine| engine.plan_together(bounds));
+                together.ok_or_else(|| strange(name))?
+            }
+        };
+        let mut node = Node::union(name, union, candidate)?;
         self.fill(name, &mut node, family, budget)?;
         Ok(node)
     }

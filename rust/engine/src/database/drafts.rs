@@ -1,7 +1,8 @@
 //! Which nodes are made for views that come together, and what they share.
 //!
 //! A query whose result is read from groups of sums becomes a facet of the node of a union: one tree for all queries
-//! over one join with the same groups, whose payloads have the terms of all. What is planned is, in this order: a node
+//! over one join with the same groups, whose payloads have the terms of all. Queries with other groups join it as further
+//! groupings where the engine would keep inner views of theirs once. What is planned is, in this order: a node
 //! that is there or is drafted already, of an equal query; a facet of a union that is drafted; of one that has its
 //! terms; of a new union in the place of one that is there; of a union of its own.
 //!
@@ -14,11 +15,15 @@
 //! O(keys) of the union that it leaves.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use ringview_query::{Bound, Kind};
+use ringview_view::Engine;
 
+use crate::catalogue::choose::engine_of;
 use crate::graph::Graph;
-use crate::graph::node::{Node, Union};
+use crate::graph::groupings::{Groupings, Union};
+use crate::graph::node::Node;
 use crate::plan::{Planned, Signature, Source};
 
 /// Terms of a union that others join: what bounds the cost of a birth.
@@ -30,6 +35,7 @@ pub(super) struct Drafts<'q> {
     /// The number of the last node.
     last: u64,
     sharing: Sharing,
+    engines: &'q [Arc<dyn Engine>],
 }
 
 /// What new nodes may have in common with others.
@@ -37,6 +43,8 @@ pub(super) struct Drafts<'q> {
 pub(super) enum Sharing {
     /// Whatever they can; a union may take the place of another.
     All,
+    /// The same, but for inner views below other groups.
+    Sums,
     /// Nothing.
     Nothing,
     /// What is there as it is.
@@ -65,8 +73,9 @@ pub(super) enum What<'q> {
 
 impl<'q> Drafts<'q> {
     /// None; the nodes will have numbers behind this one.
-    pub(super) fn new(last: u64, sharing: Sharing) -> Self {
+    pub(super) fn new(last: u64, sharing: Sharing, engines: &'q [Arc<dyn Engine>]) -> Self {
         Self {
+            engines,
             nodes: Vec::new(),
             last,
             sharing,
@@ -152,33 +161,47 @@ impl<'q> Drafts<'q> {
         if self.sharing == Sharing::Nothing {
             return self.push(name, None, What::Union(planned.union(), None));
         }
-        let drafted = self
-            .nodes
-            .iter_mut()
-            .find_map(|draft| match &mut draft.what {
-                What::Union(union, _) if union.has_room(planned) => Some((draft.id, union)),
-                _ => None,
-            });
-        if let Some((id, union)) = drafted {
-            union.bound.take_in(&planned.bound);
+        if let Some(id) = self.join_drafted(planned, None) {
             return id;
         }
         let known = |node: &&Node| {
-            node.union.as_deref() == Some(&planned.chosen.engine)
-                && node.sources == planned.sources
-                && node.bound.joins_as(&planned.bound)
+            let groupings = node.union.as_ref();
+            let is_like = |groupings: &Groupings| {
+                groupings.engine == planned.chosen.engine
+                    && (groupings.bounds.iter()).any(|bound| {
+                        bound.joins_as(&planned.bound) || bound.joins_like(&planned.bound)
+                    })
+            };
+            node.sources == planned.sources && groupings.is_some_and(is_like)
         };
         // One that is about to be replaced keeps none of its terms but those that are read.
         let replaced: BTreeSet<u64> = self.nodes.iter().map(|draft| draft.id).collect();
         let known = graph.nodes.iter().filter(known);
         let known = known.filter(|node| !replaced.contains(&node.id));
-        let known: Vec<&Node> = known.collect();
-        let mut having = known.iter();
-        if let Some(has) = having.find(|node| planned.bound.terms_in(&node.bound).is_some()) {
+        let mut known: Vec<&Node> = known.collect();
+        let has = |node: &&&Node| {
+            let groupings = node.union.as_ref();
+            groupings.is_some_and(|groupings| groupings.find(&planned.bound).is_some())
+        };
+        if let Some(has) = known.iter().find(has) {
             return has.id;
         }
+        let together = self.together(planned);
+        if let Some(id) = together.and_then(|engine| self.join_drafted(planned, Some(engine))) {
+            return id;
+        }
+        // Those with the same groups first.
+        known.sort_by_key(|node| {
+            let bounds = node.union.iter().flat_map(|groupings| &groupings.bounds);
+            !bounds
+                .into_iter()
+                .any(|bound| bound.joins_as(&planned.bound))
+        });
         let joined = match self.sharing {
-            Sharing::All => known.iter().find_map(|base| graph.joined(base, planned)),
+            Sharing::All | Sharing::Sums => {
+                let mut known = known.iter();
+                known.find_map(|base| graph.joined(base, planned, together))
+            }
             Sharing::Nothing | Sharing::Read => None,
         };
         let what = match joined {
@@ -186,6 +209,28 @@ impl<'q> Drafts<'q> {
             None => What::Union(planned.union(), None),
         };
         self.push(name, None, what)
+    }
+
+    /// The number of a union that is drafted and takes in what is planned, as a grouping of its own where an engine is given.
+    fn join_drafted(&mut self, planned: &Planned<'q>, engine: Option<&dyn Engine>) -> Option<u64> {
+        self.nodes
+            .iter_mut()
+            .find_map(|draft| match &mut draft.what {
+                What::Union(union, _)
+                    if union.engine == planned.chosen.engine
+                        && union.sources == planned.sources =>
+                {
+                    union.bounds = joined(&union.bounds, &planned.bound, engine)?;
+                    Some(draft.id)
+                }
+                _ => None,
+            })
+    }
+
+    /// The engine that keeps groups of what is planned beside other groups, where it may.
+    fn together(&self, planned: &Planned<'q>) -> Option<&'q dyn Engine> {
+        let engine = || engine_of(self.engines, &planned.chosen.engine);
+        (self.sharing == Sharing::All).then(engine)?
     }
 
     /// By draft: of a union in the place of another, the same without the facets that are there already.
@@ -196,10 +241,13 @@ impl<'q> Drafts<'q> {
                     What::Facet(planned, of) if *of == draft.id => Some(&planned.bound),
                     _ => None,
                 });
-                let bound = together(facets)?;
-                Some(Union {
+                let bounds = by_groups(facets);
+                let engine = engine_of(self.engines, &union.engine);
+                let fits = bounds.len() == 1
+                    || engine.is_some_and(|engine| engine.plan_together(&bounds).is_some());
+                fits.then(|| Union {
                     id: *beside,
-                    bound,
+                    bounds,
                     ..union.clone()
                 })
             }
@@ -221,62 +269,67 @@ impl What<'_> {
 impl Planned<'_> {
     /// Its terms as those of a union.
     fn union(&self) -> Union {
-        let mut bound = self.bound.clone();
-        bound.show_groups();
         Union {
             id: 0,
             query: self.query.clone().into_owned(),
             info: self.info.clone(),
-            bound,
+            bounds: by_groups([&self.bound]),
             sources: self.sources.clone(),
             engine: self.chosen.engine.clone(),
         }
     }
 }
 
-impl Union {
-    /// Whether what is planned is over the same join with the same groups, and all terms are not too many.
-    fn has_room(&self, planned: &Planned<'_>) -> bool {
-        let is_new = |term| !self.bound.terms.contains(term);
-        self.engine == planned.chosen.engine
-            && self.sources == planned.sources
-            && self.bound.joins_as(&planned.bound)
-            && self.bound.terms.len()
-                + planned
-                    .bound
-                    .terms
-                    .iter()
-                    .filter(|term| is_new(term))
-                    .count()
-                <= MOST
-    }
-}
-
 impl Graph {
     /// The terms of the facets of a node with those of what is planned; `None` where that may not take its place.
-    fn joined(&self, base: &Node, planned: &Planned<'_>) -> Option<Union> {
+    fn joined(
+        &self,
+        base: &Node,
+        planned: &Planned<'_>,
+        together: Option<&dyn Engine>,
+    ) -> Option<Union> {
         let living: Vec<&Bound> = self.facets_of(base.id).map(|node| &node.bound).collect();
         let mut terms = living.iter().flat_map(|bound| &bound.terms);
         let has_doubles = terms.any(|term| term.kind == Kind::Real);
-        let has_groups = base
-            .view()?
-            .groups()
-            .is_some_and(|groups| !groups.part.is_empty());
-        let bound = together([&planned.bound].into_iter().chain(living))?;
-        let fits = bound.terms.len() <= MOST && !(has_doubles && has_groups);
+        let groupings = 0..base.union.as_ref()?.bounds.len();
+        let mut groups = groupings.filter_map(|at| base.view()?.groups(at));
+        let has_groups = groups.any(|groups| !groups.part.is_empty());
+        let bounds = joined(&by_groups(living), &planned.bound, together)?;
+        let fits = !(has_doubles && has_groups);
         fits.then(|| Union {
             id: base.id,
-            bound,
+            bounds,
             ..planned.union()
         })
     }
 }
 
-/// The union of some queries over one join with the same groups.
-fn together<'b>(queries: impl IntoIterator<Item = &'b Bound>) -> Option<Bound> {
-    let mut queries = queries.into_iter();
-    let mut bound = queries.next()?.clone();
-    bound.show_groups();
-    queries.for_each(|query| bound.take_in(query));
-    Some(bound)
+/// The unions of some queries over one join: one for all that have the same groups.
+fn by_groups<'b>(queries: impl IntoIterator<Item = &'b Bound>) -> Vec<Bound> {
+    let mut all: Vec<Bound> = Vec::new();
+    for query in queries {
+        match all.iter_mut().find(|bound| bound.joins_as(query)) {
+            Some(bound) => bound.take_in(query),
+            None => {
+                let mut bound = query.clone();
+                bound.show_groups();
+                all.push(bound);
+            }
+        }
+    }
+    all
+}
+
+/// The same with one more query; `None` where it has other groups, and the engine, if there is one, would keep nothing of
+/// them together with the others, and where all terms are too many.
+fn joined(bounds: &[Bound], query: &Bound, engine: Option<&dyn Engine>) -> Option<Vec<Bound>> {
+    let is_alike = |bound: &Bound| bound.joins_as(query);
+    if !bounds.iter().any(is_alike) {
+        let engine = engine.filter(|_| bounds.iter().all(|bound| bound.joins_like(query)))?;
+        let all: Vec<Bound> = bounds.iter().chain([query]).cloned().collect();
+        engine.plan_together(&all)?;
+    }
+    let all = by_groups(bounds.iter().chain([query]));
+    let terms: usize = all.iter().map(|bound| bound.terms.len()).sum();
+    (terms <= MOST).then_some(all)
 }

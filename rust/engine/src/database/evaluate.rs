@@ -5,9 +5,12 @@
 //! result, where what maintains it is there already: a view or block of an equal query, or one with its sums over the same
 //! join. Else that of a birth over tables that do not change, which keeps less than one over tables that do.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use ringview_core::{Budget, Result};
 use ringview_query::Query;
+use ringview_view::Engine;
 
 use super::Database;
 use super::drafts::{Drafts, Sharing};
@@ -30,9 +33,10 @@ impl Database {
     }
 
     fn evaluated(&mut self, query: &Query, budget: &Budget<'_>) -> Result<RecordBatch> {
-        let (mut drafts, mut last) = self.drafted(query, false)?;
+        let engines = self.engines.clone();
+        let (mut drafts, mut last) = self.drafted((query, &engines), false)?;
         if !drafts.is_there() {
-            (drafts, last) = self.drafted(query, true)?;
+            (drafts, last) = self.drafted((query, &engines), true)?;
         }
         let family = self.make(drafts, budget)?;
         let graph = &self.state.graph;
@@ -50,10 +54,14 @@ impl Database {
     }
 
     /// The nodes that answer a query, and the number of the last; of tables that change, or of tables that do not.
-    fn drafted<'q>(&self, query: &'q Query, is_static: bool) -> Result<(Drafts<'q>, u64)> {
+    fn drafted<'q>(
+        &self,
+        (query, engines): (&'q Query, &'q [Arc<dyn Engine>]),
+        is_static: bool,
+    ) -> Result<(Drafts<'q>, u64)> {
         let mut catalogue = self.catalogue();
         catalogue.is_static = is_static;
-        let mut drafts = Drafts::new(self.births, Sharing::Read);
+        let mut drafts = Drafts::new(self.births, Sharing::Read, engines);
         let plans = catalogue.plans(query, By::Choice(None))?;
         let last = drafts.add(NAME, plans, &self.state.graph);
         Ok((drafts, last))

@@ -48,7 +48,8 @@ pub struct Options {
     /// Bytes that tables, views and strings may take, with what is read at once; what needs more is
     /// refused with `Memory`. By default what the machine or the control group has.
     pub memory_limit: Option<u64>,
-    /// Whether views and blocks whose queries are equal are kept each by itself, and not once for all.
+    /// Whether views and blocks whose queries are equal, or have sums or inner views in common, are kept each by itself,
+    /// and not once for all.
     pub keep_apart: bool,
     /// How many threads share the work of a transaction; one, that of the caller, where absent. The results are the
     /// same for any number, to the last bit.

@@ -54,7 +54,7 @@ impl Node {
             Kept::View(view) => return NodeAnswer::Own(view.answer()),
             Kept::Facet(of, facet) => (*of, facet),
         };
-        let groups = find(of).and_then(|union| union.view()?.groups());
+        let groups = find(of).and_then(|union| union.groups_of(facet));
         match groups {
             Some(groups) => NodeAnswer::Facet(facet.answer(groups)),
             None => unreachable!("a facet has the node of its groups"),
@@ -94,39 +94,64 @@ impl Graph {
         reading: (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
         let state = self.state_of(node);
-        match (&node.kept, state.groups()) {
-            (Kept::Facet(_, facet), Some(groups)) => facet.partial(&node.bound, groups, reading),
-            _ => state.partial(&node.bound, reading),
+        match &node.kept {
+            Kept::Facet(_, facet) => match state.groups(facet.grouping()) {
+                Some(groups) => facet.partial(&node.bound, groups, reading),
+                None => Ok(Vec::new()),
+            },
+            Kept::View(_) => state.partial(&node.bound, reading),
         }
     }
 
     /// How a node is maintained, and what each view of its tree holds now.
     pub(crate) fn explanation(&self, node: &Node) -> Explanation {
+        let state = self.state_of(node);
+        let explained = match &node.kept {
+            Kept::View(_) => state.explanation(),
+            Kept::Facet(of, facet) => {
+                let union = self.node(*of).and_then(|union| union.union.as_ref());
+                let all = 0..union.map_or(0, |union| union.bounds.len());
+                let names: Vec<Vec<String>> =
+                    all.map(|at| self.readers_by(*of, at, None)).collect();
+                state.explanation_of(facet.grouping(), &names)
+            }
+        };
         Explanation {
             view: Some(node.name.clone()),
             query: serde_json::to_value(node.asked()).ok(),
-            ..node.description.with(self.state_of(node).explanation())
+            ..node.description.with(explained)
         }
     }
 
-    /// The sums that are kept beside those of a facet, if there are any.
+    /// The sums that are kept beside those of a facet, by the same groups, if there are any.
     pub(crate) fn merged(&self, node: &Node) -> Option<MergedSums> {
-        let union = self.node(node.answered_from()?)?;
-        let others = self.facets_of(union.id).filter(|other| other.id != node.id);
-        let mut with = Vec::new();
-        for other in others {
-            let names = self.declared_as(other.id).map(|view| view.name.clone());
-            let before = with.len();
-            with.extend(names);
-            if with.len() == before {
-                with.push(self.label(other));
-            }
-        }
+        let Kept::Facet(of, facet) = &node.kept else {
+            return None;
+        };
+        let groupings = self.node(*of)?.union.as_ref()?;
+        let with = self.readers_by(*of, facet.grouping(), Some(node.id));
         (!with.is_empty()).then_some(MergedSums {
             with,
             own: node.bound.terms.len(),
-            all: union.bound.terms.len(),
+            all: groupings.bounds[facet.grouping()].terms.len(),
         })
+    }
+
+    /// The views, and blocks of views, that read a grouping of a node.
+    fn readers_by(&self, union: u64, grouping: usize, but: Option<u64>) -> Vec<String> {
+        let reads = |node: &&Node| match &node.kept {
+            Kept::Facet(_, facet) => facet.grouping() == grouping && Some(node.id) != but,
+            Kept::View(_) => false,
+        };
+        let mut names = Vec::new();
+        for node in self.facets_of(union).filter(reads) {
+            let before = names.len();
+            names.extend(self.declared_as(node.id).map(|view| view.name.clone()));
+            if names.len() == before {
+                names.push(self.label(node));
+            }
+        }
+        names
     }
 
     /// Checks the invariants of all nodes; for tests.
@@ -138,11 +163,11 @@ impl Graph {
             match &node.kept {
                 Kept::View(view) => view.check(),
                 Kept::Facet(of, facet) => {
-                    let union = self.node(*of).map(|union| &union.bound);
-                    let terms = union.and_then(|bound| node.bound.terms_in(bound));
+                    let union = self.node(*of).and_then(|union| union.union.as_ref());
+                    let found = union.and_then(|union| union.find(&node.bound));
                     assert_eq!(
-                        terms.as_deref(),
-                        Some(facet.terms()),
+                        found,
+                        Some((facet.grouping(), facet.terms().to_vec())),
                         "the terms of a facet"
                     );
                 }
@@ -191,34 +216,34 @@ impl Graph {
 
     /// Lets go of the terms that no facet reads any more, where an engine can. O(keys of the nodes that have such terms).
     pub(crate) fn shed(&mut self) {
-        let mut read: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
+        let mut read: BTreeMap<(u64, usize), BTreeSet<usize>> = BTreeMap::new();
         for node in &self.nodes {
             if let Kept::Facet(of, facet) = &node.kept {
                 // The count stays.
                 let terms = facet.terms().iter().copied().chain([0]);
-                read.entry(*of).or_default().extend(terms);
+                let own = read.entry((*of, facet.grouping())).or_default();
+                own.extend(terms);
             }
         }
         let mut fewer = BTreeMap::new();
         for node in &mut self.nodes {
-            let all = node.bound.terms.len();
-            let Some(terms) = read.get(&node.id).filter(|terms| terms.len() < all) else {
+            let Some(groupings) = &node.union else {
                 continue;
             };
-            let marks: Vec<bool> = (0..all).map(|term| terms.contains(&term)).collect();
-            if node
-                .view_mut()
-                .is_some_and(|view| view.retain_terms(&marks))
-            {
-                node.bound.retain_terms(&marks);
-                node.atoms.clone_from(&node.bound.atoms);
-                fewer.insert(node.id, node.bound.clone());
+            let marks = groupings.bounds.iter().enumerate().map(|(at, bound)| {
+                let terms = read.get(&(node.id, at))?;
+                let all = 0..bound.terms.len();
+                Some(all.map(|term| terms.contains(&term)).collect())
+            });
+            let marks: Vec<Option<Vec<bool>>> = marks.collect();
+            if node.retain_terms(&marks) {
+                fewer.extend(node.union.clone().map(|groupings| (node.id, groupings)));
             }
         }
         for node in &mut self.nodes {
             let of = node.answered_from();
-            if let Some((of, bound)) = of.and_then(|of| fewer.get_key_value(&of)) {
-                node.refer_to(*of, bound);
+            if let Some((of, groupings)) = of.and_then(|of| fewer.get_key_value(&of)) {
+                node.refer_to(*of, groupings);
             }
         }
     }

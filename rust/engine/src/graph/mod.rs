@@ -7,6 +7,7 @@
 pub(crate) mod below;
 pub(crate) mod declared;
 pub(crate) mod facets;
+pub(crate) mod groupings;
 pub(crate) mod log;
 pub(crate) mod node;
 mod sharing;
@@ -170,9 +171,9 @@ impl Graph {
         let before = std::mem::replace(&mut self.nodes[at], union);
         let node = &mut self.nodes[at];
         node.facets.clone_from(&before.facets);
-        let (id, bound) = (node.id, node.bound.clone());
+        let (id, groupings) = (node.id, node.union.clone()?);
         for &facet in &before.facets {
-            self.nodes[facet].refer_to(id, &bound);
+            self.nodes[facet].refer_to(id, &groupings);
         }
         for atom in 0..self.nodes[at].atoms.len() {
             self.wire_atom(Reader { view: at, atom }, storage, false);

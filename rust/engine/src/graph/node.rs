@@ -10,9 +10,10 @@ use std::borrow::Cow;
 use ringview_core::{Budget, Dictionary, Error, Result};
 use ringview_query::{Bound, PlanAtom, Query, TableInfo};
 use ringview_rows::{RowMap, Timed};
-use ringview_view::part::Facet;
+use ringview_view::part::{Facet, PartRows};
 use ringview_view::{Candidate, Context, Delta, ProductDelta, RowDelta, View, is_readable};
 
+use super::groupings::{Groupings, Union};
 use super::log::Log;
 use crate::plan::{ChoiceDescription, Planned, Signature, Source};
 use crate::storage::table::Reader;
@@ -26,8 +27,8 @@ pub(crate) struct Node {
     pub(crate) query: Query,
     /// Identifies what other queries may share; none for a state of its own, as a sample's.
     pub(crate) signature: Option<Signature>,
-    /// The engine of a node whose groups others are facets of.
-    pub(crate) union: Option<String>,
+    /// What a node has of whose groups others are facets.
+    pub(crate) union: Option<Groupings>,
     /// Its facets.
     pub(crate) facets: Vec<usize>,
     /// The numbers of the views that it is, oldest first.
@@ -70,22 +71,6 @@ pub(crate) enum Kept {
     Facet(u64, Box<Facet>),
 }
 
-/// The groups that several queries over the same sources are answered from.
-#[derive(Clone)]
-pub(crate) struct Union {
-    /// The number of its node.
-    pub(crate) id: u64,
-    /// One of the queries, and what it is to those that read it.
-    pub(crate) query: Query,
-    pub(crate) info: TableInfo,
-    /// Their terms together.
-    pub(crate) bound: Bound,
-    /// What it reads, by atom.
-    pub(crate) sources: Vec<Source>,
-    /// The name of its engine.
-    pub(crate) engine: String,
-}
-
 impl Node {
     /// That of a view of this name, or of a block of its query, with a state of its own; empty.
     pub(crate) fn new(name: &str, mut planned: Planned<'_>) -> Result<Self> {
@@ -95,24 +80,32 @@ impl Node {
 
     /// The same as a facet of the node of a union.
     pub(crate) fn facet(name: &str, planned: Planned<'_>, union: Option<&Self>) -> Result<Self> {
-        let terms = union.and_then(|union| Some((union.id, planned.bound.terms_in(&union.bound)?)));
-        let (union, terms) = terms.ok_or_else(|| strange(name))?;
-        let facet = Facet::new(&planned.bound, terms);
+        let found =
+            union.and_then(|union| Some((union.id, union.union.as_ref()?.find(&planned.bound)?)));
+        let (union, found) = found.ok_or_else(|| strange(name))?;
+        let facet = Facet::new(&planned.bound, found);
         Ok(Self::of(name, planned, Kept::Facet(union, Box::new(facet))))
     }
 
     /// Refuses a facet of what is there that cannot be shown.
     pub(crate) fn check_shown(&self, union: Option<&Self>, dictionary: &Dictionary) -> Result<()> {
-        match (&self.kept, union.and_then(|union| union.view()?.groups())) {
-            (Kept::Facet(_, facet), Some(groups)) => facet.check(groups, dictionary),
-            _ => Ok(()),
+        match &self.kept {
+            Kept::Facet(_, facet) => match union.and_then(|union| union.groups_of(facet)) {
+                Some(groups) => facet.check(groups, dictionary),
+                None => Ok(()),
+            },
+            Kept::View(_) => Ok(()),
         }
     }
 
     /// That of a union, of which the first of its views has this name; empty.
     pub(crate) fn union(name: &str, union: Union, candidate: Box<dyn Candidate>) -> Result<Self> {
         let kept = candidate.make_groups()?;
-        if kept.groups().is_none() {
+        let groupings = Groupings {
+            engine: union.engine,
+            bounds: union.bounds,
+        };
+        if (0..groupings.bounds.len()).any(|at| kept.groups(at).is_none()) {
             return Err(strange(name));
         }
         Ok(Self {
@@ -120,7 +113,6 @@ impl Node {
             id: union.id,
             query: union.query,
             signature: None,
-            union: Some(union.engine),
             facets: Vec::new(),
             views: Vec::new(),
             level: 0,
@@ -129,10 +121,11 @@ impl Node {
             log: None,
             needed: None,
             wanted: None,
-            atoms: union.bound.atoms.clone(),
+            atoms: groupings.atoms(),
             sources: union.sources,
             info: union.info,
-            bound: union.bound,
+            bound: groupings.bounds[0].clone(),
+            union: Some(groupings),
             readers: Vec::new(),
             columns: Vec::new(),
             description: ChoiceDescription::default(),
@@ -167,11 +160,34 @@ impl Node {
     }
 
     /// Lets a facet be answered from the groups of another node, which has its terms.
-    pub(crate) fn refer_to(&mut self, union: u64, bound: &Bound) {
-        match self.bound.terms_in(bound) {
-            Some(terms) => self.kept = Kept::Facet(union, Box::new(Facet::new(&self.bound, terms))),
+    pub(crate) fn refer_to(&mut self, union: u64, groupings: &Groupings) {
+        match groupings.find(&self.bound) {
+            Some(found) => self.kept = Kept::Facet(union, Box::new(Facet::new(&self.bound, found))),
             None => unreachable!("a union has the terms of its facets"),
         }
+    }
+
+    /// Of a node that others are facets of: the groups of one of them.
+    pub(crate) fn groups_of(&self, facet: &Facet) -> Option<PartRows<'_>> {
+        self.view()?.groups(facet.grouping())
+    }
+
+    /// Lets go, of a node that others are facets of, of terms that are not marked and of groupings without marks; whether
+    /// there were such, and it could.
+    pub(crate) fn retain_terms(&mut self, marks: &[Option<Vec<bool>>]) -> bool {
+        let all = |marks: &Option<Vec<bool>>| {
+            let marks = marks.as_ref();
+            marks.is_some_and(|marks| marks.iter().all(|mark| *mark))
+        };
+        if marks.iter().all(all) || !self.view_mut().is_some_and(|view| view.retain_terms(marks)) {
+            return false;
+        }
+        if let Some(groupings) = &mut self.union {
+            groupings.retain_terms(marks);
+            self.atoms = groupings.atoms();
+            self.bound = groupings.bounds[0].clone();
+        }
+        true
     }
 
     /// Its state, where it has one of its own.
@@ -277,13 +293,12 @@ impl Node {
             budget,
             wanted: self.wanted.as_deref(),
         };
-        let done = match (&mut self.kept, union.and_then(Self::view)) {
-            (Kept::View(view), _) => view.prepare(&cx),
-            (Kept::Facet(_, facet), Some(union)) => match union.groups() {
+        let done = match &mut self.kept {
+            Kept::View(view) => view.prepare(&cx),
+            Kept::Facet(_, facet) => match union.and_then(|union| union.groups_of(facet)) {
                 Some(groups) => facet.prepare(groups, &cx),
                 None => Ok(Delta::default()),
             },
-            (Kept::Facet(..), None) => Ok(Delta::default()),
         };
         done.map_err(|error| error.in_view(&self.name))
     }
@@ -356,7 +371,8 @@ impl Node {
     }
 }
 
-fn strange(view: &str) -> Error {
+/// That a view does not find its groups.
+pub(crate) fn strange(view: &str) -> Error {
     Error::Value {
         place: format!("the groups of view {view:?}"),
         problem: "are not among those that it was to be answered from; this is a fault of ringview, so please \

@@ -154,6 +154,7 @@ impl Plan {
                 rows: None,
                 bytes: None,
                 updates: None,
+                shared_with: Vec::new(),
             })
             .collect();
         let (shown, summed): (Vec<String>, Vec<String>) = match self.has_rows {
@@ -185,6 +186,7 @@ impl Plan {
             rows: None,
             bytes: None,
             updates: None,
+            shared_with: Vec::new(),
         });
         nodes
     }

@@ -1,4 +1,5 @@
-//! Queries over one join with the same groups, side by side: one query that has the terms of all of them.
+//! Queries over one join, side by side: with the same groups, one query that has the terms of all of them; with other
+//! groups, whether it is one join.
 //!
 //! Invariant: the union has the atoms, filters, variables and groups of each, and the terms of all, each once, the
 //! count first; so each of them is read from its groups, by terms alone. What the union shows is nobody's: HAVING,
@@ -32,6 +33,35 @@ impl Bound {
             && self.epsilons == other.epsilons
             && atoms.all(|(one, other)| is_same_atom(one, other))
             && variables.all(|(one, other)| is_same_variable(one, other))
+    }
+
+    /// Whether another query is over the same join, whatever its groups: then both may have inner views in common. Not
+    /// where the user orders the variables of one.
+    #[must_use]
+    pub fn joins_like(&self, other: &Self) -> bool {
+        let mut atoms = self.atoms.iter().zip(&other.atoms);
+        let joined = |query: &Self| -> Vec<Variable> {
+            let joined = query.variables.iter();
+            let joined = joined.filter(|variable| variable.columns.len() > 1);
+            joined
+                .map(|variable| Variable {
+                    free: false,
+                    ..variable.clone()
+                })
+                .collect()
+        };
+        let (one, two) = (joined(self), joined(other));
+        self.is_sums()
+            && other.is_sums()
+            && self.atoms.len() == other.atoms.len()
+            && self.order.is_none()
+            && other.order.is_none()
+            && self.epsilons == other.epsilons
+            && atoms.all(|(one, other)| is_same_atom(one, other))
+            && one.len() == two.len()
+            && one
+                .iter()
+                .all(|one| two.iter().any(|other| is_same_variable(one, other)))
     }
 
     /// Shows groups at the most, for what is shown of the terms is the affair of others.

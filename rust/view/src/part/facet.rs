@@ -18,6 +18,8 @@ use crate::delta::{Context, Delta};
 /// See the module.
 #[derive(Debug)]
 pub struct Facet {
+    /// Which of the groupings it is answered from.
+    grouping: usize,
     /// By term of the query: which of those of the groups it is.
     terms: Vec<usize>,
     variables: Vec<Variable>,
@@ -29,14 +31,15 @@ pub struct Facet {
 }
 
 impl Facet {
-    /// That of a query whose terms are these of the groups.
+    /// That of a query whose terms are these of the groups of a grouping.
     #[must_use]
-    pub fn new(query: &Bound, terms: Vec<usize>) -> Self {
+    pub fn new(query: &Bound, (grouping, terms): (usize, Vec<usize>)) -> Self {
         let renumbered = |outputs: &[PlanOutput]| -> Vec<PlanOutput> {
             let outputs = outputs.iter();
             outputs.map(|output| output.renumbered(&terms)).collect()
         };
         Self {
+            grouping,
             variables: query.variables.clone(),
             columns: renumbered(&query.outputs),
             measures: renumbered(&query.measures),
@@ -44,6 +47,12 @@ impl Facet {
             checked: None,
             terms,
         }
+    }
+
+    /// Which of the groupings it is answered from.
+    #[must_use]
+    pub fn grouping(&self) -> usize {
+        self.grouping
     }
 
     /// Which of the terms of the groups it reads.

@@ -58,8 +58,13 @@ pub trait Maintainer: Grouped + HoldsStrings {
     /// As [`View::prepare`].
     fn prepare(&mut self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()>;
 
+    /// As [`View::groups`]: by default one grouping, its own.
+    fn grouping(&self, grouping: usize) -> Option<PartRows<'_>> {
+        (grouping == 0).then(|| self.grouped())
+    }
+
     /// As [`View::retain_terms`].
-    fn retain_terms(&mut self, _read: &[bool]) -> bool {
+    fn retain_terms(&mut self, _read: &[Option<Vec<bool>>]) -> bool {
         false
     }
 
@@ -79,6 +84,11 @@ pub trait Maintainer: Grouped + HoldsStrings {
 
     /// How it is kept; the view adds the number of groups, and bytes.
     fn explanation(&self) -> Explanation;
+
+    /// As [`View::explanation_of`].
+    fn explanation_of(&self, _grouping: usize, _names: &[Vec<String>]) -> Explanation {
+        self.explanation()
+    }
 
     /// Bytes that it takes.
     fn memory_usage(&self) -> usize;
@@ -269,7 +279,7 @@ impl<M: Maintainer + 'static> View for PartView<M> {
         multiplied_out(product, cx.budget, |rows| self.apply(rows, cx))
     }
 
-    fn retain_terms(&mut self, read: &[bool]) -> bool {
+    fn retain_terms(&mut self, read: &[Option<Vec<bool>>]) -> bool {
         if self.is_listing() || !self.maintainer.retain_terms(read) {
             return false;
         }
@@ -302,8 +312,9 @@ impl<M: Maintainer + 'static> View for PartView<M> {
         self
     }
 
-    fn groups(&self) -> Option<PartRows<'_>> {
-        (!self.is_listing()).then(|| self.rows_of())
+    fn groups(&self, grouping: usize) -> Option<PartRows<'_>> {
+        let grouping = self.maintainer.grouping(grouping);
+        grouping.filter(|_| !self.is_listing())
     }
 
     fn partial(
@@ -332,6 +343,17 @@ impl<M: Maintainer + 'static> View for PartView<M> {
             size: Some(size),
             bytes: Some(self.memory_usage() as u64),
             ..self.maintainer.explanation()
+        }
+    }
+
+    fn explanation_of(&self, grouping: usize, names: &[Vec<String>]) -> Explanation {
+        let Some(groups) = self.groups(grouping) else {
+            return self.explanation();
+        };
+        Explanation {
+            size: Some(format!("{} groups", groups.groups())),
+            bytes: Some(self.memory_usage() as u64),
+            ..self.maintainer.explanation_of(grouping, names)
         }
     }
 

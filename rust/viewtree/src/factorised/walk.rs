@@ -132,7 +132,7 @@ impl Path<'_> {
     fn propagate(&mut self, leaf: usize, tree: &mut dyn Maintained) -> Vec<usize> {
         let nodes = &self.plan.tree.nodes;
         let (mut at, mut met) = (leaf, Vec::new());
-        while let Some(parent) = nodes[at].parent {
+        while let Some(parent) = nodes[at].parent() {
             let others = nodes[parent].children.iter().copied();
             let is_part = |&other: &usize| other != at && nodes[other].indicator.is_none();
             let mut others: Vec<usize> = others.filter(is_part).collect();

@@ -3,6 +3,7 @@
 //! Invariant: each component of the delta is the product of the factors' components, so a component can
 //! be picked, and a bound variable summed away, in each factor alone.
 
+use ringview_relation::join::Path;
 use ringview_relation::{Delta, GatherScratch, Grouper, KeyLayout};
 use ringview_ring::{
     Element, Groups, NumberKind, Overflow, PayloadRing, Rows, Slab, SumProduct, SumProductShape,
@@ -80,6 +81,26 @@ impl DeltaFactor {
         }
         self.delta.payload.append(&mut other.delta.payload);
         self.delta.rows += other.delta.rows;
+    }
+
+    /// The same on a branch of a path that ends with a key in these registers.
+    pub(crate) fn moved(&self, (end, branch): (&[usize], &Path<SumProduct>)) -> DeltaFactor {
+        let mut delta = Delta::with_registers(branch.registers);
+        let mut registers = Vec::with_capacity(self.registers.len());
+        for (&from, &to) in end.iter().zip(&branch.keys) {
+            if self.registers.contains(&from) {
+                delta.columns[to].clone_from(&self.delta.columns[from]);
+                registers.push(to);
+            }
+        }
+        delta.payload.clone_from(&self.delta.payload);
+        (delta.rows, delta.width, delta.wide) =
+            (self.delta.rows, self.delta.width, self.delta.wide);
+        DeltaFactor {
+            registers,
+            shape: self.shape.clone(),
+            delta,
+        }
     }
 
     /// Sums away the registers that are not named, and equal keys.

@@ -76,7 +76,7 @@ fn one(
     owned: impl Fn(usize) -> bool,
     dictionary: &Dictionary,
 ) -> Result<DeltaFactor> {
-    let mut program = compile(&tree.plan, (atom, part), &owned)?;
+    let mut program = compile(&tree.plan, (path.from, part), &owned)?;
     let kinds: Vec<_> = program.kinds().map(number_kind).collect();
     let shape = SumProductShape::new(&kinds);
     let mut selection = Selection::default();
@@ -125,19 +125,19 @@ fn one(
 /// What a part of a leaf computes for sums, over the columns that are `owned`.
 fn compile(
     plan: &Plan,
-    (atom, part): (usize, &LeafPart),
+    (leaf, part): (usize, &LeafPart),
     owned: impl Fn(usize) -> bool,
 ) -> Result<AtomProgram> {
     let own = |columns: &[usize]| -> Vec<usize> {
         let columns = columns.iter().copied();
         columns.filter(|&column| owned(column)).collect()
     };
-    let whole = &plan.atoms[atom];
+    let whole = &plan.atoms[plan.tree.nodes[leaf].atom.unwrap_or_default()];
     let own_atom = PlanAtom {
         filter: part.filter.clone(),
         join_columns_not_null: own(&whole.join_columns_not_null),
         ..whole.clone()
     };
-    let keys = own(&plan.compared_columns(atom));
+    let keys = own(&plan.compared_columns(leaf));
     AtomProgram::compile_long(&own_atom, &keys, &part.components)
 }

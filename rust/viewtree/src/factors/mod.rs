@@ -51,11 +51,12 @@ impl Factored for SumProductPayloads {
         product: ProductDelta<'_>,
         budget: &Budget<'_>,
     ) -> Result<bool> {
-        let path = tree.path(product.atom);
-        let rows = (product.factors, product.sign);
-        let mut factors = leaf::read(tree, &path, rows, product.dictionary, budget)?;
-        propagate::store(tree, path.from, &path.keys, &mut factors, budget)?;
-        propagate::propagate(tree, &path, factors, budget)?;
+        for path in tree.paths(product.atom) {
+            let rows = (product.factors, product.sign);
+            let mut factors = leaf::read(tree, &path, rows, product.dictionary, budget)?;
+            propagate::store(tree, path.from, &path.keys, &mut factors, budget)?;
+            propagate::propagate(tree, &path, factors, budget)?;
+        }
         Ok(true)
     }
 }

@@ -14,7 +14,7 @@ const BLOCK: usize = 1 << 16;
 
 type SumTree = Tree<SumProductPayloads>;
 
-/// Takes the factors of a delta from the leaf to the root.
+/// Takes the factors of a delta from the leaf to the root, or along all branches.
 pub(super) fn propagate(
     tree: &mut SumTree,
     path: &Path<SumProduct>,
@@ -37,6 +37,11 @@ pub(super) fn propagate(
         keep(tree, path, level.into, &level.keys, &mut factors)?;
         store(tree, level.into, &level.keys, &mut factors, budget)?;
         from = level.into;
+    }
+    for branch in &path.branches {
+        let end = path.end_keys();
+        let own = factors.iter().map(|factor| factor.moved((end, branch)));
+        propagate(tree, branch, own.collect(), budget)?;
     }
     Ok(())
 }

@@ -63,7 +63,7 @@ impl Plan {
         let edges: Vec<Set> = graph.edges.iter().map(|&edge| edge - known).collect();
         let mut covers = Covers::new(&edges);
         let (mut exponent, mut atoms, mut from) = (0.0f64, below[leaf], leaf);
-        while let Some(parent) = nodes[from].parent {
+        while let Some(parent) = nodes[from].parent() {
             let mut joined = keys(from);
             for meeting in &met[from] {
                 atoms |= below[meeting.node];

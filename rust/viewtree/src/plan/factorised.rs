@@ -46,7 +46,7 @@ pub(crate) fn build(
     let mut nodes = grower.nodes;
     for id in 0..nodes.len() {
         for child in nodes[id].children.clone() {
-            nodes[child].parent = Some(id);
+            nodes[child].parents.push(id);
         }
     }
     (order, ViewTree { nodes, root })
@@ -180,7 +180,7 @@ impl Grower<'_> {
             variables,
             keys,
             children,
-            parent: None,
+            parents: Vec::new(),
             stored: true,
         });
         self.nodes.len() - 1

@@ -16,25 +16,28 @@ impl Plan {
         }
     }
 
-    /// The leaf of each atom.
-    pub(crate) fn leaves(&self) -> Vec<usize> {
-        let mut leaves = vec![0; self.atoms.len()];
+    /// The leaves of each atom: one in the tree of one query.
+    pub(crate) fn leaves(&self) -> Vec<Vec<usize>> {
+        let mut leaves = vec![Vec::new(); self.atoms.len()];
         for (node, description) in self.tree.nodes.iter().enumerate() {
             if let Some(atom) = description.atom {
-                leaves[atom] = node;
+                leaves[atom].push(node);
             }
         }
         leaves
     }
 
-    /// The columns of an atom that are compared with others: those of its variables. Of a listing, they
+    /// The columns of a leaf's table that are compared with others: those of its variables. Of a listing, they
     /// are those that join: NaN equals nothing, but a row may hold it.
-    pub(crate) fn compared_columns(&self, atom: usize) -> Vec<usize> {
+    pub(crate) fn compared_columns(&self, leaf: usize) -> Vec<usize> {
+        let leaf = &self.tree.nodes[leaf];
         let listed = self.bag.is_some() && !self.distinct;
-        let compared = |variable: &&Variable| !listed || variable.columns.len() > 1;
-        let columns = self.variables.iter().filter(compared);
-        let columns = columns.flat_map(|variable| &variable.columns);
-        let own = columns.filter(|(of, _)| *of == atom);
+        let compared = |(id, variable): &(usize, &Variable)| {
+            leaf.keys.contains(id) && (!listed || variable.columns.len() > 1)
+        };
+        let variables = self.variables.iter().enumerate().filter(compared);
+        let columns = variables.flat_map(|(_, variable)| &variable.columns);
+        let own = columns.filter(|(of, _)| Some(*of) == leaf.atom);
         own.map(|&(_, column)| column).collect()
     }
 

@@ -25,28 +25,43 @@ impl Plan {
         met.iter().map(|met| met.node).collect()
     }
 
-    /// The same of every node, by node: where many are asked for, as every path through a node does.
-    pub(crate) fn all_siblings_met(&self) -> Vec<Vec<usize>> {
+    /// The same of every node, by node and parent: where many are asked for, as every path through a node does.
+    pub(crate) fn all_siblings_met(&self) -> Vec<Vec<Vec<usize>>> {
         let graph = hypergraph(&self.atoms, &self.variables);
         let below = tree::relations(&self.tree);
-        let met = |node| {
-            let met = meetings(&graph, &self.tree, &below, node);
-            met.iter().map(|met| met.node).collect()
+        let met = |node: usize| {
+            let parents = self.tree.nodes[node].parents.iter();
+            let met = parents.map(|&parent| {
+                let met = meetings_at(&graph, &self.tree, &below, (node, parent));
+                met.iter().map(|met| met.node).collect()
+            });
+            met.collect()
         };
         (0..self.tree.nodes.len()).map(met).collect()
     }
 }
 
-/// What a change that comes from a node meets where that is joined; `below` is `tree::relations`.
+/// What a change that comes from a node meets where that is joined, in the tree of one query; `below` is
+/// `tree::relations`.
 pub(crate) fn meetings(
     graph: &Hypergraph,
     tree: &ViewTree,
     below: &[Set],
     node: usize,
 ) -> Vec<Meeting> {
-    let Some(parent) = tree.nodes[node].parent else {
-        return Vec::new();
-    };
+    let parent = tree.nodes[node].parent();
+    parent.map_or_else(Vec::new, |parent| {
+        meetings_at(graph, tree, below, (node, parent))
+    })
+}
+
+/// What a change that comes from a node meets at one of the views that are made of it.
+fn meetings_at(
+    graph: &Hypergraph,
+    tree: &ViewTree,
+    below: &[Set],
+    (node, parent): (usize, usize),
+) -> Vec<Meeting> {
     let keys = |id: usize| tree.nodes[id].keys.iter().copied().collect::<Set>();
     let others = tree.nodes[parent].children.iter().copied();
     let others: Vec<usize> = others.filter(|other| *other != node).collect();

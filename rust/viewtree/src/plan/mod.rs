@@ -18,6 +18,7 @@ mod members;
 pub(crate) mod payload;
 mod pruned;
 pub(crate) mod split;
+mod together;
 pub(crate) mod tree;
 
 use ringview_query::graph::order::OrderNode;
@@ -29,7 +30,9 @@ use ringview_query::{
 pub type Companion = ringview_query::Companion<Plan>;
 
 pub use build::Planning;
+pub(crate) use pruned::KeptNode;
 pub use split::{LeafPart, split_leaf};
+pub use together::Together;
 
 /// A checked query with its variable order, view tree and payloads.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,8 +101,9 @@ pub struct Node {
     /// The views that it joins, at least two (or one that it sums, in a factorised tree), and after
     /// them its indicator projections; none at a leaf.
     pub children: Vec<usize>,
-    /// The view that it is joined into; `None` at the root.
-    pub parent: Option<usize>,
+    /// The views that it is joined into: none at the root, in the tree of one query one elsewhere. Views of several
+    /// queries may be made of one that they share.
+    pub parents: Vec<usize>,
     /// Whether the view is kept (paper, figure 5): the root, whatever has a sibling that changes,
     /// and a relation that changes and has indicator projections, which are told from it.
     pub stored: bool,
@@ -160,6 +164,12 @@ pub struct Class {
 }
 
 impl Node {
+    /// The view that it is joined into, in the tree of one query; `None` at the root.
+    #[must_use]
+    pub fn parent(&self) -> Option<usize> {
+        self.parents.first().copied()
+    }
+
     /// Whether it joins others, as no relation and no indicator projection does.
     #[must_use]
     pub fn is_inner(&self) -> bool {

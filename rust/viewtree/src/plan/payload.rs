@@ -121,7 +121,7 @@ impl<'a> Payload<'a> {
     fn depth(&self, atom: usize) -> usize {
         let nodes = &self.tree.nodes;
         let leaf = nodes.iter().position(|node| node.atom == Some(atom));
-        let above = |node: &usize| nodes[*node].parent;
+        let above = |node: &usize| nodes[*node].parent();
         std::iter::successors(leaf, above).count()
     }
 

@@ -4,6 +4,13 @@
 
 use crate::plan::{Component, Source, SumProduct, ViewTree};
 
+/// A node that stays, of those that there were, and which of its components.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptNode {
+    pub(crate) node: usize,
+    pub(crate) components: Vec<usize>,
+}
+
 impl SumProduct {
     /// The same with the terms that are marked; and by node the components that stay.
     pub(crate) fn with_terms(&self, tree: &ViewTree, read: &[bool]) -> (Self, Vec<Vec<usize>>) {

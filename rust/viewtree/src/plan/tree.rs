@@ -40,7 +40,7 @@ pub(crate) fn build(
     let mut nodes = grower.nodes;
     for id in 0..nodes.len() {
         for child in nodes[id].children.clone() {
-            nodes[child].parent = Some(id);
+            nodes[child].parents.push(id);
         }
         if nodes[id].is_inner() {
             nodes[id].name = name(&nodes[id].variables, variables);
@@ -156,7 +156,7 @@ impl Grower<'_> {
             variables,
             keys,
             children,
-            parent: None,
+            parents: Vec::new(),
             stored: false,
         });
         self.nodes.len() - 1
@@ -184,7 +184,7 @@ fn name(variables: &[VarId], all: &[Variable]) -> String {
 fn store(tree: &mut ViewTree, dynamic: Set) {
     let below = relations(tree);
     for id in 0..tree.nodes.len() {
-        tree.nodes[id].stored = match tree.nodes[id].parent {
+        tree.nodes[id].stored = match tree.nodes[id].parent() {
             None => true,
             Some(parent) => tree.nodes[parent]
                 .children

@@ -13,7 +13,7 @@ impl<P: Payloads> Tree<P> {
             if let Some(watch) = node.atom.and_then(|atom| self.watches[atom].as_ref()) {
                 watch.check(&self.views[id], &self.views);
             }
-            if let (Some(_), Some(parent)) = (node.indicator, node.parent) {
+            if let (Some(_), Some(parent)) = (node.indicator, node.parent()) {
                 self.check_bound(id, parent);
             }
         }

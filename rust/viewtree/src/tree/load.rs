@@ -5,6 +5,8 @@
 //! Invariant: rows of one atom wait at a time, and none between `end_load` and the next `load`. Cost: that of sorting
 //! words for each row, and of each key beyond. At most [`MOST`] rows wait; those behind them go up as they come.
 
+use std::sync::Arc;
+
 use ringview_core::{Budget, Result};
 use ringview_relation::join::Path;
 use ringview_relation::{Delta, Part};
@@ -18,31 +20,37 @@ const MOST: usize = if cfg!(debug_assertions) { 16 } else { 1 << 20 };
 impl<P: Payloads> Tree<P> {
     /// Takes rows of one relation, which wait if they can.
     pub(crate) fn load(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
-        let atom = rows.atom;
-        let path = self.path(atom);
-        if !P::CAN_WAIT || self.watches[atom].is_some() || !self.is_empty_on(&path) {
-            return self.apply(rows, budget);
+        let mut leaves = self.leaves_of[rows.atom].clone();
+        leaves.try_for_each(|leaf| self.load_at(leaf, rows, budget))
+    }
+
+    fn load_at(&mut self, leaf: usize, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        let path = Arc::clone(&self.leaves[leaf].path);
+        if !P::CAN_WAIT || self.watches[rows.atom].is_some() || !self.is_empty_on(&path) {
+            return self.apply_at(leaf, rows, budget);
         }
-        let mut delta = std::mem::take(&mut self.room.deltas[atom]);
-        let read = self.read_leaf(&path, rows, &mut delta);
-        let fits = |load: &Load| load.atom == atom && load.delta.is_like(&delta);
+        let mut delta = std::mem::take(&mut self.leaves[leaf].delta);
+        let read = self.read_leaf(leaf, rows, &mut delta);
+        let waiting = |load: &Load| load.leaf == leaf;
+        let strange = |load: &Load| load.leaf == leaf && !load.delta.is_like(&delta);
         let outcome = match read {
-            Ok(()) if self.loading.as_ref().is_some_and(|load| !fits(load)) => {
-                self.end_load(budget)
-            }
+            Ok(()) if self.loading.iter().any(strange) => self.end_load(budget),
             read => read,
         };
+        let mut rows = 0;
         if outcome.is_ok() {
-            let load = self.loading.get_or_insert_with(|| Load {
-                atom,
-                delta: Delta::with_registers(path.registers),
-            });
-            load.delta.append(&path.keys, &delta);
+            if !self.loading.iter().any(waiting) {
+                let delta = Delta::with_registers(path.registers);
+                self.loading.push(Load { leaf, delta });
+            }
+            for load in self.loading.iter_mut().filter(|load| waiting(load)) {
+                load.delta.append(&path.keys, &delta);
+                rows = load.delta.rows;
+            }
         }
-        self.room.deltas[atom] = delta;
+        self.leaves[leaf].delta = delta;
         outcome?;
-        let waiting = self.loading.as_ref().map_or(0, |load| load.delta.rows);
-        match waiting > MOST {
+        match rows > MOST {
             true => self.end_load(budget),
             false => Ok(()),
         }
@@ -58,10 +66,14 @@ impl<P: Payloads> Tree<P> {
 
     /// Propagates the rows that wait.
     pub(crate) fn end_load(&mut self, budget: &Budget<'_>) -> Result<()> {
-        let Some(Load { atom, mut delta }) = self.loading.take() else {
-            return Ok(());
-        };
-        let path = self.path(atom);
+        while let Some(load) = self.loading.pop() {
+            self.end_load_at(load, budget)?;
+        }
+        Ok(())
+    }
+
+    fn end_load_at(&mut self, Load { leaf, mut delta }: Load, budget: &Budget<'_>) -> Result<()> {
+        let path = Arc::clone(&self.leaves[leaf].path);
         let Self { views, work, .. } = self;
         let leaf = &views[path.from];
         let (shape, layout) = (leaf.shape(), &path.layout);

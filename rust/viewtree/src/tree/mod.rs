@@ -8,6 +8,7 @@
 mod check;
 pub(crate) mod indicator;
 mod load;
+mod paths;
 pub(crate) mod payloads;
 mod state;
 
@@ -22,8 +23,9 @@ use ringview_view::RowDelta;
 use ringview_view::fields::Fields;
 use ringview_view::read::key_column;
 
-use crate::program::{self, ProductPlan};
-use crate::tree::indicator::{Indicator, Watch};
+use crate::program::ProductPlan;
+use crate::tree::indicator::Watch;
+use crate::tree::paths::{Paths, watches};
 use crate::tree::state::KeyColumn;
 pub(crate) use crate::tree::state::{Load, Payloads, Recentred, Recentring, Room, Tree};
 
@@ -44,34 +46,24 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             Relation::new(nodes[node].name.clone(), shape, part)
         };
         let mut views: Vec<Relation<P::Ring>> = (0..nodes.len()).map(view).collect();
-        let leaves = plan.leaves();
-        let key_columns = leaves.iter().map(|&leaf| key_columns(&plan, &fields, leaf));
-        let key_columns = key_columns.collect();
         let Paths {
-            leaves: paths,
+            leaves,
+            leaves_of,
             projections,
         } = Paths::compile(&plan, &fields, &payloads, &mut views);
-        let deltas = paths
-            .iter()
-            .map(|path| Delta::with_registers(path.registers))
-            .collect();
         let watches = watches(&plan, &fields, &views, projections);
-        let room = Room {
-            deltas,
-            ..Room::default()
-        };
         Self {
             plan,
             fields,
             views,
-            paths,
-            key_columns,
+            leaves,
+            leaves_of,
             is_watched: watches.iter().any(Option::is_some),
             watches,
             payloads,
             work: join::Work::default(),
-            room,
-            loading: None,
+            room: Room::default(),
+            loading: Vec::new(),
         }
     }
 
@@ -93,9 +85,10 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
     pub(super) fn compile(&mut self) {
         let Paths {
             leaves,
+            leaves_of,
             projections,
         } = Paths::compile(&self.plan, &self.fields, &self.payloads, &mut self.views);
-        self.paths = leaves;
+        (self.leaves, self.leaves_of) = (leaves, leaves_of);
         let watched = self.watches.iter_mut().flatten();
         let indicators = watched.flat_map(|watch| &mut watch.indicators);
         for indicator in indicators {
@@ -105,84 +98,6 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             }
         }
     }
-}
-
-/// The compiled paths of a tree.
-struct Paths<R: PayloadRing> {
-    /// By atom.
-    leaves: Vec<Arc<Path<R>>>,
-    /// Those of the indicator projections, in the order of the nodes.
-    projections: Vec<Arc<Path<R>>>,
-}
-
-impl<R: PayloadRing> Paths<R> {
-    fn compile(
-        plan: &Plan,
-        fields: &Fields,
-        payloads: &dyn ProductPlan<R>,
-        views: &mut [Relation<R>],
-    ) -> Self {
-        let nodes = &plan.tree.nodes;
-        let met = plan.all_siblings_met();
-        let packing = fields.packing();
-        let mut compile = |node: usize| {
-            let rule = program::rule(plan, fields, payloads, node, &met);
-            Arc::new(rule.compile(&packing, views))
-        };
-        let leaves = plan.leaves().into_iter().map(&mut compile).collect();
-        let projections = (0..nodes.len()).filter(|&node| nodes[node].indicator.is_some());
-        let projections = projections.map(&mut compile).collect();
-        Self {
-            leaves,
-            projections,
-        }
-    }
-}
-
-/// The columns of an atom's table that the key of its leaf is made of.
-fn key_columns(plan: &Plan, fields: &Fields, leaf: usize) -> Vec<KeyColumn> {
-    let node = &plan.tree.nodes[leaf];
-    let of = |id: usize| {
-        let field = fields.field(id);
-        let mut columns = plan.variables[field.variable].columns.iter();
-        let column = columns.find(|(atom, _)| Some(*atom) == node.atom);
-        let Some(&(_, column)) = column else {
-            unreachable!("the key of a leaf is made of columns of its table")
-        };
-        KeyColumn {
-            aspect: field.aspect,
-            column,
-        }
-    };
-    fields.of_all(&node.keys).into_iter().map(of).collect()
-}
-
-/// The indicator projections, given by their paths, by atom.
-fn watches<R: PayloadRing>(
-    plan: &Plan,
-    fields: &Fields,
-    views: &[Relation<R>],
-    projections: Vec<Arc<Path<R>>>,
-) -> Vec<Option<Watch<R>>> {
-    let mut of: Vec<Vec<Indicator<R>>> = plan.atoms.iter().map(|_| Vec::new()).collect();
-    let nodes = &plan.tree.nodes;
-    for path in projections {
-        let projection = &nodes[path.from];
-        let leaf = nodes
-            .iter()
-            .position(|n| n.atom.is_some() && n.atom == projection.indicator);
-        let Some((leaf, part)) = leaf.and_then(|leaf| Some((&nodes[leaf], views[leaf].part()?)))
-        else {
-            continue;
-        };
-        let variables = projection.keys.iter();
-        let positions = variables.flat_map(|&v| fields.positions(&leaf.keys, v));
-        let positions = positions.collect();
-        of[leaf.atom.unwrap_or_default()].push(Indicator::new(path, part, positions));
-    }
-    of.into_iter()
-        .map(|indicators| (!indicators.is_empty()).then(|| Watch::new(indicators)))
-        .collect()
 }
 
 impl<P: Payloads> Tree<P> {
@@ -231,12 +146,18 @@ impl<P: Payloads> Tree<P> {
 
     /// Applies rows of one relation.
     pub(crate) fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
-        let path = Arc::clone(&self.paths[rows.atom]);
-        let mut delta = std::mem::take(&mut self.room.deltas[rows.atom]);
+        let mut leaves = self.leaves_of[rows.atom].clone();
+        leaves.try_for_each(|leaf| self.apply_at(leaf, rows, budget))
+    }
+
+    /// The same at one of the leaves of the relation.
+    fn apply_at(&mut self, leaf: usize, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        let path = Arc::clone(&self.leaves[leaf].path);
+        let mut delta = std::mem::take(&mut self.leaves[leaf].delta);
         let outcome = self
-            .read_leaf(&path, rows, &mut delta)
+            .read_leaf(leaf, rows, &mut delta)
             .and_then(|()| self.add(rows.atom, &path, &mut delta, budget));
-        self.room.deltas[rows.atom] = delta;
+        self.leaves[leaf].delta = delta;
         outcome
     }
 
@@ -298,16 +219,24 @@ impl<P: Payloads> Tree<P> {
         Ok(())
     }
 
-    /// The path of an atom.
-    pub(crate) fn path(&self, atom: usize) -> Arc<Path<P::Ring>> {
-        Arc::clone(&self.paths[atom])
+    /// The paths of an atom.
+    pub(crate) fn paths(&self, atom: usize) -> Vec<Arc<Path<P::Ring>>> {
+        let leaves = self.leaves[self.leaves_of[atom].clone()].iter();
+        leaves.map(|leaf| Arc::clone(&leaf.path)).collect()
+    }
+
+    /// The path of an atom of which there is one leaf.
+    fn path(&self, atom: usize) -> Arc<Path<P::Ring>> {
+        let leaves = self.leaves_of[atom].clone();
+        debug_assert_eq!(leaves.len(), 1, "of the tree of one query");
+        Arc::clone(&self.leaves[leaves.start].path)
     }
 
     /// The columns and payloads of rows at their leaf, which stays as it is.
     pub(crate) fn read(&mut self, rows: RowDelta<'_>) -> Result<(Vec<Vec<u64>>, Vec<u64>)> {
-        let path = Arc::clone(&self.paths[rows.atom]);
+        let path = self.path(rows.atom);
         let mut delta = Delta::with_registers(path.registers);
-        self.read_leaf(&path, rows, &mut delta)?;
+        self.read_leaf(self.leaves_of[rows.atom].start, rows, &mut delta)?;
         delta.columns.truncate(path.keys.len());
         Ok((delta.columns, delta.payload))
     }
@@ -320,7 +249,7 @@ impl<P: Payloads> Tree<P> {
         times: &[i64],
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let path = Arc::clone(&self.paths[atom]);
+        let path = self.path(atom);
         let stride = P::Ring::stride(self.views[path.from].shape());
         let mut delta = Delta::with_registers(path.registers);
         for (&register, column) in path.keys.iter().zip(columns) {
@@ -338,12 +267,8 @@ impl<P: Payloads> Tree<P> {
     }
 
     /// The delta of a leaf: the rows that take part, their local columns summed away.
-    fn read_leaf(
-        &mut self,
-        path: &Path<P::Ring>,
-        rows: RowDelta<'_>,
-        delta: &mut Delta,
-    ) -> Result<()> {
+    fn read_leaf(&mut self, leaf: usize, rows: RowDelta<'_>, delta: &mut Delta) -> Result<()> {
+        let path = Arc::clone(&self.leaves[leaf].path);
         let (batch, dictionary) = (rows.batch, rows.dictionary);
         self.work.steps += batch.rows as u64;
         let selection = &mut self.room.selection;
@@ -352,7 +277,7 @@ impl<P: Payloads> Tree<P> {
         delta.rows = selection.len();
         self.views[path.from].reached_by(delta.rows);
         P::foresee(self, path.from, batch)?;
-        let columns = self.key_columns[rows.atom].iter();
+        let columns = self.leaves[leaf].key_columns.iter();
         for (&register, &KeyColumn { aspect, column }) in path.keys.iter().zip(columns) {
             let out = &mut delta.columns[register];
             out.clear();

@@ -6,12 +6,14 @@
 
 use std::sync::Arc;
 
-use crate::plan::{Component, Node, Plan, Source};
+use crate::plan::{Component, KeptNode, Node, Plan, Source};
 use ringview_core::{Batch, Dictionary, Error, FreedIds, Result};
+use ringview_relation::Relation;
 use ringview_ring::{
     Element, Groups, NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct,
 };
 use ringview_view::answer::number_kind;
+use ringview_view::fields::Fields;
 use ringview_view::read::{AtomProgram, LiftedRows, Selection};
 
 use crate::program::ProductPlan;
@@ -47,7 +49,7 @@ impl SumProductPayloads {
         let program = |(node, description): (usize, &Node)| match description.atom {
             None => Ok(None),
             Some(atom) => {
-                let keys = plan.compared_columns(atom);
+                let keys = plan.compared_columns(node);
                 let factors = plan.factors(node);
                 AtomProgram::compile_long(&plan.atoms[atom], &keys, &factors).map(Some)
             }
@@ -180,11 +182,16 @@ impl Payloads for SumProductPayloads {
         has_grown
     }
 
-    fn retain(tree: &mut Tree<Self>, plan: Arc<Plan>, kept: &[Vec<usize>]) -> Result<bool> {
+    fn retain(tree: &mut Tree<Self>, plan: Arc<Plan>, kept: &[KeptNode]) -> Result<bool> {
         let mut payloads = Self::compile(&plan)?;
-        let views = tree.views.iter_mut().zip(&mut payloads.shapes);
-        for ((view, shape), kept) in views.zip(kept) {
-            let (before, kept) = (view.shape().clone(), kept.iter());
+        let mut before: Vec<Option<Relation<SumProduct>>> =
+            tree.views.drain(..).map(Some).collect();
+        let kept_of = kept
+            .iter()
+            .filter_map(|kept| Some((before[kept.node].take()?, kept)));
+        let kept_of: Vec<(Relation<SumProduct>, &KeptNode)> = kept_of.collect();
+        for ((mut view, kept), shape) in kept_of.into_iter().zip(&mut payloads.shapes) {
+            let (before, kept) = (view.shape().clone(), kept.components.iter());
             let elements: Vec<Element> = kept.map(|&at| before.elements()[at]).collect();
             // As wide as they have grown.
             let kinds: Vec<NumberKind> = elements.iter().map(|element| element.kind).collect();
@@ -202,7 +209,14 @@ impl Payloads for SumProductPayloads {
                     out[start + to.word..][..words.len()].copy_from_slice(words);
                 }
             });
+            tree.views.push(view);
         }
+        for (view, node) in tree.views.iter_mut().zip(&plan.tree.nodes) {
+            if !node.stored {
+                view.release();
+            }
+        }
+        tree.fields = Fields::new(&plan.variables);
         (tree.plan, tree.payloads) = (plan, payloads);
         tree.compile();
         Ok(true)

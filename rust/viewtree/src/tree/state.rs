@@ -2,6 +2,7 @@
 //!
 //! Invariant: the tree is the same for every ring; what differs is behind [`Payloads`]. Cost: none.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ringview_core::{Batch, Dictionary, Error, FreedIds, Result};
@@ -12,17 +13,17 @@ use ringview_view::fields::{Aspect, Fields};
 use ringview_view::read::Selection;
 
 use super::indicator::Watch;
-use crate::plan::Plan;
+use crate::plan::{KeptNode, Plan};
 
 /// The views of a plan and the paths between them.
 pub(crate) struct Tree<P: Payloads> {
     pub(crate) plan: Arc<Plan>,
     pub(crate) fields: Fields,
     pub(crate) views: Vec<Relation<P::Ring>>,
-    /// By atom.
-    pub(super) paths: Vec<Arc<Path<P::Ring>>>,
-    /// By atom: where the fields of its leaf's key come from, in the order of the key.
-    pub(super) key_columns: Vec<Vec<KeyColumn>>,
+    /// The leaves, those of an atom one after the other.
+    pub(super) leaves: Vec<Leaf<P::Ring>>,
+    /// By atom: which of the leaves are its own.
+    pub(super) leaves_of: Vec<Range<usize>>,
     /// By atom: its indicator projections, if it has any.
     pub(crate) watches: Vec<Option<Watch<P::Ring>>>,
     /// Whether any atom has.
@@ -32,7 +33,16 @@ pub(crate) struct Tree<P: Payloads> {
     pub(crate) work: join::Work<P::Ring>,
     pub(crate) room: Room,
     /// Rows that wait while the tree is filled.
-    pub(crate) loading: Option<Load>,
+    pub(crate) loading: Vec<Load>,
+}
+
+/// Where rows of an atom come in.
+pub(super) struct Leaf<R: PayloadRing> {
+    pub(super) path: Arc<Path<R>>,
+    /// Where the fields of its key come from, in the order of the key.
+    pub(super) key_columns: Vec<KeyColumn>,
+    /// Its registers keep their memory.
+    pub(super) delta: Delta,
 }
 
 /// A column of a table that is a field of a leaf's key.
@@ -48,14 +58,12 @@ pub(crate) struct Room {
     pub(crate) selection: Selection,
     /// Slots of a leaf that came or went.
     pub(super) moved: Vec<(u32, i64)>,
-    /// One delta an atom: its registers keep their memory.
-    pub(super) deltas: Vec<Delta>,
 }
 
-/// Rows of one atom that wait at its leaf.
+/// Rows of an atom that wait at a leaf.
 #[derive(Debug)]
 pub(crate) struct Load {
-    pub(super) atom: usize,
+    pub(super) leaf: usize,
     pub(super) delta: Delta,
 }
 
@@ -161,12 +169,12 @@ pub(crate) trait Payloads: Recentred {
         false
     }
 
-    /// Leaves a tree, between two transactions, only these components of each node, which a plan has; whether it could.
-    /// O(keys of all nodes).
+    /// Leaves a tree, between two transactions, only these nodes, which are those of a plan in their order, with these
+    /// components; whether it could. O(keys of all nodes).
     ///
     /// # Errors
     /// What the plan's expressions cannot be compiled for; the tree is then as before.
-    fn retain(_tree: &mut Tree<Self>, _plan: Arc<Plan>, _kept: &[Vec<usize>]) -> Result<bool>
+    fn retain(_tree: &mut Tree<Self>, _plan: Arc<Plan>, _kept: &[KeptNode]) -> Result<bool>
     where
         Self: Sized,
     {

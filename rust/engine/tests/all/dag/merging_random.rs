@@ -58,10 +58,14 @@ fn query(seed: &mut Seed<'_>) -> Q {
     if seed.pick(4) == 0 {
         query = query.at_least("0.a", 1);
     }
-    query = match seed.pick(4) {
+    query = match seed.pick(8) {
         0 => query,
         1 if joins > 0 => query.by("0.a", "a").by("1.c", "c"),
         2 => query.hidden("0.b").by("0.a", "a"),
+        3 if joins > 0 => query.by("1.c", "c"),
+        4 if joins > 0 => query.by("1.t", "t"),
+        5 if joins == 3 => query.by("2.d", "d"),
+        6 => query.by("0.b", "b"),
         _ => query.by("0.a", "a"),
     };
     for at in 0..1 + seed.pick(3) {

@@ -2,6 +2,7 @@
 
 mod cases;
 mod failures;
+mod inner;
 mod merging;
 mod merging_random;
 mod names;

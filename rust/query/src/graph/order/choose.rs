@@ -41,6 +41,20 @@ pub fn choose_counted(
     (with_locals(order, graph), steps)
 }
 
+/// Whether two orders cost the same in the width of views, the groups that changes walk and what stands below what it
+/// outlives: then they are as good as each other but for a constant factor.
+pub fn are_tied(
+    graph: &Hypergraph,
+    rows: &[Option<u64>],
+    with_indicators: bool,
+    (one, other): (&[OrderNode], &[OrderNode]),
+) -> bool {
+    let mut chooser = Chooser::new(graph, rows);
+    chooser.with_indicators = with_indicators;
+    let [one, other] = [one, other].map(|order| chooser.cost_of(order).1);
+    one.is_tied_with(&other)
+}
+
 /// Join variables that have the same atoms, free ones first.
 struct Unit {
     variables: Vec<usize>,
@@ -176,6 +190,24 @@ impl<'a> Chooser<'a> {
             }
         }
         best.map_or(0, |(_, _, root)| root)
+    }
+
+    /// The units of a part of an order, and what that costs.
+    fn cost_of(&mut self, order: &[OrderNode]) -> (Set, Cost) {
+        let (mut all, mut cost) = (Set::default(), Cost::default());
+        for node in order {
+            let (mut part, mut own) = self.cost_of(&node.children);
+            let has = |unit: &Unit| unit.members.contains(node.variable);
+            if let Some(root) = self.units.iter().position(has)
+                && !part.contains(root)
+            {
+                part.insert(root);
+                own = own.with(self.cost_at(part, root));
+            }
+            all |= part;
+            cost = cost.with(own);
+        }
+        (all, cost)
     }
 
     /// The cost of the one view at a root over a part.

@@ -22,6 +22,12 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
+    /// Whether another is as good, but for what each change costs by a constant factor.
+    pub(crate) fn is_tied_with(&self, other: &Cost) -> bool {
+        (self.width, self.propagation, self.buried)
+            == (other.width, other.propagation, other.buried)
+    }
+
     /// The cost of two parts side by side, or one above the other.
     pub(crate) fn with(self, other: Cost) -> Cost {
         Cost {

@@ -7,5 +7,5 @@ mod choose;
 mod cost;
 mod node;
 
-pub use choose::{choose, choose_counted};
+pub use choose::{are_tied, choose, choose_counted};
 pub use node::{OrderNode, with_locals};

@@ -102,7 +102,7 @@ impl Plan {
     fn propagate(&self, leaf: usize, met: &[Vec<Met>]) -> PathCost {
         let (mut meets, mut walked): (Vec<Meeting>, Vec<String>) = (Vec::new(), Vec::new());
         let mut from = leaf;
-        while let Some(at) = self.tree.nodes[from].parent {
+        while let Some(at) = self.tree.nodes[from].parent() {
             for met in &met[from] {
                 let keys = self.tree.nodes[met.node].keys.iter().copied();
                 let (how, known) = match met.probe {

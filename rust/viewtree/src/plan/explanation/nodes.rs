@@ -49,10 +49,11 @@ impl Plan {
                     closes: node.indicator.map(|atom| self.closes(id, atom, &graph)),
                     space: Some(covers.number(keys, below[id])),
                     children: node.children.clone(),
-                    parent: node.parent,
+                    parent: node.parent(),
                     rows: None,
                     bytes: None,
                     updates: None,
+                    shared_with: Vec::new(),
                 }
             })
             .collect()
@@ -78,14 +79,14 @@ impl Plan {
     fn because(&self, id: usize, graph: &Hypergraph, below: &[Set]) -> String {
         let nodes = &self.tree.nodes;
         let node = &nodes[id];
-        if node.parent.is_none() {
+        if node.parent().is_none() {
             return "it is the result".to_owned();
         }
         if self.bag == Some(Representation::Factorised) && node.indicator.is_none() {
             return "rows are read from it".to_owned();
         }
         let siblings = node
-            .parent
+            .parents
             .iter()
             .flat_map(|parent| &nodes[*parent].children);
         let siblings = siblings.filter(|sibling| **sibling != id);
@@ -108,7 +109,7 @@ impl Plan {
     /// Which cycle an indicator projection closes.
     fn closes(&self, id: usize, atom: usize, graph: &Hypergraph) -> String {
         let nodes = &self.tree.nodes;
-        let Some(parent) = nodes[id].parent else {
+        let Some(parent) = nodes[id].parent() else {
             return String::new();
         };
         let keys = |id: usize| nodes[id].keys.iter().copied().collect::<Set>();

@@ -51,7 +51,7 @@ fn tree(plan: &Plan) {
         assert_eq!(keys.len(), node.keys.len());
         for child in &node.children {
             assert!(*child < id, "children come first");
-            assert_eq!(nodes[*child].parent, Some(id));
+            assert_eq!(nodes[*child].parent(), Some(id));
             if nodes[*child].indicator.is_some() {
                 continue;
             }
@@ -121,7 +121,7 @@ fn stored(plan: &Plan) {
             needed.extend((0..nodes.len()).filter(|id| nodes[*id].atom == atom));
         }
         let mut at = leaf;
-        while let Some(parent) = nodes[at].parent {
+        while let Some(parent) = nodes[at].parent() {
             needed.extend(nodes[parent].children.iter().filter(|child| **child != at));
             at = parent;
         }
