@@ -204,7 +204,7 @@ impl Database {
                 };
                 let delta = map
                     .delta(rows, &wanted)
-                    .map_err(|error| error.in_view(&below.name))?;
+                    .map_err(|error| error.in_view(&below.serves))?;
                 let batch = delta.encode(&below.bound.outputs, &wanted, dictionary)?;
                 to(database, &batch)
             })?;

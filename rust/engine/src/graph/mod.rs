@@ -109,6 +109,14 @@ impl Graph {
     pub(crate) fn wire_from(&mut self, (node, view): (usize, usize), storage: &mut Storage) {
         for view in view..self.declared.len() {
             let Declared { id, node, name, .. } = &self.declared[view];
+            for part in self.with_blocks(*node) {
+                if let Some(part) = self.position(part) {
+                    let part = &mut self.nodes[part];
+                    if part.serves.is_empty() {
+                        part.serves.clone_from(name);
+                    }
+                }
+            }
             if let Some(node) = self.position(*node) {
                 let node = &mut self.nodes[node];
                 // The oldest names it, in messages too.
@@ -183,8 +191,10 @@ impl Graph {
 
     fn add_facet(&mut self, union: usize, facet: usize) {
         if self.nodes[union].facets.is_empty() {
-            let name = self.nodes[facet].name.clone();
+            let Node { name, serves, .. } = &self.nodes[facet];
+            let (name, serves) = (name.clone(), serves.clone());
             self.nodes[union].name = name;
+            self.nodes[union].serves = serves;
         }
         self.nodes[union].facets.push(facet);
     }

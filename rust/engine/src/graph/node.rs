@@ -22,6 +22,8 @@ use crate::storage::table::Reader;
 pub(crate) struct Node {
     /// That of the oldest view that it is, or of its oldest facet; of a block, the name in its query.
     pub(crate) name: String,
+    /// The oldest view that it is, or is a block of: errors name it.
+    pub(crate) serves: String,
     /// Tells it from all other views and nodes that there were; given by the database.
     pub(crate) id: u64,
     pub(crate) query: Query,
@@ -110,6 +112,7 @@ impl Node {
         }
         Ok(Self {
             name: name.to_owned(),
+            serves: name.to_owned(),
             id: union.id,
             query: union.query,
             signature: None,
@@ -140,6 +143,7 @@ impl Node {
             facets: Vec::new(),
             views: Vec::new(),
             level: 0,
+            serves: name.to_owned(),
             name: (planned.block).map_or_else(|| name.to_owned(), Cow::into_owned),
             id: planned.id,
             query: planned.query.into_owned(),
@@ -230,7 +234,7 @@ impl Node {
             return Ok(());
         };
         let done = view.apply(rows, &cx);
-        done.map_err(|error| error.in_view(&self.name))
+        done.map_err(|error| error.in_view(&self.serves))
     }
 
     /// The same while it is filled: rows may wait until `end_load`.
@@ -244,7 +248,7 @@ impl Node {
             wanted: None,
         };
         view.load(rows, &cx)
-            .map_err(|error| error.in_view(&self.name))
+            .map_err(|error| error.in_view(&self.serves))
     }
 
     /// All rows of an atom have been loaded.
@@ -258,7 +262,7 @@ impl Node {
             wanted: None,
         };
         view.end_load(&cx)
-            .map_err(|error| error.in_view(&self.name))
+            .map_err(|error| error.in_view(&self.serves))
     }
 
     /// Applies a product of factors to one of its atoms; an error names the view.
@@ -277,7 +281,7 @@ impl Node {
             return Ok(());
         };
         let done = view.apply_product(product, &cx);
-        done.map_err(|error| error.in_view(&self.name))
+        done.map_err(|error| error.in_view(&self.serves))
     }
 
     /// Ends the changes of a transaction, before the commit; an error names the view. A facet is given the node of its
@@ -300,7 +304,7 @@ impl Node {
                 None => Ok(Delta::default()),
             },
         };
-        done.map_err(|error| error.in_view(&self.name))
+        done.map_err(|error| error.in_view(&self.serves))
     }
 
     /// Whether somebody logs its changes.
@@ -313,6 +317,7 @@ impl Node {
         self.readers.clear();
         self.facets.clear();
         self.views.clear();
+        self.serves.clear();
         self.needed = None;
         self.choose_wanted();
     }
