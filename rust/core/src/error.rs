@@ -4,6 +4,7 @@
 //! Names travel as owned strings, so that an error outlives the table or view that it speaks of.
 
 use std::fmt;
+use std::sync::Arc;
 
 use thiserror::Error as ThisError;
 
@@ -34,6 +35,16 @@ pub struct Position {
     pub line: u64,
     /// The column.
     pub column: u64,
+}
+
+/// What made a function fail, as whoever runs it knows it.
+#[derive(Clone, Debug)]
+pub struct Cause(pub Arc<dyn std::error::Error + Send + Sync>);
+
+impl PartialEq for Cause {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 /// Everything that can go wrong, one variant for each kind that a caller may want to tell apart.
@@ -70,6 +81,14 @@ pub enum Error {
         /// The columns that do exist.
         known: Vec<String>,
     },
+    /// A function of the user that does not exist was named.
+    #[error("there is no function {name:?}; {}", known_names("functions", known))]
+    UnknownFunction {
+        /// The name asked for.
+        name: String,
+        /// The functions that do exist.
+        known: Vec<String>,
+    },
     /// Something is asked of what is gone, by a handle that would now mean another.
     #[error(
         "this handle is of a {kind} {name:?} that was dropped; the {kind} that now has this name is \
@@ -84,22 +103,22 @@ pub enum Error {
     /// The name is taken.
     #[error("the {kind} {name:?} exists already; choose another name, or drop it first")]
     Exists {
-        /// What carries the name: "table", "view", "column".
+        /// What carries the name: "table", "view", "column", "function".
         kind: &'static str,
         /// The name.
         name: String,
     },
-    /// A table or view that views read cannot be dropped, nor become what they could not read.
+    /// A table, view or function that views use cannot be dropped, nor become what they could not use.
     #[error(
         "{kind} {name:?} is in use by {}; drop these views first",
         listed(views)
     )]
     InUse {
-        /// "table" or "view".
+        /// "table", "view" or "function".
         kind: &'static str,
         /// Its name.
         name: String,
-        /// The views that read it.
+        /// The views that use it.
         views: Vec<String>,
     },
     /// A value, column or expression of one type stands where another is needed.
@@ -231,6 +250,23 @@ pub enum Error {
         /// The views that read it.
         views: Vec<String>,
     },
+    /// A function of the user failed, or returned something else than it was declared to.
+    #[error(
+        "the function {name:?} {problem}{given}{}; nothing was changed",
+        of_view(view)
+    )]
+    Function {
+        /// Its name.
+        name: String,
+        /// What it did, as in "raised ValueError: no such code".
+        problem: String,
+        /// What it was given, as in " for the arguments ('x', 3)"; empty where that is not known.
+        given: String,
+        /// The view that called it; empty where none is known.
+        view: String,
+        /// What it raised.
+        cause: Option<Cause>,
+    },
     /// Something that ringview does not do.
     #[error("{what} is not supported: {why}; {instead}")]
     Unsupported {
@@ -314,10 +350,20 @@ impl Error {
     /// The same, met in a view: what left its range there may be called by the name of a table.
     #[must_use]
     pub fn in_view(mut self, view: &str) -> Self {
-        if let Error::Overflow { place } = &mut self {
-            *place = format!("{place}, in the view {view:?}");
+        match &mut self {
+            Error::Overflow { place } => *place = format!("{place}, in the view {view:?}"),
+            Error::Function { view: of, .. } if of.is_empty() => view.clone_into(of),
+            _ => {}
         }
         self
+    }
+}
+
+fn of_view(view: &str) -> String {
+    if view.is_empty() {
+        String::new()
+    } else {
+        format!(", in the view {view:?}")
     }
 }
 

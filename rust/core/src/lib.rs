@@ -35,7 +35,7 @@ pub use arrow::{Encoder, decode, format_row, format_value};
 pub use budget::{Budget, PERIOD, Share, available, reserve};
 pub use column::{Batch, Column};
 pub use dictionary::{Dictionary, FreedIds, HoldsStrings, LiveIds};
-pub use error::{Error, Position, Result, SqlProblem};
+pub use error::{Cause, Error, Position, Result, SqlProblem};
 pub use large_pages::in_large_pages;
 pub use prefetch::prefetch;
 pub use random::random_hasher;

@@ -4,6 +4,7 @@
 //! only snapshots are durable, they are written when asked for. A change is turned into what is written first,
 //! and that is applied: the caller's memory is read once. Cost: see the crate.
 
+use std::fmt;
 use std::ops::Deref;
 use std::path::Path;
 
@@ -28,10 +29,10 @@ pub enum Durability {
 }
 
 /// How a file is opened.
-#[derive(Clone, Copy, Debug)]
-pub struct Opening {
+#[derive(Clone, Copy)]
+pub struct Opening<'b> {
     /// How the texts of its views are bound; those that have none have their queries in the file.
-    pub bind: Bind,
+    pub bind: Bind<'b>,
     /// What is on disk when a call returns.
     pub durability: Durability,
     /// Whether `view_changes` begins with what the last transaction moved, if it is the last thing that
@@ -42,10 +43,20 @@ pub struct Opening {
     pub compact_at: Option<f64>,
 }
 
-impl Default for Opening {
+impl fmt::Debug for Opening<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opening")
+            .field("durability", &self.durability)
+            .field("tell_last", &self.tell_last)
+            .field("compact_at", &self.compact_at)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Opening<'_> {
     fn default() -> Self {
         Self {
-            bind: |_, _| {
+            bind: &|_, _| {
                 let problem = "this database is opened without what binds texts".to_owned();
                 let place = "a view".to_owned();
                 Err(Error::Value { place, problem })
@@ -117,6 +128,11 @@ impl DurableDatabase {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.file.as_ref().map(|file| &*file.path)
+    }
+
+    /// What its views were created as.
+    pub fn definitions(&self) -> impl Iterator<Item = &ViewDefinition> {
+        self.definitions.iter()
     }
 
     /// Status of its file.

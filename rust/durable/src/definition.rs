@@ -32,7 +32,7 @@ pub struct ViewDefinition {
 }
 
 /// Binds a text, with what was written down beside it, to its query.
-pub type Bind = fn(&str, &str) -> Result<Query>;
+pub type Bind<'b> = &'b (dyn Fn(&str, &str) -> Result<Query> + Sync);
 
 /// A view as a file has it: its text with what is beside it, or, in files of layout 4 and of views that have no text, its
 /// query.
@@ -54,11 +54,14 @@ pub(crate) struct Stored {
 
 impl Stored {
     /// The view, its text bound.
-    pub(crate) fn read(&self, bind: Bind) -> Result<ViewDefinition> {
+    pub(crate) fn read(&self, bind: Bind<'_>) -> Result<ViewDefinition> {
         let query = match (&self.query, &self.text, &self.beside) {
             (Some(query), _, None) => query.clone(),
             (None, Some(text), Some(beside)) => {
-                bind(text, beside).map_err(|problem| unbound(&self.name, &problem))?
+                bind(text, beside).map_err(|problem| match problem {
+                    Error::Interrupted | Error::Function { .. } => problem,
+                    problem => unbound(&self.name, &problem),
+                })?
             }
             _ => return Err(damaged(&format!("view {:?} has no definition", self.name))),
         };

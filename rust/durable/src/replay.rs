@@ -23,7 +23,12 @@ impl DurableDatabase {
     /// `Snapshot` for a file that is no database, is damaged, or of a later version; `Storage` if it cannot be
     /// opened, or is open elsewhere; `Value` if tables keep their rows in the file and not in the options,
     /// or the other way round; `Memory`; what `poll` returns.
-    pub fn open(path: &Path, options: Options, opening: Opening, poll: Poll<'_>) -> Result<Self> {
+    pub fn open(
+        path: &Path,
+        options: Options,
+        opening: Opening<'_>,
+        poll: Poll<'_>,
+    ) -> Result<Self> {
         let file = File::open(path, options.trust_deletes, options.memory_limit)?;
         Self::from_file(file, options, opening, poll)
     }
@@ -32,7 +37,7 @@ impl DurableDatabase {
     pub(crate) fn from_file(
         mut file: File,
         options: Options,
-        opening: Opening,
+        opening: Opening<'_>,
         poll: Poll<'_>,
     ) -> Result<Self> {
         if file.head.trust_deletes != options.trust_deletes {
@@ -60,7 +65,7 @@ impl DurableDatabase {
     ///
     /// # Errors
     /// As [`open`](Self::open); `Storage` if there is no file.
-    pub fn load(path: &Path, options: Options, bind: Bind, poll: Poll<'_>) -> Result<Self> {
+    pub fn load(path: &Path, options: Options, bind: Bind<'_>, poll: Poll<'_>) -> Result<Self> {
         let file = File::existing(path, options.memory_limit)?;
         let options = Options {
             trust_deletes: file.head.trust_deletes,
@@ -74,7 +79,7 @@ impl DurableDatabase {
     fn replayed(
         file: &File,
         options: Options,
-        bind: Bind,
+        bind: Bind<'_>,
         tell_last: bool,
         poll: Poll<'_>,
     ) -> Result<(Self, Sizes)> {
@@ -114,7 +119,10 @@ impl DurableDatabase {
             let done = database.replay(&record, bind, &mut poll);
             before.set(before.get() + counted.take());
             done.map_err(|problem| match problem {
-                told @ (Error::Memory { .. } | Error::Interrupted | Error::Snapshot { .. }) => told,
+                told @ (Error::Memory { .. }
+                | Error::Interrupted
+                | Error::Snapshot { .. }
+                | Error::Function { .. }) => told,
                 problem => damaged(&problem.to_string()),
             })
         })?;
@@ -140,7 +148,7 @@ impl DurableDatabase {
     }
 
     /// Does what a record says, but for views that are not there yet.
-    fn replay(&mut self, record: &Record, bind: Bind, poll: Poll<'_>) -> Result<()> {
+    fn replay(&mut self, record: &Record, bind: Bind<'_>, poll: Poll<'_>) -> Result<()> {
         if let Entry::View(view) = &record.entry {
             return self.replay_view(view.read(bind)?, poll);
         }

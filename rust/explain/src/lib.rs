@@ -38,6 +38,9 @@ pub struct Explanation {
     /// Other views of an equal query, which share all that is kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_with: Vec<String>,
+    /// The functions of the user that it calls: that they depend on their arguments alone is trusted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trusted: Vec<String>,
     /// The sums of other queries that are kept beside its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged: Option<MergedSums>,

@@ -123,6 +123,13 @@ impl Explanation {
             let _ = writeln!(text, "  not taken: {}", elided(&other.line()));
         }
         let _ = writeln!(text, "  kept as {}: {}", form.name, form.because);
+        if !self.trusted.is_empty() {
+            let functions = elided(&self.trusted.join(", "));
+            let _ = writeln!(
+                text,
+                "  trusted: {functions} to return the same for the same arguments, whenever called"
+            );
+        }
         self.theory(text, "  ");
         for condition in self.shown() {
             let _ = writeln!(text, "  {}", elided(&condition.line()));

@@ -13,8 +13,19 @@ pub(crate) fn broken(problem: &str) -> Error {
     }
 }
 
+/// An error of ours that the library hands on.
+pub(crate) fn own(problem: &DataFusionError) -> Option<Error> {
+    match problem.find_root() {
+        DataFusionError::External(inner) => inner.downcast_ref::<Error>().cloned(),
+        _ => None,
+    }
+}
+
 /// A row that cannot be computed.
 pub(crate) fn of_a_row(problem: &DataFusionError, place: &str) -> Error {
+    if let Some(own) = own(problem) {
+        return own;
+    }
     let message = problem.find_root().strip_backtrace();
     let place = place.to_owned();
     if message.contains("verflow") || message.contains("exceeds the representable") {

@@ -1,6 +1,7 @@
 //! The functions that a text may call: DataFusion's that are functions of their arguments alone, and DuckDB's names.
 //!
-//! Invariant: none of them reads a clock, draws a random number or keeps a state. Cost: the table is made once.
+//! Invariant: none of them reads a clock, draws a random number or keeps a state; those of the user are trusted. Cost: the
+//! table is made once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -12,6 +13,7 @@ use crate::kernels;
 use crate::lists::Lists;
 use crate::meaning;
 use crate::renamed::{NAMES, Renamed};
+use crate::user;
 
 /// Functions of DataFusion whose results have types that no column has, that say something of types, or that mean
 /// something else than DuckDB's.
@@ -85,6 +87,8 @@ impl Functions {
     /// The function of a name, in any case.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        KNOWN.get(&name.to_lowercase()).cloned()
+        let name = name.to_lowercase();
+        let known = KNOWN.get(&name).cloned();
+        known.or_else(|| user::called(&name)?.scalar())
     }
 }

@@ -1,7 +1,7 @@
 //! Row expressions: SQL over the columns of one row, with DuckDB's meaning, evaluated over Arrow.
 //!
 //! Invariant: an expression is a function of its row alone. Functions that read a clock, or draw random numbers, are
-//! not known here, so a row that is deleted computes what it computed when it was inserted. Cost: binding is linear in
+//! not known here, and functions of the user are trusted to do neither, so a row that is deleted computes what it computed when it was inserted. Cost: binding is linear in
 //! the text; evaluation is one pass of vector kernels a node of the expression.
 //!
 //! Parsing, types, coercion and the kernels are DataFusion's. Its meaning is DuckDB's where the two differ: `meaning`
@@ -22,6 +22,7 @@
 //! | `lists` | lists, structs and maps: syntax and functions |
 //! | `types` | types that meet |
 //! | `kernels/` | functions that DataFusion lacks |
+//! | `user/` | functions of the user |
 
 mod aggregates;
 mod balance;
@@ -38,6 +39,7 @@ mod renamed;
 mod synonyms;
 mod text;
 mod types;
+mod user;
 
 pub use aggregates::aggregate;
 pub use balance::Balance;
@@ -48,3 +50,4 @@ pub use functions::{Functions, known as known_functions};
 pub use parser::{Doubles, form, options, read, settings, value};
 pub use projection::{Projected, Projection, common_type};
 pub use text::{all_of, call, columns, conjuncts, quoted, replaced, text};
+pub use user::{Compute, Failure, Kind, Nulls, Signature, UserFunction, shown, user_functions};

@@ -29,7 +29,7 @@ use std::ops::ControlFlow;
 
 use crate::aggregates::aggregate;
 use crate::balance::{Balance, DEPTH};
-use crate::error::broken;
+use crate::error::{broken, own};
 use crate::functions::{Functions, known};
 use crate::meaning;
 
@@ -294,6 +294,9 @@ impl ContextProvider for Context {
 
 /// Why something is no expression over a schema.
 fn refusal(place: &str, schema: &DFSchema, problem: DataFusionError) -> Error {
+    if let Some(own) = own(&problem) {
+        return own;
+    }
     let problem = problem.find_root();
     if let DataFusionError::SchemaError(schema_error, _) = problem
         && let datafusion_common::SchemaError::FieldNotFound { field, .. } = &**schema_error

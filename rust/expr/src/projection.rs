@@ -22,7 +22,7 @@ use datafusion_physical_expr::expressions::BinaryExpr;
 use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
 use ringview_core::{Error, Result, Schema, Type};
 
-use crate::error::{broken, of_a_row};
+use crate::error::{broken, of_a_row, own};
 use crate::parser::{bound, typed as meant};
 
 /// Columns computed from a row, for the rows that a filter passes.
@@ -343,7 +343,8 @@ fn may_fail(expr: &Expr, schema: &DFSchema) -> bool {
 
 /// Kernels for an expression; sums and products of integers are checked.
 fn physical(expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
-    let failed = |problem: DataFusionError| broken(&problem.to_string());
+    let failed =
+        |problem: DataFusionError| own(&problem).unwrap_or_else(|| broken(&problem.to_string()));
     let made = create_physical_expr(
         expr,
         schema,

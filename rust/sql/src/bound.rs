@@ -28,7 +28,7 @@ pub(crate) fn query(
     (known, catalog): (&[String], &dyn Catalog),
     options: &Options,
 ) -> Result<Query> {
-    let context = Context::new(names, known, catalog)?;
+    let context = Context::new(names, known, catalog, &options.functions)?;
     let using = crate::names::settle(&mut statement, &context)?;
     let read = ringview_expr::options()
         .with_collect_spans(true)

@@ -16,11 +16,16 @@ use datafusion_expr::{
     ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TableSource, TypeSignature,
     Volatility, WindowUDF, WindowUDFImpl,
 };
+use ringview_core::Error;
 use ringview_expr::{
-    AGGREGATES, Functions, WINDOWS, aggregate_type, known_functions, settings, window_type,
+    AGGREGATES, Functions, Kind, UserFunction, WINDOWS, aggregate_type, known_functions, settings,
+    window_type,
 };
 use ringview_query::Catalog;
 
+use crate::dialect::Dialect;
+use crate::find;
+use crate::grammar::parsed;
 use crate::{asof, unnested};
 
 /// Which of its columns a set of groups lacks: each set knows it.
@@ -36,6 +41,7 @@ pub(crate) struct Context {
     /// The names that there are, sorted: those of tables, and others.
     known: Vec<String>,
     functions: Functions,
+    of_user: Vec<Arc<UserFunction>>,
     options: ConfigOptions,
 }
 
@@ -44,6 +50,7 @@ impl Context {
         names: &[String],
         known: &[String],
         catalog: &dyn Catalog,
+        of_user: &[Arc<UserFunction>],
     ) -> ringview_core::Result<Self> {
         let mut tables = BTreeMap::new();
         for name in names {
@@ -56,17 +63,64 @@ impl Context {
             tables,
             known,
             functions: Functions::default(),
+            of_user: of_user.to_vec(),
             options: settings(),
         })
     }
-}
 
-impl Context {
+    /// The function of the user that goes by a name.
+    fn of_user(&self, name: &str) -> Option<&Arc<UserFunction>> {
+        let mut all = self.of_user.iter();
+        all.find(|function| function.signature().is_called(name))
+    }
+
+    /// Whether a name is that of an aggregate.
+    pub(crate) fn is_aggregate(&self, name: &str) -> bool {
+        match self.of_user(name) {
+            Some(function) => function.signature().kind == Kind::Aggregate,
+            None => AGGREGATES.contains(&name.to_lowercase().as_str()),
+        }
+    }
+
     /// Whether a table has a column.
     pub(crate) fn has_column(&self, table: &str, column: &str) -> bool {
         let schema = self.tables.get(table);
         schema.is_some_and(|schema| schema.field_with_name(column).is_ok())
     }
+}
+
+/// Refuses a name for a function of the user that means a function of SQL, or that no text can call.
+///
+/// # Errors
+/// `Exists`; `Value`.
+pub fn check_function_name(name: &str) -> ringview_core::Result<()> {
+    let lower = name.to_lowercase();
+    let others = [
+        GROUPING,
+        COFACTOR,
+        CATEGORICAL,
+        asof::MATCH,
+        unnested::EACH,
+        "unnest",
+    ];
+    let mut all = AGGREGATES.iter().chain(WINDOWS).chain(&others);
+    if all.any(|known| **known == lower)
+        || known_functions().contains(&lower)
+        || crate::clock::function(&lower).is_some()
+    {
+        return Err(Error::Exists {
+            kind: "function",
+            name: name.to_owned(),
+        });
+    }
+    let called = parsed(&format!("SELECT {name}(0)"), Dialect::default(), None);
+    if called.is_ok_and(|statement| find::functions(&statement).contains(name)) {
+        return Ok(());
+    }
+    Err(Error::Value {
+        place: format!("the function {name:?}"),
+        problem: "it is a word of SQL, and no text could call it; choose another name".to_owned(),
+    })
 }
 
 /// A table without rows.
@@ -103,6 +157,9 @@ impl ContextProvider for Context {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        if let Some(function) = self.of_user(name) {
+            return function.scalar();
+        }
         for (mark, ty) in [
             (CATEGORICAL, DataType::Null),
             (asof::MATCH, DataType::Boolean),
@@ -115,7 +172,9 @@ impl ContextProvider for Context {
             return Some(Arc::new(ScalarUDF::new_from_impl(Each(any_arguments()))));
         }
         let clock = || crate::clock::function(name).map(Arc::new);
-        self.functions.get(name).or_else(clock)
+        // A name in texts of blocks is nobody's to write.
+        let known = (!name.contains('$')).then(|| self.functions.get(name));
+        known.flatten().or_else(clock)
     }
 
     fn get_higher_order_meta(&self, _name: &str) -> Option<Arc<HigherOrderUDF>> {
@@ -123,6 +182,9 @@ impl ContextProvider for Context {
     }
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        if let Some(function) = self.of_user(name) {
+            return function.aggregate();
+        }
         let name = name.to_lowercase();
         let all = AGGREGATES.iter().chain([&GROUPING, &COFACTOR]);
         let known = all.into_iter().find(|known| **known == name)?;
@@ -144,7 +206,9 @@ impl ContextProvider for Context {
     }
 
     fn udf_names(&self) -> Vec<String> {
-        known_functions()
+        let of_user = self.of_user.iter();
+        let names = of_user.map(|function| function.signature().name.clone());
+        known_functions().into_iter().chain(names).collect()
     }
 
     fn higher_order_function_names(&self) -> Vec<String> {

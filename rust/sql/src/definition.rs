@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use ringview_core::{Error, Result, Schema, SqlProblem};
+use ringview_expr::{Signature, UserFunction};
 use ringview_query::{Catalog, Query, Rows, TableInfo};
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +55,9 @@ struct Beside {
     #[serde(default)]
     options: Options,
     tables: Vec<Table>,
+    /// Functions of the user that the text calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    functions: Vec<Signature>,
 }
 
 /// A table or view that the text names.
@@ -75,7 +79,7 @@ impl Definition {
     /// `Sql` for a text that is no SELECT; what the catalog returns.
     pub fn new(
         text: &str,
-        options: Options,
+        mut options: Options,
         known: &[String],
         catalog: &dyn Catalog,
     ) -> Result<Self> {
@@ -97,9 +101,20 @@ impl Definition {
             })
         };
         let tables = names.into_iter().map(table).collect::<Result<_>>()?;
+        let called = find::functions(&statement);
+        options.functions.retain(|function| {
+            let mut called = called.iter();
+            called.any(|name| function.signature().is_called(name))
+        });
+        let functions = options.functions.iter();
+        let functions = functions.map(|function| function.signature().clone());
         Ok(Self {
             text: text.to_owned(),
-            beside: Beside { options, tables },
+            beside: Beside {
+                functions: functions.collect(),
+                options,
+                tables,
+            },
             known: known.to_vec(),
         })
     }
@@ -118,7 +133,26 @@ impl Definition {
         })
     }
 
-    /// The query of a definition that was written down.
+    /// The functions of the user that the text calls.
+    #[must_use]
+    pub fn functions(&self) -> &[Signature] {
+        &self.beside.functions
+    }
+
+    /// One that was written down, with the functions that it calls.
+    ///
+    /// # Errors
+    /// Those of `find`.
+    pub fn with_functions(
+        mut self,
+        find: impl FnMut(&Signature) -> Result<Arc<UserFunction>>,
+    ) -> Result<Self> {
+        let found = self.beside.functions.iter().map(find);
+        self.beside.options.functions = found.collect::<Result<_>>()?;
+        Ok(self)
+    }
+
+    /// The query of a definition that was written down, and calls no function of the user.
     ///
     /// # Errors
     /// As [`read`](Self::read) and [`bind`](Self::bind).

@@ -333,7 +333,9 @@ fn unknown_function(name: &str, at: Option<Position>) -> Error {
         let all = all.chain(["cofactor"]);
         let near = did_you_mean(name, all.chain(ringview_expr::WINDOWS.iter().copied()));
         match near.as_str() {
-            "" => format!("no function '{name}'; compute it into a column"),
+            "" => format!(
+                "no function '{name}'; compute it into a column, or declare it: create_function of a database"
+            ),
             near => format!("no function '{name}'{near}"),
         }
     };

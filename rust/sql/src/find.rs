@@ -139,6 +139,13 @@ pub(crate) fn tables(statement: &Statement) -> BTreeSet<String> {
     tables.map(|named| named.name).collect()
 }
 
+/// The names of all functions that a text calls, each once.
+pub(crate) fn functions(statement: &Statement) -> BTreeSet<String> {
+    let names = names(statement).into_iter();
+    let functions = names.filter(|named| named.of == Of::Function);
+    functions.map(|named| named.name).collect()
+}
+
 /// The first aggregate in a WHERE, of the text or of a subquery.
 pub(crate) fn aggregate_in_where(statement: &Statement) -> Option<Position> {
     let mut search = InWhere(None);

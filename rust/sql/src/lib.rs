@@ -78,6 +78,7 @@ mod using;
 mod windows;
 mod within;
 
+pub use context::check_function_name;
 pub use definition::Definition;
 pub use dialect::Dialect;
 pub use named::{product_columns, sql_tokens, tables_named};

@@ -40,7 +40,7 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Result<Usi
         return Err(refusal);
     }
     let _ = VisitMut::visit(statement, &mut WithinGroup);
-    let _ = VisitMut::visit(statement, &mut Syntax);
+    let _ = VisitMut::visit(statement, &mut Syntax(context));
     let mut names = Names {
         spelt: BTreeMap::new(),
         exact: BTreeSet::new(),

@@ -2,7 +2,10 @@
 //!
 //! Invariant: what has no meaning for a query is refused. Cost: O(outputs of the query).
 
+use std::sync::Arc;
+
 use ringview_core::{Result, SqlProblem};
+use ringview_expr::UserFunction;
 use ringview_query::{Exponents, Nulls, Output, Query, Refresh, Representation};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +41,9 @@ pub struct Options {
     /// How much a change may compute anew: a question to whoever declares a view, so it is not written down.
     #[serde(skip)]
     pub refresh: Refresh,
+    /// The functions of the user that the text may call: a definition keeps their signatures.
+    #[serde(skip)]
+    pub functions: Vec<Arc<UserFunction>>,
 }
 
 impl Options {

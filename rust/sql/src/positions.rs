@@ -9,7 +9,6 @@ use datafusion_sql::sqlparser::ast::{
     CastKind, DataType, Expr, Function, FunctionArgumentClause, FunctionArguments, OrderByExpr,
     OrderByKind, Query, SelectItem, SetExpr, UnaryOperator, Value, Visit, Visitor,
 };
-use ringview_expr::AGGREGATES;
 
 /// A constant integer with a name, which the binder would take for the number of an output where it groups.
 pub(crate) fn no_position(item: &mut SelectItem) {
@@ -28,10 +27,14 @@ pub(crate) fn no_position(item: &mut SelectItem) {
 }
 
 /// Whether GROUP BY ALL has nothing to group by: whatever reads a column is within an aggregate.
-pub(crate) fn is_of_constants(items: &[SelectItem]) -> bool {
+pub(crate) fn is_of_constants(items: &[SelectItem], is_aggregate: &dyn Fn(&str) -> bool) -> bool {
     items.iter().all(|item| match item {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
-            let mut read = Reads::default();
+            let mut read = Reads {
+                is_aggregate,
+                columns: false,
+                aggregates: false,
+            };
             let _ = Visit::visit(expr, &mut read);
             read.aggregates || !read.columns
         }
@@ -40,21 +43,20 @@ pub(crate) fn is_of_constants(items: &[SelectItem]) -> bool {
 }
 
 /// What an expression reads.
-#[derive(Default)]
-struct Reads {
+struct Reads<'a> {
+    is_aggregate: &'a dyn Fn(&str) -> bool,
     columns: bool,
     aggregates: bool,
 }
 
-impl Visitor for Reads {
+impl Visitor for Reads<'_> {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
         match expr {
             Expr::Identifier(_) | Expr::CompoundIdentifier(_) => self.columns = true,
             Expr::Function(function) => {
-                let name = function.name.to_string().to_lowercase();
-                self.aggregates |= AGGREGATES.contains(&name.as_str());
+                self.aggregates |= (self.is_aggregate)(&function.name.to_string());
             }
             _ => {}
         }

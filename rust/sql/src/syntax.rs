@@ -15,22 +15,25 @@ use datafusion_sql::sqlparser::parser::Parser;
 use ringview_expr::call;
 
 use crate::asof;
+use crate::context::Context;
 use crate::dialect::DuckDb;
 use crate::fields;
 use crate::positions::{is_of_constants, no_constant_order, no_position, order_by_all};
 use crate::unnested;
 
 /// Changes a text to what is meant.
-pub(crate) struct Syntax;
+pub(crate) struct Syntax<'c>(pub(crate) &'c Context);
 
-impl VisitorMut for Syntax {
+impl VisitorMut for Syntax<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         order_by_all(query);
         name_twins(&mut query.body, true);
         if let SetExpr::Select(select) = &mut *query.body {
-            if matches!(select.group_by, GroupByExpr::All(_)) && is_of_constants(&select.projection)
+            let is_aggregate = |name: &str| self.0.is_aggregate(name);
+            if matches!(select.group_by, GroupByExpr::All(_))
+                && is_of_constants(&select.projection, &is_aggregate)
             {
                 select.group_by = GroupByExpr::Expressions(Vec::new(), Vec::new());
             }

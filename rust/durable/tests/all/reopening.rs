@@ -93,7 +93,7 @@ proptest! {
         }
         let copy = folder.path().join("copy");
         db.save(&copy).unwrap();
-        let loaded = DurableDatabase::load(&copy, Options::default(), bind, &mut |_| Ok(())).unwrap();
+        let loaded = DurableDatabase::load(&copy, Options::default(), &bind, &mut |_| Ok(())).unwrap();
         prop_assert_eq!(told(&loaded), told(&memory));
         for id in 0..4 {
             let id = BatchId::Number(id);
@@ -226,7 +226,7 @@ proptest! {
             }
             let copy = folder.path().join("copy");
             db.save(&copy).unwrap();
-            let copy = DurableDatabase::load(&copy, Options::default(), bind, &mut |_| Ok(())).unwrap();
+            let copy = DurableDatabase::load(&copy, Options::default(), &bind, &mut |_| Ok(())).unwrap();
             prop_assert_eq!(results(&copy), before.clone());
             drop(db);
             db = without_rows(&path);

@@ -162,7 +162,8 @@ impl Aggregate {
         Ok(Self::new(ty, takes, Way::Streamed(Arc::new(make))))
     }
 
-    fn whole(
+    /// What is computed from all rows at once.
+    pub(super) fn whole(
         ty: DataType,
         takes: Vec<DataType>,
         of: impl Fn(&[ArrayRef]) -> Result<ScalarValue> + Send + Sync + 'static,

@@ -10,6 +10,7 @@
 //! | `definition` | a function and its frame as data |
 //! | `aggregates` | the aggregates by name; `exact`, `chosen`, `lists`: those that the library lacks or would let wrap |
 //! | `aggregated` | an aggregate over a partition, or over frames |
+//! | `of_user` | the aggregates of the user |
 //! | `windows` | the library's window functions |
 
 mod aggregated;
@@ -18,6 +19,7 @@ mod chosen;
 mod definition;
 mod exact;
 mod lists;
+mod of_user;
 mod windows;
 
 use std::sync::Arc;
@@ -31,8 +33,9 @@ use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use ringview_core::{Error, Result, Schema, Type};
 
-use crate::error::of_a_row;
+use crate::error::{of_a_row, own};
 use crate::parser::bound;
+use crate::user;
 use aggregated::Aggregated;
 pub use aggregates::{AGGREGATES, aggregate_type};
 pub use definition::{Call, Edge, Frame, SortKey, Unit};
@@ -186,7 +189,11 @@ fn bind(
         .iter()
         .map(|&at| arrow.field(at).data_type().clone());
     let types: Vec<DataType> = types.collect();
-    let aggregate = aggregates::aggregate(&call.function, &types, &constants).map_err(refused)?;
+    let aggregate = match user::called(&call.function) {
+        Some(function) => of_user::aggregate(function, &types),
+        None => aggregates::aggregate(&call.function, &types, &constants),
+    };
+    let aggregate = aggregate.map_err(refused)?;
     let mut keys = sorted(&call.order, schema)?;
     if let Some((at, descending)) = aggregate.ordered_by {
         let by = arguments[at];
@@ -317,6 +324,9 @@ fn distance(
 
 /// A function that does not take what it is given.
 fn misfit(call: &Call, problem: &DataFusionError) -> Error {
+    if let Some(own) = own(problem) {
+        return own;
+    }
     let message = problem.find_root().strip_backtrace();
     let message = message.split_once(": ").map_or(&*message, |(_, rest)| rest);
     Error::Unsupported {

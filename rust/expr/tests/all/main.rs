@@ -2,3 +2,4 @@
 
 mod meaning;
 mod refused;
+mod user;

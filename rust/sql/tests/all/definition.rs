@@ -244,3 +244,138 @@ fn an_order_of_any_depth_is_read_again() {
     let written = serde_json::to_string(&tree).unwrap();
     assert_eq!(serde_json::from_str::<Vec<Named>>(&written).unwrap(), tree);
 }
+
+/// Computes nothing.
+#[derive(Debug)]
+struct Nothing;
+
+impl ringview_expr::Compute for Nothing {
+    fn compute(
+        &self,
+        _arguments: &[arrow_array::ArrayRef],
+    ) -> std::result::Result<arrow_array::ArrayRef, ringview_expr::Failure> {
+        Err(ringview_expr::Failure::Interrupted)
+    }
+}
+
+fn functions() -> Vec<Arc<ringview_expr::UserFunction>> {
+    let function = |name: &str, kind| {
+        let signature = ringview_expr::Signature {
+            name: name.to_owned(),
+            kind,
+            takes: vec![Type::Int64],
+            returns: Type::Int64,
+            nulls: ringview_expr::Nulls::default(),
+        };
+        ringview_expr::UserFunction::new(signature, Arc::new(Nothing))
+    };
+    vec![
+        function("Twice", ringview_expr::Kind::Scalar),
+        function("spread", ringview_expr::Kind::Aggregate),
+        function("unused", ringview_expr::Kind::Scalar),
+    ]
+}
+
+#[test]
+fn functions_of_the_user_are_written_down_by_what_they_take() {
+    let given = functions();
+    let options = || Options {
+        functions: given.clone(),
+        ..Options::default()
+    };
+    for text in [
+        "SELECT twice(a) AS a FROM r WHERE TWICE(b) > 3",
+        "SELECT twice(a) AS a, spread(b) AS s, COUNT(*) AS n FROM r GROUP BY twice(a)",
+        "SELECT spread(b + 1) AS s FROM r GROUP BY ALL",
+        "SELECT twice(a) AS a, spread(b) AS s FROM r GROUP BY ALL",
+        "SELECT r.a FROM r JOIN s ON twice(r.b) = s.b",
+        "SELECT a, SUM(twice(b)) AS s FROM r GROUP BY a HAVING twice(SUM(b)) > 2",
+        "SELECT a, spread(b) OVER (PARTITION BY a) AS s FROM r",
+        "SELECT spread(DISTINCT b ORDER BY a) FILTER (WHERE x > 1) AS s FROM r",
+        "SELECT CASE WHEN twice(a) > 1 THEN -twice(-a) ELSE twice(twice(a)) END AS a FROM r",
+    ] {
+        let made = definition(text, options()).unwrap();
+        let names: Vec<&str> = made.functions().iter().map(|one| &*one.name).collect();
+        assert_eq!(
+            names.contains(&"Twice"),
+            text.to_lowercase().contains("twice("),
+            "{text}"
+        );
+        assert_eq!(
+            names.contains(&"spread"),
+            text.contains("spread("),
+            "{text}"
+        );
+        let beside = made.beside().unwrap();
+        let find = |of: &[Arc<ringview_expr::UserFunction>], signature: &_| {
+            let mut all = of.iter();
+            Arc::clone(all.find(|one| one.signature() == signature).unwrap())
+        };
+        let read = || Definition::read(text, &beside).unwrap();
+        let again = read().with_functions(|one| Ok(find(&given, one))).unwrap();
+        let bound = made
+            .bind()
+            .unwrap_or_else(|problem| panic!("{text}: {problem}"));
+        assert_eq!(again.bind().unwrap(), bound, "{text}");
+        // Others of the same names are others.
+        let others = functions();
+        let other = read().with_functions(|one| Ok(find(&others, one))).unwrap();
+        assert_ne!(other.bind().unwrap(), bound, "{text}");
+        // Without them the text is not taken.
+        let problem = Definition::query(text, &beside).unwrap_err().to_string();
+        assert!(problem.contains("no function"), "{problem}");
+    }
+}
+
+#[test]
+fn functions_of_the_user_take_what_they_are_declared_to() {
+    let options = || Options {
+        functions: functions(),
+        ..Options::default()
+    };
+    let refused = |text: &str| {
+        let bound = definition(text, options()).and_then(|made| made.bind());
+        bound.unwrap_err().to_string()
+    };
+    let message = refused("SELECT twice(c) AS c FROM s");
+    assert!(
+        message.contains("argument 1 of 'twice': expected int64, found string"),
+        "{message}"
+    );
+    assert!(message.contains("line 1, column 8"), "{message}");
+    let message = refused("SELECT twice(a, b) AS c FROM r");
+    assert!(
+        message.contains("the arguments of 'twice': expected int64, found int64, int64"),
+        "{message}"
+    );
+    let message = refused("SELECT spread(x) AS c FROM r");
+    assert!(
+        message.contains("argument 1 of 'spread': expected int64, found float64"),
+        "{message}"
+    );
+    // The name in texts of blocks is nobody's to write.
+    let message = refused("SELECT twice$1(a) AS c FROM r");
+    assert!(message.contains("no function"), "{message}");
+}
+
+#[test]
+fn names_of_sql_are_not_declared() {
+    for name in [
+        "upper",
+        "SUM",
+        "lag",
+        "now",
+        "cofactor",
+        "grouping",
+        "list",
+        "round_even",
+    ] {
+        let problem = ringview_sql::check_function_name(name).unwrap_err();
+        assert!(matches!(problem, Error::Exists { .. }), "{name}: {problem}");
+    }
+    for name in ["distinct", "exists", "not"] {
+        let problem = ringview_sql::check_function_name(name).unwrap_err();
+        assert!(matches!(problem, Error::Value { .. }), "{name}: {problem}");
+    }
+    assert_eq!(ringview_sql::check_function_name("slug"), Ok(()));
+}

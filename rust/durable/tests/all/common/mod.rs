@@ -22,9 +22,9 @@ pub(crate) fn open_as(path: &Path, durability: Durability) -> Result<DurableData
 }
 
 /// The text of a view of these tests means the query that stands beside it.
-pub(crate) fn opening() -> Opening {
+pub(crate) fn opening() -> Opening<'static> {
     Opening {
-        bind,
+        bind: &bind,
         ..Opening::default()
     }
 }
