@@ -24,6 +24,7 @@ from .durable import FileStatus
 from .errors import RingviewError
 from .factors import decompose
 from .follower import Follower
+from .functions import Function
 from .table import Table
 from .transaction import Transaction
 from .view import View
@@ -44,6 +45,7 @@ __all__ = [
     "Database",
     "FileStatus",
     "Follower",
+    "Function",
     "RingviewError",
     "Table",
     "Transaction",

@@ -196,6 +196,23 @@ class Database:
         `keep_for` is a column and the text of an interval: how long rows stay.
         """
 
+    def create_function(
+        self,
+        name: str,
+        function: Any,
+        kind: str,
+        takes: _Schema,
+        returns: _Schema,
+        special: bool,
+    ) -> None:
+        """Declare a function: a `ringview.Function`, schemas of its arguments and its result."""
+
+    def drop_function(self, name: str) -> None:
+        """Forget a function that no view calls."""
+
+    def functions(self) -> list[tuple[str, Any]]:
+        """The functions by name, oldest first, as they were given."""
+
     def now(self) -> int | None:
         """The moment that the clock is at, in microseconds since 1970 in UTC."""
 
@@ -393,6 +410,7 @@ class Database:
         compact_at: float | None = None,
         share: bool = True,
         threads: int = 1,
+        functions: Callable[[str, list[str], str, Any, Any], object] | None = None,
     ) -> Database:
         """Open the database of a file, or make one."""
 
@@ -403,6 +421,7 @@ class Database:
         progress: Callable[[int], object] | None = None,
         share: bool = True,
         threads: int = 1,
+        functions: Callable[[str, list[str], str, Any, Any], object] | None = None,
     ) -> Database:
         """Read a database from a file into memory."""
 

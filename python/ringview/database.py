@@ -1,4 +1,6 @@
-"""A database and its tables; views are declared in `declaring`, rows change in `changeable`.
+"""A database and its tables.
+
+Views are declared in `declaring`, functions in `functions`; rows change in `changeable`.
 
 Invariant: this layer turns names and SQL into what the engine takes and decides nothing.
 Cost: of a call, microseconds above what the engine takes.
@@ -20,6 +22,7 @@ from .errors import (
     ExistsError,
     TypeMismatchError,
 )
+from .functions import Functions
 from .table import Table
 from .view import View
 
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 Representation = Literal["factorised", "listing"]
 
 
-class Database(Durable, Declaring, Changeable):
+class Database(Durable, Declaring, Functions, Changeable):
     """Tables and views in this process; nothing to start.
 
     Args:

@@ -17,6 +17,7 @@ from . import sizes
 from ._native import Database as NativeDatabase
 from .changing import Progress
 from .errors import InvalidValueError
+from .functions import Given, declare_rest, finder
 
 Durability = Literal["transaction", "snapshot"]
 
@@ -61,6 +62,7 @@ class Durable:
         compact_at: float | None = 2.0,
         share: bool = True,
         threads: int = 1,
+        functions: Given | None = None,
     ) -> Self:
         """Open the database of a file, or make one; whatever it does from then on is kept there.
 
@@ -88,8 +90,13 @@ class Durable:
                 what happened. With None only `snapshot` and `close` do it.
             share: As of `Database`.
             threads: As of `Database`.
+            functions: The functions that its views call, by name: a file keeps what they take and
+                return, not what they do. Each a function of Python, or a `Function` with its types,
+                which is then there whether a view calls it or not; `db.functions` are such.
 
         Raises:
+            UnknownFunctionError: Functions that views call are not given, or have other types.
+            FunctionError: A function fails by a row.
             SnapshotError: The file is no database, is damaged, or was written by a later version.
             StorageError: It cannot be opened or made, or is open elsewhere.
             InvalidValueError: Another `durability`; another `trust_deletes` than the file's; a
@@ -133,7 +140,9 @@ class Durable:
                 compact_at,
                 share,
                 sizes.threads(threads),
-            )
+                finder(functions or {}),
+            ),
+            functions or {},
         )
 
     @classmethod
@@ -145,6 +154,7 @@ class Durable:
         progress: Progress | None = None,
         share: bool = True,
         threads: int = 1,
+        functions: Given | None = None,
     ) -> Self:
         """Read a database from a file into memory; the file stays as it is.
 
@@ -154,19 +164,28 @@ class Durable:
             progress: As of `open`.
             share: As of `Database`.
             threads: As of `Database`.
+            functions: As of `open`.
 
         Raises:
             SnapshotError, StorageError, OutOfMemoryError: As `open`; also if there is no file.
+            UnknownFunctionError, FunctionError: As `open`.
             InvalidValueError: `threads` is not above 0.
 
         Complexity: as `open`.
         """
         limit = None if memory_limit is None else sizes.size(memory_limit)
         workers = sizes.threads(threads)
-        return cls._of(NativeDatabase.load(path, limit, progress, share, workers))
+        found = finder(functions or {})
+        native = NativeDatabase.load(path, limit, progress, share, workers, found)
+        return cls._of(native, functions or {})
 
     @classmethod
-    def _of(cls, native: NativeDatabase) -> Self:
+    def _of(cls, native: NativeDatabase, functions: Given) -> Self:
+        try:
+            declare_rest(native, functions)
+        except Exception:
+            native.close()
+            raise
         database = cls.__new__(cls)
         database._native = native
         return database

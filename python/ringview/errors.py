@@ -14,6 +14,7 @@ __all__ = [
     "CostWarning",
     "DuplicateKeyError",
     "ExistsError",
+    "FunctionError",
     "InUseError",
     "InvalidValueError",
     "NullKeyError",
@@ -28,6 +29,7 @@ __all__ = [
     "TooFewRowsError",
     "TypeMismatchError",
     "UnknownColumnError",
+    "UnknownFunctionError",
     "UnknownKeyError",
     "UnknownTableError",
     "UnknownViewError",
@@ -78,12 +80,39 @@ class UnknownColumnError(RingviewError, KeyError):
     """A column was named that does not exist."""
 
 
+class UnknownFunctionError(RingviewError, KeyError):
+    """A function was named that does not exist, or that the views of a file call is not given."""
+
+
+class FunctionError(RingviewError, RuntimeError):
+    """A function of yours raised, or returned something else than it was declared to.
+
+    What it raised is the `__cause__`.
+
+    >>> import ringview as rv
+    >>> db = rv.Database()
+    >>> table = db.create_table("r", {"a": "int64"})
+    >>> db.create_function("inverse", lambda a: [1 / x.as_py() for x in a], ["int64"], "float64")
+    >>> view = db.create_view("v", "SELECT inverse(a) AS b FROM r")
+    >>> try:
+    ...     table.insert({"a": [1, 2, 0]})
+    ... except rv.errors.FunctionError as error:
+    ...     print(error)
+    ...     print(repr(error.__cause__))
+    the function "inverse" raised ZeroDivisionError: division by zero for the arguments (0), in \
+the view "v"; nothing was changed
+    ZeroDivisionError('division by zero')
+    >>> len(table)
+    0
+    """
+
+
 class ExistsError(RingviewError, ValueError):
-    """The name of a new table or view is taken."""
+    """The name of a new table, view or function is taken."""
 
 
 class InUseError(RingviewError, ValueError):
-    """A table or a view that other views read cannot be dropped or replaced."""
+    """A table, view or function that views use cannot be dropped or replaced."""
 
 
 class TypeMismatchError(RingviewError, TypeError):

@@ -2,12 +2,13 @@
 //!
 //! Invariant: a thread that waits for another's call has let go of the interpreter, so the two cannot
 //! wait for each other; the main thread hears Ctrl-C as it waits; a call from within a call (from a
-//! progress callback) is an error, not a wait without end. So is a call in a forked process on a value
+//! progress callback, or a function of the user) is an error, not a wait without end. So is a call in a forked process on a value
 //! that a thread of the parent was using: that thread is not there, and what it left half done is
 //! neither used nor dropped. A value that nobody used is the child's own copy. A call that panics after it began
 //! to change the value leaves it broken, and every later call says so; one that only read leaves it as it was.
 //! Cost: a few nanoseconds where nobody else calls.
 
+use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -29,6 +30,21 @@ const LOOK: Duration = Duration::from_millis(20);
 
 thread_local! {
     static HERE: u8 = const { 0 };
+    /// How many functions of the user this thread is in.
+    static CALLS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Runs code of the user that an engine calls, on whichever of its threads: a call that holds a value waits for it.
+pub(crate) fn called<T>(run: impl FnOnce() -> T) -> T {
+    struct Within;
+    impl Drop for Within {
+        fn drop(&mut self) {
+            CALLS.set(CALLS.get() - 1);
+        }
+    }
+    CALLS.set(CALLS.get() + 1);
+    let _within = Within;
+    run()
 }
 
 /// A number that no other living thread has.
@@ -107,15 +123,12 @@ impl<T: Send> Busy<T> {
         self.check_process(py)?;
         // Only this thread can have stored its own number, so order does not matter.
         if self.holder.load(Ordering::Relaxed) == this_thread() {
-            let message = format!(
-                "{} is in the middle of a call that reports its progress; \
-                 use it when that call is done",
-                self.name
-            );
-            return Err(named(py, "RingviewError", &message));
+            return Err(self.is_within(py));
         }
         let guard = match self.value.try_lock() {
             Ok(guard) => guard,
+            // The call may be that which waits for this thread.
+            Err(TryLockError::WouldBlock) if CALLS.get() > 0 => return Err(self.is_within(py)),
             Err(TryLockError::WouldBlock) => self.wait(py)?,
             Err(TryLockError::Poisoned(guard)) => guard.into_inner(),
         };
@@ -180,6 +193,15 @@ impl<T: Send> Busy<T> {
                 Err(TryLockError::Poisoned(guard)) => return Ok(guard.into_inner()),
             }
         }
+    }
+
+    fn is_within(&self, py: Python<'_>) -> PyErr {
+        let message = format!(
+            "{} is in the middle of a call that reports its progress, or calls a function; \
+             use it when that call is done",
+            self.name
+        );
+        named(py, "RingviewError", &message)
     }
 
     fn is_broken(&self, py: Python<'_>) -> PyErr {

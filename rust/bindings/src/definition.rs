@@ -72,6 +72,7 @@ impl Given<'_> {
                 Epsilon::Of(epsilon) => Exponents::Of(epsilon),
             }),
             refresh: self.refresh.parse().or_raise(py)?,
+            functions: Vec::new(),
         };
         Ok((self.sql, options))
     }

@@ -10,6 +10,8 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::UnknownTable { .. } | Error::Stale { kind: "table", .. } => "UnknownTableError",
         Error::UnknownView { .. } | Error::Stale { .. } => "UnknownViewError",
         Error::UnknownColumn { .. } => "UnknownColumnError",
+        Error::UnknownFunction { .. } => "UnknownFunctionError",
+        Error::Function { .. } => "FunctionError",
         Error::Exists { .. } => "ExistsError",
         Error::InUse { .. } => "InUseError",
         Error::Type { .. } => "TypeMismatchError",
@@ -36,9 +38,10 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::Interrupted => return PyKeyboardInterrupt::new_err(error.to_string()),
         _ => "RingviewError",
     };
-    let mut message = error.to_string();
+    let mut message = ringview_expr::shown(&error.to_string());
     if let Error::UnknownTable { name, known }
     | Error::UnknownView { name, known }
+    | Error::UnknownFunction { name, known }
     | Error::UnknownColumn {
         column: name,
         known,
@@ -47,7 +50,15 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     {
         message.push_str(&did_you_mean(py, name, known));
     }
-    named(py, class, &message)
+    let made = named(py, class, &message);
+    if let Error::Function {
+        cause: Some(cause), ..
+    } = error
+        && let Some(raised) = cause.0.downcast_ref::<PyErr>()
+    {
+        made.set_cause(py, Some(raised.clone_ref(py)));
+    }
+    made
 }
 
 /// What is said where a known name looks like the one that is not.

@@ -19,6 +19,7 @@
 //! | `expressions` | what the texts of a query's expressions name |
 //! | `outgoing` | schemas and rows handed to such a library |
 //! | `stream` | the class `RowStream`: rows of a view, block by block |
+//! | `function` | functions of the user, which Python computes |
 //! | `handle` | what tables and views are called by |
 //! | `follower` | the class `Follower`: what moved in a view, for one reader |
 //! | `graph` | `count_triangles` |
@@ -33,6 +34,7 @@ mod database;
 mod definition;
 mod errors;
 mod expressions;
+mod function;
 mod graph;
 mod handle;
 mod incoming;

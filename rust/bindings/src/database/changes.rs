@@ -129,8 +129,9 @@ impl Database {
         let engine = &mut *engine.value;
         let is_in_memory = engine.path().is_none();
         let run = |watch: &mut Progress| engine.apply(ops, (net, id), &mut |done| watch.poll(done));
-        // A file is written without the interpreter, however little it is.
-        let applied = match total < FEW && is_in_memory {
+        // A file is written without the interpreter, however little it is; and functions of the user take it themselves, on
+        // whichever thread.
+        let applied = match total < FEW && is_in_memory && !self.calls_python() {
             true => watch.attached(py, run),
             false => py.detach(|| run(&mut watch)),
         };

@@ -9,11 +9,13 @@ use pyo3::prelude::*;
 use ringview_core::{Error, Result, SqlProblem};
 use ringview_durable::{DurableDatabase as Engine, SampleOf, ViewDefinition};
 use ringview_engine::Poll;
-use ringview_explain::Format;
+use ringview_explain::{Explanation, Format};
+use ringview_expr::shown;
 use ringview_query::Query;
 use ringview_sql::{Definition, Options};
 
 use super::Database;
+use super::functions::trusted;
 use crate::definition::Given;
 use crate::errors::OrRaise;
 use crate::outgoing::Rows;
@@ -34,7 +36,7 @@ impl Database {
     ) -> PyResult<()> {
         let given = definition.read(py)?;
         self.change_views(py, |database, poll| {
-            over(database, Some(name), given)?.kept(|definition, query| {
+            over(database, Some(name), self.callable_by(given))?.kept(|definition, query| {
                 let view = view(name, definition, query, engine)?;
                 match replace {
                     true => database.replace_view(view, poll),
@@ -57,7 +59,9 @@ impl Database {
         let views = views.into_iter().map(read).collect::<PyResult<Vec<_>>>()?;
         self.change_views(py, |database, poll| {
             let mut made = Vec::new();
-            let done = create_in_turn(database, views, engine, &mut made, poll);
+            let views = views.into_iter();
+            let views = views.map(|(name, given)| (name, self.callable_by(given)));
+            let done = create_in_turn(database, views.collect(), engine, &mut made, poll);
             if done.is_err() {
                 for name in made.iter().rev() {
                     database.drop_view(name)?;
@@ -84,7 +88,7 @@ impl Database {
     ) -> PyResult<()> {
         let given = definition.read(py)?;
         self.change_views(py, |database, poll| {
-            let definition = over(database, None, given)?;
+            let definition = over(database, None, self.callable_by(given))?;
             let query = definition.bind()?;
             query.check_joins("a sample")?;
             let sample = Some(SampleOf { k, seed });
@@ -122,9 +126,12 @@ impl Database {
         let held = self.engine(py)?;
         let database = &*held.value;
         let explained = || {
-            over(database, None, given)?.kept(|_, query| {
-                let explained = database.explanation_with(query, engine)?;
-                explained.render(format)
+            over(database, None, self.callable_by(given))?.kept(|definition, query| {
+                let explained = Explanation {
+                    trusted: trusted(definition.functions()),
+                    ..database.explanation_with(query, engine)?
+                };
+                explained.render(format).map(|text| shown(&text))
             })
         };
         py.detach(explained).or_raise(py)
@@ -138,10 +145,24 @@ impl Database {
         let mut watch = Progress::new(None, 0);
         let mut poll = |done| watch.poll(done);
         let found = py.detach(|| {
-            over(database, None, given)?
+            over(database, None, self.callable_by(given))?
                 .kept(|_, query| database.readers().evaluate(query, &mut poll))
         });
         Ok(Rows::new(watch.finish(py, found)?))
+    }
+}
+
+impl Database {
+    /// A text that may call the functions which there are.
+    fn callable_by(&self, (text, options): (String, Options)) -> (String, Options) {
+        let functions = self.callable();
+        (
+            text,
+            Options {
+                functions,
+                ..options
+            },
+        )
     }
 }
 

@@ -5,21 +5,25 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use pyo3::prelude::*;
-use ringview_durable::{Durability, DurableDatabase as Engine, FileStatus, Group, Opening};
+use ringview_durable::{Bind, Durability, DurableDatabase as Engine, FileStatus, Group, Opening};
 use ringview_engine::{Options, Poll};
 use ringview_sql::Definition;
 
 use super::Database;
+use super::functions::settled;
 use crate::errors::OrRaise;
+use crate::function::Given;
 use crate::watch::Progress;
 
 #[pymethods]
 impl Database {
     /// Opens the database of a file, or makes one; with `each`, every transaction is on disk when it
     /// returns, else each snapshot; with `tell_last`, `view_changes` begins with what the last one moved.
-    /// The file is written anew when its log is `compact_at` times what a snapshot is.
+    /// The file is written anew when its log is `compact_at` times what a snapshot is. `functions`, given the name of a
+    /// function that a view calls, the types of its arguments and its result, its kind and how it handles NULL, returns a
+    /// `ringview.Function`, or None.
     #[staticmethod]
-    #[pyo3(signature = (path, each, tell_last, trust_deletes, memory_limit=None, progress=None, compact_at=None, share=true, threads=1))]
+    #[pyo3(signature = (path, each, tell_last, trust_deletes, memory_limit=None, progress=None, compact_at=None, share=true, threads=1, functions=None))]
     #[expect(clippy::too_many_arguments, reason = "named in Python")]
     fn open(
         py: Python<'_>,
@@ -32,6 +36,7 @@ impl Database {
         compact_at: Option<f64>,
         share: bool,
         threads: usize,
+        functions: Option<Py<PyAny>>,
     ) -> PyResult<Database> {
         let options = Options {
             trust_deletes,
@@ -39,25 +44,25 @@ impl Database {
             keep_apart: !share,
             threads: NonZeroUsize::new(threads),
         };
-        let opening = Opening {
-            bind: Definition::query,
-            durability: match each {
-                true => Durability::Transaction,
-                false => Durability::Snapshot,
-            },
-            tell_last,
-            compact_at,
-        };
-        let mut database = Self::opened(py, progress, |poll| {
+        let mut database = Self::opened(py, progress, functions, |bind, poll| {
+            let opening = Opening {
+                bind,
+                durability: match each {
+                    true => Durability::Transaction,
+                    false => Durability::Snapshot,
+                },
+                tell_last,
+                compact_at,
+            };
             Engine::open(&path, options, opening, poll)
         })?;
         database.group = each.then(Group::default);
         Ok(database)
     }
 
-    /// Reads a database from a file into memory.
+    /// Reads a database from a file into memory; `functions` as of `open`.
     #[staticmethod]
-    #[pyo3(signature = (path, memory_limit=None, progress=None, share=true, threads=1))]
+    #[pyo3(signature = (path, memory_limit=None, progress=None, share=true, threads=1, functions=None))]
     fn load(
         py: Python<'_>,
         path: PathBuf,
@@ -65,6 +70,7 @@ impl Database {
         progress: Option<Py<PyAny>>,
         share: bool,
         threads: usize,
+        functions: Option<Py<PyAny>>,
     ) -> PyResult<Database> {
         let options = Options {
             trust_deletes: false,
@@ -72,8 +78,8 @@ impl Database {
             keep_apart: !share,
             threads: NonZeroUsize::new(threads),
         };
-        Self::opened(py, progress, |poll| {
-            Engine::load(&path, options, Definition::query, poll)
+        Self::opened(py, progress, functions, |bind, poll| {
+            Engine::load(&path, options, bind, poll)
         })
     }
 
@@ -140,10 +146,21 @@ impl Database {
     fn opened(
         py: Python<'_>,
         progress: Option<Py<PyAny>>,
-        read: impl FnOnce(Poll<'_>) -> ringview_core::Result<Engine> + Send,
+        functions: Option<Py<PyAny>>,
+        read: impl FnOnce(Bind<'_>, Poll<'_>) -> ringview_core::Result<Engine> + Send,
     ) -> PyResult<Database> {
         let mut watch = Progress::new(progress, 0);
-        let opened = py.detach(|| read(&mut |done| watch.poll(done)));
-        Ok(Database::of(watch.finish(py, opened)?))
+        let given = Given::new(functions);
+        let bind = |text: &str, beside: &str| {
+            let definition = Definition::read(text, beside)?;
+            definition
+                .with_functions(|signature| given.find(signature))?
+                .bind()
+        };
+        let opened = py.detach(|| read(&bind, &mut |done| watch.poll(done)));
+        let declared = settled(py, given, &opened)?;
+        let database = Database::of(watch.finish(py, opened)?);
+        *database.declared() = declared;
+        Ok(database)
     }
 }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `changes` | rows in |
 //! | `definitions` | views declared, and planned |
+//! | `functions` | functions of the user |
 //! | `views` | what is read of views |
 //! | `files` | databases in files |
 //! | `partials` | what a view over a part of the rows adds to that over all |
@@ -17,6 +18,7 @@ mod changes;
 mod definitions;
 mod files;
 mod follower;
+mod functions;
 mod partials;
 mod stream;
 mod views;
@@ -34,6 +36,7 @@ use ringview_engine::{KeepFor, Options, Poll, TableStatus};
 
 use crate::busy::{Busy, Hold};
 use crate::errors::{OrRaise, named};
+use crate::function::Declared;
 use crate::handle::Handle;
 use crate::incoming::{Form, Keep, Schemas, rows, schema};
 use crate::outgoing::{Columns, Rows};
@@ -62,6 +65,8 @@ pub(crate) struct Database {
     schemas: Mutex<Schemas>,
     /// By the number of a table, how plain rows are read.
     forms: Mutex<Vec<(u64, Arc<Form>)>>,
+    /// The functions of the user, oldest first.
+    functions: Mutex<Vec<Declared>>,
     /// Where each transaction is on disk when it returns.
     group: Option<Group>,
 }
@@ -242,6 +247,7 @@ impl Database {
             bell: Bell::default(),
             schemas: Mutex::default(),
             forms: Mutex::default(),
+            functions: Mutex::default(),
             group: None,
         }
     }

@@ -7,10 +7,12 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ringview_core::Type;
 use ringview_engine::{JoinSize, Poll};
-use ringview_explain::Format;
+use ringview_explain::{Explanation, Format};
+use ringview_expr::shown;
 
 use super::Database;
 use super::follower::{Follower, Place, hand_over};
+use super::functions::{called_by, trusted};
 use super::stream::RowStream;
 use crate::errors::OrRaise;
 use crate::handle::Handle;
@@ -180,7 +182,16 @@ impl Database {
         let format = Format::from_str(format).or_raise(py)?;
         let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
-        let explained = || engine.view_explanation(view.name())?.render(format);
+        let explained = || {
+            let mut definitions = engine.definitions();
+            let definition = definitions.find(|one| one.name == view.name());
+            let functions = definition.map(called_by).transpose()?;
+            let explained = Explanation {
+                trusted: trusted(&functions.unwrap_or_default()),
+                ..engine.view_explanation(view.name())?
+            };
+            explained.render(format).map(|text| shown(&text))
+        };
         py.detach(explained).or_raise(py)
     }
 
@@ -188,7 +199,8 @@ impl Database {
     fn view_warnings(&self, py: Python<'_>, view: &str) -> PyResult<Vec<String>> {
         let engine = self.engine(py)?;
         let warnings = engine.value.view_warnings(view).or_raise(py)?;
-        Ok(warnings.iter().map(ToString::to_string).collect())
+        let shown = warnings.iter().map(|warning| shown(&warning.to_string()));
+        Ok(shown.collect())
     }
 
     /// The SQL of a view, if it was created with any.
