@@ -3,17 +3,16 @@
 //! Invariant: a sum of integers or decimals is exact, or an overflow; sums of doubles carry what each addition lost, one
 //! behind the other from the first row of the partition. Cost: O(rows of the regions) a function.
 
-use arrow_row::Rows;
+mod states;
+
 use ringview_core::Result;
 use ringview_query::FrameEnd as End;
 
-use super::plan::{Function, Plan, What, overflow};
+use super::plan::{Function, Plan, What};
 use super::region::{Region, Regions};
 use super::values::{NONE, Read, Values};
 use crate::tree::Sums;
-
-/// One more than the greatest decimal.
-const LIMIT: i128 = 10i128.pow(38);
+use states::{Averaged, Counted, Extreme, Last, Nth, Real, Running, Summed, counted};
 
 /// What is shown of the rows of regions at a time, each as often as it is there.
 #[derive(Debug)]
@@ -72,17 +71,6 @@ struct Pass<'p> {
     regions: &'p Regions<'p>,
     region: &'p Region<'p>,
     time: usize,
-}
-
-/// What is known of the rows so far.
-trait Running {
-    type Value: Clone;
-
-    /// Takes copies of a row.
-    fn add(&mut self, row: usize, copies: i64) -> Result<()>;
-
-    /// The value over the rows so far.
-    fn value(&self) -> Result<Self::Value>;
 }
 
 impl Pass<'_> {
@@ -252,201 +240,5 @@ impl Pass<'_> {
             to.extend(std::iter::repeat_n(state.value()?, all as usize));
         }
         Ok(())
-    }
-}
-
-/// The number of rows that take part.
-fn counted(sums: &Sums, at: Option<usize>) -> i64 {
-    at.map_or(sums.copies, |at| sums.weights[at] as i64)
-}
-
-struct Counted<'p> {
-    pass: &'p Pass<'p>,
-    at: Option<usize>,
-    rows: i64,
-    /// Whether all rows are in it.
-    is_known: bool,
-}
-
-impl Running for Counted<'_> {
-    type Value = i64;
-
-    fn add(&mut self, row: usize, copies: i64) -> Result<()> {
-        if !self.is_known {
-            let one = self.at.map_or(1, |at| self.pass.weight(row, at) as i64);
-            self.rows += one * copies;
-        }
-        Ok(())
-    }
-
-    fn value(&self) -> Result<i64> {
-        Ok(self.rows)
-    }
-}
-
-struct Summed<'p> {
-    pass: &'p Pass<'p>,
-    at: usize,
-    count: Option<usize>,
-    sum: i128,
-    rows: i64,
-    /// Whether all rows are in it.
-    is_known: bool,
-    /// Whether it may not fit.
-    is_wide: bool,
-}
-
-impl Running for Summed<'_> {
-    type Value = Option<i128>;
-
-    fn add(&mut self, row: usize, copies: i64) -> Result<()> {
-        if self.is_known {
-            return Ok(());
-        }
-        let value = self.pass.weight(row, self.at);
-        let value = value.checked_mul(i128::from(copies));
-        let sum = value.and_then(|value| self.sum.checked_add(value));
-        self.sum = sum.ok_or_else(|| overflow(&self.pass.function.name))?;
-        self.rows += self.count.map_or(1, |at| self.pass.weight(row, at) as i64) * copies;
-        Ok(())
-    }
-
-    fn value(&self) -> Result<Option<i128>> {
-        if self.is_wide && self.sum.abs() >= LIMIT {
-            return Err(overflow(&self.pass.function.name));
-        }
-        Ok((self.rows > 0).then_some(self.sum))
-    }
-}
-
-struct Averaged<'p> {
-    summed: Summed<'p>,
-    unit: f64,
-}
-
-impl Running for Averaged<'_> {
-    type Value = Option<f64>;
-
-    fn add(&mut self, row: usize, copies: i64) -> Result<()> {
-        self.summed.add(row, copies)
-    }
-
-    fn value(&self) -> Result<Option<f64>> {
-        let Summed { sum, rows, .. } = self.summed;
-        Ok((rows > 0).then(|| sum as f64 / self.unit / rows as f64))
-    }
-}
-
-/// A sum of doubles, with what its additions lost.
-struct Real<'p> {
-    values: &'p [Option<f64>],
-    is_average: bool,
-    sum: f64,
-    lost: f64,
-    rows: f64,
-}
-
-impl Running for Real<'_> {
-    type Value = Option<f64>;
-
-    fn add(&mut self, row: usize, copies: i64) -> Result<()> {
-        let Some(value) = self.values[row] else {
-            return Ok(());
-        };
-        for _ in 0..copies {
-            let sum = self.sum + value;
-            let (great, small) = if self.sum.abs() >= value.abs() {
-                (self.sum, value)
-            } else {
-                (value, self.sum)
-            };
-            // What does not fit is infinite, and nothing is lost of it.
-            if sum.is_finite() {
-                self.lost += (great - sum) + small;
-            }
-            self.sum = sum;
-            self.rows += 1.0;
-        }
-        Ok(())
-    }
-
-    fn value(&self) -> Result<Option<f64>> {
-        let sum = self.sum + self.lost;
-        let value = if self.is_average {
-            sum / self.rows
-        } else {
-            sum
-        };
-        Ok((self.rows > 0.0).then_some(value))
-    }
-}
-
-struct Extreme<'p> {
-    bytes: &'p Rows,
-    chosen: &'p [bool],
-    is_greatest: bool,
-    best: u32,
-}
-
-impl Running for Extreme<'_> {
-    type Value = u32;
-
-    fn add(&mut self, row: usize, _copies: i64) -> Result<()> {
-        if !self.chosen[row] {
-            return Ok(());
-        }
-        let is_better = self.best == NONE || {
-            let (own, best) = (self.bytes.row(row), self.bytes.row(self.best as usize));
-            if self.is_greatest {
-                own > best
-            } else {
-                own < best
-            }
-        };
-        if is_better {
-            self.best = row as u32;
-        }
-        Ok(())
-    }
-
-    fn value(&self) -> Result<u32> {
-        Ok(self.best)
-    }
-}
-
-struct Nth {
-    /// How many rows still come before it.
-    left: i64,
-    row: u32,
-}
-
-impl Running for Nth {
-    type Value = u32;
-
-    fn add(&mut self, row: usize, copies: i64) -> Result<()> {
-        if self.row == NONE && self.left < copies {
-            self.row = row as u32;
-        }
-        self.left -= copies;
-        Ok(())
-    }
-
-    fn value(&self) -> Result<u32> {
-        Ok(self.row)
-    }
-}
-
-struct Last(u32);
-
-impl Running for Last {
-    type Value = u32;
-
-    fn add(&mut self, row: usize, _copies: i64) -> Result<()> {
-        self.0 = row as u32;
-        Ok(())
-    }
-
-    fn value(&self) -> Result<u32> {
-        Ok(self.0)
     }
 }
