@@ -131,7 +131,8 @@ def row_stage(
     """The stage of a query of computed rows over tables of these columns.
 
     Raises:
-        UnsupportedError: The query is an ASOF join.
+        UnsupportedError: The query is an ASOF join, or computes something of lists that another
+            stage has made.
     """
     if kind_of(query) == "latest":
         raise UnsupportedError(
@@ -150,7 +151,16 @@ def row_stage(
         for name, schema in columns.items()
     }
     told = {name: multiplicities[name] for name in below if name in multiplicities}
-    return RowStage(name, query, columns, inputs, told, schema, partitions, now)
+    stage = RowStage(name, query, columns, inputs, told, schema, partitions, now)
+    reads_lists = any(pa.types.is_nested(field.type) for one in inputs.values() for field in one)
+    atoms = range(len(query["atoms"]))
+    if reads_lists and not (stage.is_map and all(stage.plain(at) is not None for at in atoms)):
+        raise UnsupportedError(
+            "what a query computes of lists, structs or maps that it has made is not computed "
+            "over DataFrames; show them, and compute it with Spark's functions, or keep it in a "
+            "ringview.Database"
+        )
+    return stage
 
 
 def run(stage: RowStage, tables: Mapping[str, DataFrame]) -> DataFrame:

@@ -88,6 +88,8 @@ def shown(kind: pa.DataType) -> pa.DataType:
         return pa.timestamp("us", kind.tz)
     if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind):
         return pa.list_(shown(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(shown(kind.key_type), shown(kind.item_type))
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(field.name, shown(field.type)) for field in kind])
     return kind

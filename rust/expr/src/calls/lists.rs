@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UInt32Array, UInt64Array};
+use arrow_array::{Array, ArrayRef, Int64Array, ListArray, MapArray, StructArray, UInt32Array};
 use arrow_schema::{DataType, Field, Fields};
 use datafusion_common::arrow::buffer::OffsetBuffer;
 use datafusion_common::arrow::compute::{partition, take};
@@ -32,8 +32,8 @@ pub(super) fn histogram(values: &ArrayRef) -> Result<ScalarValue> {
     let runs = partition(std::slice::from_ref(values))?.ranges();
     let starts = runs.iter().map(|run| run.start as u32);
     let keys = take(values, &UInt32Array::from_iter_values(starts), None)?;
-    let counts = runs.iter().map(|run| run.len() as u64);
-    let counts: ArrayRef = Arc::new(UInt64Array::from_iter_values(counts));
+    let counts = runs.iter().map(|run| run.len() as i64);
+    let counts: ArrayRef = Arc::new(Int64Array::from_iter_values(counts));
     let whole = OffsetBuffer::from_lengths([keys.len()]);
     let pairs = StructArray::try_new(pair(values.data_type()), vec![keys, counts], None)?;
     let map = MapArray::try_new(entries(values.data_type()), whole, pairs, None, false)?;
@@ -47,7 +47,7 @@ fn item(of: &DataType) -> Arc<Field> {
 fn pair(of: &DataType) -> Fields {
     Fields::from(vec![
         Field::new("key", of.clone(), false),
-        Field::new("value", DataType::UInt64, true),
+        Field::new("value", DataType::Int64, true),
     ])
 }
 
