@@ -58,7 +58,7 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
         35,
         "expected int64, found string",
     ),
-    ("SELECT COUNT(*) FROM range(3)", errors.UnsupportedError, 1, 22, "Table Functions"),
+    ("SELECT COUNT(*) FROM glob('x')", errors.UnsupportedError, 1, 22, "Table Functions"),
     ("SELECT COUNT(*) FROM r TABLESAMPLE 10%", errors.QueryError, 1, 38, "not SQL at"),
     ("SELECT COUNT(*) FROM r; SELECT COUNT(*) FROM s", errors.UnsupportedError, 1, 25, "second"),
     ("DELETE FROM r", errors.UnsupportedError, 1, 1, "db.delete"),

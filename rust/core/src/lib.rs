@@ -7,7 +7,8 @@
 //! |---|---|
 //! | `types`, `schema` | [`Type`], [`Field`], [`Schema`] and their Arrow counterparts |
 //! | `prefetch`, `large_pages` | hints to the memory system |
-//! | `nested` | lists, structs and maps: their types, and their values as texts of the dictionary |
+//! | `type_names`, `arrow_types` | types as text, and those of Arrow |
+//! | `nested` | values of lists, structs and maps as texts of the dictionary |
 //! | `slab` | [`Slab`]: a list that grows without moving what it holds |
 //! | `random` | hashing that nobody can foresee |
 //! | `trim` | lists that keep the room that they need |
@@ -18,6 +19,7 @@
 //! | `arrow` | [`Encoder`] from Arrow, [`decode`] to Arrow, [`format_value`] for messages |
 
 mod arrow;
+mod arrow_types;
 mod budget;
 mod column;
 mod dictionary;
@@ -29,6 +31,7 @@ mod random;
 mod schema;
 mod slab;
 mod trim;
+mod type_names;
 mod types;
 
 pub use arrow::{Encoder, decode, format_row, format_value};

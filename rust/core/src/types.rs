@@ -3,15 +3,12 @@
 //! Invariant: what `Display` writes, `FromStr` reads. A type is written as text wherever it is
 //! serialised, so the same names serve users, JSON and messages.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
-use arrow_schema::DataType;
 pub use arrow_schema::TimeUnit;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, nested};
+use crate::{Error, Result};
 
 /// The largest precision of a decimal: what 128 bits hold.
 pub(crate) const MAX_PRECISION: u8 = 38;
@@ -139,76 +136,9 @@ impl Type {
             _ => return None,
         })
     }
-
-    /// The type that holds values of an Arrow type; `Error::Unsupported` if there is none.
-    pub fn from_arrow(arrow: &DataType) -> Result<Type> {
-        Ok(match arrow {
-            DataType::Boolean => Type::Bool,
-            DataType::Int8 => Type::Int8,
-            DataType::Int16 => Type::Int16,
-            DataType::Int32 => Type::Int32,
-            DataType::Int64 => Type::Int64,
-            DataType::UInt8 => Type::UInt8,
-            DataType::UInt16 => Type::UInt16,
-            DataType::UInt32 => Type::UInt32,
-            DataType::UInt64 => Type::UInt64,
-            DataType::Float32 => Type::Float32,
-            DataType::Float64 => Type::Float64,
-            DataType::Decimal32(precision, scale)
-            | DataType::Decimal64(precision, scale)
-            | DataType::Decimal128(precision, scale) => Type::Decimal {
-                precision: *precision,
-                scale: *scale,
-            },
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Type::Utf8,
-            DataType::Dictionary(key, value)
-                if key.is_dictionary_key_type() && value.is_string() =>
-            {
-                Type::Utf8
-            }
-            DataType::Date32 => Type::Date32,
-            DataType::Timestamp(unit, timezone) => Type::Timestamp {
-                unit: *unit,
-                timezone: timezone.clone(),
-            },
-            DataType::List(_)
-            | DataType::LargeList(_)
-            | DataType::FixedSizeList(..)
-            | DataType::Struct(_)
-            | DataType::Map(..) => nested::from_arrow(arrow)?,
-            other => {
-                return Err(unsupported(
-                    &other.to_string(),
-                    "tables cannot hold this type",
-                ));
-            }
-        })
-    }
-
-    /// The Arrow type in which columns of this type are handed out.
-    pub fn to_arrow(&self) -> DataType {
-        match self {
-            Type::Bool => DataType::Boolean,
-            Type::Int8 => DataType::Int8,
-            Type::Int16 => DataType::Int16,
-            Type::Int32 => DataType::Int32,
-            Type::Int64 => DataType::Int64,
-            Type::UInt8 => DataType::UInt8,
-            Type::UInt16 => DataType::UInt16,
-            Type::UInt32 => DataType::UInt32,
-            Type::UInt64 => DataType::UInt64,
-            Type::Float32 => DataType::Float32,
-            Type::Float64 => DataType::Float64,
-            Type::Decimal { precision, scale } => DataType::Decimal128(*precision, *scale),
-            Type::Utf8 => DataType::Utf8,
-            Type::Date32 => DataType::Date32,
-            Type::Timestamp { unit, timezone } => DataType::Timestamp(*unit, timezone.clone()),
-            Type::List(_) | Type::Struct(_) | Type::Map(_) => nested::to_arrow(self),
-        }
-    }
 }
 
-fn unsupported(what: &str, why: &str) -> Error {
+pub(crate) fn unsupported(what: &str, why: &str) -> Error {
     Error::Unsupported {
         what: format!("the type {what}"),
         why: why.to_owned(),
@@ -217,123 +147,6 @@ fn unsupported(what: &str, why: &str) -> Error {
                   struct<name: type, ..> or map<type, type>"
             .to_owned(),
     }
-}
-
-impl fmt::Display for Type {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Type::Bool => "bool",
-            Type::Int8 => "int8",
-            Type::Int16 => "int16",
-            Type::Int32 => "int32",
-            Type::Int64 => "int64",
-            Type::UInt8 => "uint8",
-            Type::UInt16 => "uint16",
-            Type::UInt32 => "uint32",
-            Type::UInt64 => "uint64",
-            Type::Float32 => "float32",
-            Type::Float64 => "float64",
-            Type::Utf8 => "string",
-            Type::Date32 => "date32",
-            Type::Decimal { precision, scale } => {
-                return write!(out, "decimal128({precision}, {scale})");
-            }
-            Type::Timestamp { unit, timezone } => {
-                let unit = unit_name(*unit);
-                return match timezone {
-                    None => write!(out, "timestamp[{unit}]"),
-                    Some(zone) => write!(out, "timestamp[{unit}, tz={zone}]"),
-                };
-            }
-            Type::List(_) | Type::Struct(_) | Type::Map(_) => return nested::write(self, out),
-        })
-    }
-}
-
-fn unit_name(unit: TimeUnit) -> &'static str {
-    match unit {
-        TimeUnit::Second => "s",
-        TimeUnit::Millisecond => "ms",
-        TimeUnit::Microsecond => "us",
-        TimeUnit::Nanosecond => "ns",
-    }
-}
-
-impl FromStr for Type {
-    type Err = Error;
-
-    /// Reads the names that `Display` writes, and the other names that Arrow and SQL users expect.
-    fn from_str(text: &str) -> Result<Type> {
-        let lower = text.trim().to_ascii_lowercase();
-        Ok(match lower.as_str() {
-            "bool" | "boolean" => Type::Bool,
-            "int8" | "tinyint" => Type::Int8,
-            "int16" | "smallint" => Type::Int16,
-            "int32" | "int" | "integer" => Type::Int32,
-            "int64" | "bigint" | "long" => Type::Int64,
-            "uint8" => Type::UInt8,
-            "uint16" => Type::UInt16,
-            "uint32" => Type::UInt32,
-            "uint64" => Type::UInt64,
-            "float32" | "float" => Type::Float32,
-            "float64" | "double" => Type::Float64,
-            "string" | "utf8" | "str" | "text" | "varchar" | "large_string" => Type::Utf8,
-            "date32" | "date" | "date32[day]" => Type::Date32,
-            "timestamp" => Type::Timestamp {
-                unit: TimeUnit::Microsecond,
-                timezone: None,
-            },
-            _ => parse_parameters(text.trim(), &lower)
-                .or_else(|| nested::parse(text.trim()))
-                .ok_or_else(|| unsupported(&format!("{text:?}"), "no type has this name"))?,
-        })
-    }
-}
-
-fn parse_parameters(text: &str, lower: &str) -> Option<Type> {
-    if let Some(inside) = bracketed(lower, &["decimal128", "decimal", "numeric"], '(', ')') {
-        let (precision, scale) = inside.split_once(',').unwrap_or((inside, "0"));
-        let precision = precision
-            .trim()
-            .parse()
-            .ok()
-            .filter(|p| (1..=MAX_PRECISION).contains(p))?;
-        let scale = scale
-            .trim()
-            .parse()
-            .ok()
-            .filter(|s: &i8| *s <= precision as i8)?;
-        return Some(Type::Decimal { precision, scale });
-    }
-    let inside = bracketed(lower, &["timestamp"], '[', ']')?;
-    let (unit, zone) = inside
-        .split_once(',')
-        .map_or((inside, None), |(u, z)| (u, Some(z)));
-    let unit = match unit.trim() {
-        "s" => TimeUnit::Second,
-        "ms" => TimeUnit::Millisecond,
-        "us" => TimeUnit::Microsecond,
-        "ns" => TimeUnit::Nanosecond,
-        _ => return None,
-    };
-    let timezone = match zone {
-        None => None,
-        Some(zone) => {
-            let length = zone.trim().strip_prefix("tz=")?.len();
-            // Zones keep their case: they are looked up by name elsewhere.
-            let end = text.len() - 1;
-            Some(text[end - length..end].trim().into())
-        }
-    };
-    Some(Type::Timestamp { unit, timezone })
-}
-
-fn bracketed<'a>(text: &'a str, names: &[&str], open: char, close: char) -> Option<&'a str> {
-    let (name, rest) = text.split_once(open)?;
-    names
-        .contains(&name.trim())
-        .then(|| rest.strip_suffix(close))
-        .flatten()
 }
 
 impl From<Type> for String {

@@ -6,9 +6,11 @@
 //! asked for, O(log n + rows that move) more for each place that changes, and all rows of its partition for sums of doubles
 //! and for MIN and MAX; whoever reads all rows computes them, one pass over the columns.
 
+mod over;
 mod pass;
 pub(crate) mod plan;
 mod region;
+mod states;
 mod values;
 
 use std::sync::Arc;

@@ -6,9 +6,9 @@
 use arrow_row::Rows;
 use ringview_core::Result;
 
-use super::super::plan::overflow;
-use super::super::values::NONE;
-use super::Pass;
+use super::over::Pass;
+use super::plan::overflow;
+use super::values::NONE;
 use crate::tree::Sums;
 
 /// One more than the greatest decimal.

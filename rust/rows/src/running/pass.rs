@@ -3,16 +3,15 @@
 //! Invariant: a sum of integers or decimals is exact, or an overflow; sums of doubles carry what each addition lost, one
 //! behind the other from the first row of the partition. Cost: O(rows of the regions) a function.
 
-mod states;
-
 use ringview_core::Result;
 use ringview_query::FrameEnd as End;
 
-use super::plan::{Function, Plan, What};
+use super::over::Pass;
+use super::plan::{Plan, What};
 use super::region::{Region, Regions};
+use super::states::{Averaged, Counted, Extreme, Last, Nth, Real, Running, Summed, counted};
 use super::values::{NONE, Read, Values};
 use crate::tree::Sums;
-use states::{Averaged, Counted, Extreme, Last, Nth, Real, Running, Summed, counted};
 
 /// What is shown of the rows of regions at a time, each as often as it is there.
 #[derive(Debug)]
@@ -62,15 +61,6 @@ impl Plan {
         }
         Ok(Shown { starts, functions })
     }
-}
-
-/// A function over one region.
-struct Pass<'p> {
-    plan: &'p Plan,
-    function: &'p Function,
-    regions: &'p Regions<'p>,
-    region: &'p Region<'p>,
-    time: usize,
 }
 
 impl Pass<'_> {
@@ -143,14 +133,6 @@ impl Pass<'_> {
             _ => {}
         }
         Ok(())
-    }
-
-    fn copies(&self, row: usize) -> i64 {
-        self.regions.rows[row].copies[self.time]
-    }
-
-    fn weight(&self, row: usize, at: usize) -> i128 {
-        self.regions.weights[row * self.plan.weights.len() + at]
     }
 
     /// The rows of each value of the order.
