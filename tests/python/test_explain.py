@@ -11,7 +11,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from ringview import errors, plot
 from ringview.view import Format
@@ -248,6 +248,7 @@ NASTY = ["<b>", '"', "a</script>", "#quot;", "`x`", "**", "&amp;", "'", "\\", "x
 @given(st.lists(NAMES | st.sampled_from(NASTY), min_size=3, max_size=3, unique=True))
 def test_no_name_breaks_a_form(names: list[str]) -> None:
     view, left, right = names
+    assume(view not in {"r", "s"})
     native = rv.Database()
     native.create_table("r", {left: "int64", right: "int64"})
     native.create_table("s", {left: "int64"})

@@ -106,8 +106,6 @@ def test_only_the_partitions_that_change_are_told() -> None:
 @pytest.mark.parametrize(
     ("sql", "words"),
     [
-        ("SELECT g, ARRAY_AGG(x) AS a FROM t GROUP BY g", "array_agg makes lists"),
-        ("SELECT HISTOGRAM(x) AS h FROM t", "makes lists"),
         ("SELECT LAG(x, g) OVER (ORDER BY x) AS l FROM t", "constant"),
         ("SELECT QUANTILE_CONT(x, 1.5) AS q FROM t", "from 0 to 1"),
         ("SELECT NTILE(0) OVER (ORDER BY x) AS q FROM t", "a number from 1"),
