@@ -131,8 +131,7 @@ def row_stage(
     """The stage of a query of computed rows over tables of these columns.
 
     Raises:
-        UnsupportedError: The query is an ASOF join, or computes something of lists that another
-            stage has made.
+        UnsupportedError: The query is an ASOF join, or makes lists, structs or maps.
     """
     if kind_of(query) == "latest":
         raise UnsupportedError(
@@ -140,6 +139,15 @@ def row_stage(
             "by a range of time and take the first row of each key with QUALIFY"
         )
     below = tables_below(query)
+    if any(
+        pa.types.is_nested(field.type)
+        for one in (schema, *map(tables.get, below))
+        for field in one or ()
+    ):
+        raise UnsupportedError(
+            "lists, structs and maps are not computed over DataFrames; keep the view in a "
+            "ringview.Database, or gather lists with Spark's functions"
+        )
     read = _native.columns_read(json.dumps(query), [(name, tables[name]) for name in below])
     used: dict[str, set[str]] = {name: set() for name in below}
     for atom, names in zip(query["atoms"], read, strict=True):
@@ -151,16 +159,7 @@ def row_stage(
         for name, schema in columns.items()
     }
     told = {name: multiplicities[name] for name in below if name in multiplicities}
-    stage = RowStage(name, query, columns, inputs, told, schema, partitions, now)
-    reads_lists = any(pa.types.is_nested(field.type) for one in inputs.values() for field in one)
-    atoms = range(len(query["atoms"]))
-    if reads_lists and not (stage.is_map and all(stage.plain(at) is not None for at in atoms)):
-        raise UnsupportedError(
-            "what a query computes of lists, structs or maps that it has made is not computed "
-            "over DataFrames; show them, and compute it with Spark's functions, or keep it in a "
-            "ringview.Database"
-        )
-    return stage
+    return RowStage(name, query, columns, inputs, told, schema, partitions, now)
 
 
 def run(stage: RowStage, tables: Mapping[str, DataFrame]) -> DataFrame:
