@@ -64,6 +64,7 @@ QUERIES = [
     "SELECT r.a, SUM(u.x) AS n FROM r CROSS JOIN UNNEST([r.b, 2]) AS u(x) GROUP BY r.a",
     "SELECT r.a, s.c, x FROM r JOIN s ON r.a = s.a, UNNEST([r.b, s.c]) AS u(x)",
     "SELECT r.a, i FROM r, range(r.a) AS t(i)",
+    "SELECT r.a, u.x FROM r, LATERAL (SELECT r.b + 1 AS x) u",
     "SELECT a, UNNEST(l) AS x FROM (SELECT a, LIST(c ORDER BY c, t) AS l FROM s GROUP BY a)",
     "SELECT flatten([[a], [b, 1]]) AS l FROM r",
 ]
