@@ -70,7 +70,7 @@ impl OfPython {
     }
 }
 
-/// What a function raised.
+/// The exception of a function.
 fn failure(py: Python<'_>, error: PyErr) -> Failure {
     if error.is_instance_of::<PyKeyboardInterrupt>(py) {
         return Failure::Interrupted;
@@ -135,7 +135,7 @@ pub(crate) fn signature(
     Ok(made)
 }
 
-/// A signature as it is told.
+/// The text of a signature.
 pub(crate) fn told(of: &Signature) -> String {
     let takes: Vec<String> = of.takes.iter().map(ToString::to_string).collect();
     let aggregate = match of.kind {
@@ -161,7 +161,7 @@ pub(crate) struct Given {
     find: Option<Py<PyAny>>,
     /// Those that were asked for; without what declared them where they are not given.
     found: Mutex<Vec<Found>>,
-    /// What `find` raised.
+    /// The exception of `find`.
     raised: Mutex<Option<PyErr>>,
 }
 
@@ -242,7 +242,7 @@ impl Given {
         Ok(given.map(|given| Declared::new(signature.clone(), given, py)))
     }
 
-    /// What `find` raised.
+    /// The exception of `find`.
     pub(crate) fn raised(&self) -> Option<PyErr> {
         self.raised
             .lock()

@@ -128,7 +128,7 @@ pub(super) fn called_by(view: &ViewDefinition) -> Result<Vec<Signature>> {
     }
 }
 
-/// What an explanation says of functions.
+/// The lines of an explanation about functions.
 pub(super) fn trusted(functions: &[Signature]) -> Vec<String> {
     functions.iter().map(|one| one.name.clone()).collect()
 }
