@@ -53,6 +53,7 @@ def tables(results: dict[str, Any]) -> str:
         *samples.samples(results["lines"]),
         *correlated.order_book(results["lines"]),
         *tpch.tables(results["lines"]),
+        *tpch.once(results["lines"]),
         *nexmark.tables(results["lines"]),
         *several.tables(results["lines"]),
         *windows.tables(results["lines"]),

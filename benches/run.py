@@ -331,6 +331,12 @@ def tpch(bench: Bench, cell: Cell) -> None:
     keep(bench, cell, [*script, "--scale", str(scale), "--batches", str(batches)])
 
 
+def ad_hoc(bench: Bench, cell: Cell) -> None:
+    """TPC-H's queries asked once, beside DuckDB."""
+    script = [sys.executable, str(HERE / "python" / "ad_hoc.py")]
+    keep(bench, cell, [*script, "--scale", "0.01" if bench.options.quick else "0.1"])
+
+
 def nexmark(bench: Bench, cell: Cell) -> None:
     """Nexmark's queries over a stream of events, beside a peer if there is one."""
     script = [sys.executable, str(HERE / "python" / "nexmark.py")]
@@ -396,6 +402,7 @@ PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "samples": samples,
     "order-book": order_book,
     "tpch": tpch,
+    "ad-hoc": ad_hoc,
     "nexmark": nexmark,
     "several": several,
     "windows": windows,
@@ -424,6 +431,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     for workload in ("order-book", "order-book-cost", "q17"):
         yield Cell("order-book", workload, "-")
     yield Cell("tpch", "tpch", "-")
+    yield Cell("ad-hoc", "ad-hoc", "-")
     yield Cell("nexmark", "nexmark", "-")
     yield Cell("several", "several", "-")
     yield Cell("windows", "windows", "-")

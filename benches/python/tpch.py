@@ -135,16 +135,23 @@ def comparable(table: pa.Table) -> Counter[Row]:
     return Counter(zip(*columns, strict=True))
 
 
-def check(name: str, sql: str, view: rv.View, recomputed: Recomputed) -> int:
-    """Stop unless a view is what DuckDB computes; how many rows it has."""
-    found = view.to_arrow()
+def differ(sql: str, found: pa.Table, recomputed: Recomputed) -> str | None:
+    """In what a result differs from DuckDB's; None if in nothing."""
     expected = recomputed.run(sql)
     rows, others = comparable(found), comparable(expected)
     if rows != others:
         # Where the order leaves a choice at a LIMIT, any of the rows that are as good will do.
         whole = comparable(recomputed.run(sql.partition("\nlimit ")[0]))
         if len(found) != len(expected) or rows - whole:
-            raise SystemExit(f"{name}: {rows - others} beside DuckDB's {others - rows}")
+            return f"{rows - others} beside DuckDB's {others - rows}"
+    return None
+
+
+def check(name: str, sql: str, view: rv.View, recomputed: Recomputed) -> int:
+    """Stop unless a view is what DuckDB computes; how many rows it has."""
+    found = view.to_arrow()
+    if problem := differ(sql, found, recomputed):
+        raise SystemExit(f"{name}: {problem}")
     return len(found)
 
 

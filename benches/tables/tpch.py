@@ -39,6 +39,19 @@ def tables(lines: list[Line]) -> list[str]:
     return [table(head, found, 1), *(loading(line, rows) for line in loads), *failures]
 
 
+def once(lines: list[Line]) -> list[str]:
+    """Milliseconds of each query that is asked once, beside DuckDB."""
+    lines = [line for line in lines if line["workload"] == "ad-hoc"]
+    if not lines or "failed" in lines[0]:
+        return [f"TPC-H asked once: failed: {line['failed']}" for line in lines]
+    found = []
+    for line in lines:
+        ours, theirs = 1e3 * line["seconds"], 1e3 * line["duckdb_seconds"]
+        found.append([line["query"], figure(ours), figure(theirs), figure(ours / theirs)])
+    head = [f"TPC-H at scale factor {lines[0]['tpch_scale']:g}, asked once", "ms", "DuckDB, ms"]
+    return [table([*head, "times DuckDB"], found, 1)]
+
+
 def loading(line: Line, rows: int) -> str:
     """What the tables take before there are views."""
     speed, bytes_ = rows / line["load_seconds"] / 1e6, line["bytes"]

@@ -46,7 +46,11 @@ impl Lowering<'_> {
                 .iter()
                 .map(|expr| rows.meant(expr, schema))
                 .collect::<Result<Vec<_>>>()?;
-            let found = self.groups(rows.clone(), groups, calls)?;
+            let found = match groups.is_empty() && calls.len() == 0 {
+                // All rows are one group, of which the count alone tells that it is there.
+                true => self.tallied(rows.clone(), groups, &[])?,
+                false => self.groups(rows.clone(), groups, calls)?,
+            };
             let mut columns: Vec<Expr> = Vec::new();
             for expr in &all {
                 let at = subset.iter().position(|other| other == expr);
@@ -54,7 +58,7 @@ impl Lowering<'_> {
                     found.columns[at].clone()
                 }));
             }
-            let values = found.columns[subset.len()..].to_vec();
+            let values = found.columns[subset.len()..][..calls.len()].to_vec();
             columns.extend(with_groupings(values, groupings, &subset));
             tables.push(found.atoms[0].clone());
             branches.push(branch(&[], columns, false)?);
