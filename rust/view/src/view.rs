@@ -59,6 +59,10 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// `Overflow`; cancellation and the budget of the budget. The view must then be rolled back.
     fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta>;
 
+    /// The atoms whose rows are loaded next, one after the other in this order, while the view is filled: what none of
+    /// them will meet, and nothing reads later, need not be kept. By default all is.
+    fn before_load(&mut self, _atoms: &[usize]) {}
+
     /// Takes rows as `apply` does, in whatever way is the best for many: while a view is filled. They may wait until
     /// `end_load`.
     ///

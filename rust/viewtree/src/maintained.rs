@@ -35,6 +35,8 @@ pub struct NodeStatus {
 pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     /// Applies rows of one relation.
     fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()>;
+    /// As [`View::before_load`](ringview_view::View::before_load).
+    fn before_load(&mut self, atoms: &[usize]);
     /// As [`View::load`](ringview_view::View::load).
     fn load(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()>;
     /// As [`View::end_load`](ringview_view::View::end_load).
@@ -99,6 +101,10 @@ impl fmt::Debug for dyn Maintained {
 impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
     fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         Tree::apply(self, rows, budget)
+    }
+
+    fn before_load(&mut self, atoms: &[usize]) {
+        Tree::before_load(self, atoms);
     }
 
     fn load(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {

@@ -82,6 +82,10 @@ impl Maintainer for TreeMaintainer {
         self.auxiliary.apply(rows, budget)
     }
 
+    fn before_load(&mut self, atoms: &[usize]) {
+        self.tree.before_load(atoms);
+    }
+
     fn load(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         self.tree.load(rows, budget)?;
         self.auxiliary.apply(rows, budget)

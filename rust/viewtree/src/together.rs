@@ -100,6 +100,10 @@ impl Maintainer for SharedTree {
         self.tree.apply(rows, budget)
     }
 
+    fn before_load(&mut self, atoms: &[usize]) {
+        self.tree.before_load(atoms);
+    }
+
     fn load(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         self.tree.load(rows, budget)
     }

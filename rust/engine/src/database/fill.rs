@@ -104,6 +104,9 @@ impl Database {
         let atoms = (0..view.atoms.len()).filter(|&atom| view.atoms[atom].is_static == is_static);
         let mut atoms: Vec<usize> = atoms.collect();
         atoms.sort_by_cached_key(|&atom| self.rows_of(view.sources[atom], from));
+        if let Some(view) = view.view_mut() {
+            view.before_load(&atoms);
+        }
         for index in atoms {
             let (source, needed) = (view.sources[index], needed(view, index));
             let mut first = 0;

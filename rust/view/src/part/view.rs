@@ -36,6 +36,9 @@ pub trait Maintainer: Grouped + HoldsStrings {
         self.apply(rows, budget)
     }
 
+    /// As [`View::before_load`](crate::View::before_load).
+    fn before_load(&mut self, _atoms: &[usize]) {}
+
     /// As [`View::end_load`].
     ///
     /// # Errors
@@ -262,6 +265,10 @@ impl<M: Maintainer> Answer for PartView<M> {
 impl<M: Maintainer + 'static> View for PartView<M> {
     fn apply(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
         self.maintainer.apply(rows, cx.budget)
+    }
+
+    fn before_load(&mut self, atoms: &[usize]) {
+        self.maintainer.before_load(atoms);
     }
 
     fn load(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {

@@ -8,7 +8,6 @@
 use std::sync::Arc;
 
 use ringview_core::{Budget, Result};
-use ringview_relation::join::Path;
 use ringview_relation::{Delta, Part};
 use ringview_view::RowDelta;
 
@@ -18,6 +17,44 @@ use super::{Load, Payloads, Tree};
 const MOST: usize = if cfg!(debug_assertions) { 16 } else { 1 << 20 };
 
 impl<P: Payloads> Tree<P> {
+    /// Keeps of the views over static relations alone those that rows of these atoms will meet, loaded in this order:
+    /// what is complete later than its siblings finds all of them, and none of them will look for it. O(nodes).
+    pub(crate) fn before_load(&mut self, atoms: &[usize]) {
+        if self.is_watched {
+            return;
+        }
+        let nodes = &self.plan.tree.nodes;
+        let complete: Vec<Option<usize>> = (0..nodes.len())
+            .map(|node| self.complete_at(node, atoms))
+            .collect();
+        let is_last = |node: usize, parent: usize| {
+            let mut others = nodes[parent]
+                .children
+                .iter()
+                .filter(|&&other| other != node);
+            complete[node].is_some() && others.all(|&other| complete[other] < complete[node])
+        };
+        for (node, of) in nodes.iter().enumerate() {
+            let is_met = of.parents.iter().any(|&parent| !is_last(node, parent));
+            if !is_met && !of.stored && self.plan.is_static(node) {
+                self.views[node].release();
+            }
+        }
+    }
+
+    /// At which place of an order the last rows of a view come; `None` if some of them are not among them.
+    fn complete_at(&self, node: usize, atoms: &[usize]) -> Option<usize> {
+        let of = &self.plan.tree.nodes[node];
+        match of.atom {
+            Some(atom) => atoms.iter().position(|&one| one == atom),
+            None => {
+                let each = of.children.iter();
+                let all = each.map(|&child| self.complete_at(child, atoms));
+                all.collect::<Option<Vec<usize>>>()?.into_iter().max()
+            }
+        }
+    }
+
     /// Takes rows of one relation, which wait if they can.
     pub(crate) fn load(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         let mut leaves = self.leaves_of[rows.atom].clone();
@@ -26,7 +63,7 @@ impl<P: Payloads> Tree<P> {
 
     fn load_at(&mut self, leaf: usize, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         let path = Arc::clone(&self.leaves[leaf].path);
-        if !P::CAN_WAIT || self.watches[rows.atom].is_some() || !self.is_empty_on(&path) {
+        if !P::CAN_WAIT || self.watches[rows.atom].is_some() || !self.waits_at(path.from) {
             return self.apply_at(leaf, rows, budget);
         }
         let mut delta = std::mem::take(&mut self.leaves[leaf].delta);
@@ -56,12 +93,10 @@ impl<P: Payloads> Tree<P> {
         }
     }
 
-    /// Whether the first view on a path that is kept is empty: rows beside many others gain nothing by their order.
-    fn is_empty_on(&self, path: &Path<P::Ring>) -> bool {
-        let above = path.levels.iter().map(|level| level.into);
-        let mut views = std::iter::once(path.from).chain(above);
-        let first = views.find_map(|view| self.views[view].part());
-        first.is_none_or(Part::is_empty)
+    /// Whether a leaf is kept, and empty: rows beside many others gain nothing by their order, and those that are summed
+    /// at once little.
+    fn waits_at(&self, leaf: usize) -> bool {
+        self.views[leaf].part().is_some_and(Part::is_empty)
     }
 
     /// Propagates the rows that wait.
