@@ -64,6 +64,7 @@ impl Given<'_> {
             order: order.map(|order| order.into_iter().map(Order::named).collect()),
             in_blocks: self.in_blocks,
             only_joins: self.only_joins,
+            once: false,
             on_read: false,
             representation: one_of("representation", self.representation, representations)?,
             nulls: one_of("nulls", self.nulls, nulls)?,

@@ -29,6 +29,10 @@ pub struct Options {
     pub in_blocks: bool,
     /// Whether rows that have no partner are told by a condition, so that the query is one of joins and groups alone.
     pub only_joins: bool,
+    /// Whether the query is answered once, so that what costs the least is a join where subqueries are correlated by
+    /// equalities alone. No view is, so it is not written down.
+    #[serde(skip)]
+    pub once: bool,
     /// Whether a result that is computed of a block of ordered rows may be computed as it is read, and need not be kept.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub on_read: bool,

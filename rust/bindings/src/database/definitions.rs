@@ -145,8 +145,23 @@ impl Database {
         let mut watch = Progress::new(None, 0);
         let mut poll = |done| watch.poll(done);
         let found = py.detach(|| {
-            over(database, None, self.callable_by(given))?
-                .kept(|_, query| database.readers().evaluate(query, &mut poll))
+            let (text, options) = self.callable_by(given);
+            if !database.views().is_empty() {
+                let standing = over(database, None, (text.clone(), options.clone()))?;
+                let read = |_: &_, query: &_| database.readers().maintained(query, &mut poll);
+                match standing.kept(read) {
+                    Ok(Some(found)) => return Ok(found),
+                    Err(Error::Interrupted) => return Err(Error::Interrupted),
+                    // Another form may be answered.
+                    Ok(None) | Err(_) => {}
+                }
+            }
+            let once = Options {
+                once: true,
+                ..options
+            };
+            let standing = over(database, None, (text, once))?;
+            standing.kept(|_, query| database.readers().evaluate(query, &mut poll))
         });
         Ok(Rows::new(watch.finish(py, found)?))
     }

@@ -26,18 +26,39 @@ impl Database {
     /// # Errors
     /// As [`create_view`](Self::create_view), but for names that are taken.
     pub fn evaluate(&mut self, query: &Query, poll: Poll<'_>) -> Result<RecordBatch> {
+        match self.maintained(query, &mut *poll)? {
+            Some(found) => Ok(found),
+            None => self.evaluated(query, true, poll),
+        }
+    }
+
+    /// The same, where what maintains the rows is there already; nothing otherwise. O(query) until they are read.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub fn maintained(&mut self, query: &Query, poll: Poll<'_>) -> Result<Option<RecordBatch>> {
+        let engines = self.engines.clone();
+        let is_there = self.drafted((query, &engines), false)?.0.is_there();
+        match is_there {
+            true => self.evaluated(query, false, poll).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn evaluated(&mut self, query: &Query, is_static: bool, poll: Poll<'_>) -> Result<RecordBatch> {
         let budget = self.state.budget(poll);
-        let found = self.evaluated(query, &budget);
+        let found = self.read_from((query, is_static), &budget);
         self.state.storage.dictionary.rollback();
         found
     }
 
-    fn evaluated(&mut self, query: &Query, budget: &Budget<'_>) -> Result<RecordBatch> {
+    fn read_from(
+        &mut self,
+        (query, is_static): (&Query, bool),
+        budget: &Budget<'_>,
+    ) -> Result<RecordBatch> {
         let engines = self.engines.clone();
-        let (mut drafts, mut last) = self.drafted((query, &engines), false)?;
-        if !drafts.is_there() {
-            (drafts, last) = self.drafted((query, &engines), true)?;
-        }
+        let (drafts, last) = self.drafted((query, &engines), is_static)?;
         let family = self.make(drafts, budget)?;
         let graph = &self.state.graph;
         let find = |id: u64| {

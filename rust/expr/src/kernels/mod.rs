@@ -8,6 +8,7 @@ mod like;
 mod numbers;
 mod numerals;
 mod patterns;
+mod single;
 mod texts;
 
 use std::sync::{Arc, LazyLock};
@@ -29,6 +30,7 @@ pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
         whole_number(),
         natural_number(),
         plain_number(),
+        only(),
     ]
 }
 
@@ -42,6 +44,11 @@ macro_rules! function {
     };
 }
 
+function!(
+    /// `only(value, rows)`: the value, which fails where it is one of several rows.
+    only,
+    single::Only::default()
+);
 function!(
     /// `nonzero(x)`: the same double, which fails where it is zero.
     nonzero,

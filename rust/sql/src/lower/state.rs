@@ -22,6 +22,8 @@ pub(crate) struct Lowering<'c> {
     pub(super) keeps_conditions: bool,
     /// Whether such a condition comes before a block that takes rows away.
     pub(super) only_joins: bool,
+    /// Whether the query is answered once.
+    pub(super) once: bool,
     /// Whether the result may be computed of a block as it is read.
     pub(super) computes_on_read: bool,
     /// The rows around the subquery that is lowered, and their columns; the innermost last.
@@ -48,6 +50,7 @@ impl<'c> Lowering<'c> {
             computed: 0,
             keeps_conditions: !options.in_blocks,
             only_joins: options.only_joins,
+            once: options.once,
             computes_on_read: options.on_read
                 && !options.in_blocks
                 && !options.only_joins

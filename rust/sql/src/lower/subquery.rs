@@ -6,12 +6,13 @@
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DFSchema, JoinType, TableReference};
 use datafusion_expr::expr::{Exists, InSubquery};
-use datafusion_expr::{Expr, Operator};
+use datafusion_expr::{Expr, LogicalPlan, Operator};
 use ringview_core::{Error, Result};
-use ringview_query::Rows;
+use ringview_expr::Functions;
+use ringview_query::{Function, Rows};
 
 use super::pairs::Conditions;
-use super::pending::{Pending, any, atoms_of, is_nested, of_atom, place, renamed};
+use super::pending::{Pending, any, atoms_of, is_nested, of_atom, place, renamed, split};
 use super::state::Lowering;
 use crate::error::{refusal, unsupported};
 
@@ -43,7 +44,7 @@ impl Lowering<'_> {
             Expr::Not(of) => matches!(**of, Expr::Exists(_)) && !self.only_joins,
             Expr::InSubquery(within) => !within.negated || !self.only_joins,
             Expr::Exists(exists) => !exists.negated || !self.only_joins,
-            _ => false,
+            _ => self.once && meets_by_equality(&condition),
         };
         let joined = match is_choice {
             true => Some(self.nested(rows.clone(), condition.clone(), schema)),
@@ -217,7 +218,7 @@ impl Lowering<'_> {
                 Expr::ScalarSubquery(subquery) => {
                     let mut inner = self.correlated_rows(&subquery.subquery, &rows, schema)?;
                     let keys = correlated(&mut inner, &rows, schema)?;
-                    self.scalar_value(&mut rows, &mut exprs, inner, keys)?
+                    self.scalar_value(&mut rows, &mut exprs, inner, keys, schema)?
                 }
                 _ => self.truth(&mut rows, &mut exprs, &node, schema)?,
             };
@@ -226,13 +227,14 @@ impl Lowering<'_> {
         Ok((rows, exprs))
     }
 
-    /// The one value of a subquery for each row.
+    /// The one value of a subquery for each row; where it may have several, they are counted, and more than one fails.
     fn scalar_value(
         &mut self,
         rows: &mut Pending,
         exprs: &mut [Expr],
         inner: Pending,
         keys: Vec<(Expr, Expr)>,
+        schema: &DFSchema,
     ) -> Result<Expr> {
         let is_known = if keys.is_empty() {
             self.is_one_row(&inner)
@@ -240,12 +242,14 @@ impl Lowering<'_> {
             let is_plain = inner.is_whole();
             matches!(&inner.atoms[..], [name] if is_plain && self.is_grouped(name))
         };
-        if !is_known {
-            return Err(unsupported(
-                "a subquery that stands for a value is one row: aggregate it",
-            ));
-        }
         let value = inner.columns[0].clone();
+        if !is_known {
+            let least = [(Function::Min, value)];
+            let (block, keys, values) = self.counted(inner, &keys, &least, (rows, schema))?;
+            let mut found = self.looked_up(rows, exprs, block, keys, values)?;
+            found.reverse();
+            return only(found);
+        }
         let values = self.looked_up(rows, exprs, inner, keys, vec![value])?;
         Ok(values[0].clone())
     }
@@ -370,6 +374,34 @@ fn innermost(exprs: &[Expr]) -> Result<Option<Expr>> {
         .map_err(|problem| refusal(&problem))?;
     }
     Ok(last)
+}
+
+/// Whether the subqueries of a condition know the row around by equalities alone.
+fn meets_by_equality(condition: &Expr) -> bool {
+    let is_outer = |expr: &Expr| any(expr, |node| matches!(node, Expr::OuterReferenceColumn(..)));
+    let by_equality = |plan: &LogicalPlan| {
+        let mut conjuncts = Vec::new();
+        match plan {
+            LogicalPlan::Filter(filter) => split(&filter.predicate, Operator::And, &mut conjuncts),
+            other => conjuncts.extend(other.expressions()),
+        }
+        let mut conjuncts = conjuncts.iter();
+        conjuncts.all(|one| !is_outer(one) || correlation(one).is_some())
+    };
+    !any(condition, |node| match node {
+        Expr::ScalarSubquery(subquery) => {
+            let plan = &*subquery.subquery;
+            plan.exists(|node| Ok(!by_equality(node))).unwrap_or(true)
+        }
+        other => is_nested(other),
+    })
+}
+
+/// A value, where it is the only one: it stands before how many there are.
+fn only(value_and_rows: Vec<Expr>) -> Result<Expr> {
+    let only = Functions::default().get("only");
+    let only = only.ok_or_else(|| unsupported("a subquery of several rows is no value"))?;
+    Ok(only.call(value_and_rows))
 }
 
 /// Stands for the value of a subquery until that is known.

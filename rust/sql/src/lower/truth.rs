@@ -175,7 +175,7 @@ impl Lowering<'_> {
 
     /// The groups of rows by keys: a block, its keys beside those around, how many rows there are, and other aggregates.
     #[expect(clippy::type_complexity)]
-    fn counted(
+    pub(super) fn counted(
         &mut self,
         inner: Pending,
         keys: &[(Expr, Expr)],
