@@ -51,11 +51,6 @@ TAKEN = [
 
 ADVICE = [
     (
-        "SELECT COUNT(*) FROM r WHERE a < (SELECT c FROM s WHERE c = 7)",
-        "a subquery that stands for a value is one row: aggregate it",
-        "SELECT COUNT(*) FROM r WHERE a < (SELECT MIN(c) FROM s WHERE c = 7)",
-    ),
-    (
         "SELECT COUNT(*) FROM r WHERE x < (SELECT SUM(s.c * r.x) FROM s)",
         'no column "x"',
         "SELECT COUNT(*) FROM r WHERE x < r.x * (SELECT SUM(s.c) FROM s)",

@@ -166,3 +166,50 @@ def test_refusals_say_why(sql: str, words: str) -> None:
     with pytest.raises(rv.errors.RingviewError, match=f"(?is){words}"):
         db.create_view("v", sql)
     assert not db.views
+
+
+ONE_ROW = {
+    "alone": "SELECT k, (SELECT y FROM u) AS v FROM t",
+    "by key": "SELECT k, (SELECT y FROM u WHERE u.k = t.k) AS v FROM t",
+    "compared": "SELECT k FROM t WHERE x = (SELECT y FROM u WHERE u.k = t.k)",
+    "distinct": "SELECT COUNT(*) AS n FROM t WHERE k < (SELECT DISTINCT y FROM u)",
+    "computed": "SELECT SUM(x * (SELECT y + 1 FROM u)) AS n FROM t",
+}
+
+
+@pytest.mark.parametrize("sql", ONE_ROW.values(), ids=ONE_ROW)
+def test_a_second_row_of_a_subquery_that_is_a_value_undoes_the_transaction(sql: str) -> None:
+    db, oracle = database(), Oracle(SCHEMAS)
+    view = db.create_view("v", sql)
+    held: dict[str, list[dict[str, Any]]] = {"t": [], "u": []}
+
+    def check() -> None:
+        assert comparable(view.to_arrow()) == oracle.rows(sql, held)
+
+    check()
+    held["t"] = [row(1, 5), row(2, 5), row(None, 7)]
+    db.insert("t", held["t"])
+    check()
+    held["u"] = [{"k": 1, "y": 5}]
+    db.insert("u", held["u"])
+    check()
+    with pytest.raises(rv.errors.InvalidValueError, match="gives 2 rows, not one"):
+        db.insert("u", [{"k": 1, "y": 6}])
+    check()
+    with db.transaction() as tx:
+        tx.insert("u", [{"k": 1, "y": 6}])
+        tx.delete("u", held["u"])
+    held["u"] = [{"k": 1, "y": 6}]
+    check()
+    db.delete("u", held["u"])
+    held["u"] = []
+    check()
+
+
+def test_a_filter_may_leave_its_where_out() -> None:
+    db, oracle = database(), Oracle(SCHEMAS)
+    sql = "SELECT COUNT(*) FILTER (x > 1) AS n, SUM(k) filter(WHERE x < 9) AS m FROM t"
+    view = db.create_view("v", sql)
+    held = {"t": [row(1, 1), row(2, 2), row(3, 9)]}
+    db.insert("t", held["t"])
+    assert comparable(view.to_arrow()) == oracle.rows(sql, held)

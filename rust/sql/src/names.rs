@@ -10,14 +10,12 @@ use datafusion_sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement, TableAlias,
     TableFactor, VisitMut, VisitorMut,
 };
-use ringview_core::{Error, Result, SqlProblem};
+use ringview_core::Result;
 use ringview_expr::Doubles;
 
 use crate::by_name::ByName;
 use crate::context::Context;
-use crate::error::bare;
 use crate::partial::Partial;
-use crate::place::position;
 use crate::scopes::Scopes;
 use crate::syntax::Syntax;
 use crate::using::Using;
@@ -30,9 +28,7 @@ const SCHEMAS: [&str; 2] = ["main", "public"];
 /// Spells names alike, and names the outputs; what joins by name have hidden.
 pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Result<Using> {
     if let Statement::Query(query) = statement {
-        if let Some(twice) = twice(&query.body) {
-            return Err(twice);
-        }
+        tell_apart(&mut query.body);
         name_outputs(query);
     }
     let _ = VisitMut::visit(statement, &mut Doubles);
@@ -215,13 +211,28 @@ impl VisitorMut for InLower {
     }
 }
 
-/// Refuses a second output of one name.
-fn twice(body: &SetExpr) -> Option<Error> {
+/// Names as DuckDB tells them apart: the second `b` is `b_1`.
+pub(crate) fn told_apart(names: &[String]) -> Vec<String> {
+    let mut made: Vec<String> = Vec::with_capacity(names.len());
+    for (at, name) in names.iter().enumerate() {
+        let is_taken = |one: &String| made.contains(one) || names[at + 1..].contains(one);
+        let mut numbered = (1..).map(|number| format!("{name}_{number}"));
+        let free = match made.contains(name) {
+            true => numbered.find(|one| !is_taken(one)),
+            false => None,
+        };
+        made.push(free.unwrap_or_else(|| name.clone()));
+    }
+    made
+}
+
+/// Gives the outputs that are named by the text names that differ.
+fn tell_apart(body: &mut SetExpr) {
     let select = match body {
         SetExpr::Select(select) => select,
-        SetExpr::SetOperation { left, .. } => return twice(left),
-        SetExpr::Query(query) => return twice(&query.body),
-        _ => return None,
+        SetExpr::SetOperation { left, .. } => return tell_apart(left),
+        SetExpr::Query(query) => return tell_apart(&mut query.body),
+        _ => return,
     };
     let name = |item: &SelectItem| match item {
         SelectItem::ExprWithAlias { alias, .. } => Some(alias.clone()),
@@ -229,12 +240,24 @@ fn twice(body: &SetExpr) -> Option<Error> {
         SelectItem::UnnamedExpr(Expr::CompoundIdentifier(idents)) => idents.last().cloned(),
         _ => None,
     };
-    let names: Vec<Ident> = select.projection.iter().filter_map(name).collect();
-    let is_second = |at: &usize| names[..*at].iter().any(|one| one.value == names[*at].value);
-    let second = &names[(0..names.len()).find(is_second)?];
-    let what = format!(
-        "two columns are called '{}'; give one another name: AS; or join with USING, which shows it once",
-        second.value
-    );
-    Some(bare(SqlProblem::Query, position(second.span.start), what))
+    let found: Vec<Option<Ident>> = select.projection.iter().map(name).collect();
+    let named: Vec<Ident> = found.iter().flatten().cloned().collect();
+    let names: Vec<String> = named.iter().map(|one| one.value.clone()).collect();
+    let mut apart = named.into_iter().zip(told_apart(&names));
+    let items = select.projection.iter_mut().zip(&found);
+    for (item, _) in items.filter(|(_, name)| name.is_some()) {
+        let Some((ident, value)) = apart.next().filter(|(ident, value)| ident.value != *value)
+        else {
+            continue;
+        };
+        let alias = Ident { value, ..ident };
+        match item {
+            SelectItem::ExprWithAlias { alias: of, .. } => *of = alias,
+            SelectItem::UnnamedExpr(expr) => {
+                let expr = expr.clone();
+                *item = SelectItem::ExprWithAlias { expr, alias };
+            }
+            _ => {}
+        }
+    }
 }

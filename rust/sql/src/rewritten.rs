@@ -1,7 +1,7 @@
 //! Tokens as the parser understands them.
 //!
-//! Invariant: tokens keep their positions in the text. `**` is a power, `(FROM t ..)` selects all of t, and each `?` is
-//! numbered. Cost: linear in the text.
+//! Invariant: tokens keep their positions in the text. `**` is a power, `(FROM t ..)` selects all of t, `FILTER (..)` of an
+//! aggregate has its WHERE, and each `?` is numbered. Cost: linear in the text.
 
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
@@ -41,11 +41,41 @@ pub(crate) fn rewritten(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
                     made.push(TokenWithSpan { token, span });
                 }
             }
+            Token::LParen if is_filter(&made) && !starts_with_where(&tokens[at + 1..]) => {
+                let span = token.span;
+                made.push(token);
+                let token = keyword(Keyword::WHERE, "WHERE");
+                made.push(TokenWithSpan { token, span });
+                continue;
+            }
             _ => {}
         }
         made.push(token);
     }
     made
+}
+
+/// Whether the last words are those of a call and FILTER behind it.
+fn is_filter(before: &[TokenWithSpan]) -> bool {
+    let mut last = before.iter().rev().filter(|token| !is_space(token));
+    let is_word = last.next().is_some_and(
+        |token| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::FILTER),
+    );
+    is_word
+        && last
+            .next()
+            .is_some_and(|token| token.token == Token::RParen)
+}
+
+fn starts_with_where(tokens: &[TokenWithSpan]) -> bool {
+    let first = tokens.iter().find(|token| !is_space(token));
+    first.is_some_and(
+        |token| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::WHERE),
+    )
+}
+
+fn is_space(token: &TokenWithSpan) -> bool {
+    matches!(token.token, Token::Whitespace(_))
 }
 
 fn keyword(keyword: Keyword, text: &str) -> Token {
@@ -59,7 +89,7 @@ fn keyword(keyword: Keyword, text: &str) -> Token {
 /// Whether what comes next is the first word of the text, or within parentheses.
 fn begins_query(before: &[TokenWithSpan]) -> bool {
     let mut before = before.iter().rev();
-    let last = before.find(|token| !matches!(token.token, Token::Whitespace(_)));
+    let last = before.find(|token| !is_space(token));
     last.is_none_or(|token| token.token == Token::LParen)
 }
 

@@ -62,10 +62,11 @@ mod union;
 mod unnest;
 
 use datafusion_expr::{Distinct, Expr, LogicalPlan};
-use ringview_core::{Result, SqlProblem};
+use ringview_core::Result;
 use ringview_query::Query;
 
-use crate::error::{bare, unsupported};
+use crate::error::unsupported;
+use crate::names::told_apart;
 use crate::order::{self as variable_order, Named};
 use pending::{Pending, any, is_nested, of_window, split, window};
 pub(crate) use state::Lowering;
@@ -75,13 +76,7 @@ impl Lowering<'_> {
     pub(crate) fn query(mut self, plan: &LogicalPlan, order: Option<&[Named]>) -> Result<Query> {
         let fields = plan.schema().fields().iter();
         let names: Vec<String> = fields.map(|field| field.name().clone()).collect();
-        let twice = |(at, name): (usize, &String)| names[..at].contains(name).then(|| name.clone());
-        if let Some(name) = names.iter().enumerate().find_map(twice) {
-            let what = format!(
-                "two columns are called '{name}'; give one another name: AS; or join with USING, which shows it once"
-            );
-            return Err(bare(SqlProblem::Query, None, what));
-        }
+        let names = told_apart(&names);
         let mut query = match self.ordered_plan(plan)? {
             Some(ordered) => self.ordered(ordered, &names)?,
             None => {
