@@ -25,6 +25,7 @@
 //! | `join_kind` | which joins are by name |
 //! | `partial` | names for the first columns of a table |
 //! | `scopes` | names of WITH that hide others |
+//! | `recursion` | WITH RECURSIVE as the binder takes it |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
 //! | `positions` | ORDER BY ALL, GROUP BY ALL, constants that are no numbers of outputs |
 //! | `aliases` | names of outputs that are used beside them |
@@ -66,6 +67,7 @@ mod placed;
 mod positions;
 mod precedence;
 mod pushed;
+mod recursion;
 mod rewritten;
 mod scopes;
 mod short;
