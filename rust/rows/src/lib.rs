@@ -50,8 +50,8 @@ mod timed;
 mod tree;
 mod unnest;
 
-pub use engine::RowBlocks;
 pub use block::Changes;
+pub use engine::RowBlocks;
 pub use map::RowMap;
 pub use recursive::{Step, TableChange};
 

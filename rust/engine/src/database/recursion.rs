@@ -82,7 +82,8 @@ impl Inner {
         let options = RecordBatchOptions::new().with_row_count(Some(often.len()));
         let often: ArrayRef = Arc::new(Int64Array::from(often.clone()));
         let columns = columns.iter().cloned().chain([often]).collect();
-        RecordBatch::try_new_with_options(schema, columns, &options).map_err(|problem| unfit(&problem.to_string()))
+        RecordBatch::try_new_with_options(schema, columns, &options)
+            .map_err(|problem| unfit(&problem.to_string()))
     }
 }
 
@@ -121,7 +122,10 @@ impl Step for Inner {
         let Ok(explanation) = self.database.view_explanation(&self.view) else {
             return String::new();
         };
-        let below = explanation.below.iter().filter(|one| one.what.starts_with("block"));
+        let below = explanation
+            .below
+            .iter()
+            .filter(|one| one.what.starts_with("block"));
         let mut engines = vec![explanation.engine.name.clone()];
         for engine in below.map(|one| &one.view.engine.name) {
             if !engines.contains(engine) {

@@ -29,8 +29,9 @@ impl Recursive {
         let mut changes = base;
         let mut found = Bag::new();
         let seeds = self.seeds.all().filter(|(_, fact)| fact.total() > 0);
-        let mut round: Vec<(Box<[u8]>, i64)> =
-            seeds.map(|(row, fact)| (row.into(), fact.total())).collect();
+        let mut round: Vec<(Box<[u8]>, i64)> = seeds
+            .map(|(row, fact)| (row.into(), fact.total()))
+            .collect();
         for level in 0.. {
             if distinct {
                 round.retain(|(row, _)| !found.contains_key(row));

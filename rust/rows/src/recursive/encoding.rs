@@ -58,12 +58,24 @@ fn canonical(array: &ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Float64 => {
             let all = array.as_primitive::<Float64Type>();
-            let one = |value: f64| if value.is_nan() { f64::NAN } else { value + 0.0 };
+            let one = |value: f64| {
+                if value.is_nan() {
+                    f64::NAN
+                } else {
+                    value + 0.0
+                }
+            };
             Arc::new(all.unary::<_, Float64Type>(one)) as Arc<Float64Array>
         }
         DataType::Float32 => {
             let all = array.as_primitive::<Float32Type>();
-            let one = |value: f32| if value.is_nan() { f32::NAN } else { value + 0.0 };
+            let one = |value: f32| {
+                if value.is_nan() {
+                    f32::NAN
+                } else {
+                    value + 0.0
+                }
+            };
             Arc::new(all.unary::<_, Float32Type>(one)) as Arc<Float32Array>
         }
         _ => Arc::clone(array),

@@ -120,11 +120,13 @@ impl Facts {
         let pairs = fact.support.len();
         match fact.support.binary_search_by_key(&level, |pair| pair.0) {
             Ok(at) => {
-                let count = fact.support[at].1.checked_add(change).ok_or_else(|| {
-                    Error::Overflow {
-                        place: "how often a recursion derives a row".to_owned(),
-                    }
-                })?;
+                let count =
+                    fact.support[at]
+                        .1
+                        .checked_add(change)
+                        .ok_or_else(|| Error::Overflow {
+                            place: "how often a recursion derives a row".to_owned(),
+                        })?;
                 match count {
                     0 => drop(fact.support.remove(at)),
                     _ => fact.support[at].1 = count,

@@ -47,9 +47,8 @@ impl Recursive {
     fn rise(&mut self, mut rising: Rising, budget: &Budget<'_>) -> Result<()> {
         while let Some((level, rows)) = rising.pop_first() {
             let rows = rows.into_iter().filter(|(_, change)| *change != 0);
-            let rows: Vec<(usize, i64, i64)> = rows
-                .map(|(place, change)| (place, level, change))
-                .collect();
+            let rows: Vec<(usize, i64, i64)> =
+                rows.map(|(place, change)| (place, level, change)).collect();
             if rows.is_empty() {
                 continue;
             }

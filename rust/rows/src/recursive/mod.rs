@@ -139,10 +139,7 @@ impl Recursive {
         let Some(step) = &mut self.step else { return };
         for changes in self.applied.drain(..).rev() {
             let turned = changes.into_iter().rev().map(|(table, (columns, often))| {
-                (
-                    table,
-                    (columns, often.iter().map(|often| -often).collect()),
-                )
+                (table, (columns, often.iter().map(|often| -often).collect()))
             });
             let turned: Vec<TableChange> = turned.collect();
             self.is_broken |= step.apply(&turned, &Budget::free()).is_err();

@@ -34,7 +34,10 @@ pub(super) fn analysed(
     distinct: bool,
     level: String,
 ) -> Result<Analysed> {
-    let of = Recursion { name, level: &level };
+    let of = Recursion {
+        name,
+        level: &level,
+    };
     if let Some(plan) = of.leveled(step).map_err(|problem| refusal(&problem))? {
         let strategy = match distinct {
             true => Strategy::Ranked { level },
@@ -166,9 +169,10 @@ impl Recursion<'_> {
             (true, false) if matches!(join.join_type, Inner | Left | LeftSemi | LeftAnti) => {
                 self.with_level(left)?.map(|left| vec![left, right.clone()])
             }
-            (false, true) if matches!(join.join_type, Inner | Right | RightSemi | RightAnti) => self
-                .with_level(right)?
-                .map(|right| vec![left.clone(), right]),
+            (false, true) if matches!(join.join_type, Inner | Right | RightSemi | RightAnti) => {
+                self.with_level(right)?
+                    .map(|right| vec![left.clone(), right])
+            }
             _ => None,
         };
         Ok(sides)
@@ -198,9 +202,9 @@ impl Recursion<'_> {
         let is_plain =
             |plan: &LogicalPlan| !plan.expressions().iter().any(|expr| any(expr, is_nested));
         match plan {
-            LogicalPlan::TableScan(_)
-            | LogicalPlan::EmptyRelation(_)
-            | LogicalPlan::Values(_) => true,
+            LogicalPlan::TableScan(_) | LogicalPlan::EmptyRelation(_) | LogicalPlan::Values(_) => {
+                true
+            }
             LogicalPlan::SubqueryAlias(alias) => self.is_monotone(&alias.input, reads),
             LogicalPlan::Projection(projection) => {
                 is_plain(plan) && self.is_monotone(&projection.input, reads)

@@ -9,9 +9,7 @@ use std::sync::Arc;
 
 use datafusion_expr::{Cast, Expr, LogicalPlan, RecursiveQuery};
 use ringview_core::{Field, Result, Schema, SqlProblem, Type};
-use ringview_query::{
-    Block, Query, Recursion, Rows, StepTable, TableInfo, bind,
-};
+use ringview_query::{Block, Query, Recursion, Rows, StepTable, TableInfo, bind};
 
 use super::linear::{self, Analysed};
 use super::pending::{Pending, of_atom};
@@ -102,7 +100,10 @@ impl Lowering<'_> {
             }
         };
         let mut columns: Vec<Expr> = casts.enumerate().map(cast).collect();
-        if columns.iter().all(|column| matches!(column, Expr::Column(_))) {
+        if columns
+            .iter()
+            .all(|column| matches!(column, Expr::Column(_)))
+        {
             return Ok(query);
         }
         columns.extend(names[types.len()..].iter().map(|name| of_atom(0, name)));
@@ -121,7 +122,10 @@ impl Lowering<'_> {
         let mut beside = Vec::new();
         for block in std::mem::take(&mut self.blocks) {
             let atoms = block.query.all_atoms().into_iter();
-            match atoms.map(|atom| &atom.table).any(|name| within.contains(name)) {
+            match atoms
+                .map(|atom| &atom.table)
+                .any(|name| within.contains(name))
+            {
                 true => {
                     within.insert(block.name.clone());
                     blocks.push(block);
@@ -144,9 +148,12 @@ impl Lowering<'_> {
         for query in blocks.iter().map(|block| &block.query).chain([&step]) {
             self.note(query, &mut columns, &mut whole);
         }
-        within.iter().filter(|name| *name != table).for_each(|name| {
-            self.infos.remove(name);
-        });
+        within
+            .iter()
+            .filter(|name| *name != table)
+            .for_each(|name| {
+                self.infos.remove(name);
+            });
         let others = wanted.into_iter().filter(|name| !within.contains(name));
         let mut reads = Vec::new();
         for name in others {
