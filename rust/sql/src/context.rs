@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{DataFusionError, Result, TableReference, not_impl_err, plan_err};
 use datafusion_expr::function::{AccumulatorArgs, PartitionEvaluatorArgs, WindowUDFFieldArgs};
@@ -26,6 +26,7 @@ use ringview_query::Catalog;
 use crate::dialect::Dialect;
 use crate::find;
 use crate::grammar::parsed;
+use crate::work::Work;
 use crate::{asof, unnested};
 
 /// Which of its columns a set of groups lacks: each set knows it.
@@ -133,32 +134,13 @@ impl TableSource for Table {
     }
 }
 
-/// The rows of a recursion so far.
-#[derive(Debug)]
-pub(crate) struct Work(SchemaRef);
-
-impl Work {
-    /// The same with a level behind its columns.
-    pub(crate) fn new(schema: SchemaRef, level: &str) -> Self {
-        let level = Arc::new(Field::new(level, DataType::Int64, false));
-        let fields = schema.fields().iter().cloned().chain([level]);
-        Self(Arc::new(Schema::new(fields.collect::<Vec<FieldRef>>())))
-    }
-}
-
-impl TableSource for Work {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.0)
-    }
-}
-
 impl ContextProvider for Context {
     fn create_cte_work_table(
         &self,
         _name: &str,
         schema: SchemaRef,
     ) -> Result<Arc<dyn TableSource>> {
-        Ok(Arc::new(Work(schema)))
+        Ok(Arc::new(Work::over(schema)))
     }
 
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {

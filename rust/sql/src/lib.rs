@@ -36,6 +36,7 @@
 //! | `using` | several joins by name in a row |
 //! | `windows` | windows that extend others, intervals of frames, defaults of LAG |
 //! | `within` | WITHIN GROUP as ORDER BY among the arguments |
+//! | `work` | the rows of a recursion so far |
 //! | `lower/` | relational operators to blocks |
 
 mod aliases;
@@ -79,6 +80,7 @@ mod unnested;
 mod using;
 mod windows;
 mod within;
+mod work;
 
 pub use context::check_function_name;
 pub use definition::Definition;

@@ -10,12 +10,15 @@
 //! Invariant: behind the deletion each row is founded by rows that are there, and behind the insertion each row that is
 //! derived is there. Cost: the derivations of the rows that are deleted and inserted.
 
+use arrow_array::BooleanArray;
+use arrow_select::filter::filter;
 use ringview_core::{Budget, Result};
 use ringview_query::Strategy;
 
 use super::facts::{SEED, UNKNOWN};
 use super::{MOST, Recursive, TableChange};
 use crate::block::Changes;
+use crate::codec::refused;
 
 /// Rows of which derivations came, and went; by their places.
 #[derive(Default)]
@@ -48,7 +51,7 @@ impl Recursive {
             touched.note(place, *often);
         }
         let (first, second) = match self.definition.strategy {
-            Strategy::Rederived => parted(&base),
+            Strategy::Rederived => parted(&base)?,
             _ => (base, Vec::new()),
         };
         let derived = self.run(first, budget)?;
@@ -139,16 +142,25 @@ impl Recursive {
 }
 
 /// What leaves tables, and what comes.
-fn parted(changes: &[TableChange]) -> (Vec<TableChange>, Vec<TableChange>) {
+fn parted(changes: &[TableChange]) -> Result<(Vec<TableChange>, Vec<TableChange>)> {
     let of = |leaves: bool| {
         let one = |(table, (columns, often)): &TableChange| {
-            let own = |often: &i64| if (*often < 0) == leaves { *often } else { 0 };
-            let often: Vec<i64> = often.iter().map(own).collect();
-            (*table, (columns.clone(), often))
+            let own: BooleanArray = often
+                .iter()
+                .map(|often| Some((*often < 0) == leaves))
+                .collect();
+            let columns = columns.iter().map(|column| filter(column, &own));
+            let columns = columns.collect::<std::result::Result<_, _>>();
+            let often = often.iter().filter(|often| (**often < 0) == leaves);
+            Ok((
+                *table,
+                (columns.map_err(refused)?, often.copied().collect()),
+            ))
         };
-        let all = changes.iter().map(one);
-        let some = all.filter(|(_, (_, often))| often.iter().any(|often| *often != 0));
-        some.collect()
+        changes
+            .iter()
+            .map(one)
+            .collect::<Result<Vec<TableChange>>>()
     };
-    (of(true), of(false))
+    Ok((of(true)?, of(false)?))
 }

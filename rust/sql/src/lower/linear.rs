@@ -9,6 +9,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{Column, JoinType};
 use datafusion_expr::{
     Distinct, Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Operator, Projection,
@@ -18,8 +19,10 @@ use ringview_core::Result;
 use ringview_query::Strategy;
 
 use super::pending::{any, is_nested, split};
-use crate::context::Work;
+use super::state::free;
+
 use crate::error::refusal;
+use crate::work::Work;
 
 /// The step of a recursion: its plan, with a level behind its columns where the strategy has one.
 pub(super) struct Analysed {
@@ -28,12 +31,8 @@ pub(super) struct Analysed {
 }
 
 /// What may be done with a step over the table of a name.
-pub(super) fn analysed(
-    step: &LogicalPlan,
-    name: &str,
-    distinct: bool,
-    level: String,
-) -> Result<Analysed> {
+pub(super) fn analysed(step: &LogicalPlan, name: &str, distinct: bool) -> Result<Analysed> {
+    let level = free("recursion level", &|name| has_column(step, name));
     let of = Recursion {
         name,
         level: &level,
@@ -53,6 +52,17 @@ pub(super) fn analysed(
         plan: step.clone(),
         strategy,
     })
+}
+
+/// Whether a column of this name is anywhere in a plan.
+fn has_column(plan: &LogicalPlan, name: &str) -> bool {
+    let mut has = false;
+    let done = plan.apply_with_subqueries(|node| {
+        let mut fields = node.schema().fields().iter();
+        has |= fields.any(|field| field.name() == name);
+        Ok(TreeNodeRecursion::Continue)
+    });
+    has || done.is_err()
 }
 
 /// Whether a scan is one of the rows of a recursion so far.
@@ -79,7 +89,7 @@ impl Recursion<'_> {
         let mut reads = false;
         let done = plan.apply_with_subqueries(|node| {
             reads |= matches!(node, LogicalPlan::TableScan(scan) if self.is_it(scan));
-            Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
+            Ok(TreeNodeRecursion::Continue)
         });
         reads || done.is_err()
     }
@@ -89,7 +99,7 @@ impl Recursion<'_> {
         let mut reads = false;
         let done = node.apply_subqueries(|within| {
             reads |= self.reads(within);
-            Ok(datafusion_common::tree_node::TreeNodeRecursion::Continue)
+            Ok(TreeNodeRecursion::Continue)
         });
         reads || done.is_err()
     }

@@ -14,11 +14,14 @@ use ringview_query::{Block, Query, Recursion, Rows, StepTable, TableInfo, bind};
 use super::linear::{self, Analysed};
 use super::pending::{Pending, of_atom};
 use super::state::{Lowering, Working, computing, free};
-use crate::error::bare;
+use crate::error::{bare, unsupported};
 
 impl Lowering<'_> {
     /// The rows of a recursion.
     pub(super) fn recursive(&mut self, query: &RecursiveQuery) -> Result<Pending> {
+        if let Some(known) = self.known_recursion(query) {
+            return Ok(known);
+        }
         let seed = self.relation(&query.static_term)?;
         let (seed, stored) = self.single(seed)?;
         let fields = query.static_term.schema().fields().iter();
@@ -31,9 +34,8 @@ impl Lowering<'_> {
             );
             return Err(bare(SqlProblem::Query, None, what));
         }
-        let level = free("level", &|name| names.iter().any(|own| own == name));
         let Analysed { plan, strategy } =
-            linear::analysed(&query.recursive_term, &query.name, query.is_distinct, level)?;
+            linear::analysed(&query.recursive_term, &query.name, query.is_distinct)?;
         let mut types = Vec::with_capacity(names.len());
         for column in &stored {
             types.push(self.column(&seed, column)?.0);
@@ -72,8 +74,24 @@ impl Lowering<'_> {
             step: step.as_step()?,
             strategy,
         });
-        let name = self.emit("recursion", computing(&tables, rows))?;
+        let block = computing(&tables, rows);
+        self.recursions.push((query.clone(), block.clone()));
+        let name = self.emit("recursion", block)?;
         Ok(Pending::over(&name, &names))
+    }
+
+    /// The rows of a recursion whose block is there already.
+    fn known_recursion(&self, query: &RecursiveQuery) -> Option<Pending> {
+        let known = self.recursions.iter().filter(|(known, _)| known == query);
+        let same = |(_, of): &(RecursiveQuery, Query)| {
+            let mut blocks = self.blocks.iter();
+            blocks.find(|block| block.query == *of)
+        };
+        let block = known.filter_map(same).next()?;
+        match &block.query.rows {
+            Some(Rows::Recursive(of)) => Some(Pending::over(&block.name, &of.names)),
+            _ => None,
+        }
     }
 
     /// The rows so far of the recursion that a scan names.
@@ -143,6 +161,14 @@ impl Lowering<'_> {
         }
         read.reverse();
         self.blocks = beside;
+        let queries = || read.iter().map(|block| &block.query).chain([&step]);
+        if queries().any(|query| matches!(query.rows, Some(Rows::Timed(_)))) {
+            return Err(unsupported(&format!(
+                "a condition on the clock of the rows that '{table}' makes is not kept; put it into the SELECT that \
+                 reads '{table}', or choose by it from the tables below first: WITH recent AS (SELECT .. WHERE ts > now() \
+                 - INTERVAL ..)"
+            )));
+        }
         let blocks = self.pruned(&step, read);
         let (mut columns, mut whole) = (BTreeMap::new(), BTreeSet::new());
         for query in blocks.iter().map(|block| &block.query).chain([&step]) {

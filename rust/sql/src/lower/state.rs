@@ -28,6 +28,8 @@ pub(crate) struct Lowering<'c> {
     pub(super) scopes: Vec<(super::pending::Pending, datafusion_common::DFSchema)>,
     /// The recursions whose steps are lowered, the innermost last.
     pub(super) working: Vec<Working>,
+    /// Those that are lowered, with their blocks.
+    pub(super) recursions: Vec<(datafusion_expr::RecursiveQuery, Query)>,
 }
 
 /// A recursion whose step is lowered: what the text calls it, and the table that its step reads.
@@ -63,6 +65,7 @@ impl<'c> Lowering<'c> {
                 && options.order.is_none(),
             scopes: Vec::new(),
             working: Vec::new(),
+            recursions: Vec::new(),
         }
     }
 

@@ -1,7 +1,9 @@
-//! Recursions against a naive model, over random transactions some of which fail or are interrupted; what changes cost,
-//! in steps.
+//! Recursions against a naive model, over random transactions some of which fail or are interrupted.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod naive;
+mod steps;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -14,6 +16,7 @@ use ringview_query::{Query, Rows, Strategy as Found};
 use ringview_sql::{Definition, Options as Beside};
 
 use crate::common::ways;
+use naive::{closure, reached, twice, walks};
 
 type Edge = (Option<i64>, Option<i64>);
 /// Rows of numbers with multiplicities.
@@ -94,67 +97,6 @@ fn bag(batch: &RecordBatch, has_counts: bool) -> Bag {
     }
     bag.retain(|_, often| *often != 0);
     bag
-}
-
-/// What a step of joins makes of rows that end somewhere.
-fn next(edges: &[Edge], of: Option<i64>) -> impl Iterator<Item = Option<i64>> + '_ {
-    let edges = edges
-        .iter()
-        .filter(move |edge| of.is_some() && edge.0 == of);
-    edges.map(|edge| edge.1)
-}
-
-fn closure(edges: &[Edge]) -> Bag {
-    let mut found: BTreeSet<Edge> = edges.iter().copied().collect();
-    let mut round: Vec<Edge> = found.iter().copied().collect();
-    while let Some((from, to)) = round.pop() {
-        for next in next(edges, to) {
-            if found.insert((from, next)) {
-                round.push((from, next));
-            }
-        }
-    }
-    found.into_iter().map(|(a, b)| (vec![a, b], 1)).collect()
-}
-
-fn reached(edges: &[Edge]) -> Bag {
-    let (mut found, mut round) = (BTreeSet::from([Some(0)]), vec![Some(0)]);
-    while let Some(node) = round.pop() {
-        round.extend(next(edges, node).filter(|next| found.insert(*next)));
-    }
-    found.into_iter().map(|n| (vec![n], 1)).collect()
-}
-
-fn walks(edges: &[Edge]) -> Bag {
-    let mut found = Bag::new();
-    let mut round: Vec<Edge> = edges.to_vec();
-    for hops in 1..=3 {
-        for (a, b) in &round {
-            *found.entry(vec![*a, *b, Some(hops)]).or_default() += 1;
-        }
-        let step = round
-            .iter()
-            .flat_map(|&(a, b)| next(edges, b).map(move |c| (a, c)));
-        round = step.collect();
-    }
-    found
-}
-
-/// As DuckDB has it: the rows of the last round joined with themselves.
-fn twice(edges: &[Edge]) -> Bag {
-    let mut found: BTreeSet<Edge> = edges.iter().copied().collect();
-    let mut round: Vec<Edge> = found.iter().copied().collect();
-    while !round.is_empty() {
-        let step = round
-            .iter()
-            .flat_map(|&(a, b)| next(&round, b).map(move |c| (a, c)));
-        let step: BTreeSet<Edge> = step.collect();
-        round = step
-            .into_iter()
-            .filter(|edge| found.insert(*edge))
-            .collect();
-    }
-    found.into_iter().map(|(a, b)| (vec![a, b], 1)).collect()
 }
 
 type Case = (&'static str, &'static str, fn(&[Edge]) -> Bag);
@@ -247,69 +189,6 @@ fn strategies_are_those_that_the_step_allows() {
 /// Edges from each node to the next one.
 fn chain(number: i64) -> Vec<Edge> {
     (0..number).map(|at| (Some(at), Some(at + 1))).collect()
-}
-
-/// The steps of changes, one transaction each.
-fn steps(db: &mut Database, changes: &[(Direction, Edge)]) -> Vec<u64> {
-    let one = |(direction, edge): &(Direction, Edge)| {
-        let before = db.view_steps("v").unwrap();
-        apply(db, &[(*direction, &[*edge])]).unwrap();
-        db.check();
-        db.view_steps("v").unwrap() - before
-    };
-    changes.iter().map(one).collect()
-}
-
-#[test]
-fn an_edge_at_the_end_of_a_chain_costs_the_rows_that_it_brings() {
-    for number in [50, 100, 200i64] {
-        let mut db = database(Options::default());
-        apply(&mut db, &[(Direction::Insert, &chain(number))]).unwrap();
-        view(
-            &mut db,
-            "v",
-            CLOSURE.replace("SELECT a, b FROM r", "FROM r").as_str(),
-        );
-        let edge = (Some(number), Some(number + 1));
-        let twice = (Some(number / 2), Some(number / 2 + 1));
-        let changes = [
-            (Direction::Insert, edge),
-            (Direction::Delete, edge),
-            (Direction::Insert, twice),
-            (Direction::Delete, twice),
-        ];
-        for (found, change) in steps(&mut db, &changes).into_iter().zip(changes) {
-            let most = 24 * number.unsigned_abs() + 100;
-            assert!(found <= most, "{found} steps, {number} edges, {change:?}");
-        }
-    }
-}
-
-#[test]
-fn an_edge_beside_others_costs_no_more_than_its_derivations() {
-    for side in [8, 16, 32i64] {
-        // A grid: each node within has two ways to it, of equal length.
-        let node = |x: i64, y: i64| Some(x * side + y);
-        let mut edges = Vec::new();
-        for (x, y) in (0..side).flat_map(|x| (0..side).map(move |y| (x, y))) {
-            edges.extend((x + 1 < side).then(|| (node(x, y), node(x + 1, y))));
-            edges.extend((y + 1 < side).then(|| (node(x, y), node(x, y + 1))));
-        }
-        let mut db = database(Options::default());
-        apply(&mut db, &[(Direction::Insert, &edges)]).unwrap();
-        view(&mut db, "v", REACHED);
-        let edge = (node(side / 2, side / 2), node(side / 2 + 1, side / 2));
-        let changes = [(Direction::Delete, edge), (Direction::Insert, edge)];
-        for found in steps(&mut db, &changes) {
-            assert!(found <= 40, "{found} steps, {side} by {side} nodes");
-        }
-        // A cycle's way back from the end holds up nothing that stands by itself.
-        let back = (node(side - 1, side - 1), node(0, 0));
-        let changes = [(Direction::Insert, back), (Direction::Delete, back)];
-        for found in steps(&mut db, &changes) {
-            assert!(found <= 40, "{found} steps, {side} by {side} nodes");
-        }
-    }
 }
 
 #[test]
