@@ -2,14 +2,14 @@
 
     python benches/python/recursive.py [--edges FILE] [--nodes 100000] [--quick]
 
-Over the graph, Epinions' or a generated one: the nodes that one of them reaches (`reached`), and the
-fewest hops to each (`hops`). Over a tree of so many nodes: all pairs of a node and one below it
+Over the graph, Epinions' or a generated one: the nodes that one of them reaches (`reached`), and
+the fewest hops to each (`hops`). Over a tree of so many nodes: all pairs of a node and one below it
 (`closure`), and each node with its depth, by `UNION ALL` (`depths`). A batch takes 50 edges away,
-anywhere, and inserts 50; in the tree those nodes get another parent. DuckDB takes the same batch and
-computes all again.
+anywhere, and inserts 50; in the tree those nodes get another parent. DuckDB takes the same batch
+and computes all again.
 
-Invariant: all ends are compared with DuckDB; figures are time on the core, of one thread, the median
-of the batches.
+Invariant: all ends are compared with DuckDB; figures are time on the core, of one thread, the
+median of the batches.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ MOVED = 50
 BATCHES = 5
 DEEPEST = 8
 QUERIES = {
-    "reached": "WITH RECURSIVE r(n) AS (SELECT {first} AS n UNION SELECT e.b FROM r JOIN e ON r.n = e.a) "
-    "SELECT n FROM r",
-    "hops": "WITH RECURSIVE r(n, h) AS (SELECT {first} AS n, 0 AS h UNION SELECT e.b, h + 1 FROM r JOIN e "
-    f"ON r.n = e.a WHERE h < {DEEPEST}) SELECT n, MIN(h) AS h FROM r GROUP BY n",
-    "closure": "WITH RECURSIVE r(a, b) AS (SELECT a, b FROM e UNION SELECT r.a, e.b FROM r JOIN e ON "
-    "r.b = e.a) SELECT a, b FROM r",
-    "depths": "WITH RECURSIVE r(n, h) AS (SELECT {first} AS n, 0 AS h UNION ALL SELECT e.b, h + 1 FROM r "
-    "JOIN e ON r.n = e.a) SELECT n, h FROM r",
+    "reached": "WITH RECURSIVE r(n) AS (SELECT {first} AS n UNION SELECT e.b FROM r JOIN e ON r.n "
+    "= e.a) SELECT n FROM r",
+    "hops": "WITH RECURSIVE r(n, h) AS (SELECT {first} AS n, 0 AS h UNION SELECT e.b, h + 1 FROM r "
+    f"JOIN e ON r.n = e.a WHERE h < {DEEPEST}) SELECT n, MIN(h) AS h FROM r GROUP BY n",
+    "closure": "WITH RECURSIVE r(a, b) AS (SELECT a, b FROM e UNION SELECT r.a, e.b FROM r JOIN e "
+    "ON r.b = e.a) SELECT a, b FROM r",
+    "depths": "WITH RECURSIVE r(n, h) AS (SELECT {first} AS n, 0 AS h UNION ALL SELECT e.b, h + 1 "
+    "FROM r JOIN e ON r.n = e.a) SELECT n, h FROM r",
 }
 OF_TREES = ("closure", "depths")
 Line = dict[str, Any]
@@ -119,9 +119,10 @@ def measured(query: str, stream: Stream) -> Line:
         connection.register("gone", gone)
         # As many copies as there are of an edge that goes.
         connection.execute(
-            "DELETE FROM e WHERE rowid IN (SELECT rid FROM (SELECT e.rowid AS rid, a, b, ROW_NUMBER() "
-            "OVER (PARTITION BY a, b) AS k FROM e JOIN (SELECT DISTINCT a, b FROM gone) USING (a, b)) "
-            "JOIN (SELECT a, b, COUNT(*) AS n FROM gone GROUP BY a, b) USING (a, b) WHERE k <= n)"
+            "DELETE FROM e WHERE rowid IN (SELECT rid FROM (SELECT e.rowid AS rid, a, b, "
+            "ROW_NUMBER() OVER (PARTITION BY a, b) AS k FROM e JOIN (SELECT DISTINCT a, b FROM "
+            "gone) USING (a, b)) JOIN (SELECT a, b, COUNT(*) AS n FROM gone GROUP BY a, b) USING "
+            "(a, b) WHERE k <= n)"
         )
         connection.execute("INSERT INTO e SELECT * FROM come")
         connection.sql(sql).to_arrow_table()
@@ -132,7 +133,8 @@ def measured(query: str, stream: Stream) -> Line:
         times["duckdb"].append(took(lambda: again(come, gone)))  # noqa: B023
     if comparable(view.to_arrow()) != comparable(connection.sql(sql).to_arrow_table()):
         raise SystemExit(f"{sql}: not what DuckDB computes")
-    size = sum(size for part, size in db.memory_usage().items() if part.startswith(("view", "block")))
+    held_bytes = db.memory_usage().items()
+    size = sum(size for part, size in held_bytes if part.startswith(("view", "block")))
     seconds = {f"{name}_seconds": statistics.median(all_of) for name, all_of in times.items()}
     line = {"workload": "recursion", "query": query, "moved": int(np.median(moved))}
     counts = {"edges": stream.held.shape[1], "rows": len(view), "bytes": size}
@@ -154,7 +156,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--edges", type=Path, help="sources, then targets, as raw int32")
-    parser.add_argument("--nodes", type=int, default=100_000, help="of the tree, and of a made graph")
+    parser.add_argument("--nodes", type=int, default=100_000, help="of the tree, or a made graph")
     parser.add_argument("--quick", action="store_true", help="2,000 nodes")
     parser.add_argument("--only", default=",".join(QUERIES), help="which queries, with commas")
     given = parser.parse_args(arguments)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from advice import advise, check, refuse, rows_of, setting, take
+from advice import advise, check, rows_of, setting, take
 
 TAKEN = [
     "SELECT COUNT(*) FROM r WHERE a > (SELECT COUNT(DISTINCT b) FROM s WHERE c = 1)",

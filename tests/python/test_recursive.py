@@ -1,4 +1,4 @@
-"""WITH RECURSIVE against DuckDB, after every batch of random changes; what follows it, stays of it, and is refused."""
+"""WITH RECURSIVE against DuckDB after every batch; what is told of it, stays of it, is refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import recursions
 import ringview as rv
 from oracle import Oracle
-from recursions import ANEW, BAGS, DISTINCT, SCHEMAS, Rows
+from recursions import ALL, ANEW, BAGS, DISTINCT, SCHEMAS, Rows
 from test_everyday_sql import follow, same
 
 CLOSURE = DISTINCT["closure"]
@@ -44,19 +44,19 @@ def play(db: rv.Database, there: Rows, rng: random.Random) -> Rows:
     return then
 
 
-@pytest.mark.parametrize("name", [*DISTINCT, *BAGS, *ANEW])
+@pytest.mark.parametrize("name", ALL)
 def test_recursions_are_those_of_duckdb(name: str) -> None:
     compare(name, range(3), 12)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [*DISTINCT, *BAGS, *ANEW])
+@pytest.mark.parametrize("name", ALL)
 def test_many_recursions_are_those_of_duckdb(name: str) -> None:
     compare(name, range(100, 130), 40)
 
 
 def compare(name: str, seeds: range, batches: int) -> None:
-    sql = dict(recursions.everything())[name]
+    sql = ALL[name]
     oracle = Oracle(SCHEMAS)
     for seed in seeds:
         rng = random.Random(seed)
@@ -85,12 +85,11 @@ def test_all_of_them_together_share_a_database() -> None:
     oracle, rng = Oracle(SCHEMAS), random.Random(5)
     held = recursions.held(rng)
     db = database(held)
-    queries = dict(recursions.everything())
-    views = {name: db.create_view(name, sql) for name, sql in queries.items()}
+    views = {name: db.create_view(name, sql) for name, sql in ALL.items()}
     for _ in range(8):
         held = play(db, held, rng)
         for name, view in views.items():
-            same(view, queries[name], oracle, held)
+            same(view, ALL[name], oracle, held)
 
 
 def test_views_below_and_above() -> None:
@@ -100,14 +99,14 @@ def test_views_below_and_above() -> None:
     db.create_view("joined", "SELECT e.a, d.b FROM e JOIN d ON e.b = d.a")
     db.create_view(
         "reached",
-        "WITH RECURSIVE r(a, b) AS (SELECT a, b FROM joined UNION SELECT r.a, j.b FROM r JOIN joined j "
-        "ON r.b = j.a) SELECT a, b FROM r",
+        "WITH RECURSIVE r(a, b) AS (SELECT a, b FROM joined UNION SELECT r.a, j.b FROM r JOIN "
+        "joined j ON r.b = j.a) SELECT a, b FROM r",
     )
     view = db.create_view("counted", "SELECT a, COUNT(*) AS n FROM reached GROUP BY a")
     sql = (
-        "WITH RECURSIVE joined AS (SELECT e.a, d.b FROM e JOIN d ON e.b = d.a), r(a, b) AS (SELECT a, "
-        "b FROM joined UNION SELECT r.a, j.b FROM r JOIN joined j ON r.b = j.a) SELECT a, COUNT(*) AS "
-        "n FROM r GROUP BY a"
+        "WITH RECURSIVE joined AS (SELECT e.a, d.b FROM e JOIN d ON e.b = d.a), r(a, b) AS (SELECT "
+        "a, b FROM joined UNION SELECT r.a, j.b FROM r JOIN joined j ON r.b = j.a) SELECT a, "
+        "COUNT(*) AS n FROM r GROUP BY a"
     )
     for _ in range(20):
         held = play(db, held, rng)
@@ -173,11 +172,14 @@ def test_what_the_message_advises_ends() -> None:
     db.create_table("e", SCHEMAS["e"])
     db.insert("e", [{"a": 1, "b": 2}, {"a": 2, "b": 1}])
     sql = (
-        "WITH RECURSIVE r(n, depth) AS (SELECT a, 0 FROM e UNION ALL SELECT e.b, depth + 1 FROM r JOIN "
-        "e ON r.n = e.a WHERE depth < 100) SELECT n, COUNT(*) AS k FROM r GROUP BY n"
+        "WITH RECURSIVE r(n, depth) AS (SELECT a, 0 FROM e UNION ALL SELECT e.b, depth + 1 FROM r "
+        "JOIN e ON r.n = e.a WHERE depth < 100) SELECT n, COUNT(*) AS k FROM r GROUP BY n"
     )
     assert sum(db.create_view("v", sql).to_arrow()["k"].to_pylist()) == 2 * 101
-    once = "WITH RECURSIVE r(n) AS (SELECT a FROM e UNION SELECT e.b FROM r JOIN e ON r.n = e.a) FROM r"
+    once = (
+        "WITH RECURSIVE r(n) AS (SELECT a FROM e UNION SELECT e.b FROM r JOIN e ON r.n = e.a) FROM "
+        "r"
+    )
     assert sorted(db.create_view("w", once).to_arrow()["n"].to_pylist()) == [1, 2]
 
 
@@ -198,7 +200,9 @@ def test_a_limit_of_memory_undoes() -> None:
 def test_an_overflow_undoes() -> None:
     db = rv.Database()
     db.create_table("s", SCHEMAS["s"])
-    sql = "WITH RECURSIVE t(n) AS (SELECT n FROM s UNION ALL SELECT n * n FROM t WHERE n > 1) FROM t"
+    sql = (
+        "WITH RECURSIVE t(n) AS (SELECT n FROM s UNION ALL SELECT n * n FROM t WHERE n > 1) FROM t"
+    )
     view = db.create_view("v", sql.replace("n > 1", "n > 1 AND n < 100"))
     db.insert("s", [{"n": 3}])
     assert sorted(view.to_arrow()["n"].to_pylist()) == [3, 9, 81, 6561]
@@ -213,8 +217,8 @@ def test_rows_that_are_there_for_a_moment_refuse_nothing() -> None:
     # Division by zero undoes a transaction; the edge that would divide by zero is reached no more.
     db.insert("e", [{"a": 1, "b": 2}, {"a": 2, "b": 3}])
     sql = (
-        "WITH RECURSIVE r(n, k) AS (SELECT 1, CAST(8 AS BIGINT) UNION ALL SELECT e.b, 8 // (e.b - 7) "
-        "FROM r JOIN e ON r.n = e.a) SELECT n, k FROM r"
+        "WITH RECURSIVE r(n, k) AS (SELECT 1, CAST(8 AS BIGINT) UNION ALL SELECT e.b, 8 // (e.b - "
+        "7) FROM r JOIN e ON r.n = e.a) SELECT n, k FROM r"
     )
     view = db.create_view("v", sql)
     assert len(view) == 3
@@ -278,19 +282,19 @@ def test_refresh_bounds_what_is_computed_anew() -> None:
     # The advice: what reads the recursion may aggregate, order and compare.
     db.create_view(
         "w",
-        "WITH RECURSIVE r(n) AS (SELECT n FROM s UNION SELECT b FROM r JOIN e ON n = a) SELECT MAX(n) "
-        "AS n FROM r WHERE n NOT IN (SELECT a FROM p WHERE a IS NOT NULL)",
+        "WITH RECURSIVE r(n) AS (SELECT n FROM s UNION SELECT b FROM r JOIN e ON n = a) SELECT "
+        "MAX(n) AS n FROM r WHERE n NOT IN (SELECT a FROM p WHERE a IS NOT NULL)",
         refresh="incremental",
     )
 
 
 REFUSED = [
     (
-        "WITH RECURSIVE r(n) AS (SELECT n FROM s UNION SELECT n + 1 FROM r WHERE n < 3 ORDER BY n LIMIT "
-        "2) FROM r",
+        "WITH RECURSIVE r(n) AS (SELECT n FROM s UNION SELECT n + 1 FROM r WHERE n < 3 ORDER BY n "
+        "LIMIT 2) FROM r",
         "rows come in rounds",
-        "WITH RECURSIVE r(n) AS (SELECT n FROM s UNION SELECT n + 1 FROM r WHERE n < 3) FROM r ORDER BY "
-        "n LIMIT 2",
+        "WITH RECURSIVE r(n) AS (SELECT n FROM s UNION SELECT n + 1 FROM r WHERE n < 3) FROM r "
+        "ORDER BY n LIMIT 2",
     ),
     (
         "WITH RECURSIVE r(n) AS (SELECT n + 1 FROM r WHERE n < 3) FROM r",
@@ -300,15 +304,15 @@ REFUSED = [
     (
         "WITH RECURSIVE r(n) AS (SELECT n + 1 FROM r WHERE n < 3 UNION SELECT n FROM r) FROM r",
         "where it starts",
-        "WITH RECURSIVE r(n) AS (SELECT n FROM s UNION (SELECT n + 1 FROM r WHERE n < 3 UNION SELECT n "
-        "FROM r)) FROM r",
+        "WITH RECURSIVE r(n) AS (SELECT n FROM s UNION (SELECT n + 1 FROM r WHERE n < 3 UNION "
+        "SELECT n FROM r)) FROM r",
     ),
     (
-        "WITH RECURSIVE r(n) AS (WITH q AS (SELECT n FROM s) SELECT n FROM q UNION SELECT n + 1 FROM r "
-        "WHERE n < 3) FROM r",
+        "WITH RECURSIVE r(n) AS (WITH q AS (SELECT n FROM s) SELECT n FROM q UNION SELECT n + 1 "
+        "FROM r WHERE n < 3) FROM r",
         "stands within the recursion",
-        "WITH RECURSIVE q AS (SELECT n FROM s), r(n) AS (SELECT n FROM q UNION SELECT n + 1 FROM r WHERE "
-        "n < 3) FROM r",
+        "WITH RECURSIVE q AS (SELECT n FROM s), r(n) AS (SELECT n FROM q UNION SELECT n + 1 FROM r "
+        "WHERE n < 3) FROM r",
     ),
     (
         "WITH RECURSIVE r AS (SELECT n, n FROM s UNION SELECT 1, 2 FROM r) SELECT 1 AS n FROM r",
@@ -343,14 +347,15 @@ def test_names_that_do_not_read_themselves_are_as_without_the_word() -> None:
     oracle, held = Oracle(SCHEMAS), recursions.held(random.Random(2))
     db = database(held)
     queries = [
-        "WITH RECURSIVE q AS (SELECT a FROM e UNION ALL SELECT n FROM s ORDER BY 1 LIMIT 3) SELECT a FROM q",
+        "WITH RECURSIVE q AS (SELECT a FROM e UNION ALL SELECT n FROM s ORDER BY 1 LIMIT 3) SELECT "
+        "a FROM q",
         "WITH RECURSIVE q AS (SELECT a FROM e), r(n) AS ((SELECT a FROM q) UNION SELECT 1) FROM r",
         "WITH RECURSIVE e AS (SELECT b FROM e) SELECT COUNT(*) AS n FROM e",
         "WITH RECURSIVE t(n) AS ((SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE n < 4)) FROM t",
-        "SELECT n FROM (WITH RECURSIVE t(n) AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE n < 4) "
-        "FROM t) q",
-        "WITH RECURSIVE t(n) AS (SELECT 1 AS n UNION ALL SELECT z.m + 1 FROM t AS z(m) WHERE z.m < 4) "
-        "FROM t",
+        "SELECT n FROM (WITH RECURSIVE t(n) AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE "
+        "n < 4) FROM t) q",
+        "WITH RECURSIVE t(n) AS (SELECT 1 AS n UNION ALL SELECT z.m + 1 FROM t AS z(m) WHERE z.m < "
+        "4) FROM t",
     ]
     for at, sql in enumerate(queries):
         same(db.create_view(f"v{at}", sql), sql, oracle, held, is_ordered=False)
@@ -364,7 +369,10 @@ def test_a_query_that_is_asked_once() -> None:
 
 def test_parameters_and_dialects() -> None:
     db = chain(9)
-    sql = "WITH RECURSIVE r(n) AS (SELECT $1 AS n UNION SELECT b FROM r JOIN e ON n = a) SELECT n FROM r"
+    sql = (
+        "WITH RECURSIVE r(n) AS (SELECT $1 AS n UNION SELECT b FROM r JOIN e ON n = a) SELECT n "
+        "FROM r"
+    )
     view = db.create_view("v", sql.replace("$1", "CAST($1 AS BIGINT)"), parameters=[4])
     assert sorted(view.to_arrow()["n"].to_pylist()) == [4, 5, 6, 7, 8, 9]
     told = db.create_view("w", CLOSURE, dialect="postgres")

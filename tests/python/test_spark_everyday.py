@@ -133,6 +133,14 @@ def test_lists_are_refused(quick: SparkSession, sql: str) -> None:
         prepare(sql, frames(quick, held))
 
 
+def test_recursions_are_refused(quick: SparkSession) -> None:
+    sql = "WITH RECURSIVE q(a) AS (SELECT a FROM r UNION SELECT a + 1 FROM q WHERE a < 9) FROM q"
+    rows = {"r": quick.createDataFrame([(1,)], "a long")}
+    with pytest.raises(rv.errors.UnsupportedError, match="not computed over DataFrames"):
+        rv.spark.evaluate(sql, rows)
+
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_many_random_queries_equal_duckdb(quick: SparkSession, seed: int) -> None:

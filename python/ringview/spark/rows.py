@@ -140,8 +140,8 @@ def row_stage(
         )
     if kind_of(query) == "recursive":
         raise UnsupportedError(
-            "WITH RECURSIVE is not computed over DataFrames; keep the view in a ringview.Database, or "
-            "join as often as the recursion is deep"
+            "WITH RECURSIVE is not computed over DataFrames; keep the view in a ringview.Database, "
+            "or join as often as the recursion is deep"
         )
     below = tables_below(query)
     if any(
