@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import recursions
 import ringview as rv
@@ -383,3 +385,33 @@ def test_samples_take_no_recursion() -> None:
     db = chain(3)
     with pytest.raises(rv.errors.RingviewError, match="WITH RECURSIVE"):
         db.create_sample("v", CLOSURE, k=2, seed=1)
+
+
+def test_conditions_on_the_clock_stand_below_or_above() -> None:
+    db = rv.Database()
+    db.create_table("e", {"a": "int64", "b": "int64", "ts": "timestamp[us]"})
+    db.advance(datetime(2026, 1, 2))
+    sql = (
+        "WITH RECURSIVE {0}r(n, ts) AS (SELECT 1, TIMESTAMP '2026-01-01' UNION SELECT e.b, e.ts "
+        "FROM r JOIN {1} e ON r.n = e.a {2}) SELECT n FROM r"
+    )
+    ago = "WHERE {}ts > now() - INTERVAL '3 days'"
+    with pytest.raises(rv.errors.UnsupportedError, match="WITH recent AS"):
+        db.create_view("v", sql.format("", "e", ago.format("r.")))
+    recent = f"recent AS (SELECT a, b, ts FROM e {ago.format('')}), "
+    view = db.create_view("v", sql.format(recent, "recent", ""))
+    db.insert("e", {"a": [1, 2], "b": [2, 3], "ts": [datetime(2026, 1, 1), datetime(2026, 1, 2)]})
+    assert sorted(view.to_arrow()["n"].to_pylist()) == [1, 2, 3]
+    db.advance(datetime(2026, 1, 4, 12))
+    assert view.to_arrow()["n"].to_pylist() == [1]
+
+
+def test_functions_of_the_user_may_be_called_in_a_step() -> None:
+    db = chain(4)
+    db.create_function("twice", lambda x: pc.multiply(x, 2), ["int64"], "int64")
+    sql = (
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT twice(n) FROM r WHERE n < 30) SELECT n FROM "
+        "r"
+    )
+    view = db.create_view("v", sql.replace("SELECT 1", "SELECT a FROM e WHERE a = 1"))
+    assert sorted(view.to_arrow()["n"].to_pylist()) == [1, 2, 4, 8, 16, 32]
