@@ -255,9 +255,8 @@ impl Block for Recursive {
         self.counted = self.memory_usage();
         let base = self.pending.clone();
         let done = self.fixpoint(&seeded, budget);
-        let is_anew = matches!(self.definition.strategy, Strategy::Anew { .. });
         match done {
-            Err(problem) if self.is_born && !is_anew && may_pass(&problem) => {
+            Err(problem) if self.is_born && self.may_pass(&problem) => {
                 self.unwind();
                 self.facts.rollback();
                 self.from_seed(&seeded, base, budget)
@@ -360,6 +359,15 @@ impl Recursive {
         Ok((repeated(batch.map_err(refused)?, places)?, next))
     }
 
+    /// Whether a problem may be one of rows that are there for a moment alone, or of ranks that rose by and by.
+    fn may_pass(&self, problem: &Error) -> bool {
+        match self.definition.strategy {
+            Strategy::Anew { .. } => false,
+            Strategy::Levels { .. } if *problem == self.endless() => false,
+            _ => !matches!(problem, Error::Interrupted | Error::Memory { .. }),
+        }
+    }
+
     /// The error of a recursion that goes on.
     fn endless(&self) -> Error {
         Error::Value {
@@ -370,11 +378,6 @@ impl Recursive {
             ),
         }
     }
-}
-
-/// Whether a problem may be one of rows that are there for a moment alone.
-fn may_pass(problem: &Error) -> bool {
-    !matches!(problem, Error::Interrupted | Error::Memory { .. })
 }
 
 fn stepless(table: &str) -> Error {

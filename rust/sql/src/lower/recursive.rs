@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use datafusion_expr::{Cast, Expr, LogicalPlan, RecursiveQuery};
 use ringview_core::{Field, Result, Schema, SqlProblem, Type};
-use ringview_query::{Block, Query, Recursion, Rows, StepTable, TableInfo, bind};
+use ringview_query::{Block, Query, Recursion, Rows, StepTable, Strategy, TableInfo, bind};
 
 use super::linear::{self, Analysed};
 use super::pending::{Pending, of_atom};
@@ -58,7 +58,8 @@ impl Lowering<'_> {
             table: table.clone(),
         });
         let is_read = std::mem::replace(&mut self.computes_on_read, false);
-        let step = self.step(&plan, &names, &types);
+        let is_kept = matches!(strategy, Strategy::Anew { .. });
+        let step = self.step(&plan, (&names, &types), is_kept);
         self.computes_on_read = is_read;
         self.working.pop();
         let taken = step.and_then(|step| self.taken_apart(step, &table));
@@ -101,13 +102,19 @@ impl Lowering<'_> {
         found.map(|working| working.table.as_str())
     }
 
-    /// The query of a step, whose columns have these names and types; a level stands behind them.
-    fn step(&mut self, plan: &LogicalPlan, names: &[String], types: &[Type]) -> Result<Query> {
+    /// The query of a step, whose columns have these names and types; a level stands behind them. Its rows are kept
+    /// where they are read as a whole: else what changes is enough.
+    fn step(
+        &mut self,
+        plan: &LogicalPlan,
+        (names, types): (&[String], &[Type]),
+        is_kept: bool,
+    ) -> Result<Query> {
         let rows = self.relation(plan)?;
         let shown = plan.schema().fields().iter().skip(names.len());
         let shown = shown.map(|field| field.name().clone());
         let names: Vec<String> = names.iter().cloned().chain(shown).collect();
-        let query = self.shown(rows, &names)?;
+        let query = self.step_of(rows, &names, is_kept)?;
         let made = bind(&query, self)?.as_table(None)?.schema;
         let casts = types.iter().zip(made.fields());
         let cast = |(at, (ty, field)): (usize, (&Type, &Field))| {
@@ -118,10 +125,8 @@ impl Lowering<'_> {
             }
         };
         let mut columns: Vec<Expr> = casts.enumerate().map(cast).collect();
-        if columns
-            .iter()
-            .all(|column| matches!(column, Expr::Column(_)))
-        {
+        let is_plain = |column: &Expr| matches!(column, Expr::Column(_));
+        if columns.iter().all(is_plain) {
             return Ok(query);
         }
         columns.extend(names[types.len()..].iter().map(|name| of_atom(0, name)));
@@ -130,7 +135,19 @@ impl Lowering<'_> {
             columns,
             ..Pending::over(&name, [])
         };
-        self.shown(rows, &names)
+        self.step_of(rows, &names, is_kept)
+    }
+
+    fn step_of(&mut self, rows: Pending, names: &[String], is_kept: bool) -> Result<Query> {
+        if is_kept {
+            return self.shown(rows, names);
+        }
+        let (table, branch) = self.branch_of(rows)?;
+        let rows = Rows::Map {
+            names: names.to_vec(),
+            branches: vec![branch],
+        };
+        Ok(computing(&[table], rows))
     }
 
     /// A step with the blocks that read the rows so far, and what it reads beside them.
