@@ -15,6 +15,7 @@ from tables import (
     joins,
     nexmark,
     over_spark,
+    recursion,
     samples,
     several,
     stalls,
@@ -57,6 +58,7 @@ def tables(results: dict[str, Any]) -> str:
         *nexmark.tables(results["lines"]),
         *several.tables(results["lines"]),
         *windows.tables(results["lines"]),
+        *recursion.tables(results["lines"]),
         *files.tables(results["lines"]),
         *over_spark.tables(results["lines"]),
     ]

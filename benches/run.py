@@ -357,6 +357,16 @@ def windows(bench: Bench, cell: Cell) -> None:
     keep(bench, cell, [*script, *(["--quick"] if bench.options.quick else [])])
 
 
+def recursion(bench: Bench, cell: Cell) -> None:
+    """Recursive queries over edges that come and go, beside DuckDB."""
+    script = [sys.executable, str(HERE / "python" / "recursive.py")]
+    if bench.options.quick:
+        script += ["--quick"]
+    elif bench.options.edges_flags:
+        script += ["--edges", str(bench.edges())]
+    keep(bench, cell, script)
+
+
 def files(bench: Bench, cell: Cell) -> None:
     """Databases in files: what a batch costs beside memory, how long opening takes."""
     folder = bench.export(Cell(cell.part, "retailer", cell.order))
@@ -406,6 +416,7 @@ PARTS: dict[str, Callable[[Bench, Cell], None]] = {
     "nexmark": nexmark,
     "several": several,
     "windows": windows,
+    "recursion": recursion,
     "files": files,
     "spark": spark,
     "worst": worst,
@@ -435,6 +446,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     yield Cell("nexmark", "nexmark", "-")
     yield Cell("several", "several", "-")
     yield Cell("windows", "windows", "-")
+    yield Cell("recursion", "recursion", "-")
     yield Cell("files", "files", "sorted")
     for name in SPARK:
         yield Cell("spark", OVER_SPARK + name, "-")

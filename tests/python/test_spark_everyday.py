@@ -133,6 +133,13 @@ def test_lists_are_refused(quick: SparkSession, sql: str) -> None:
         prepare(sql, frames(quick, held))
 
 
+def test_recursions_are_refused(quick: SparkSession) -> None:
+    sql = "WITH RECURSIVE q(a) AS (SELECT a FROM r UNION SELECT a + 1 FROM q WHERE a < 9) FROM q"
+    held = {name: everyday.rows(random.Random(3), name, 7) for name in SCHEMAS}
+    with pytest.raises(rv.errors.UnsupportedError, match="WITH RECURSIVE is not computed over"):
+        prepare(sql, frames(quick, held))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_many_random_queries_equal_duckdb(quick: SparkSession, seed: int) -> None:

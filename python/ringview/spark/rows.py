@@ -131,12 +131,17 @@ def row_stage(
     """The stage of a query of computed rows over tables of these columns.
 
     Raises:
-        UnsupportedError: The query is an ASOF join, or makes lists, structs or maps.
+        UnsupportedError: The query is an ASOF join or a recursion, or makes lists, structs or maps.
     """
     if kind_of(query) == "latest":
         raise UnsupportedError(
             "an ASOF join is not computed over DataFrames; keep it in a ringview.Database, or join "
             "by a range of time and take the first row of each key with QUALIFY"
+        )
+    if kind_of(query) == "recursive":
+        raise UnsupportedError(
+            "WITH RECURSIVE is not computed over DataFrames; keep the view in a ringview.Database, "
+            "or join as often as the recursion is deep"
         )
     below = tables_below(query)
     if any(

@@ -31,6 +31,11 @@ pub trait Block: Debug + Send + Sync + 'static {
     /// Takes rows of an atom; `asked` says whether changes will be.
     fn apply(&mut self, rows: &RowDelta<'_>, asked: bool) -> Result<()>;
 
+    /// Ends what rows as such did not ask for, before changes are asked. Nothing by default.
+    fn evaluate(&mut self, _budget: &Budget<'_>) -> Result<()> {
+        Ok(())
+    }
+
     /// What the transaction changes of all that is shown; none need be told unless `asked`. Whatever may fail is done here.
     fn changes(&mut self, asked: bool) -> Result<Changes>;
 
@@ -153,6 +158,7 @@ impl<B: Block> View for BlockView<B> {
 
     fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
         let asked = self.is_asked(cx);
+        self.block.evaluate(cx.budget)?;
         let (columns, often) = self.block.changes(asked)?;
         let (columns, multiplicity) = if asked {
             self.mapped(columns, often)?

@@ -14,6 +14,7 @@ use crate::framed::Framed;
 use crate::map::RowMap;
 use crate::ordered::Ordered;
 use crate::parted::Parted;
+use crate::recursive::Recursive;
 use crate::running::Running;
 use crate::running::plan::is_running;
 use crate::timed::Timed;
@@ -49,7 +50,7 @@ impl Candidate for Plan {
             Some(Rows::Parted(parted)) if parted.reach().is_some() || is_running(&self.0) => {
                 Cost::Logarithmic
             }
-            Some(Rows::Parted(_)) => Cost::Power(1.0),
+            Some(Rows::Parted(_) | Rows::Recursive(_)) => Cost::Power(1.0),
             _ => Cost::Constant,
         }
     }
@@ -76,6 +77,7 @@ impl Candidate for Plan {
             },
             Some(Rows::Latest(_)) => viewed(&query, AsOf::new)?,
             Some(Rows::Timed(_)) => viewed(&query, Timed::new)?,
+            Some(Rows::Recursive(_)) => viewed(&query, Recursive::new)?,
             _ => Box::new(RowMap::new(&query)?),
         })
     }

@@ -3,7 +3,7 @@
 //! Invariant: it says what is kept. Cost: none.
 
 use ringview_explain::{Choice, Explanation};
-use ringview_query::{Bound, Comparison, Parted, Rows, TimeCondition, Timed};
+use ringview_query::{Bound, Comparison, Parted, Rows, Strategy, TimeCondition, Timed};
 
 use crate::running::plan::is_running;
 
@@ -17,6 +17,29 @@ pub(crate) fn recomputed(parted: &Parted) -> String {
         ),
         (None, true) => "all rows".to_owned(),
         (None, false) => "the rows of the keys that change".to_owned(),
+    }
+}
+
+/// How the fixpoint of a recursion is found.
+fn derived(strategy: &Strategy) -> &'static str {
+    match strategy {
+        Strategy::Ranked { .. } => {
+            "new rows go through the step until it derives no others (semi-naive evaluation); a row that loses a \
+             derivation stays where it has another from a lower level, else it is deleted and derived again if it can be \
+             (delete-and-rederive); a change costs the derivations that come and go"
+        }
+        Strategy::Rederived => {
+            "new rows go through the step until it derives no others (semi-naive evaluation); a row that loses a \
+             derivation is deleted, and derived again if it can be (delete-and-rederive); a change costs the derivations \
+             that come and go"
+        }
+        Strategy::Levels { .. } => {
+            "rows are counted by the level at which they come, and changes go up level by level; a change costs the \
+             derivations that come and go"
+        }
+        Strategy::Anew { .. } => {
+            "its step reads the rows of the last round together, so a change computes all rows anew from the seed"
+        }
     }
 }
 
@@ -108,6 +131,16 @@ pub(crate) fn described(query: &Bound) -> Explanation {
             (
                 "rows of both sides by key and time",
                 "two search trees for each key",
+            ),
+        ),
+        Some(Rows::Recursive(recursion)) => (
+            derived(&recursion.strategy).to_owned(),
+            (
+                "rows with the counts of their derivations",
+                match recursion.strategy {
+                    Strategy::Anew { .. } => "rows, and the seed",
+                    _ => "by row, how many derivations it has from rows of which level",
+                },
             ),
         ),
         _ => (

@@ -5,14 +5,16 @@
 //! before each row (`running`) are found by numbers and sums in a search tree (`tree`), those of few rows around each row
 //! (`framed`) are computed around the rows that change, and other functions over the rows of a partition (`parted`) anew for the
 //! partitions that change; a filter by time (`timed`)
-//! needs the rows by when they come and leave; an ASOF join (`asof`) needs both sides by key and time. Invariant: the delta of a
+//! needs the rows by when they come and leave; an ASOF join (`asof`) needs both sides by key and time; a recursion (`recursive`)
+//! keeps its rows and the counts of their derivations. Invariant: the delta of a
 //! block is the difference of its result, rows with multiplicities. Cost: O(1) a changed row for `map`, O(log n) and the
 //! rows that are shown for `ordered`, O(log n) and the rows that move for `running`, the rows of the keys that change for
-//! `parted`, those of a frame for `framed`, O(log n) for `timed`, and the rows whose match changes for `asof`.
+//! `parted`, those of a frame for `framed`, O(log n) for `timed`, the rows whose match changes for `asof`, and the
+//! derivations that change for `recursive`.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `engine` | the planner: a bound query to one of the seven |
+//! | `engine` | the planner: a bound query to one of the eight |
 //! | `block` | [`BlockView`](block::BlockView): what keeps rows as a view, with what is computed of them as they are read |
 //! | `explained` | what is told of a block |
 //! | `map` | [`RowMap`]: projections and filters of each atom's rows, their union |
@@ -26,6 +28,7 @@
 //! | `framed/` | those that look at few rows around each row |
 //! | `parted` | other functions over the rows of each partition |
 //! | `asof/` | each row with the latest one of another table |
+//! | `recursive/` | [`Recursive`]: the fixpoint of a step that others keep |
 //! | `timed/` | [`Timed`]: rows that are visible for a time |
 
 mod asof;
@@ -41,13 +44,19 @@ mod numbers;
 mod ordered;
 mod output;
 mod parted;
+mod recursive;
 mod running;
 mod timed;
 mod tree;
 mod unnest;
 
+pub use block::Changes;
 pub use engine::RowBlocks;
 pub use map::RowMap;
+pub use recursive::{Step, TableChange};
+
+/// A view of a recursion.
+pub type Recursive = block::BlockView<recursive::Recursive>;
 
 /// A view of rows that are there for a time.
 pub type Timed = block::BlockView<timed::Timed>;

@@ -26,6 +26,7 @@ use ringview_query::Catalog;
 use crate::dialect::Dialect;
 use crate::find;
 use crate::grammar::parsed;
+use crate::work::Work;
 use crate::{asof, unnested};
 
 /// Which of its columns a set of groups lacks: each set knows it.
@@ -134,6 +135,14 @@ impl TableSource for Table {
 }
 
 impl ContextProvider for Context {
+    fn create_cte_work_table(
+        &self,
+        _name: &str,
+        schema: SchemaRef,
+    ) -> Result<Arc<dyn TableSource>> {
+        Ok(Arc::new(Work::over(schema)))
+    }
+
     fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
         if let Some(schema) = name.schema() {
             return plan_err!(

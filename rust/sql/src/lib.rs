@@ -25,6 +25,7 @@
 //! | `join_kind` | which joins are by name |
 //! | `partial` | names for the first columns of a table |
 //! | `scopes` | names of WITH that hide others |
+//! | `recursion` | WITH RECURSIVE as the binder takes it |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
 //! | `positions` | ORDER BY ALL, GROUP BY ALL, constants that are no numbers of outputs |
 //! | `aliases` | names of outputs that are used beside them |
@@ -35,6 +36,7 @@
 //! | `using` | several joins by name in a row |
 //! | `windows` | windows that extend others, intervals of frames, defaults of LAG |
 //! | `within` | WITHIN GROUP as ORDER BY among the arguments |
+//! | `work` | the rows of a recursion so far |
 //! | `lower/` | relational operators to blocks |
 
 mod aliases;
@@ -66,6 +68,7 @@ mod placed;
 mod positions;
 mod precedence;
 mod pushed;
+mod recursion;
 mod rewritten;
 mod scopes;
 mod short;
@@ -77,6 +80,7 @@ mod unnested;
 mod using;
 mod windows;
 mod within;
+mod work;
 
 pub use context::check_function_name;
 pub use definition::Definition;

@@ -16,6 +16,7 @@ use ringview_expr::Doubles;
 use crate::by_name::ByName;
 use crate::context::Context;
 use crate::partial::Partial;
+use crate::recursion::Recursions;
 use crate::scopes::Scopes;
 use crate::syntax::Syntax;
 use crate::using::Using;
@@ -50,6 +51,13 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Result<Usi
     }
     let _ = VisitMut::visit(statement, &mut names);
     let _ = VisitMut::visit(statement, &mut Scopes::default());
+    let is_table = |name: &str| context.tables.contains_key(name);
+    let mut recursions = Recursions {
+        is_table: &is_table,
+    };
+    if let ControlFlow::Break(refusal) = VisitMut::visit(statement, &mut recursions) {
+        return Err(refusal);
+    }
     let _ = VisitMut::visit(statement, &mut Partial(context));
     if let ControlFlow::Break(refusal) = VisitMut::visit(statement, &mut ByName::new(context)) {
         return Err(refusal);

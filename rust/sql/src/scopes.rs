@@ -23,13 +23,23 @@ struct Scope {
     names: Vec<(String, String)>,
     /// How many of their queries are over.
     known: usize,
+    /// Whether a name is known in its own query.
+    is_recursive: bool,
+}
+
+impl Scope {
+    /// The names that have a meaning now.
+    fn meant(&self) -> &[(String, String)] {
+        let known = self.known + usize::from(self.is_recursive);
+        &self.names[..known.min(self.names.len())]
+    }
 }
 
 impl Scopes {
     /// What a name of FROM is called, if a WITH gives it.
     fn called(&self, name: &str) -> Option<&str> {
         let scopes = self.open.iter().rev();
-        let mut names = scopes.flat_map(|scope| scope.names[..scope.known].iter().rev());
+        let mut names = scopes.flat_map(|scope| scope.meant().iter().rev());
         let found = names.find(|(said, _)| said.eq_ignore_ascii_case(name));
         found.map(|(_, called)| called.as_str())
     }
@@ -39,7 +49,10 @@ impl VisitorMut for Scopes {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        let mut scope = Scope::default();
+        let mut scope = Scope {
+            is_recursive: query.with.as_ref().is_some_and(|with| with.recursive),
+            ..Scope::default()
+        };
         for table in query.with.iter_mut().flat_map(|with| &mut with.cte_tables) {
             let said = table.alias.name.value.clone();
             let mut around = self.open.iter().flat_map(|scope| &scope.names);

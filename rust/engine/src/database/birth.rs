@@ -169,6 +169,8 @@ impl Database {
             let node = match draft.what {
                 What::Own(planned) => {
                     let mut node = Node::new(name, planned)?;
+                    let begun = self.begin_step(&mut node);
+                    begun.map_err(|error| error.in_view(name))?;
                     self.fill(name, &mut node, &family, budget)?;
                     node
                 }

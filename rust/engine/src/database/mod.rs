@@ -14,6 +14,7 @@ mod explained;
 mod fill;
 mod lookup;
 mod partials;
+mod recursion;
 mod replace;
 pub(crate) mod rows;
 mod sample;

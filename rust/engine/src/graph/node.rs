@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use ringview_core::{Budget, Dictionary, Error, Result};
 use ringview_query::{Bound, PlanAtom, Query, TableInfo};
-use ringview_rows::{RowMap, Timed};
+use ringview_rows::{Recursive, RowMap, Timed};
 use ringview_view::part::{Facet, PartRows};
 use ringview_view::{Candidate, Context, Delta, ProductDelta, RowDelta, View, is_readable};
 
@@ -368,6 +368,11 @@ impl Node {
     /// The map that it is, where it keeps no rows.
     pub(crate) fn row_map(&self) -> Option<&RowMap> {
         (self.view()? as &dyn Any).downcast_ref()
+    }
+
+    /// What it is where it is a recursion.
+    pub(crate) fn recursive(&mut self) -> Option<&mut Recursive> {
+        (&mut **self.view_mut()? as &mut dyn Any).downcast_mut()
     }
 
     /// What it is where time moves its rows.

@@ -12,6 +12,7 @@ mod keyed;
 mod limits;
 mod months;
 mod parted;
+mod recursive;
 mod refusals;
 mod rows;
 mod running;

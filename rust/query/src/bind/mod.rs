@@ -36,6 +36,7 @@ pub(crate) mod polynomial;
 pub(crate) mod predicate;
 mod reading;
 pub(crate) mod reads;
+mod recursive;
 mod rows;
 mod scalar;
 mod seen;

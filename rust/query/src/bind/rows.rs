@@ -59,6 +59,7 @@ fn shown(rows: &Rows, tables: &[TableInfo]) -> Result<Shown> {
         Rows::Parted(parted) => by_part(parted, tables),
         Rows::Timed(timed) => by_time(timed, tables),
         Rows::Latest(latest) => super::latest::bound(latest, tables),
+        Rows::Recursive(recursion) => super::recursive::bound(recursion, tables),
         Rows::Computed { of, names, branch } => {
             let (read, outputs) = shown(of, tables)?;
             let field = |output: PlanOutput| {

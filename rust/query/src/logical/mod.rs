@@ -12,8 +12,10 @@ mod block;
 mod exponents;
 mod expression;
 mod reach;
+mod recursive;
 mod refresh;
 mod rows;
+mod step;
 mod time;
 mod unnest;
 
@@ -26,6 +28,7 @@ pub use exponents::Exponents;
 pub(crate) use expression::named;
 pub use expression::{ColumnRef, Comparison, Function, Named};
 pub use reach::{FrameEnd, Reach};
+pub use recursive::{Recursion, StepTable, Strategy};
 pub use refresh::Refresh;
 pub use rows::{
     Branch, Call, Edge, Frame, Latest, LatestSide, Ordering, Parted, Rank, Rows, SortKey, Unit,

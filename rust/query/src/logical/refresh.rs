@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use ringview_core::{Error, Result};
 
-use super::{Parted, Query, Rows};
+use super::{Parted, Query, Rows, Strategy};
 
 /// How many rows a change may compute anew beside those that it moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,12 +60,35 @@ impl Parted {
 }
 
 impl Query {
+    /// Refuses a recursion whose change computes more anew than this, in its step or because of it.
+    fn check_step(&self, most: Refresh) -> Result<()> {
+        let Some(Rows::Recursive(recursion)) = &self.rows else {
+            return Ok(());
+        };
+        if most < Refresh::Full && matches!(recursion.strategy, Strategy::Anew { .. }) {
+            return Err(Error::Unsupported {
+                what: format!("WITH RECURSIVE with refresh={:?}", most.name()),
+                why: "a change computes all rows anew, as what follows SELECT .. UNION is more than joins and \
+                      conditions that read the recursive name once"
+                    .to_owned(),
+                instead: "aggregate, order and compare with all rows in the SELECT that reads it, or allow it: \
+                          refresh=\"full\""
+                    .to_owned(),
+            });
+        }
+        recursion.query()?.check_refresh(most)
+    }
+
     /// Refuses a query of which a change may compute more anew than this.
     ///
     /// # Errors
     /// `Unsupported`, which names the functions and what they need.
     pub fn check_refresh(&self, most: Refresh) -> Result<()> {
-        let queries = self.blocks.iter().map(|block| &block.query).chain([self]);
+        let queries = || self.blocks.iter().map(|block| &block.query).chain([self]);
+        for query in queries() {
+            query.check_step(most)?;
+        }
+        let queries = queries();
         let parted = queries.filter_map(|query| match query.rows.as_ref().map(Rows::kept) {
             Some(Rows::Parted(parted)) if parted.refresh() > most => Some(parted),
             _ => None,

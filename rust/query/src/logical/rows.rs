@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use ringview_expr::{Call, Edge, Frame, SortKey, Unit};
 
+use super::recursive::Recursion;
 use super::time::Timed;
 
 /// How rows are computed from rows.
@@ -29,6 +30,8 @@ pub enum Rows {
     Timed(Timed),
     /// Each row of the first atom with the latest row of the second: an ASOF join.
     Latest(Latest),
+    /// The rows of the first atom, and all that a step makes of them: `WITH RECURSIVE`.
+    Recursive(Recursion),
     /// What is computed of such rows as they are read, and as they change.
     Computed {
         /// The rows, of a kind that is kept.
@@ -59,6 +62,7 @@ impl Rows {
             Self::Parted(_) => "window functions and ordered aggregates",
             Self::Timed(_) => "conditions on now()",
             Self::Latest(_) => "ASOF joins",
+            Self::Recursive(_) => "WITH RECURSIVE",
         }
     }
 }

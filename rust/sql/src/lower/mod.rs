@@ -20,6 +20,8 @@
 //! | `union` | UNION, and other blocks that add up rows |
 //! | `unnest` | UNNEST |
 //! | `constant` | VALUES |
+//! | `recursive` | WITH RECURSIVE |
+//! | `linear` | how a recursion reads its own rows |
 //! | `prune` | blocks without the columns that nobody reads |
 //! | `truth` | EXISTS, IN, ANY and ALL as values |
 //! | `correlated` | conditions with subqueries as an engine keeps them |
@@ -46,11 +48,13 @@ mod join;
 mod kept;
 mod lateral;
 mod levels;
+mod linear;
 mod order;
 mod pairs;
 mod part;
 mod pending;
 mod prune;
+mod recursive;
 mod sets;
 mod settle;
 mod shown;
@@ -97,6 +101,14 @@ impl Lowering<'_> {
     /// The rows of a plan.
     pub(crate) fn relation(&mut self, plan: &LogicalPlan) -> Result<Pending> {
         match plan {
+            LogicalPlan::TableScan(scan) if linear::is_work(scan) => {
+                let Some(name) = self.working(scan.table_name.table()) else {
+                    return Err(unsupported("this recursion is not kept"));
+                };
+                let fields = scan.projected_schema.fields().iter();
+                Ok(Pending::over(name, fields.map(|field| field.name())))
+            }
+            LogicalPlan::RecursiveQuery(query) => self.recursive(query),
             LogicalPlan::TableScan(scan) => {
                 let name = scan.table_name.table();
                 if scan.source.schema().fields().is_empty() {

@@ -33,7 +33,7 @@ impl Lowering<'_> {
     }
 
     /// Notes what a query reads of its tables; all of them where it cannot be bound alone.
-    fn note(&self, query: &Query, read: &mut Read, whole: &mut BTreeSet<String>) {
+    pub(super) fn note(&self, query: &Query, read: &mut Read, whole: &mut BTreeSet<String>) {
         let Ok(bound) = bind(query, self) else {
             let atoms = query.all_atoms().into_iter();
             whole.extend(atoms.map(|atom| atom.table.clone()));

@@ -28,6 +28,16 @@ pub(crate) struct Lowering<'c> {
     pub(super) computes_on_read: bool,
     /// The rows around the subquery that is lowered, and their columns; the innermost last.
     pub(super) scopes: Vec<(super::pending::Pending, datafusion_common::DFSchema)>,
+    /// The recursions whose steps are lowered, the innermost last.
+    pub(super) working: Vec<Working>,
+    /// Those that are lowered, with their blocks.
+    pub(super) recursions: Vec<(datafusion_expr::RecursiveQuery, Query)>,
+}
+
+/// A recursion whose step is lowered: what the text calls it, and the table that its step reads.
+pub(crate) struct Working {
+    pub(super) name: String,
+    pub(super) table: String,
 }
 
 /// Tables, views, and the blocks so far.
@@ -57,6 +67,8 @@ impl<'c> Lowering<'c> {
                 && options.representation.is_none()
                 && options.order.is_none(),
             scopes: Vec::new(),
+            working: Vec::new(),
+            recursions: Vec::new(),
         }
     }
 
