@@ -15,6 +15,8 @@
 //! | `definition`, `parameters` | what a view is defined by, from Python's values |
 //! | `output` | queries of definitions, and what columns they give |
 //! | `sql` | what a text of SQL names |
+//! | `statement` | the class `Statement`: one of a script |
+//! | `planned` | which rows a statement takes away and adds |
 //! | `row_map` | the class `RowMap`: computed rows without a database |
 //! | `expressions` | what the texts of a query's expressions name |
 //! | `outgoing` | schemas and rows handed to such a library |
@@ -43,9 +45,11 @@ mod lookup;
 mod outgoing;
 mod output;
 mod parameters;
+mod planned;
 mod reservoir;
 mod row_map;
 mod sql;
+mod statement;
 mod watch;
 
 /// The module `ringview._native`.
@@ -75,6 +79,8 @@ mod _native {
     use super::row_map::{RowMap, columns_read};
     #[pymodule_export]
     use super::sql::{product_columns, sql_tokens, tables_named};
+    #[pymodule_export]
+    use super::statement::{Statement, script};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use arrow_array::RecordBatch;
 use ringview_core::{Error, Result, Schema};
-use ringview_engine::{Change, Database, KeepFor, Options, Poll};
+use ringview_engine::{Change, Database, Direction, KeepFor, Op, Options, Poll};
 
 use crate::applied::{Applied, BatchId};
 use crate::definition::{Bind, Definitions, ViewDefinition, create_together};
@@ -191,6 +191,51 @@ impl DurableDatabase {
             })
         });
         kept.or_else(|problem| self.engine.drop_table(name).and(Err(problem)))
+    }
+
+    /// Creates a table with rows in it: all of it, or nothing.
+    ///
+    /// # Errors
+    /// As [`Database::create_table`] and [`Database::apply`]; `Storage` if the file cannot be written.
+    pub fn create_table_filled(
+        &mut self,
+        name: &str,
+        schema: Schema,
+        rows: &[RecordBatch],
+        poll: Poll<'_>,
+    ) -> Result<()> {
+        let Self {
+            engine,
+            file,
+            durability,
+            ..
+        } = self;
+        engine.create_table(name, schema.clone(), None, false)?;
+        let table = TableDefinition {
+            name: name.to_owned(),
+            schema,
+            unique: None,
+            is_static: false,
+            keep_for: None,
+        };
+        let all = Change::Rows(Op {
+            table: name,
+            direction: Direction::Insert,
+            rows,
+            multiplicity: None,
+        });
+        let mut keep = || match (&mut *file, *durability) {
+            (Some(file), Durability::Transaction) => {
+                let filled = Record::changes(&[all], false, None)?;
+                file.append(&[Entry::Table(table.clone()).into(), filled])
+            }
+            _ => Ok(()),
+        };
+        if let Err(problem) = engine.apply_kept(&[all], false, poll, &mut keep) {
+            return engine.drop_table(name).and(Err(problem));
+        }
+        self.ahead = true;
+        Ok(())
     }
 
     /// As [`Database::drop_table`].

@@ -43,7 +43,7 @@ pub(crate) enum Entry {
 }
 
 /// What a table was created with.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TableDefinition {
     pub(crate) name: String,

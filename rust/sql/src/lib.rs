@@ -25,6 +25,7 @@
 //! | `join_kind` | which joins are by name |
 //! | `partial` | names for the first columns of a table |
 //! | `scopes` | names of WITH that hide others |
+//! | `statement/` | statements of a script that are no queries |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
 //! | `positions` | ORDER BY ALL, GROUP BY ALL, constants that are no numbers of outputs |
 //! | `aliases` | names of outputs that are used beside them |
@@ -70,6 +71,7 @@ mod rewritten;
 mod scopes;
 mod short;
 mod special;
+mod statement;
 mod syntax;
 mod text;
 mod tokens;
@@ -86,3 +88,6 @@ pub use options::Options;
 pub use order::Named;
 pub use parameters::{Parameter, Parameters};
 pub use pushed::pushed;
+pub use statement::{
+    Conflict, CreateTable, CreateView, Delete, Dropped, Insert, Name, Select, Stated, Statement, Update, script,
+};

@@ -250,7 +250,7 @@ impl Table {
         }
     }
 
-    fn decoded(
+    pub(crate) fn decoded(
         &self,
         batch: &Batch,
         multiplicity: Option<&str>,
