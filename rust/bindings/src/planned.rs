@@ -36,11 +36,12 @@ pub(crate) enum Way {
     Update,
 }
 
-/// What a statement reads: the database, functions that it may call, and the changes before it.
+/// What a statement reads.
 pub(crate) struct Reader<'a> {
     pub(crate) database: &'a mut Database,
     pub(crate) functions: Vec<Arc<UserFunction>>,
-    pub(crate) pending: &'a [Change<'a>],
+    /// The changes before it, and whether their net effect counts.
+    pub(crate) pending: (&'a [Change<'a>], bool),
     pub(crate) poll: Poll<'a>,
 }
 
@@ -88,13 +89,14 @@ impl Reader<'_> {
 
     /// A database with the tables of some names as the transaction leaves them, if it changed any.
     fn apart(&mut self, names: &BTreeSet<String>) -> Result<Option<Database>> {
-        if self.pending.is_empty() {
+        let (pending, net) = self.pending;
+        if pending.is_empty() {
             return Ok(None);
         }
         let (tables, _) = self.database.rested_on(names)?;
-        let changed = self.pending.iter().filter_map(Change::table);
-        match changed.into_iter().any(|table| tables.contains(table)) {
-            true => self.database.apart(names, self.pending, &mut *self.poll).map(Some),
+        let mut changed = pending.iter().filter_map(Change::table);
+        match changed.any(|table| tables.contains(table)) {
+            true => self.database.apart(names, (pending, net), &mut *self.poll).map(Some),
             false => Ok(None),
         }
     }

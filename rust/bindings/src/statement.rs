@@ -78,7 +78,7 @@ impl Statement {
         let names: Vec<&Name> = match &self.sql {
             Sql::CreateTable(of) => vec![&of.name],
             Sql::CreateView(of) => vec![&of.name],
-            Sql::Drop(of) => of.names.iter().collect(),
+            Sql::Drop(of) => vec![&of.name],
             Sql::Insert(of) => vec![&of.table],
             Sql::Update(of) => vec![&of.table],
             Sql::Delete(of) => vec![&of.table],

@@ -36,7 +36,7 @@ impl Database {
         let Sql::Select(select) = &statement.sql else {
             return Err(no_change(statement, "a query")).or_raise(py);
         };
-        let found = self.reading(py, &pending, |reader| reader.select(select))?;
+        let found = self.reading(py, (&pending, false), |reader| reader.select(select))?;
         Ok(Rows::new(found))
     }
 
@@ -66,7 +66,7 @@ impl Database {
                 &mut Reader {
                     database: engine.readers(),
                     functions,
-                    pending: &[],
+                    pending: (&[], false),
                     poll: &mut poll,
                 },
             )?;
@@ -88,9 +88,10 @@ impl Database {
         py: Python<'_>,
         statement: &Statement,
         pending: Vec<Bound<'_, PyTuple>>,
+        net: bool,
     ) -> PyResult<(u64, Vec<Told>)> {
         let Planned { table, steps, rows } =
-            self.reading(py, &pending, |reader| planned(statement, reader))?;
+            self.reading(py, (&pending, net), |reader| planned(statement, reader))?;
         let told = steps.into_iter().map(|(way, rows)| {
             let (how, name) = match way {
                 Way::Insert => (1_i64.into_pyobject(py)?.into_any(), None),
@@ -158,7 +159,7 @@ impl Database {
             let rows = Reader {
                 database: engine.readers(),
                 functions,
-                pending: &[],
+                pending: (&[], false),
                 poll: &mut poll,
             }
             .select(select)?;
@@ -175,38 +176,30 @@ impl Database {
         watch.finish(py, made)
     }
 
-    /// The names of what a DROP drops, as they are; those that are not there are left out, if it says so.
-    fn dropped(&self, py: Python<'_>, statement: &Statement) -> PyResult<Vec<String>> {
+    /// The name of what a DROP drops, as it is; None if that is not there, and need not be.
+    fn dropped(&self, py: Python<'_>, statement: &Statement) -> PyResult<Option<String>> {
         let Sql::Drop(of) = &statement.sql else {
             return Err(no_change(statement, "a DROP")).or_raise(py);
         };
         let engine = self.engine(py)?;
         let (tables, views) = (engine.value.tables(), engine.value.views());
-        let (known, others, kind, other) = match of.views {
-            true => (&views, &tables, "view", "table"),
-            false => (&tables, &views, "table", "view"),
+        let (known, others, other) = match of.views {
+            true => (&views, &tables, "table"),
+            false => (&tables, &views, "view"),
         };
-        let mut found = Vec::new();
-        for name in &of.names {
-            let among = |all: &Vec<String>| name.among(all.iter().map(String::as_str)).map(str::to_owned);
-            match (among(known), among(others)) {
-                (Some(one), _) => found.push(one),
-                (None, Some(one)) => {
-                    let what = format!("'{one}' is a {other}; write DROP {} {one}", other.to_uppercase());
-                    return Err(name.refused(SqlProblem::Query, &what)).or_raise(py);
-                }
-                (None, None) if of.if_exists => {}
-                (None, None) => {
-                    let what = format!("no {kind} '{}'; write IF EXISTS where it may be gone", name.as_str());
-                    let problem = match of.views {
-                        true => Error::UnknownView { name: name.as_str().to_owned(), known: views.clone() },
-                        false => name.refused(SqlProblem::UnknownTable, &what),
-                    };
-                    return Err(problem).or_raise(py);
-                }
+        let among = |all: &[String]| {
+            let found = of.name.among(all.iter().map(String::as_str));
+            found.map(str::to_owned)
+        };
+        match (among(known), among(others)) {
+            (Some(one), _) => Ok(Some(one)),
+            (None, Some(one)) => {
+                let what = format!("'{one}' is a {other}; write DROP {}", other.to_uppercase());
+                Err(of.name.refused(SqlProblem::Query, &what)).or_raise(py)
             }
+            (None, None) if of.if_exists => Ok(None),
+            (None, None) => of.name.found(of.views, known).map(Some).or_raise(py),
         }
-        Ok(found)
     }
 
     /// The rows of a table that have some keys, and the place of each among the keys.
@@ -238,7 +231,7 @@ impl Database {
     fn reading<T: Send>(
         &self,
         py: Python<'_>,
-        pending: &[Bound<'_, PyTuple>],
+        (pending, net): (&[Bound<'_, PyTuple>], bool),
         read: impl FnOnce(&mut Reader<'_>) -> Result<T> + Send,
     ) -> PyResult<T> {
         let functions = self.callable();
@@ -248,7 +241,7 @@ impl Database {
             let mut watch = Progress::new(None, 0);
             let found = py.detach(|| {
                 let poll: Poll<'_> = &mut |done| watch.poll(done);
-                read(&mut Reader { database, functions, pending, poll })
+                read(&mut Reader { database, functions, pending: (pending, net), poll })
             });
             watch.finish(py, found)
         })

@@ -50,14 +50,14 @@ impl Database {
     }
 
     /// A database by itself that has the tables and views of these names, what those views read, and the clock, as they are
-    /// behind some changes; of the changes, those of its tables count.
+    /// behind some changes, of which the net effect counts if `net`; of the changes, those of its tables count.
     ///
     /// # Errors
     /// `UnknownTable` for a name that is none; `Unsupported` for tables whose rows are not kept; as the changes.
     pub fn apart(
         &self,
         names: &BTreeSet<String>,
-        changes: &[Change<'_>],
+        (changes, net): (&[Change<'_>], bool),
         poll: Poll<'_>,
     ) -> Result<Database> {
         let mut made = Database::new(Options {
@@ -101,7 +101,7 @@ impl Database {
             table.is_none_or(|table| tables.contains(table))
         };
         let own: Vec<Change<'_>> = changes.iter().filter(is_of).copied().collect();
-        made.apply(&own, &mut *poll)?;
+        made.apply_kept(&own, net, &mut *poll, &mut || Ok(()))?;
         let mut left: Vec<&Declared> = self.state.graph.declared.iter().collect();
         left.retain(|view| views.contains(&view.name));
         // One that was replaced may stand behind those that read it.

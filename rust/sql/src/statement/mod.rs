@@ -90,8 +90,8 @@ pub struct CreateView {
 pub struct Dropped {
     /// Whether views go; else tables.
     pub views: bool,
-    /// The names.
-    pub names: Vec<Name>,
+    /// The name.
+    pub name: Name,
     /// Whether a name that is not there is passed over.
     pub if_exists: bool,
 }
@@ -187,10 +187,12 @@ fn stated(
             if cascade {
                 return refused("what reads a table or view is not dropped with it; drop those views first, without CASCADE");
             }
-            let names = names.iter().map(|name| Name::of_object(name, reading.script));
+            let [name] = &names[..] else {
+                return refused("DROP names one table or view; write a statement for each");
+            };
             Statement::Drop(Dropped {
                 views,
-                names: names.collect::<Result<_>>()?,
+                name: Name::of_object(name, reading.script)?,
                 if_exists,
             })
         }

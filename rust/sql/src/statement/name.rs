@@ -66,14 +66,29 @@ impl Name {
     /// # Errors
     /// `Sql` at its place where there is none.
     pub fn table(&self, tables: &[String]) -> Result<String> {
-        if let Some(found) = self.among(tables.iter().map(String::as_str)) {
+        self.found(false, tables)
+    }
+
+    /// The table or view that it names.
+    ///
+    /// # Errors
+    /// `Sql` at its place where there is none; `UnknownView`.
+    pub fn found(&self, is_view: bool, known: &[String]) -> Result<String> {
+        let names = known.iter().map(String::as_str);
+        if let Some(found) = self.among(names.clone()) {
             return Ok(found.to_owned());
         }
-        let known = match tables {
+        if is_view {
+            return Err(Error::UnknownView {
+                name: self.text.clone(),
+                known: known.to_vec(),
+            });
+        }
+        let near = did_you_mean(&self.text, names);
+        let known = match known {
             [] => "there are no tables yet".to_owned(),
-            _ => format!("known: {}", tables.join(", ")),
+            _ => format!("known: {}", known.join(", ")),
         };
-        let near = did_you_mean(&self.text, tables.iter().map(String::as_str));
         let what = format!("no table '{}'; {known}{near}", self.text);
         Err(self.refused(SqlProblem::UnknownTable, &what))
     }
