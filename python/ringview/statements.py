@@ -6,7 +6,7 @@ own, or, between BEGIN and COMMIT, all are one. Cost: that of what the statement
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _native
 from .changeable import Changeable
@@ -46,7 +46,7 @@ class Executing(Declaring, Changeable):
         *,
         dialect: str = "duckdb",
         progress: Progress | None = None,
-    ) -> pa.Table | int | None:
+    ) -> Any:
         """Do a statement of SQL, or a script of several.
 
         `CREATE TABLE`, `CREATE VIEW`, `DROP`, `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE`, `BEGIN`,
@@ -64,8 +64,9 @@ class Executing(Declaring, Changeable):
             progress: As of `insert`.
 
         Returns:
-            What the last statement gives: of a `SELECT` its rows; of an `INSERT`, `UPDATE`,
-            `DELETE`, `TRUNCATE` and `CREATE TABLE .. AS` how many rows it changed; else None.
+            What the last statement gives: of a `SELECT` its rows, a `pyarrow.Table`; of `INSERT`,
+            `UPDATE`, `DELETE`, `TRUNCATE` and `CREATE TABLE .. AS` how many rows it changed, an
+            int; else None.
 
         Raises:
             QueryError: A text that is no SQL, with its place in the script; a statement of a
