@@ -477,6 +477,9 @@ class Database:
     def create_table_filled(self, statement: Statement, name: str) -> int:
         """Create the table of a CREATE TABLE .. AS, with its rows; how many there are."""
 
+    def alter(self, statement: Statement) -> None:
+        """Do an ALTER TABLE."""
+
     def dropped(self, statement: Statement) -> str | None:
         """The name of what a DROP drops; None if that is not there, and need not be."""
 

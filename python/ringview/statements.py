@@ -49,7 +49,7 @@ class Executing(Declaring, Changeable):
     ) -> Any:
         """Do a statement of SQL, or a script of several.
 
-        `CREATE TABLE`, `CREATE VIEW`, `DROP`, `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE`, `BEGIN`,
+        `CREATE TABLE`, `CREATE VIEW`, `ALTER TABLE`, `DROP`, `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE`, `BEGIN`,
         `COMMIT`, `ROLLBACK` and `SELECT`, as docs/changes.md has them. Each is a transaction of its
         own, so those before one that fails stay; between `BEGIN` and `COMMIT` all are one, over as
         many calls as it takes. There, statements see what those before them changed, nobody else
@@ -72,7 +72,7 @@ class Executing(Declaring, Changeable):
             QueryError: A text that is no SQL, with its place in the script; a statement of a
                 transaction that failed; `COMMIT` without `BEGIN`.
             UnknownTableError, UnknownColumnError: A name that is not there.
-            ExistsError: A name that is taken; InUseError: what views read is dropped.
+            ExistsError: A name that is taken; InUseError: what views read is dropped, or altered.
             InvalidValueError: A value that its column cannot hold; the message has column and row.
             NullKeyError: NULL in a key, or in a column that is NOT NULL.
             UnsupportedError: A statement, or a part of one, that is not done; the message says what
@@ -144,6 +144,7 @@ class Executing(Declaring, Changeable):
                 "would not undo it; COMMIT first"
             )
         doers: dict[str, Callable[[_native.Statement], int | None]] = {
+            "alter_table": self._native.alter,
             "create_table": self._create_table,
             "create_view": self._create_view,
             "drop_table": self._drop,

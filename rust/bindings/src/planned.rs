@@ -11,9 +11,11 @@ use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_n
 use arrow_schema::Schema as ArrowSchema;
 use arrow_select::filter::filter_record_batch;
 use ringview_core::{Error, Result, Schema, SqlProblem};
-use ringview_engine::{ByKey, Change, Database, Direction, Keyed, Op, Poll};
+use ringview_engine::{Alteration, ByKey, Change, Database, Direction, Keyed, Op, Poll};
 use ringview_expr::{UserFunction, assigned, repeated};
-use ringview_sql::{Conflict, Definition, Delete, Insert, Name, Select, Update};
+use ringview_sql::{
+    Alter, AlterColumns, Conflict, Definition, Delete, Insert, Name, Select, Update,
+};
 
 /// A name for multiplicities, until a column has it.
 const TIMES: &str = "multiplicity";
@@ -75,9 +77,9 @@ impl Reader<'_> {
     /// The rows of a query.
     pub(crate) fn select(&mut self, select: &Select) -> Result<RecordBatch> {
         let functions = self.functions.clone();
-        let read = select.reads(&names(self.database));
+        let read = select.reads(&names_of(self.database));
         let evaluated = |database: &mut Database, poll: Poll<'_>| {
-            let known = names(database);
+            let known = names_of(database);
             let of = Definition::of_script(select, functions, &known, &database.catalog())?;
             of.kept(|_, query| database.evaluate(query, &mut *poll))
         };
@@ -96,7 +98,10 @@ impl Reader<'_> {
         let (tables, _) = self.database.rested_on(names)?;
         let mut changed = pending.iter().filter_map(Change::table);
         match changed.any(|table| tables.contains(table)) {
-            true => self.database.apart(names, (pending, net), &mut *self.poll).map(Some),
+            true => self
+                .database
+                .apart(names, (pending, net), &mut *self.poll)
+                .map(Some),
             false => Ok(None),
         }
     }
@@ -108,12 +113,96 @@ impl Reader<'_> {
         if name.among(tables.iter().map(String::as_str)).is_none()
             && let Some(view) = name.among(views.iter().map(String::as_str))
         {
-            let what = format!("'{view}' is a view, whose rows change with those of its tables; change these");
+            let what = format!(
+                "'{view}' is a view, whose rows change with those of its tables; change these"
+            );
             return Err(name.refused(SqlProblem::Unsupported, &what));
         }
         let found = name.table(&tables)?;
         let (_, schema) = self.database.table_schema(&found)?;
         Ok((found, schema))
+    }
+
+    /// What an ALTER TABLE does: to which table, what, and what its rows have in a column that comes; none where there is
+    /// nothing to do.
+    pub(crate) fn alter(
+        &mut self,
+        of: &Alter,
+    ) -> Result<Option<(String, Alteration, Option<RecordBatch>)>> {
+        let tables = self.database.tables();
+        let is_there = of.table.among(tables.iter().map(String::as_str)).is_some();
+        if of.if_exists && !is_there {
+            return Ok(None);
+        }
+        let (table, schema) = self.table(&of.table)?;
+        let names: Vec<&str> = schema
+            .fields()
+            .iter()
+            .map(|field| field.name.as_str())
+            .collect();
+        let named = |column: &Name| column.column(&table, &names).map(|at| names[at].to_owned());
+        let free = |name: &Name, but: Option<&str>| match name.among(names.iter().copied()) {
+            Some(taken) if Some(taken) != but => {
+                let what =
+                    format!("table '{table}' has a column '{taken}' already; take another name");
+                Err(name.refused(SqlProblem::Query, &what))
+            }
+            _ => Ok(name.as_str().to_owned()),
+        };
+        let mut value = None;
+        let change = match &of.change {
+            AlterColumns::Add {
+                name,
+                if_not_exists: true,
+                ..
+            } if name.among(names.iter().copied()).is_some() => {
+                return Ok(None);
+            }
+            AlterColumns::Add {
+                name,
+                field,
+                value: filled,
+                ..
+            } => {
+                free(name, None)?;
+                if let Some(select) = filled {
+                    let found = self.select(select)?;
+                    let of = Schema::new(vec![field.clone()])?;
+                    value =
+                        Some(self.rows(&table, &of, found.columns().to_vec(), found.num_rows())?);
+                }
+                Alteration::AddColumn(field.clone())
+            }
+            AlterColumns::Drop {
+                column,
+                if_exists: true,
+            } if column.among(names.iter().copied()).is_none() => {
+                return Ok(None);
+            }
+            AlterColumns::Drop { column, .. } => Alteration::DropColumn(named(column)?),
+            AlterColumns::Rename { column, to } => {
+                let column = named(column)?;
+                let to = free(to, Some(&column))?;
+                Alteration::RenameColumn { column, to }
+            }
+            AlterColumns::RenameTable(to) => {
+                let all = names_of(self.database);
+                match to.among(all.iter().map(String::as_str)) {
+                    Some(taken) if taken != table => {
+                        let what = format!(
+                            "there is a table or view '{taken}' already; take another name"
+                        );
+                        return Err(to.refused(SqlProblem::Query, &what));
+                    }
+                    _ => Alteration::RenameTable(to.as_str().to_owned()),
+                }
+            }
+            AlterColumns::Widen { column, to } => Alteration::Widen {
+                column: named(column)?,
+                to: to.clone(),
+            },
+        };
+        Ok(Some((table, change, value)))
     }
 
     pub(crate) fn update(&mut self, of: &Update) -> Result<Planned> {
@@ -161,7 +250,11 @@ impl Reader<'_> {
 
     pub(crate) fn insert(&mut self, of: &Insert) -> Result<Planned> {
         let (table, schema) = self.table(&of.table)?;
-        let names: Vec<&str> = schema.fields().iter().map(|field| field.name.as_str()).collect();
+        let names: Vec<&str> = schema
+            .fields()
+            .iter()
+            .map(|field| field.name.as_str())
+            .collect();
         let given = match &of.columns {
             None => (0..schema.len()).collect::<Vec<_>>(),
             Some(columns) => {
@@ -183,13 +276,19 @@ impl Reader<'_> {
                 "{} values are given for {} columns of table '{table}': {}",
                 found.num_columns(),
                 given.len(),
-                given.iter().map(|&at| names[at]).collect::<Vec<_>>().join(", ")
+                given
+                    .iter()
+                    .map(|&at| names[at])
+                    .collect::<Vec<_>>()
+                    .join(", ")
             );
             return Err(of.table.refused(SqlProblem::Query, &what));
         }
         let rows = found.num_rows();
         let fields = schema.fields().iter();
-        let mut columns: Vec<ArrayRef> = fields.map(|field| new_null_array(&field.ty.to_arrow(), rows)).collect();
+        let mut columns: Vec<ArrayRef> = fields
+            .map(|field| new_null_array(&field.ty.to_arrow(), rows))
+            .collect();
         for (&at, values) in given.iter().zip(found.columns()) {
             columns[at] = Arc::clone(values);
         }
@@ -215,16 +314,28 @@ impl Reader<'_> {
         let Some(unique) = unique else {
             return match of.conflict {
                 Conflict::Refuse => Ok(vec![(Way::Insert, rows)]),
-                _ => refused("the table has no key, so no row conflicts; declare it with PRIMARY KEY"),
+                _ => refused(
+                    "the table has no key, so no row conflicts; declare it with PRIMARY KEY",
+                ),
             };
         };
-        let names: Vec<&str> = schema.fields().iter().map(|field| field.name.as_str()).collect();
-        let key: Vec<usize> = unique.iter().map(|name| schema.index_of(name)).collect::<Result<_>>()?;
+        let names: Vec<&str> = schema
+            .fields()
+            .iter()
+            .map(|field| field.name.as_str())
+            .collect();
+        let key: Vec<usize> = unique
+            .iter()
+            .map(|name| schema.index_of(name))
+            .collect::<Result<_>>()?;
         if let Some(named) = &of.key {
             let columns = named.iter().map(|name| name.column(table, &names));
             let columns: BTreeSet<usize> = columns.collect::<Result<_>>()?;
             if columns != key.iter().copied().collect() {
-                let what = format!("the key of table '{table}' is ({}); write ON CONFLICT ({0})", unique.join(", "));
+                let what = format!(
+                    "the key of table '{table}' is ({}); write ON CONFLICT ({0})",
+                    unique.join(", ")
+                );
                 return refused(&what);
             }
         }
@@ -234,7 +345,10 @@ impl Reader<'_> {
             Conflict::Keep => None,
             Conflict::Set(columns) => Some(columns),
         };
-        let project = |columns: &[usize]| rows.project(columns).map_err(|problem| broken(table, &problem));
+        let project = |columns: &[usize]| {
+            rows.project(columns)
+                .map_err(|problem| broken(table, &problem))
+        };
         let keys = project(&key)?;
         let apart = self.apart(&BTreeSet::from([table.to_owned()]))?;
         let places = match apart {
@@ -272,7 +386,10 @@ impl Reader<'_> {
         given.dedup();
         Ok(vec![
             (Way::Insert, chosen(&|row| !is_there[row], &rows)?),
-            (Way::Update, chosen(&|row| is_there[row], &project(&given)?)?),
+            (
+                Way::Update,
+                chosen(&|row| is_there[row], &project(&given)?)?,
+            ),
         ])
     }
 
@@ -289,7 +406,10 @@ impl Reader<'_> {
         let taken: Vec<ArrayRef> = taken.collect::<Result<_>>()?;
         // What must not be NULL is told by who takes the rows.
         let arrow = schema.to_arrow();
-        let fields = arrow.fields().iter().map(|field| (**field).clone().with_nullable(true));
+        let fields = arrow
+            .fields()
+            .iter()
+            .map(|field| (**field).clone().with_nullable(true));
         let arrow = ArrowSchema::new(fields.collect::<Vec<_>>());
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::new(arrow), taken, &options);
@@ -297,8 +417,12 @@ impl Reader<'_> {
     }
 }
 
-fn names(database: &Database) -> Vec<String> {
-    database.tables().into_iter().chain(database.views()).collect()
+fn names_of(database: &Database) -> Vec<String> {
+    database
+        .tables()
+        .into_iter()
+        .chain(database.views())
+        .collect()
 }
 
 fn broken(table: &str, problem: &arrow_schema::ArrowError) -> Error {

@@ -55,6 +55,7 @@ impl Statement {
             Sql::Select(_) => "select",
             Sql::CreateTable(_) => "create_table",
             Sql::CreateView(_) => "create_view",
+            Sql::Alter(_) => "alter_table",
             Sql::Drop(of) if of.views => "drop_view",
             Sql::Drop(_) => "drop_table",
             Sql::Insert(_) => "insert",
@@ -79,12 +80,16 @@ impl Statement {
             Sql::CreateTable(of) => vec![&of.name],
             Sql::CreateView(of) => vec![&of.name],
             Sql::Drop(of) => vec![&of.name],
+            Sql::Alter(of) => vec![&of.table],
             Sql::Insert(of) => vec![&of.table],
             Sql::Update(of) => vec![&of.table],
             Sql::Delete(of) => vec![&of.table],
             Sql::Select(_) | Sql::Begin | Sql::Commit | Sql::Rollback => Vec::new(),
         };
-        names.into_iter().map(|name| name.as_str().to_owned()).collect()
+        names
+            .into_iter()
+            .map(|name| name.as_str().to_owned())
+            .collect()
     }
 
     /// The columns that an UPDATE sets, as they are spelt.
@@ -100,7 +105,10 @@ impl Statement {
     #[getter]
     fn schema(&self) -> Option<Columns> {
         match &self.sql {
-            Sql::CreateTable(of) => of.schema.as_ref().map(|schema| Columns::new(schema.to_arrow())),
+            Sql::CreateTable(of) => of
+                .schema
+                .as_ref()
+                .map(|schema| Columns::new(schema.to_arrow())),
             _ => None,
         }
     }

@@ -9,13 +9,13 @@ use std::ops::Deref;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Error, Result, Schema};
-use ringview_engine::{Change, Database, Direction, KeepFor, Op, Options, Poll};
+use ringview_core::{Error, Result};
+use ringview_engine::{Change, Database, Options, Poll};
 
 use crate::applied::{Applied, BatchId};
 use crate::definition::{Bind, Definitions, ViewDefinition, create_together};
 use crate::file::{File, FileStatus};
-use crate::record::{Entry, Record, Steps, TableDefinition};
+use crate::record::{Entry, Record, Steps};
 use crate::standing::Named;
 
 /// What is on disk when a call returns.
@@ -151,101 +151,6 @@ impl DurableDatabase {
         let cache = cache.and_then(|bytes| usize::try_from(bytes).ok());
         parts.extend(cache.map(|bytes| ("file".to_owned(), bytes)));
         parts
-    }
-
-    /// As [`Database::create_table`].
-    ///
-    /// # Errors
-    /// The same; `Storage` if the file cannot be written.
-    pub fn create_table(
-        &mut self,
-        name: &str,
-        schema: Schema,
-        unique: Option<&[String]>,
-        is_static: bool,
-    ) -> Result<()> {
-        self.create_table_with(name, schema, unique, is_static, None)
-    }
-
-    /// As [`Database::create_table_with`].
-    ///
-    /// # Errors
-    /// The same; `Storage` if the file cannot be written.
-    pub fn create_table_with(
-        &mut self,
-        name: &str,
-        schema: Schema,
-        unique: Option<&[String]>,
-        is_static: bool,
-        keep_for: Option<&KeepFor>,
-    ) -> Result<()> {
-        self.engine
-            .create_table_with(name, schema.clone(), unique, is_static, keep_for)?;
-        let kept = self.keep(|| {
-            Entry::Table(TableDefinition {
-                name: name.to_owned(),
-                schema,
-                unique: unique.map(<[String]>::to_vec),
-                is_static,
-                keep_for: keep_for.cloned(),
-            })
-        });
-        kept.or_else(|problem| self.engine.drop_table(name).and(Err(problem)))
-    }
-
-    /// Creates a table with rows in it: all of it, or nothing.
-    ///
-    /// # Errors
-    /// As [`Database::create_table`] and [`Database::apply`]; `Storage` if the file cannot be written.
-    pub fn create_table_filled(
-        &mut self,
-        name: &str,
-        schema: Schema,
-        rows: &[RecordBatch],
-        poll: Poll<'_>,
-    ) -> Result<()> {
-        let Self {
-            engine,
-            file,
-            durability,
-            ..
-        } = self;
-        engine.create_table(name, schema.clone(), None, false)?;
-        let table = TableDefinition {
-            name: name.to_owned(),
-            schema,
-            unique: None,
-            is_static: false,
-            keep_for: None,
-        };
-        let all = Change::Rows(Op {
-            table: name,
-            direction: Direction::Insert,
-            rows,
-            multiplicity: None,
-        });
-        let mut keep = || match (&mut *file, *durability) {
-            (Some(file), Durability::Transaction) => {
-                let filled = Record::changes(&[all], false, None)?;
-                file.append(&[Entry::Table(table.clone()).into(), filled])
-            }
-            _ => Ok(()),
-        };
-        if let Err(problem) = engine.apply_kept(&[all], false, poll, &mut keep) {
-            return engine.drop_table(name).and(Err(problem));
-        }
-        self.ahead = true;
-        Ok(())
-    }
-
-    /// As [`Database::drop_table`].
-    ///
-    /// # Errors
-    /// The same; `Storage` if the file cannot be written.
-    pub fn drop_table(&mut self, name: &str) -> Result<()> {
-        self.engine.can_drop_table(name)?;
-        self.keep(|| Entry::DropTable(name.to_owned()))?;
-        self.engine.drop_table(name)
     }
 
     /// Creates a view, or a sample, as it is defined.
@@ -413,7 +318,7 @@ impl DurableDatabase {
     }
 
     /// Writes what happens, if every transaction is durable.
-    fn keep(&mut self, entry: impl FnOnce() -> Entry) -> Result<()> {
+    pub(crate) fn keep(&mut self, entry: impl FnOnce() -> Entry) -> Result<()> {
         self.ahead = true;
         match (&mut self.file, self.durability) {
             (Some(file), Durability::Transaction) => file.append([&entry().into()]),

@@ -35,6 +35,7 @@ mod replay;
 mod seal;
 mod snapshot;
 mod standing;
+mod tables;
 mod unread;
 
 #[cfg(test)]

@@ -63,9 +63,14 @@ pub fn assigned(values: &ArrayRef, column: &Field, table: &str) -> Result<ArrayR
     let done = |from: usize, rows: usize| -> Result<ArrayRef> {
         let part = values.slice(from, rows);
         let found = of.evaluate(vec![Arc::clone(&part)], rows)?.columns;
-        let found = found.into_iter().next().ok_or_else(|| wrong(values.data_type()))?;
+        let found = found
+            .into_iter()
+            .next()
+            .ok_or_else(|| wrong(values.data_type()))?;
         match is_infinite(&found) > is_infinite(&part) {
-            true => Err(Error::Overflow { place: place.clone() }),
+            true => Err(Error::Overflow {
+                place: place.clone(),
+            }),
             false => Ok(found),
         }
     };
@@ -99,10 +104,18 @@ fn goes(from: &Type, to: &Type) -> bool {
 /// How many values are infinite.
 fn is_infinite(values: &ArrayRef) -> usize {
     if let Some(single) = values.as_primitive_opt::<Float32Type>() {
-        return single.iter().flatten().filter(|value| value.is_infinite()).count();
+        return single
+            .iter()
+            .flatten()
+            .filter(|value| value.is_infinite())
+            .count();
     }
     match values.as_primitive_opt::<Float64Type>() {
-        Some(double) => double.iter().flatten().filter(|value| value.is_infinite()).count(),
+        Some(double) => double
+            .iter()
+            .flatten()
+            .filter(|value| value.is_infinite())
+            .count(),
         None => 0,
     }
 }

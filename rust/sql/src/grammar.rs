@@ -58,12 +58,13 @@ pub(crate) fn script(text: &str, dialect: Dialect) -> Result<Vec<Parsed>> {
         let mut parser = Parser::new(&*read)
             .with_recursion_limit(DEPTH)
             .with_tokens_with_locations(rewritten(asof::marked(part.to_vec()), questions));
-        let whole = parser.parse_statement().and_then(|statement| {
-            match parser.peek_token().token {
-                Token::EOF => Ok(statement),
-                _ => parser.expected("end of statement", parser.peek_token()),
-            }
-        });
+        let whole =
+            parser
+                .parse_statement()
+                .and_then(|statement| match parser.peek_token().token {
+                    Token::EOF => Ok(statement),
+                    _ => parser.expected("end of statement", parser.peek_token()),
+                });
         let mut statement = whole.map_err(|problem| syntax(text, part, &problem, true))?;
         check(&mut statement, text, dialect)?;
         found.push(Parsed {

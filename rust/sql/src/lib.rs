@@ -89,5 +89,6 @@ pub use order::Named;
 pub use parameters::{Parameter, Parameters};
 pub use pushed::pushed;
 pub use statement::{
-    Conflict, CreateTable, CreateView, Delete, Dropped, Insert, Name, Select, Stated, Statement, Update, script,
+    Alter, AlterColumns, Conflict, CreateTable, CreateView, Delete, Dropped, Insert, Name, Select,
+    Stated, Statement, Update, script,
 };

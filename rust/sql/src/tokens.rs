@@ -109,8 +109,8 @@ const WORDS: [&str; 22] = [
 
 /// The same, of statements that are no queries.
 const STATEMENTS: [&str; 14] = [
-    "CREATE", "TABLE", "VIEW", "INSERT", "INTO", "VALUES", "UPDATE", "SET", "DELETE", "TRUNCATE", "ALTER", "BEGIN",
-    "COMMIT", "ROLLBACK",
+    "CREATE", "TABLE", "VIEW", "INSERT", "INTO", "VALUES", "UPDATE", "SET", "DELETE", "TRUNCATE",
+    "ALTER", "BEGIN", "COMMIT", "ROLLBACK",
 ];
 
 /// The keyword that a token looks like, but is not; of any statement if `of_any`, else of a query.
@@ -120,5 +120,6 @@ pub(crate) fn misspelt(token: &TokenWithSpan, of_any: bool) -> Option<&'static s
         return None;
     }
     let others = STATEMENTS.into_iter().filter(|_| of_any);
-    nearest(&word.value, WORDS.into_iter().chain(others), 0.7).filter(|near| !near.eq_ignore_ascii_case(&word.value))
+    nearest(&word.value, WORDS.into_iter().chain(others), 0.7)
+        .filter(|near| !near.eq_ignore_ascii_case(&word.value))
 }

@@ -140,6 +140,12 @@ impl Database {
         Ok(form)
     }
 
+    /// Forgets how plain rows are read, as columns of a table changed.
+    pub(super) fn forget_forms(&self) {
+        let forms = self.forms.lock();
+        forms.unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn apply_alone(
         &self,
         py: Python<'_>,

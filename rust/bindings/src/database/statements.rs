@@ -202,6 +202,35 @@ impl Database {
         }
     }
 
+    /// Does an ALTER TABLE.
+    fn alter(&self, py: Python<'_>, statement: &Statement) -> PyResult<()> {
+        let Sql::Alter(of) = &statement.sql else {
+            return Err(no_change(statement, "an ALTER TABLE")).or_raise(py);
+        };
+        let functions = self.callable();
+        let mut held = self.engine(py)?;
+        let engine = &mut *held.value;
+        let mut watch = Progress::new(None, 0);
+        let done = py.detach(|| {
+            let mut poll = |done| watch.poll(done);
+            let altered = Reader {
+                database: engine.readers(),
+                functions,
+                pending: (&[], false),
+                poll: &mut poll,
+            }
+            .alter(of)?;
+            match altered {
+                None => Ok(()),
+                Some((table, change, value)) => {
+                    engine.alter_table(&table, &change, value.as_ref(), &mut poll)
+                }
+            }
+        });
+        self.forget_forms();
+        watch.finish(py, done)
+    }
+
     /// The rows of a table that have some keys, and the place of each among the keys.
     fn table_get_rows(
         &self,
@@ -241,7 +270,12 @@ impl Database {
             let mut watch = Progress::new(None, 0);
             let found = py.detach(|| {
                 let poll: Poll<'_> = &mut |done| watch.poll(done);
-                read(&mut Reader { database, functions, pending: (pending, net), poll })
+                read(&mut Reader {
+                    database,
+                    functions,
+                    pending: (pending, net),
+                    poll,
+                })
             });
             watch.finish(py, found)
         })

@@ -68,8 +68,11 @@ impl Database {
         for view in &views {
             if self.is_sample(view)? {
                 return Err(Error::Unsupported {
-                    what: format!("reading the sample {view:?} in a transaction that changed its tables"),
-                    why: "which rows it comes to hold is drawn when the transaction ends".to_owned(),
+                    what: format!(
+                        "reading the sample {view:?} in a transaction that changed its tables"
+                    ),
+                    why: "which rows it comes to hold is drawn when the transaction ends"
+                        .to_owned(),
                     instead: "commit first".to_owned(),
                 });
             }
@@ -110,7 +113,12 @@ impl Database {
             let mut waiting = Vec::new();
             for view in left {
                 let reads = view.query.reads();
-                let is_there = |name: &&str| made.tables().iter().chain(&made.views()).any(|one| one == name);
+                let is_there = |name: &&str| {
+                    made.tables()
+                        .iter()
+                        .chain(&made.views())
+                        .any(|one| one == name)
+                };
                 match reads.iter().all(|name| is_there(name)) {
                     true => made.create_view(&view.name, &view.query, &mut *poll)?,
                     false => waiting.push(view),

@@ -8,9 +8,11 @@
 //! | `name` | names with their places |
 //! | `select` | queries of a script |
 //! | `table` | CREATE TABLE |
+//! | `alter` | ALTER TABLE |
 //! | `types` | SQL's names of types |
 //! | `rows` | INSERT, UPDATE, DELETE |
 
+mod alter;
 mod name;
 mod rows;
 mod select;
@@ -32,6 +34,8 @@ use crate::parameters::{self, Parameters};
 use crate::place::{Text, position};
 use crate::tokens::word;
 
+use alter::alter_table;
+pub use alter::{Alter, AlterColumns};
 pub use name::Name;
 pub use rows::{Conflict, Delete, Insert, Update};
 pub use select::Select;
@@ -58,6 +62,8 @@ pub enum Statement {
     CreateView(CreateView),
     /// DROP TABLE, DROP VIEW.
     Drop(Dropped),
+    /// ALTER TABLE.
+    Alter(Box<Alter>),
     /// INSERT.
     Insert(Box<Insert>),
     /// UPDATE.
@@ -161,7 +167,8 @@ fn stated(
                 let what = "a view's columns are named in its SELECT; write AS there";
                 return Err(name.refused(SqlProblem::Unsupported, what));
             }
-            if view.temporary || view.to.is_some() || view.options != ast::CreateTableOptions::None {
+            if view.temporary || view.to.is_some() || view.options != ast::CreateTableOptions::None
+            {
                 let what = "a view is its SELECT alone; write CREATE VIEW name AS SELECT ..";
                 return Err(name.refused(SqlProblem::Unsupported, what));
             }
@@ -185,7 +192,9 @@ fn stated(
                 _ => return refused("there are tables and views; write DROP TABLE or DROP VIEW"),
             };
             if cascade {
-                return refused("what reads a table or view is not dropped with it; drop those views first, without CASCADE");
+                return refused(
+                    "what reads a table or view is not dropped with it; drop those views first, without CASCADE",
+                );
             }
             let [name] = &names[..] else {
                 return refused("DROP names one table or view; write a statement for each");
@@ -195,6 +204,9 @@ fn stated(
                 name: Name::of_object(name, reading.script)?,
                 if_exists,
             })
+        }
+        ast::Statement::AlterTable(alter) => {
+            Statement::Alter(Box::new(alter_table(alter, reading)?))
         }
         ast::Statement::Insert(insert) => Statement::Insert(Box::new(reading.insert(insert)?)),
         ast::Statement::Update(update) => Statement::Update(Box::new(reading.update(update)?)),
@@ -219,12 +231,14 @@ fn stated(
             return refused("a transaction is undone as a whole; write ROLLBACK");
         }
         ast::Statement::Merge { .. } => {
-            return refused("MERGE is not done; write INSERT .. ON CONFLICT DO UPDATE, UPDATE and DELETE");
+            return refused(
+                "MERGE is not done; write INSERT .. ON CONFLICT DO UPDATE, UPDATE and DELETE",
+            );
         }
         _ => {
             return refused(
-                "this statement is not done here; there are SELECT, CREATE TABLE, CREATE VIEW, DROP, INSERT, UPDATE, \
-                 DELETE, TRUNCATE, BEGIN, COMMIT and ROLLBACK",
+                "this statement is not done here; there are SELECT, CREATE TABLE, CREATE VIEW, ALTER TABLE, DROP, \
+                 INSERT, UPDATE, DELETE, TRUNCATE, BEGIN, COMMIT and ROLLBACK",
             );
         }
     })

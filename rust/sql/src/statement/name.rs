@@ -42,7 +42,8 @@ impl Name {
             }
             _ => {
                 let at = parts.first().and_then(|ident| position(ident.span.start));
-                let what = format!("there is one schema, main; write the last part of '{name}' alone");
+                let what =
+                    format!("there is one schema, main; write the last part of '{name}' alone");
                 Err(Text(script).refused(SqlProblem::Unsupported, at, &what))
             }
         }

@@ -79,7 +79,11 @@ impl Update {
     /// # Errors
     /// `Sql` for a column that is not there, or is set twice.
     pub fn select(&self, table: &str, schema: &Schema) -> Result<(Select, Vec<usize>)> {
-        let names: Vec<&str> = schema.fields().iter().map(|field| field.name.as_str()).collect();
+        let names: Vec<&str> = schema
+            .fields()
+            .iter()
+            .map(|field| field.name.as_str())
+            .collect();
         let mut items = columns(&self.from, &names);
         let mut set = Vec::new();
         for (name, expr) in &self.set {
@@ -116,7 +120,11 @@ impl Delete {
         let (Some(from), Some(condition)) = (&self.from, &self.condition) else {
             return Ok(None);
         };
-        let names: Vec<&str> = schema.fields().iter().map(|field| field.name.as_str()).collect();
+        let names: Vec<&str> = schema
+            .fields()
+            .iter()
+            .map(|field| field.name.as_str())
+            .collect();
         let query = selected(columns(from, &names), from.clone(), Some(condition.clone()))?;
         Ok(Some(Select::of(query, &self.script, self.dialect)))
     }
@@ -125,14 +133,23 @@ impl Delete {
 /// The columns of a table, each by itself, under names that no column has.
 fn columns(from: &TableWithJoins, names: &[&str]) -> Vec<(Expr, String)> {
     let table = match &from.relation {
-        TableFactor::Table { alias: Some(alias), .. } => Some(alias.name.value.clone()),
-        TableFactor::Table { name, .. } => name.0.last().and_then(|part| part.as_ident()).map(|name| name.value.clone()),
+        TableFactor::Table {
+            alias: Some(alias), ..
+        } => Some(alias.name.value.clone()),
+        TableFactor::Table { name, .. } => name
+            .0
+            .last()
+            .and_then(|part| part.as_ident())
+            .map(|name| name.value.clone()),
         _ => None,
     };
     let column = |(at, name): (usize, &&str)| {
         let parts = table.iter().map(String::as_str).chain([*name]);
         let parts = parts.map(|part| Ident::with_quote('"', part));
-        (Expr::CompoundIdentifier(parts.collect()), format!("row {at}"))
+        (
+            Expr::CompoundIdentifier(parts.collect()),
+            format!("row {at}"),
+        )
     };
     names.iter().enumerate().map(column).collect()
 }
@@ -142,9 +159,9 @@ impl Reading<'_> {
     fn changed(&self, from: &TableWithJoins, what: &str) -> Result<Name> {
         let instead = format!("{what} names one table; read others in subqueries of SET and WHERE");
         match &from.relation {
-            TableFactor::Table { name, args: None, .. } if from.joins.is_empty() => {
-                Name::of_object(name, self.script)
-            }
+            TableFactor::Table {
+                name, args: None, ..
+            } if from.joins.is_empty() => Name::of_object(name, self.script),
             _ => self.unsupported(None, &instead),
         }
     }
@@ -152,7 +169,8 @@ impl Reading<'_> {
     pub(crate) fn update(&self, of: ast::Update) -> Result<Update> {
         let table = self.changed(&of.table, "UPDATE")?;
         if of.from.is_some() || of.limit.is_some() || !of.order_by.is_empty() || of.or.is_some() {
-            let what = "UPDATE takes SET and WHERE; read other tables in subqueries: SET x = (SELECT ..)";
+            let what =
+                "UPDATE takes SET and WHERE; read other tables in subqueries: SET x = (SELECT ..)";
             return Err(table.refused(SqlProblem::Unsupported, what));
         }
         no_returning(&table, of.returning.is_some() || of.output.is_some())?;
@@ -191,8 +209,13 @@ impl Reading<'_> {
             return self.unsupported(None, "DELETE names one table; write a statement for each");
         };
         let table = self.changed(from, "DELETE")?;
-        if of.using.is_some() || of.limit.is_some() || !of.order_by.is_empty() || !of.tables.is_empty() {
-            let what = "DELETE takes WHERE; read other tables in subqueries: WHERE x IN (SELECT ..)";
+        if of.using.is_some()
+            || of.limit.is_some()
+            || !of.order_by.is_empty()
+            || !of.tables.is_empty()
+        {
+            let what =
+                "DELETE takes WHERE; read other tables in subqueries: WHERE x IN (SELECT ..)";
             return Err(table.refused(SqlProblem::Unsupported, what));
         }
         no_returning(&table, of.returning.is_some() || of.output.is_some())?;
@@ -207,7 +230,10 @@ impl Reading<'_> {
 
     pub(crate) fn insert(&self, of: ast::Insert) -> Result<Insert> {
         let TableObject::TableName(name) = &of.table else {
-            return self.unsupported(None, "INSERT names a table; write INSERT INTO table VALUES ..");
+            return self.unsupported(
+                None,
+                "INSERT names a table; write INSERT INTO table VALUES ..",
+            );
         };
         let table = Name::of_object(name, self.script)?;
         let refused = |what: &str| Err(table.refused(SqlProblem::Unsupported, what));
@@ -238,11 +264,17 @@ impl Reading<'_> {
                         Conflict::Set(self.excluded(&update.assignments, &table)?)
                     }
                     OnConflictAction::DoUpdate(_) => {
-                        return refused("DO UPDATE takes no WHERE; choose the rows in the SELECT of the INSERT");
+                        return refused(
+                            "DO UPDATE takes no WHERE; choose the rows in the SELECT of the INSERT",
+                        );
                     }
                 }
             }
-            _ => return refused("write ON CONFLICT DO NOTHING, or ON CONFLICT DO UPDATE SET x = excluded.x"),
+            _ => {
+                return refused(
+                    "write ON CONFLICT DO NOTHING, or ON CONFLICT DO UPDATE SET x = excluded.x",
+                );
+            }
         };
         Ok(Insert {
             table,
@@ -260,9 +292,12 @@ impl Reading<'_> {
     ) -> Result<Option<Vec<Name>>> {
         match target {
             None => Ok(None),
-            Some(ConflictTarget::Columns(columns)) => {
-                Ok(Some(columns.iter().map(|ident| Name::of(ident, self.script)).collect()))
-            }
+            Some(ConflictTarget::Columns(columns)) => Ok(Some(
+                columns
+                    .iter()
+                    .map(|ident| Name::of(ident, self.script))
+                    .collect(),
+            )),
             Some(ConflictTarget::OnConstraint(_)) => Err(table.refused(
                 SqlProblem::Unsupported,
                 "a key has no name; write ON CONFLICT (columns)",

@@ -69,7 +69,10 @@ impl Select {
             });
             text.replace(token, &format!("${own}"));
         }
-        let named = parameters.named.iter().filter(|(name, _)| used.contains(*name));
+        let named = parameters
+            .named
+            .iter()
+            .filter(|(name, _)| used.contains(*name));
         let named = named.map(|(name, value)| (name.clone(), value.clone()));
         let parameters = Parameters {
             positional,
@@ -97,10 +100,23 @@ impl Select {
     }
 }
 
+/// `SELECT expr AS name`.
+pub(crate) fn constant(expr: Expr, name: &str) -> Result<Query> {
+    select(vec![(expr, name.to_owned())], Vec::new(), None)
+}
+
 /// `SELECT items FROM from WHERE condition`.
 pub(crate) fn selected(
     items: Vec<(Expr, String)>,
     from: TableWithJoins,
+    condition: Option<Expr>,
+) -> Result<Query> {
+    select(items, vec![from], condition)
+}
+
+fn select(
+    items: Vec<(Expr, String)>,
+    from: Vec<TableWithJoins>,
     condition: Option<Expr>,
 ) -> Result<Query> {
     let broken = || Error::Sql {
@@ -120,7 +136,7 @@ pub(crate) fn selected(
         alias: Ident::with_quote('"', name),
     };
     select.projection = items.into_iter().map(item).collect();
-    select.from = vec![from];
+    select.from = from;
     select.selection = condition;
     Ok(*query)
 }
@@ -147,13 +163,15 @@ impl<'s> Slice<'s> {
 
     fn replace(&mut self, token: &TokenWithSpan, by: &str) {
         let start = offset(self.script, token.span.start);
-        self.made.push_str(self.script.get(self.at..start).unwrap_or_default());
+        self.made
+            .push_str(self.script.get(self.at..start).unwrap_or_default());
         self.made.push_str(by);
         self.at = offset(self.script, token.span.end);
     }
 
     fn whole(mut self) -> String {
-        self.made.push_str(self.script.get(self.at..self.end).unwrap_or_default());
+        self.made
+            .push_str(self.script.get(self.at..self.end).unwrap_or_default());
         self.made
     }
 }

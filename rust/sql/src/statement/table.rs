@@ -60,22 +60,27 @@ impl Reading<'_> {
 pub(crate) fn create_table(of: ast::CreateTable, reading: &Reading<'_>) -> Result<CreateTable> {
     let name = Name::of_object(&of.name, reading.script)?;
     let first = of.name.0.last().and_then(|part| part.as_ident());
-    let is_other = of.external || of.temporary || of.transient || of.like.is_some() || of.clone.is_some();
+    let is_other =
+        of.external || of.temporary || of.transient || of.like.is_some() || of.clone.is_some();
     if is_other || of.inherits.is_some() || of.partition_by.is_some() || of.on_commit.is_some() {
-        let what = "a table is kept until it is dropped, and by itself; write CREATE TABLE name (columns)";
+        let what =
+            "a table is kept until it is dropped, and by itself; write CREATE TABLE name (columns)";
         return reading.unsupported(first, what);
     }
     let mut fields = Vec::new();
     let mut key = Key::default();
     for column in &of.columns {
-        fields.push(field(column, &mut key, reading)?);
+        fields.push(field(column, &mut key, None, reading)?);
     }
     for constraint in &of.constraints {
         key.constrain(constraint, first, reading)?;
     }
-    let rows = of.query.map(|query| Select::of(*query, reading.script, reading.dialect));
+    let rows = of
+        .query
+        .map(|query| Select::of(*query, reading.script, reading.dialect));
     if rows.is_some() && !fields.is_empty() {
-        let what = "the columns of CREATE TABLE .. AS are those of the SELECT; name and cast them there";
+        let what =
+            "the columns of CREATE TABLE .. AS are those of the SELECT; name and cast them there";
         return reading.unsupported(of.columns.first().map(|column| &column.name), what);
     }
     let unique = key.columns(&mut fields, reading)?;
@@ -95,31 +100,48 @@ pub(crate) fn create_table(of: ast::CreateTable, reading: &Reading<'_>) -> Resul
     })
 }
 
-fn field(column: &ColumnDef, key: &mut Key, reading: &Reading<'_>) -> Result<Field> {
+/// A column; what its definition says of the key, and its default where one has a place.
+pub(crate) fn field(
+    column: &ColumnDef,
+    key: &mut Key,
+    default: Option<&mut Option<Expr>>,
+    reading: &Reading<'_>,
+) -> Result<Field> {
     let name = &column.name;
     let ty = match column_type(&column.data_type, reading.dialect) {
         Ok(ty) => ty,
-        Err(what) => return reading.unsupported(Some(name), &format!("column '{}': {what}", name.value)),
+        Err(what) => {
+            return reading.unsupported(Some(name), &format!("column '{}': {what}", name.value));
+        }
     };
-    let mut nullable = true;
+    let (mut nullable, mut default) = (true, default);
     for option in &column.options {
-        let refused = |what: &str| reading.unsupported(Some(name), &format!("column '{}': {what}", name.value));
+        let refused = |what: &str| {
+            reading.unsupported(Some(name), &format!("column '{}': {what}", name.value))
+        };
         match &option.option {
             ColumnOption::Null | ColumnOption::Comment(_) => {}
             ColumnOption::NotNull => nullable = false,
             ColumnOption::PrimaryKey(_) => key.add(&[name], true, reading)?,
             ColumnOption::Unique(_) => key.add(&[name], false, reading)?,
             ColumnOption::Default(value) if is_null(value) => {}
-            ColumnOption::Default(_) => {
-                return refused("a default is not kept; give the value where rows are inserted");
-            }
+            ColumnOption::Default(value) => match &mut default {
+                Some(default) => **default = Some(value.clone()),
+                None => {
+                    return refused("a default is not kept; give the value where rows are inserted");
+                }
+            },
             ColumnOption::ForeignKey(_) => {
                 return refused("REFERENCES is not checked; leave it out");
             }
             ColumnOption::Check(_) => {
-                return refused("CHECK is not checked; leave it out, and filter rows before they come");
+                return refused(
+                    "CHECK is not checked; leave it out, and filter rows before they come",
+                );
             }
-            ColumnOption::Generated { .. } | ColumnOption::Identity(_) | ColumnOption::Materialized(_) => {
+            ColumnOption::Generated { .. }
+            | ColumnOption::Identity(_)
+            | ColumnOption::Materialized(_) => {
                 return refused("a column is not computed; compute it in a view over the table");
             }
             other => return refused(&format!("{other} has no meaning here; leave it out")),
@@ -130,12 +152,17 @@ fn field(column: &ColumnDef, key: &mut Key, reading: &Reading<'_>) -> Result<Fie
 
 /// The columns that no two rows share together.
 #[derive(Default)]
-struct Key {
+pub(crate) struct Key {
     columns: Option<Vec<Ident>>,
     is_primary: bool,
 }
 
 impl Key {
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.columns.is_none()
+    }
+
     fn add(&mut self, columns: &[&Ident], is_primary: bool, reading: &Reading<'_>) -> Result<()> {
         if self.columns.is_some() {
             let what = "a table has one key, PRIMARY KEY or UNIQUE, of one column or several together; leave the second out";
@@ -165,7 +192,10 @@ impl Key {
             _ => None,
         };
         let Some(columns) = columns.iter().map(name).collect::<Option<Vec<_>>>() else {
-            return reading.unsupported(first, "a key is of columns, not of expressions; compute it into a column");
+            return reading.unsupported(
+                first,
+                "a key is of columns, not of expressions; compute it into a column",
+            );
         };
         self.add(&columns.iter().collect::<Vec<_>>(), is_primary, reading)
     }
@@ -217,20 +247,36 @@ fn options(
         match (name.as_str(), value.map(constant)) {
             ("static", None | Some(Some(Value::Boolean(true)))) => is_static = true,
             ("static", Some(Some(Value::Boolean(false)))) => {}
-            ("keep_for", Some(Some(Value::SingleQuotedString(length)))) => keep_for = Some((length, key)),
+            ("keep_for", Some(Some(Value::SingleQuotedString(length)))) => {
+                keep_for = Some((length, key))
+            }
             ("time_column", Some(Some(Value::SingleQuotedString(text)))) => {
-                let ident = Ident { value: text, ..key.clone() };
+                let ident = Ident {
+                    value: text,
+                    ..key.clone()
+                };
                 column = Some(ident);
             }
-            ("static", _) => return reading.wrong(key, "static is true or false: WITH (static = true)"),
+            ("static", _) => {
+                return reading.wrong(key, "static is true or false: WITH (static = true)");
+            }
             ("keep_for", _) => {
-                return reading.wrong(key, "keep_for is a length of time in quotes: WITH (keep_for = '7 days')");
+                return reading.wrong(
+                    key,
+                    "keep_for is a length of time in quotes: WITH (keep_for = '7 days')",
+                );
             }
             ("time_column", _) => {
-                return reading.wrong(key, "time_column is a name in single quotes: WITH (time_column = 'ts')");
+                return reading.wrong(
+                    key,
+                    "time_column is a name in single quotes: WITH (time_column = 'ts')",
+                );
             }
             _ => {
-                let what = format!("WITH takes static, keep_for and time_column, not '{}'", key.value);
+                let what = format!(
+                    "WITH takes static, keep_for and time_column, not '{}'",
+                    key.value
+                );
                 return reading.unsupported(Some(key), &what);
             }
         }
@@ -242,7 +288,9 @@ fn options(
     };
     let Some((length, key)) = keep_for else {
         return match (column, all.first()) {
-            (Some(_), _) => reading.unsupported(first, "time_column goes with keep_for: how long rows stay"),
+            (Some(_), _) => {
+                reading.unsupported(first, "time_column goes with keep_for: how long rows stay")
+            }
             _ => Ok((is_static, None)),
         };
     };

@@ -91,8 +91,9 @@ pub(crate) fn column_type(of: &DataType, dialect: Dialect) -> Result<Type, Strin
             let is_zoned = matches!(zone, TimezoneInfo::WithTimeZone | TimezoneInfo::Tz);
             moment(*digits, is_zoned)?
         }
-        Sql::Custom(name, arguments) => named(&name.to_string(), arguments)
-            .unwrap_or_else(|| Err(unknown(of)))?,
+        Sql::Custom(name, arguments) => {
+            named(&name.to_string(), arguments).unwrap_or_else(|| Err(unknown(of)))?
+        }
         other => return Err(unknown(other)),
     })
 }
@@ -110,7 +111,12 @@ fn named(name: &str, arguments: &[String]) -> Option<Result<Type, String>> {
         "usmallint" => Type::UInt16,
         "ubigint" => Type::UInt64,
         "hugeint" => return Some(decimal(DIGITS.into(), 0)),
-        "number" => return Some(decimal(digits(0).unwrap_or(38), digits(1).unwrap_or(0) as i64)),
+        "number" => {
+            return Some(decimal(
+                digits(0).unwrap_or(38),
+                digits(1).unwrap_or(0) as i64,
+            ));
+        }
         "bpchar" => Type::Utf8,
         "timestamptz" => return Some(moment(None, true)),
         "timestamp_s" => return Some(moment(Some(0), false)),
@@ -122,8 +128,12 @@ fn named(name: &str, arguments: &[String]) -> Option<Result<Type, String>> {
 }
 
 fn decimal(precision: u64, scale: i64) -> Result<Type, String> {
-    let digits = u8::try_from(precision).ok().filter(|all| (1..=DIGITS).contains(all));
-    let behind = i8::try_from(scale).ok().filter(|&all| all >= 0 && i64::from(all) <= precision as i64);
+    let digits = u8::try_from(precision)
+        .ok()
+        .filter(|all| (1..=DIGITS).contains(all));
+    let behind = i8::try_from(scale)
+        .ok()
+        .filter(|&all| all >= 0 && i64::from(all) <= precision as i64);
     match (digits, behind) {
         (Some(precision), Some(scale)) => Ok(Type::Decimal { precision, scale }),
         _ => Err(format!(
@@ -140,7 +150,11 @@ fn moment(digits: Option<u64>, is_zoned: bool) -> Result<Type, String> {
         1..=3 => TimeUnit::Millisecond,
         4..=6 => TimeUnit::Microsecond,
         7..=9 => TimeUnit::Nanosecond,
-        more => return Err(format!("a second has at most 9 digits behind the point, not {more}")),
+        more => {
+            return Err(format!(
+                "a second has at most 9 digits behind the point, not {more}"
+            ));
+        }
     };
     let timezone = is_zoned.then(|| Arc::from("UTC"));
     Ok(Type::Timestamp { unit, timezone })
