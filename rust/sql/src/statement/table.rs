@@ -128,7 +128,9 @@ pub(crate) fn field(
             ColumnOption::Default(value) => match &mut default {
                 Some(default) => **default = Some(value.clone()),
                 None => {
-                    return refused("a default is not kept; give the value where rows are inserted");
+                    return refused(
+                        "a default is not kept; give the value where rows are inserted",
+                    );
                 }
             },
             ColumnOption::ForeignKey(_) => {
