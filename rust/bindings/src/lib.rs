@@ -16,7 +16,7 @@
 //! | `output` | queries of definitions, and what columns they give |
 //! | `sql` | what a text of SQL names |
 //! | `statement` | the class `Statement`: one of a script |
-//! | `planned` | which rows a statement takes away and adds |
+//! | `planned`, `inserted`, `altered` | which rows a statement takes away and adds; which columns it changes |
 //! | `row_map` | the class `RowMap`: computed rows without a database |
 //! | `expressions` | what the texts of a query's expressions name |
 //! | `outgoing` | schemas and rows handed to such a library |
@@ -29,6 +29,7 @@
 //! | `lookup` | keys from Python values, and rows to them |
 //! | `errors` | errors to the exceptions of `ringview.errors` |
 
+mod altered;
 mod busy;
 mod chain;
 mod change;
@@ -41,6 +42,7 @@ mod graph;
 mod handle;
 mod incoming;
 mod index;
+mod inserted;
 mod lookup;
 mod outgoing;
 mod output;

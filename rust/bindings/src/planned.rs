@@ -7,15 +7,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::Schema as ArrowSchema;
-use arrow_select::filter::filter_record_batch;
 use ringview_core::{Error, Result, Schema, SqlProblem};
-use ringview_engine::{Alteration, ByKey, Change, Database, Direction, Keyed, Op, Poll};
-use ringview_expr::{UserFunction, assigned, repeated};
-use ringview_sql::{
-    Alter, AlterColumns, Conflict, Definition, Delete, Insert, Name, Select, Update,
-};
+use ringview_engine::{ByKey, Change, Database, Direction, Keyed, Op, Poll};
+use ringview_expr::{UserFunction, assigned};
+use ringview_sql::{Definition, Delete, Name, Select, Update};
 
 /// A name for multiplicities, until a column has it.
 const TIMES: &str = "multiplicity";
@@ -90,7 +87,7 @@ impl Reader<'_> {
     }
 
     /// A database with the tables of some names as the transaction leaves them, if it changed any.
-    fn apart(&mut self, names: &BTreeSet<String>) -> Result<Option<Database>> {
+    pub(crate) fn apart(&mut self, names: &BTreeSet<String>) -> Result<Option<Database>> {
         let (pending, net) = self.pending;
         if pending.is_empty() {
             return Ok(None);
@@ -107,7 +104,7 @@ impl Reader<'_> {
     }
 
     /// The table that a statement changes, and its columns.
-    fn table(&self, name: &Name) -> Result<(String, Arc<Schema>)> {
+    pub(crate) fn table(&self, name: &Name) -> Result<(String, Arc<Schema>)> {
         let views = self.database.views();
         let tables = self.database.tables();
         if name.among(tables.iter().map(String::as_str)).is_none()
@@ -121,88 +118,6 @@ impl Reader<'_> {
         let found = name.table(&tables)?;
         let (_, schema) = self.database.table_schema(&found)?;
         Ok((found, schema))
-    }
-
-    /// What an ALTER TABLE does: to which table, what, and what its rows have in a column that comes; none where there is
-    /// nothing to do.
-    pub(crate) fn alter(
-        &mut self,
-        of: &Alter,
-    ) -> Result<Option<(String, Alteration, Option<RecordBatch>)>> {
-        let tables = self.database.tables();
-        let is_there = of.table.among(tables.iter().map(String::as_str)).is_some();
-        if of.if_exists && !is_there {
-            return Ok(None);
-        }
-        let (table, schema) = self.table(&of.table)?;
-        let names: Vec<&str> = schema
-            .fields()
-            .iter()
-            .map(|field| field.name.as_str())
-            .collect();
-        let named = |column: &Name| column.column(&table, &names).map(|at| names[at].to_owned());
-        let free = |name: &Name, but: Option<&str>| match name.among(names.iter().copied()) {
-            Some(taken) if Some(taken) != but => {
-                let what =
-                    format!("table '{table}' has a column '{taken}' already; take another name");
-                Err(name.refused(SqlProblem::Query, &what))
-            }
-            _ => Ok(name.as_str().to_owned()),
-        };
-        let mut value = None;
-        let change = match &of.change {
-            AlterColumns::Add {
-                name,
-                if_not_exists: true,
-                ..
-            } if name.among(names.iter().copied()).is_some() => {
-                return Ok(None);
-            }
-            AlterColumns::Add {
-                name,
-                field,
-                value: filled,
-                ..
-            } => {
-                free(name, None)?;
-                if let Some(select) = filled {
-                    let found = self.select(select)?;
-                    let of = Schema::new(vec![field.clone()])?;
-                    value =
-                        Some(self.rows(&table, &of, found.columns().to_vec(), found.num_rows())?);
-                }
-                Alteration::AddColumn(field.clone())
-            }
-            AlterColumns::Drop {
-                column,
-                if_exists: true,
-            } if column.among(names.iter().copied()).is_none() => {
-                return Ok(None);
-            }
-            AlterColumns::Drop { column, .. } => Alteration::DropColumn(named(column)?),
-            AlterColumns::Rename { column, to } => {
-                let column = named(column)?;
-                let to = free(to, Some(&column))?;
-                Alteration::RenameColumn { column, to }
-            }
-            AlterColumns::RenameTable(to) => {
-                let all = names_of(self.database);
-                match to.among(all.iter().map(String::as_str)) {
-                    Some(taken) if taken != table => {
-                        let what = format!(
-                            "there is a table or view '{taken}' already; take another name"
-                        );
-                        return Err(to.refused(SqlProblem::Query, &what));
-                    }
-                    _ => Alteration::RenameTable(to.as_str().to_owned()),
-                }
-            }
-            AlterColumns::Widen { column, to } => Alteration::Widen {
-                column: named(column)?,
-                to: to.clone(),
-            },
-        };
-        Ok(Some((table, change, value)))
     }
 
     pub(crate) fn update(&mut self, of: &Update) -> Result<Planned> {
@@ -248,153 +163,8 @@ impl Reader<'_> {
         })
     }
 
-    pub(crate) fn insert(&mut self, of: &Insert) -> Result<Planned> {
-        let (table, schema) = self.table(&of.table)?;
-        let names: Vec<&str> = schema
-            .fields()
-            .iter()
-            .map(|field| field.name.as_str())
-            .collect();
-        let given = match &of.columns {
-            None => (0..schema.len()).collect::<Vec<_>>(),
-            Some(columns) => {
-                let mut given = Vec::new();
-                for column in columns {
-                    let at = column.column(&table, &names)?;
-                    if given.contains(&at) {
-                        let what = format!("'{}' is given twice; leave one out", column.as_str());
-                        return Err(column.refused(SqlProblem::Query, &what));
-                    }
-                    given.push(at);
-                }
-                given
-            }
-        };
-        let found = self.select(&of.rows)?;
-        if found.num_columns() != given.len() {
-            let what = format!(
-                "{} values are given for {} columns of table '{table}': {}",
-                found.num_columns(),
-                given.len(),
-                given
-                    .iter()
-                    .map(|&at| names[at])
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            );
-            return Err(of.table.refused(SqlProblem::Query, &what));
-        }
-        let rows = found.num_rows();
-        let fields = schema.fields().iter();
-        let mut columns: Vec<ArrayRef> = fields
-            .map(|field| new_null_array(&field.ty.to_arrow(), rows))
-            .collect();
-        for (&at, values) in given.iter().zip(found.columns()) {
-            columns[at] = Arc::clone(values);
-        }
-        let rows = self.rows(&table, &schema, columns, rows)?;
-        let steps = self.resolved(of, (&table, &schema), rows)?;
-        let counted = steps.iter().map(|(_, rows)| rows.num_rows() as u64);
-        Ok(Planned {
-            rows: counted.sum(),
-            table,
-            steps,
-        })
-    }
-
-    /// What is done with the rows of an INSERT, by whether their keys are there.
-    fn resolved(
-        &mut self,
-        of: &Insert,
-        (table, schema): (&str, &Schema),
-        rows: RecordBatch,
-    ) -> Result<Vec<(Way, RecordBatch)>> {
-        let refused = |what: &str| Err(of.table.refused(SqlProblem::Unsupported, what));
-        let unique = self.database.table(table)?.unique;
-        let Some(unique) = unique else {
-            return match of.conflict {
-                Conflict::Refuse => Ok(vec![(Way::Insert, rows)]),
-                _ => refused(
-                    "the table has no key, so no row conflicts; declare it with PRIMARY KEY",
-                ),
-            };
-        };
-        let names: Vec<&str> = schema
-            .fields()
-            .iter()
-            .map(|field| field.name.as_str())
-            .collect();
-        let key: Vec<usize> = unique
-            .iter()
-            .map(|name| schema.index_of(name))
-            .collect::<Result<_>>()?;
-        if let Some(named) = &of.key {
-            let columns = named.iter().map(|name| name.column(table, &names));
-            let columns: BTreeSet<usize> = columns.collect::<Result<_>>()?;
-            if columns != key.iter().copied().collect() {
-                let what = format!(
-                    "the key of table '{table}' is ({}); write ON CONFLICT ({0})",
-                    unique.join(", ")
-                );
-                return refused(&what);
-            }
-        }
-        let set = match &of.conflict {
-            Conflict::Refuse => return Ok(vec![(Way::Insert, rows)]),
-            Conflict::Replace => return Ok(vec![(Way::Upsert, rows)]),
-            Conflict::Keep => None,
-            Conflict::Set(columns) => Some(columns),
-        };
-        let project = |columns: &[usize]| {
-            rows.project(columns)
-                .map_err(|problem| broken(table, &problem))
-        };
-        let keys = project(&key)?;
-        let apart = self.apart(&BTreeSet::from([table.to_owned()]))?;
-        let places = match apart {
-            Some(mut apart) => apart.rows_by_key(table, &keys)?.1,
-            None => self.database.rows_by_key(table, &keys)?.1,
-        };
-        let mut is_there = vec![false; rows.num_rows()];
-        places.into_iter().for_each(|row| is_there[row] = true);
-        let repeated = repeated(keys.columns())?;
-        let chosen = |which: &dyn Fn(usize) -> bool, from: &RecordBatch| {
-            let mask: BooleanArray = (0..rows.num_rows()).map(|row| Some(which(row))).collect();
-            filter_record_batch(from, &mask).map_err(|problem| broken(table, &problem))
-        };
-        let Some(set) = set else {
-            let new = chosen(&|row| !is_there[row] && !repeated[row], &rows)?;
-            return Ok(vec![(Way::Insert, new)]);
-        };
-        if let Some(row) = repeated.iter().position(|&again| again) {
-            let what = format!(
-                "row {row} has the key of a row before it, and DO UPDATE changes a row once; give each key once, or \
-                 write INSERT OR REPLACE, with which the last stays"
-            );
-            return Err(of.table.refused(SqlProblem::Value, &what));
-        }
-        let mut given = key.clone();
-        for name in set {
-            let column = name.column(table, &names)?;
-            if key.contains(&column) {
-                let what = "DO UPDATE leaves the key as it is; set other columns";
-                return Err(name.refused(SqlProblem::Unsupported, what));
-            }
-            given.push(column);
-        }
-        given.sort_unstable();
-        given.dedup();
-        Ok(vec![
-            (Way::Insert, chosen(&|row| !is_there[row], &rows)?),
-            (
-                Way::Update,
-                chosen(&|row| is_there[row], &project(&given)?)?,
-            ),
-        ])
-    }
-
     /// Values as rows of a table.
-    fn rows(
+    pub(crate) fn rows(
         &self,
         table: &str,
         schema: &Schema,
@@ -417,7 +187,8 @@ impl Reader<'_> {
     }
 }
 
-fn names_of(database: &Database) -> Vec<String> {
+/// All names of tables and views.
+pub(crate) fn names_of(database: &Database) -> Vec<String> {
     database
         .tables()
         .into_iter()
@@ -425,7 +196,8 @@ fn names_of(database: &Database) -> Vec<String> {
         .collect()
 }
 
-fn broken(table: &str, problem: &arrow_schema::ArrowError) -> Error {
+/// Rows that Arrow does not make.
+pub(crate) fn broken(table: &str, problem: &arrow_schema::ArrowError) -> Error {
     Error::Value {
         place: format!("the rows of table {table:?}"),
         problem: problem.to_string(),

@@ -117,7 +117,7 @@ impl Definition {
         };
         let mut definition = Self::over((&text, &select.statement), options, known, catalog)?;
         definition.parsed = Some(Parsed {
-            statement: select.statement.clone(),
+            statement: (*select.statement).clone(),
             script: Arc::clone(&select.script),
         });
         Ok(definition)

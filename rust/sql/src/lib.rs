@@ -89,6 +89,6 @@ pub use order::Named;
 pub use parameters::{Parameter, Parameters};
 pub use pushed::pushed;
 pub use statement::{
-    Alter, AlterColumns, Conflict, CreateTable, CreateView, Delete, Dropped, Insert, Name, Select,
-    Stated, Statement, Update, script,
+    Alter, AlterColumns, Conflict, Constants, CreateTable, CreateView, Delete, Dropped, Insert,
+    Name, Select, Stated, Statement, Update, script,
 };

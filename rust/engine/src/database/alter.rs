@@ -84,7 +84,6 @@ impl Database {
         let made = self
             .state
             .refilled(index, altered, (change, value), &budget);
-        drop(budget);
         let made = made.inspect_err(|_| drop(self.state.storage.dictionary.rollback()))?;
         let before = std::mem::replace(&mut self.state.storage.tables[index], made);
         let views = self.state.graph.readers_of(Source::Table(id));

@@ -119,7 +119,7 @@ impl Database {
                         .chain(&made.views())
                         .any(|one| one == name)
                 };
-                match reads.iter().all(|name| is_there(name)) {
+                match reads.iter().all(is_there) {
                     true => made.create_view(&view.name, &view.query, &mut *poll)?,
                     false => waiting.push(view),
                 }

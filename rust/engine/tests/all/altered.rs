@@ -8,11 +8,19 @@ use ringview_core::{Error, Field, Result, Schema, Type};
 use ringview_engine::{Alteration, Change, Database, Direction, Op, Options};
 use ringview_query::Query;
 
-use crate::common::ways;
-
 const SUMS: &str = r#"{"atoms": [{"table": "r", "alias": "r"}], "group_by": [{"atom": 0, "column": "a"}],
     "outputs": [{"kind": "group", "name": "a", "column": {"atom": 0, "column": "a"}},
                 {"kind": "aggregate", "name": "n", "function": "count", "argument": null}]}"#;
+
+/// With views that share and by one thread, and apart and by two.
+fn ways() -> [Options; 2] {
+    let apart = Options {
+        keep_apart: true,
+        threads: std::num::NonZeroUsize::new(2),
+        ..Options::default()
+    };
+    [Options::default(), apart]
+}
 
 fn rows(values: &[(i64, &str)]) -> RecordBatch {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(values.iter().map(|row| row.0)));

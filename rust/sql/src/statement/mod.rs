@@ -7,12 +7,14 @@
 //! |---|---|
 //! | `name` | names with their places |
 //! | `select` | queries of a script |
+//! | `constants` | the rows of VALUES |
 //! | `table` | CREATE TABLE |
 //! | `alter` | ALTER TABLE |
 //! | `types` | SQL's names of types |
 //! | `rows` | INSERT, UPDATE, DELETE |
 
 mod alter;
+mod constants;
 mod name;
 mod rows;
 mod select;
@@ -36,6 +38,7 @@ use crate::tokens::word;
 
 use alter::alter_table;
 pub use alter::{Alter, AlterColumns};
+pub use constants::Constants;
 pub use name::Name;
 pub use rows::{Conflict, Delete, Insert, Update};
 pub use select::Select;

@@ -22,7 +22,7 @@ use crate::tokens::after;
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct Select {
-    pub(crate) statement: Statement,
+    pub(crate) statement: Box<Statement>,
     pub(crate) script: Arc<str>,
     pub(crate) dialect: Dialect,
     /// What a view of it is written down as.
@@ -32,7 +32,7 @@ pub struct Select {
 impl Select {
     pub(crate) fn of(query: Query, script: &Arc<str>, dialect: Dialect) -> Self {
         Self {
-            statement: Statement::Query(Box::new(query)),
+            statement: Box::new(Statement::Query(Box::new(query))),
             script: Arc::clone(script),
             dialect,
             kept: None,

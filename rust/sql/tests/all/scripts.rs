@@ -2,7 +2,7 @@
 
 use ringview_core::{Error, Result, SqlProblem, Type};
 use ringview_sql::{
-    AlterColumns, Conflict, Dialect, Parameter, Parameters, Stated, Statement, script,
+    AlterColumns, Conflict, Constants, Dialect, Parameter, Parameters, Stated, Statement, script,
 };
 
 fn read(text: &str) -> Result<Vec<Stated>> {
@@ -219,4 +219,35 @@ fn changes_of_columns() {
     };
     assert_eq!(wider("ALTER COLUMN a TYPE BIGINT"), Type::Int64);
     assert_eq!(wider("ALTER a SET DATA TYPE DOUBLE"), Type::Float64);
+}
+
+#[test]
+fn constants_of_one_kind_are_read_without_a_query() {
+    let constants = |values: &str| match one(&format!("INSERT INTO r VALUES {values}")) {
+        Statement::Insert(insert) => insert.rows.constants(),
+        other => panic!("{other:?}"),
+    };
+    let texts = Constants::Text(vec![None, Some("it's".to_owned())]);
+    assert_eq!(
+        constants("(1, NULL, TRUE, NULL), (-(2), 'it''s', NULL, DEFAULT)"),
+        Some(vec![
+            Constants::Int(vec![Some(1), Some(-2)]),
+            texts,
+            Constants::Bool(vec![Some(true), None]),
+            Constants::Null(2),
+        ])
+    );
+    let decimals = Constants::Decimal(vec![Some(-150), None], 2);
+    assert_eq!(constants("(-1.50), (NULL)"), Some(vec![decimals]));
+    for query in [
+        "(1), ('1')",
+        "(1.5), (2.25)",
+        "(1 + 1)",
+        "(1e3)",
+        "(DATE '2024-01-01')",
+        "(- 'x')",
+        "(1, 2), (3)",
+    ] {
+        assert_eq!(constants(query), None, "{query}");
+    }
 }
