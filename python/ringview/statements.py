@@ -97,11 +97,11 @@ class Executing(Declaring, Changeable):
         1
         >>> db.execute("SELECT x FROM v ORDER BY x").to_pylist()
         [{'x': Decimal('1.50')}, {'x': Decimal('2.25')}]
-        >>> db.execute("SELECT x FROM r; DELETE FROM s")
+        >>> db.execute("DELETE FROM s")
         Traceback (most recent call last):
-        ringview.errors.UnknownTableError: line 1, column 30: no table 's'; known: r
-            SELECT x FROM r; DELETE FROM s
-                                         ^
+        ringview.errors.UnknownTableError: line 1, column 13: no table 's'; known: r
+            DELETE FROM s
+                        ^
         """
         if not isinstance(sql, str):
             raise TypeMismatchError(f"a script is a text, not {sql!r}")
