@@ -69,7 +69,7 @@ def test_tables_are_altered_as_duckdb_does(script: list[str]) -> None:
             for row in follower.changes().to_pylist():
                 times = row.pop("multiplicity")
                 seen[repr(row)] = seen.get(repr(row), 0) + times
-            assert sorted(row for row, times in seen.items() if times) == sorted(map(repr, db["v"]))
+            assert sorted(row for row, times in seen.items() if times) == sorted(map(repr, db["v"].to_arrow().to_pylist()))
 
 
 WIDER = [
@@ -208,7 +208,7 @@ def test_a_refusal_advises_what_is_taken(sql: str, words: str, advised: str) -> 
 def test_a_column_before_others_that_views_read_stays() -> None:
     db = rv.Database()
     db.execute("CREATE TABLE r (a INT, b INT, c INT); CREATE VIEW v AS SELECT SUM(b) AS b FROM r")
-    with pytest.raises(errors.InUseError, match='"v"'):
+    with pytest.raises(errors.InUseError, match="in use by v"):
         db.execute("ALTER TABLE r DROP COLUMN a")
     db.execute("ALTER TABLE r DROP COLUMN c; INSERT INTO r VALUES (1, 2)")
     assert db["v"].scalar() == 2
@@ -227,8 +227,8 @@ def test_views_keep_what_they_were_when_columns_come() -> None:
     writer.insert((4, 1, 1, "z"))
     with pytest.raises(errors.InvalidValueError, match="missing"):
         writer.flush()
-    db.execute("ALTER TABLE r RENAME COLUMN b TO bb")
-    table.upsert({"id": 3, "a": 30, "bb": 1, "s": "new", "x": None})
+    db.execute("ALTER TABLE r RENAME COLUMN x TO xx")
+    table.upsert({"id": 3, "a": 30, "b": 1, "s": "new", "xx": None})
     assert db["v"].get({"a": 30}) == {"a": 30, "n": 1}
 
 
@@ -258,9 +258,10 @@ def test_rows_leave_with_time_by_a_column_of_another_name() -> None:
 
 
 def test_a_limit_of_memory_leaves_the_table_as_it_is() -> None:
-    db = rv.Database(memory_limit="24MB")
+    db = rv.Database(memory_limit="16MB")
     table = db.create_table("r", {"a": "int64", "b": "int64"})
-    table.insert({"a": range(500_000), "b": range(500_000)})
+    for _ in range(10):
+        table.insert({"a": range(50_000), "b": range(50_000)})
     with pytest.raises(errors.OutOfMemoryError):
         db.execute("ALTER TABLE r ADD COLUMN c DOUBLE DEFAULT 1")
     assert table.columns == ["a", "b"]

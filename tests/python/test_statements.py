@@ -127,7 +127,7 @@ def test_tables_and_views_come_and_go() -> None:
 def test_a_replaced_view_moves_those_that_read_it() -> None:
     db = rv.Database()
     db.execute("""
-        CREATE TABLE r (a INT, b INT); INSERT INTO r VALUES (1, 10), (2, 20);
+        CREATE TABLE r (a INT, b BIGINT); INSERT INTO r VALUES (1, 10), (2, 20);
         CREATE VIEW low AS SELECT a, b FROM r;
         CREATE VIEW high AS SELECT SUM(b) AS total FROM low""")
     with db["high"].follow(initial=False) as follower:

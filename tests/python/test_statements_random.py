@@ -12,12 +12,12 @@ from ringview import errors
 TABLES = """
 CREATE TABLE r (a INTEGER, x BIGINT, s VARCHAR);
 CREATE TABLE k (id INTEGER PRIMARY KEY, b SMALLINT, d DECIMAL(9, 2), f DOUBLE);
-CREATE TABLE m (id INTEGER NOT NULL, day DATE, at TIMESTAMP, ok BOOLEAN);
+CREATE TABLE m (id INTEGER NOT NULL, day DATE, ts TIMESTAMP, ok BOOLEAN);
 """
 VIEWS = {
     "sums": "SELECT a, SUM(x) AS x, COUNT(*) AS n FROM r GROUP BY a",
     "joined": "SELECT s, COUNT(*) AS n, MAX(d) AS d FROM r JOIN k ON a = id GROUP BY s",
-    "moments": "SELECT day, COUNT(ok) AS n, MIN(at) AS at FROM m GROUP BY day",
+    "moments": "SELECT day, COUNT(ok) AS n, MIN(ts) AS ts FROM m GROUP BY day",
     "listed": "SELECT x, b FROM r LEFT JOIN k ON r.a = k.id",
 }
 SMALL = st.sampled_from(["NULL", "0", "1", "2", "3"])
@@ -33,8 +33,8 @@ SETS = {
         *("b = NULL", "id = -id, f = b", "b = 300 * b", "d = id / 3"),
     ],
     "m": [
-        *("day = day + 1", "at = day", "ok = NOT ok", "day = at", "id = id + 1", "ok = id > 1"),
-        *("at = TIMESTAMP '2024-02-29 12:00:00'", "day = '2024-03-01'", "id = NULL"),
+        *("day = day + 1", "ts = day", "ok = NOT ok", "day = ts", "id = id + 1", "ok = id > 1"),
+        *("ts = TIMESTAMP '2024-02-29 12:00:00'", "day = '2024-03-01'", "id = NULL"),
     ],
 }
 WHERES = {
@@ -44,7 +44,7 @@ WHERES = {
         "NOT (a < 2)",
     ],
     "k": ["id < 2", "d > 1", "b IS NOT NULL", "id IN (SELECT a FROM r)", "f = 1", "true"],
-    "m": ["day > '2024-02-28'", "ok", "at IS NULL", "id = 1", "true", "NOT ok"],
+    "m": ["day > '2024-02-28'", "ok", "ts IS NULL", "id = 1", "true", "NOT ok"],
 }
 ROWS = {
     "r": st.tuples(SMALL, SMALL, TEXT),
@@ -61,7 +61,7 @@ ROWS = {
         st.sampled_from(["true", "false", "NULL", "1"]),
     ),
 }
-COLUMNS = {"r": ["a", "x", "s"], "k": ["id", "b", "d", "f"], "m": ["id", "day", "at", "ok"]}
+COLUMNS = {"r": ["a", "x", "s"], "k": ["id", "b", "d", "f"], "m": ["id", "day", "ts", "ok"]}
 QUERIES = {
     "r": ["SELECT x, a, s FROM r", "SELECT id, b, 'k' FROM k", "SELECT a, n, NULL FROM sums"],
     "k": [
@@ -69,7 +69,7 @@ QUERIES = {
         "SELECT id + 2, b, d, f FROM k",
         "SELECT MAX(id) + 1, COUNT(*), SUM(d), AVG(f) FROM k",
     ],
-    "m": ["SELECT id, day, at, ok FROM m", "SELECT x, NULL, NULL, a > 1 FROM r"],
+    "m": ["SELECT id, day, ts, ok FROM m", "SELECT x, NULL, NULL, a > 1 FROM r"],
 }
 
 

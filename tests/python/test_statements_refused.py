@@ -44,7 +44,7 @@ REFUSED = [
     (
         "CREATE TABLE t (a INT) WITH (fill = 1)",
         "WITH takes static",
-        "CREATE TABLE t (a INT) WITH (static)",
+        "CREATE TABLE t (a INT) WITH (static = true)",
     ),
     (
         "CREATE TABLE R (a INT)",
@@ -211,8 +211,8 @@ def test_a_script_that_is_no_sql_does_nothing() -> None:
     db = database()
     with pytest.raises(errors.QueryError) as refused:
         db.execute("INSERT INTO bag VALUES (1, 2);\n\nUPDATE bag SET;\nSELECT 1")
-    assert "line 3, column 15" in str(refused.value)
-    assert str(refused.value).splitlines()[1:] == ["    UPDATE bag SET;", "                  ^"]
+    assert "line 3, column 12" in str(refused.value)
+    assert str(refused.value).splitlines()[1:] == ["    UPDATE bag SET;", "               ^"]
     assert len(db.tables["bag"]) == 0
 
 

@@ -169,7 +169,8 @@ fn syntax(text: &str, found: &[TokenWithSpan], problem: &ParserError, is_script:
     };
     let Some(at) = at else {
         let last = found.last().and_then(|token| position(token.span.start));
-        let what = format!("not SQL: the text ends too early; {expected}");
+        let whole = if is_script { "statement" } else { "text" };
+        let what = format!("not SQL: the {whole} ends too early; {expected}");
         return refused(last, &what);
     };
     let here = found.iter().find(|token| token.span.start == at);

@@ -3,11 +3,13 @@
 //! Invariant: the query of an UPDATE or a DELETE has each row of the table that meets the condition as often as it is
 //! there: its columns as they are first, then those that are set. Cost: linear in the text.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use datafusion_sql::sqlparser::ast::{
     self, Assignment, AssignmentTarget, ConflictTarget, Expr, FromTable, Ident, OnConflictAction,
-    OnInsert, Query, SetExpr, SqliteOnConflict, TableFactor, TableObject, TableWithJoins, Value,
+    OnInsert, Query, SelectItem, SetExpr, SqliteOnConflict, TableFactor, TableObject,
+    TableWithJoins, Value,
 };
 use ringview_core::{Result, Schema, SqlProblem};
 
@@ -245,6 +247,7 @@ impl Reading<'_> {
             return refused("INSERT gives rows by VALUES or SELECT");
         };
         null_defaults(&mut rows);
+        tell_apart(&mut rows.body);
         let mut columns = Vec::new();
         for name in &of.columns {
             columns.push(Name::of_object(name, self.script)?);
@@ -338,6 +341,37 @@ fn no_returning(table: &Name, is_there: bool) -> Result<()> {
             "RETURNING is not answered; SELECT the rows, or follow a view of them",
         )),
         false => Ok(()),
+    }
+}
+
+/// Outputs that are the same expression get names of their own: those of an INSERT go by their places.
+fn tell_apart(body: &mut SetExpr) {
+    let select = match body {
+        SetExpr::Select(select) => select,
+        SetExpr::Query(query) => return tell_apart(&mut query.body),
+        SetExpr::SetOperation { left, .. } => return tell_apart(left),
+        _ => return,
+    };
+    let mut seen = BTreeSet::new();
+    for (at, item) in select.projection.iter_mut().enumerate() {
+        let name = match item {
+            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
+                parts.last().map(|part| part.value.clone())
+            }
+            SelectItem::UnnamedExpr(Expr::Identifier(ident)) => Some(ident.value.clone()),
+            SelectItem::UnnamedExpr(expr) => Some(expr.to_string()),
+            SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
+            _ => None,
+        };
+        let is_new = name.is_none_or(|name| seen.insert(name.to_lowercase()));
+        if !is_new
+            && let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
+        {
+            *item = SelectItem::ExprWithAlias {
+                expr: expr.clone(),
+                alias: Ident::with_quote('"', format!("value {at}")),
+            };
+        }
     }
 }
 
