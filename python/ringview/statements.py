@@ -51,10 +51,10 @@ class Executing(Declaring, Changeable):
 
         `CREATE TABLE`, `CREATE VIEW`, `ALTER TABLE`, `DROP`, `INSERT`, `UPDATE`, `DELETE`,
         `TRUNCATE`, `BEGIN`, `COMMIT`, `ROLLBACK` and `SELECT`, as docs/changes.md has them. Each is
-        a transaction of its own, so those before one that fails stay; between `BEGIN` and `COMMIT` all are one, over as
-        many calls as it takes. There, statements see what those before them changed, nobody else
-        does, and views move at `COMMIT`, which also checks keys. After one that fails only
-        `ROLLBACK` is left. A script that is no SQL somewhere does nothing.
+        a transaction of its own, so those before one that fails stay; between `BEGIN` and `COMMIT`
+        all are one, over as many calls as it takes. There, statements see what those before them
+        changed, nobody else does, and views move at `COMMIT`, which also checks keys. After one
+        that fails only `ROLLBACK` is left. A script that is no SQL somewhere does nothing.
 
         Args:
             sql: Statements, with `;` between them.

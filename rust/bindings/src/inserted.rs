@@ -9,10 +9,11 @@ use arrow_array::{
     ArrayRef, BooleanArray, Decimal128Array, Int64Array, RecordBatch, StringArray, new_null_array,
 };
 use arrow_schema::DataType;
+use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
-use ringview_core::{Result, Schema, SqlProblem};
+use ringview_core::{Error, Field, Result, Schema, SqlProblem};
 use ringview_expr::repeated;
-use ringview_sql::{Conflict, Constants, Insert};
+use ringview_sql::{Conflict, Constants, Insert, Select};
 
 use crate::planned::{Planned, Reader, Way, broken};
 
@@ -39,32 +40,7 @@ impl Reader<'_> {
                 given
             }
         };
-        let found = match of.rows.constants() {
-            Some(columns) => constants(&table, columns)?,
-            None => self.select(&of.rows)?,
-        };
-        if found.num_columns() != given.len() {
-            let what = format!(
-                "{} values are given for {} columns of table '{table}': {}",
-                found.num_columns(),
-                given.len(),
-                given
-                    .iter()
-                    .map(|&at| names[at])
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            );
-            return Err(of.table.refused(SqlProblem::Query, &what));
-        }
-        let rows = found.num_rows();
-        let fields = schema.fields().iter();
-        let mut columns: Vec<ArrayRef> = fields
-            .map(|field| new_null_array(&field.ty.to_arrow(), rows))
-            .collect();
-        for (&at, values) in given.iter().zip(found.columns()) {
-            columns[at] = Arc::clone(values);
-        }
-        let rows = self.rows(&table, &schema, columns, rows)?;
+        let rows = self.given(of, (&table, &schema), &given)?;
         let steps = self.resolved(of, (&table, &schema), rows)?;
         let counted = steps.iter().map(|(_, rows)| rows.num_rows() as u64);
         Ok(Planned {
@@ -72,6 +48,58 @@ impl Reader<'_> {
             table,
             steps,
         })
+    }
+
+    /// The rows that are given, each value cast to its column; NULL in the columns that are not given.
+    fn given(
+        &mut self,
+        of: &Insert,
+        (table, schema): (&str, &Schema),
+        given: &[usize],
+    ) -> Result<RecordBatch> {
+        let found = match of.rows.constants() {
+            Some(columns) => vec![constants(table, columns)?],
+            None => match of.rows.each_row() {
+                None => vec![self.select(&of.rows)?],
+                Some(each) => {
+                    let row = |row: &Select| match row.constants() {
+                        Some(columns) => constants(table, columns),
+                        None => self.select(row),
+                    };
+                    each.iter().map(row).collect::<Result<_>>()?
+                }
+            },
+        };
+        let fields = schema.fields();
+        let (mut parts, mut before) = (Vec::with_capacity(found.len()), 0);
+        for part in found {
+            if part.num_columns() != given.len() {
+                let names = given.iter().map(|&at| fields[at].name.as_str());
+                let what = format!(
+                    "{} values are given for {} columns of table '{table}': {}",
+                    part.num_columns(),
+                    given.len(),
+                    names.collect::<Vec<_>>().join(", ")
+                );
+                return Err(of.table.refused(SqlProblem::Query, &what));
+            }
+            let rows = part.num_rows();
+            let nothing = |field: &Field| new_null_array(&field.ty.to_arrow(), rows);
+            let mut columns: Vec<ArrayRef> = fields.iter().map(nothing).collect();
+            for (&at, values) in given.iter().zip(part.columns()) {
+                columns[at] = Arc::clone(values);
+            }
+            let taken = self.rows(table, schema, columns, rows);
+            parts.push(taken.map_err(|problem| behind(problem, before))?);
+            before += rows;
+        }
+        match &parts[..] {
+            [one] => Ok(one.clone()),
+            [first, ..] => {
+                concat_batches(&first.schema(), &parts).map_err(|problem| broken(table, &problem))
+            }
+            [] => self.rows(table, schema, Vec::new(), 0),
+        }
     }
 
     /// What is done with the rows of an INSERT, by whether their keys are there.
@@ -163,6 +191,22 @@ impl Reader<'_> {
                 chosen(&|row| is_there[row], &project(&given)?)?,
             ),
         ])
+    }
+}
+
+/// A refusal of a row that has so many before it.
+fn behind(problem: Error, before: usize) -> Error {
+    let Error::Value { place, problem } = problem else {
+        return problem;
+    };
+    let counted = place.strip_prefix("row ").and_then(|rest| {
+        let (row, rest) = rest.split_once(", ")?;
+        let row: usize = row.parse().ok()?;
+        Some(format!("row {}, {rest}", before + row))
+    });
+    Error::Value {
+        place: counted.unwrap_or(place),
+        problem,
     }
 }
 

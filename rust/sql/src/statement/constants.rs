@@ -3,7 +3,7 @@
 //! Invariant: what is read here is what the query would give: the constants of a column are of one kind. All else, such as a
 //! number among texts or an expression, is left to the query. Cost: linear in the constants.
 
-use datafusion_sql::sqlparser::ast::{Expr, SetExpr, Statement, UnaryOperator, Value};
+use datafusion_sql::sqlparser::ast::{Expr, SetExpr, Statement, UnaryOperator, Value, Values};
 
 use super::select::Select;
 
@@ -105,22 +105,49 @@ fn number(digits: &str, is_negative: bool) -> Option<Constants> {
 }
 
 impl Select {
-    /// The columns of the constants that it lists, if it does nothing else.
+    /// The rows of VALUES, each by itself: as those of an INSERT are, whose values take the types of their columns and not
+    /// those of each other. None of another query, or one that orders its rows or leaves some out.
     #[must_use]
-    pub fn constants(&self) -> Option<Vec<Constants>> {
+    pub fn each_row(&self) -> Option<Vec<Self>> {
+        fn rows_of(of: &mut Select) -> Option<&mut Values> {
+            let Statement::Query(query) = &mut *of.statement else {
+                return None;
+            };
+            match &mut *query.body {
+                SetExpr::Values(values) => Some(values),
+                _ => None,
+            }
+        }
+        self.values()?;
+        let mut none = self.clone();
+        let rows = std::mem::take(&mut rows_of(&mut none)?.rows);
+        let each = rows.into_iter().map(|row| {
+            let mut one = none.clone();
+            rows_of(&mut one)?.rows.push(row);
+            Some(one)
+        });
+        each.collect()
+    }
+
+    /// What VALUES lists, if it does nothing else.
+    fn values(&self) -> Option<&Values> {
         let Statement::Query(query) = &*self.statement else {
             return None;
         };
-        let SetExpr::Values(values) = &*query.body else {
-            return None;
-        };
-        if query.with.is_some()
-            || query.order_by.is_some()
-            || query.limit_clause.is_some()
-            || query.fetch.is_some()
-        {
-            return None;
+        let is_whole = query.with.is_none()
+            && query.order_by.is_none()
+            && query.limit_clause.is_none()
+            && query.fetch.is_none();
+        match &*query.body {
+            SetExpr::Values(values) if is_whole => Some(values),
+            _ => None,
         }
+    }
+
+    /// The columns of the constants that it lists, if it does nothing else.
+    #[must_use]
+    pub fn constants(&self) -> Option<Vec<Constants>> {
+        let values = self.values()?;
         let width = values.rows.first()?.content.len();
         let mut columns = vec![Constants::Null(0); width];
         for row in &values.rows {

@@ -250,4 +250,14 @@ fn constants_of_one_kind_are_read_without_a_query() {
     ] {
         assert_eq!(constants(query), None, "{query}");
     }
+    let Statement::Insert(insert) = one("INSERT INTO r VALUES (1, 'x'), ('2', 3)") else {
+        panic!("no INSERT");
+    };
+    let each = insert.rows.each_row().unwrap();
+    assert_eq!(each.len(), 2);
+    let second = [
+        Constants::Text(vec![Some("2".to_owned())]),
+        Constants::Int(vec![Some(3)]),
+    ];
+    assert_eq!(each[1].constants().as_deref(), Some(&second[..]));
 }
