@@ -317,6 +317,14 @@ def test_a_transaction_that_failed_is_rolled_back() -> None:
     assert rows(db.tables["r"].to_arrow()) == [(3,)]
 
 
+def test_what_must_not_be_null_is_told_at_once() -> None:
+    db = rv.Database()
+    db.execute("CREATE TABLE r (a INT NOT NULL, b INT); BEGIN; INSERT INTO r VALUES (1, 1)")
+    with pytest.raises(errors.NullKeyError, match="row 1: NULL in column"):
+        db.execute("INSERT INTO r VALUES (2, '2'), (NULL, 3)")
+    db.execute("ROLLBACK")
+
+
 def test_keys_are_checked_at_commit_and_then_nothing_is_done() -> None:
     db = rv.Database()
     db.execute("CREATE TABLE r (a INT PRIMARY KEY); INSERT INTO r VALUES (1)")

@@ -196,8 +196,13 @@ impl Reader<'_> {
 
 /// A refusal of a row that has so many before it.
 fn behind(problem: Error, before: usize) -> Error {
-    let Error::Value { place, problem } = problem else {
-        return problem;
+    let (place, problem) = match problem {
+        Error::Value { place, problem } => (place, problem),
+        Error::Null { table, column, row } => {
+            let row = before as u64 + row;
+            return Error::Null { table, column, row };
+        }
+        other => return other,
     };
     let counted = place.strip_prefix("row ").and_then(|rest| {
         let (row, rest) = rest.split_once(", ")?;

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::Schema as ArrowSchema;
 use ringview_core::{Error, Result, Schema, SqlProblem};
 use ringview_engine::{ByKey, Change, Database, Direction, Keyed, Op, Poll};
@@ -174,7 +174,16 @@ impl Reader<'_> {
         let taken = columns.iter().zip(schema.fields());
         let taken = taken.map(|(values, field)| assigned(values, field, table));
         let taken: Vec<ArrayRef> = taken.collect::<Result<_>>()?;
-        // What must not be NULL is told by who takes the rows.
+        for (values, field) in taken.iter().zip(schema.fields()) {
+            let mut rows = 0..values.len();
+            if let Some(row) = rows.find(|&row| !field.nullable && values.is_null(row)) {
+                return Err(Error::Null {
+                    table: table.to_owned(),
+                    column: field.name.clone(),
+                    row: row as u64,
+                });
+            }
+        }
         let arrow = schema.to_arrow();
         let fields = arrow
             .fields()
