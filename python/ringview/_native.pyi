@@ -25,6 +25,7 @@ __all__ = [
     "RowStream",
     "Rows",
     "RpaiTree",
+    "Statement",
     "__version__",
     "check_joins",
     "columns_read",
@@ -35,6 +36,7 @@ __all__ = [
     "merge_samples",
     "output_schema",
     "product_columns",
+    "script",
     "spark_filter",
     "sql_tokens",
     "tables_named",
@@ -94,6 +96,7 @@ _Rows = tuple[str, int, _Data, str | None]
 _Keyed = tuple[str, Literal["upsert", "update", "apply"], _Data, str | None]
 _Product = tuple[str, int, Sequence[tuple[_Data, str | None]]]
 _Advance = tuple[str, Literal["advance"], int]
+_Op = _Rows | _Product | _Keyed | _Advance
 
 @final
 class Columns:
@@ -263,7 +266,7 @@ class Database:
 
     def apply(
         self,
-        ops: Sequence[_Rows | _Product | _Keyed | _Advance],
+        ops: Sequence[_Op],
         progress: Callable[[int], object] | None = None,
         done: list[int] | None = None,
         net: bool = False,
@@ -450,6 +453,85 @@ class Database:
 
     def evaluate(self, definition: _Definition) -> Rows:
         """The rows of a query over the tables and views as they are now."""
+
+    def select(self, statement: Statement, pending: Sequence[_Op] = ...) -> Rows:
+        """The rows of a query, behind the changes of a transaction that is open."""
+
+    def change(
+        self,
+        statement: Statement,
+        progress: Callable[[int], object] | None = None,
+        done: list[int] | None = None,
+        batch_id: int | str | None = None,
+    ) -> int:
+        """Do an INSERT, an UPDATE or a DELETE; how many rows it changed."""
+
+    def changes_of(
+        self, statement: Statement, pending: Sequence[_Op], net: bool
+    ) -> tuple[int, list[_Rows | _Keyed]]:
+        """How many rows a statement would change behind some changes, and its own."""
+
+    def create_view_stated(self, statement: Statement, name: str, replace: bool) -> None:
+        """Declare the view of a CREATE VIEW; if `replace`, in the place of a view of this name."""
+
+    def create_table_filled(self, statement: Statement, name: str) -> int:
+        """Create the table of a CREATE TABLE .. AS, with its rows; how many there are."""
+
+    def alter(self, statement: Statement) -> None:
+        """Do an ALTER TABLE."""
+
+    def dropped(self, statement: Statement) -> str | None:
+        """The name of what a DROP drops; None if that is not there, and need not be."""
+
+    def table_get_rows(self, table: _Handle, keys: _Data) -> tuple[Rows, list[int]]:
+        """The rows of a table that have some keys, and the place of each among the keys."""
+
+class _Options(TypedDict, total=False):
+    unique: list[str] | None
+    static: bool
+    keep_for: tuple[str, str] | None
+    or_replace: bool
+    if_not_exists: bool
+    if_exists: bool
+
+@final
+class Statement:
+    """A statement of a script."""
+
+    @property
+    def kind(self) -> str:
+        """What it does, as a word."""
+
+    @property
+    def line(self) -> int:
+        """The line of the script at which it begins."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the tables or views that it is about, as they are spelt."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that an UPDATE sets, as they are spelt."""
+
+    @property
+    def schema(self) -> Columns | None:
+        """The columns of a table that is created; None where they are those of a query."""
+
+    @property
+    def text(self) -> str | None:
+        """The text of a view that is created."""
+
+    @property
+    def options(self) -> _Options:
+        """What else is said."""
+
+def script(
+    sql: str,
+    dialect: str = "duckdb",
+    parameters: Sequence[_Parameter] | Mapping[str, _Parameter] | None = None,
+) -> list[Statement]:
+    """The statements of a script, which is read whole."""
 
 def count_triangles(edges: _Stream, directed: bool, multigraph: bool) -> int:
     """How many triangles a graph has. Its edges are two columns of int64: from, and to."""

@@ -1,4 +1,4 @@
-"""What changes a database: rows, rows by their key, products of factors, transactions.
+"""What changes a database: rows that come and go, products of factors, transactions.
 
 Invariant: a change is validated, applied to its tables and to every view over them, or refused and
 nothing moved. Cost: of a call, microseconds above what the engine takes.
@@ -6,32 +6,21 @@ nothing moved. Cost: of a call, microseconds above what the engine takes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+from typing import overload
 
-from . import _native
-from .changing import Change, Progress, change, change_by_key, change_rows
-from .clock import Moment, microseconds, moment
+from .by_key import ByKey
+from .changing import Progress, change, change_rows
+from .conditions import change_stated, delete_where
+from .errors import TypeMismatchError
 from .factors import Factors, products
-from .named import Named
+from .queries import Parameters
 from .rows import Rows
-from .table import Table
+from .timely import Timely
 from .transaction import Transaction
 
 
-class Changeable:
+class Changeable(ByKey, Timely):
     """The half of a database by which rows come and go."""
-
-    _native: _native.Database
-
-    @property
-    def tables(self) -> Mapping[str, Table]:
-        """The tables by name; `db.tables["r"]` raises UnknownTableError if there is none."""
-
-        def table(name: str, number: int) -> Table:
-            return Table(self._native, name, number)
-
-        return Named(self._native.table_ids, self._native.table_id, table)
 
     def insert(
         self,
@@ -84,6 +73,7 @@ class Changeable:
         """
         change_rows(self.tables[table], 1, rows, multiplicity, progress, batch_id)
 
+    @overload
     def delete(
         self,
         table: str,
@@ -92,11 +82,50 @@ class Changeable:
         multiplicity: str | None = None,
         progress: Progress | None = None,
         batch_id: int | str | None = None,
-    ) -> None:
-        """Take rows from a table; the arguments and errors of `insert`.
+    ) -> None: ...
+
+    @overload
+    def delete(
+        self,
+        table: str,
+        *,
+        where: str,
+        parameters: Parameters | None = None,
+        dialect: str = "duckdb",
+        progress: Progress | None = None,
+        batch_id: int | str | None = None,
+    ) -> int: ...
+
+    def delete(
+        self,
+        table: str,
+        rows: Rows | None = None,
+        *,
+        where: str | None = None,
+        parameters: Parameters | None = None,
+        dialect: str = "duckdb",
+        multiplicity: str | None = None,
+        progress: Progress | None = None,
+        batch_id: int | str | None = None,
+    ) -> int | None:
+        """Take rows from a table: those given, or those that meet a condition.
 
         With every column given, that very row goes. With the columns of the table's `unique` key
         alone, whatever row has that key goes.
+
+        Args:
+            table: Which one.
+            rows: As for `insert`.
+            where: In their place a condition of SQL, as behind `DELETE FROM table WHERE`; rows that
+                are there several times go as often.
+            parameters: Values of `$1`, `?`, `$name` and `:name` in it.
+            dialect: That of the condition, as of `create_view`.
+            multiplicity: As for `insert`, of rows that are given.
+            progress: As for `insert`.
+            batch_id: As for `insert`.
+
+        Returns:
+            With `where`, how many rows went.
 
         Raises:
             OverDeleteError: More of a row than the table holds, or no row of a key; nothing was
@@ -104,198 +133,36 @@ class Changeable:
             InvalidValueError: Some of the columns beside the key, but not all; multiplicities of
                 keys.
             NullKeyError: NULL in a key.
-            UnsupportedError: Keys, where no base rows are kept (`trust_deletes`).
+            UnsupportedError: Keys, or a condition, where no base rows are kept (`trust_deletes`).
+            TypeMismatchError: Both `rows` and `where`, or neither.
+            QueryError: The condition is no SQL.
+            Others: As `insert`.
+
+        Complexity: as `insert`; with `where` that of asking for the rows, too, O(rows of the table)
+        for a plain condition.
 
         >>> import ringview as rv
         >>> db = rv.Database()
         >>> table = db.create_table("r", {"id": "int64", "a": "int64"}, unique=["id"])
-        >>> db.insert("r", {"id": [1, 2, 3], "a": [10, 20, 30]})
+        >>> db.insert("r", {"id": [1, 2, 3, 4], "a": [10, 20, 30, 40]})
         >>> db.delete("r", {"id": [2, 3]})
+        >>> db.delete("r", where="a > ?", parameters=[35])
+        1
         >>> len(table)
         1
         >>> db.delete("r", {"id": [1], "a": [11]})
         Traceback (most recent call last):
         ringview.errors.OverDeleteError: ...
         """
+        if where is not None:
+            if rows is not None or multiplicity is not None:
+                raise TypeMismatchError("delete takes rows, or where=; give one of them")
+            statement = delete_where(table, where, parameters, dialect)
+            return change_stated(self._native, statement, progress, batch_id)
+        if rows is None:
+            raise TypeMismatchError("delete takes rows, or where=; give one of them")
         change_rows(self.tables[table], -1, rows, multiplicity, progress, batch_id)
-
-    def upsert(
-        self,
-        table: str,
-        rows: Rows,
-        *,
-        progress: Progress | None = None,
-        batch_id: int | str | None = None,
-    ) -> None:
-        """Add rows, each in the place of the one with the same `unique` key if there is one.
-
-        A row that equals the one in its place changes nothing. Of rows with the same key the last
-        stays.
-
-        Args:
-            table: Where to; declared with `unique`.
-            rows: Whole rows, as for `insert`.
-            progress: As there.
-            batch_id: As there.
-
-        Raises:
-            NullKeyError: NULL in a key: it equals nothing, so no row can be found by it.
-            UnsupportedError: A table without `unique`, or whose base rows are not kept
-                (`trust_deletes`).
-            UnknownTableError, UnknownColumnError, TypeMismatchError, InvalidValueError,
-            StaticTableError, ArithmeticOverflowError: As `insert`.
-
-        Complexity: one look-up a row; in the views, a delete and an insert for each row that moves.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"id": "int64", "a": "int64"}, unique=["id"])
-        >>> view = db.create_view("v", "SELECT SUM(a) AS a FROM r")
-        >>> db.upsert("r", {"id": [1, 2], "a": [10, 20]})
-        >>> db.upsert("r", {"id": [2, 3], "a": [21, 30]})
-        >>> view.scalar()
-        61
-        """
-        change_by_key(self.tables[table], "upsert", rows, None, progress, batch_id)
-
-    def update(
-        self,
-        table: str,
-        rows: Rows,
-        *,
-        progress: Progress | None = None,
-        batch_id: int | str | None = None,
-    ) -> None:
-        """Change rows that are there, found by their `unique` key.
-
-        Args:
-            table: Whose rows; declared with `unique`.
-            rows: The key, and the columns that change; those that are not given stay.
-            progress: As for `insert`.
-            batch_id: As for `insert`.
-
-        Raises:
-            UnknownKeyError: No row has a key; nothing was changed.
-            Others: As `upsert`.
-
-        Complexity: as `upsert`.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"id": "int64", "a": "int64", "b": "int64"}, unique=["id"])
-        >>> view = db.create_view("v", "SELECT SUM(a + b) AS sum FROM r")
-        >>> db.insert("r", {"id": [1, 2], "a": [10, 20], "b": [1, 2]})
-        >>> db.update("r", [{"id": 2, "b": 5}])
-        >>> view.scalar()
-        36
-        >>> db.update("r", [{"id": 3, "b": 5}])
-        Traceback (most recent call last):
-        ringview.errors.UnknownKeyError: table "r" holds no row with the unique key (id = 3), ...
-        """
-        change_by_key(self.tables[table], "update", rows, None, progress, batch_id)
-
-    def apply(
-        self,
-        table: str,
-        rows: Rows,
-        *,
-        op: str,
-        progress: Progress | None = None,
-        batch_id: int | str | None = None,
-    ) -> None:
-        """Apply a feed of changes: rows, each with a word that says what it does, in their order.
-
-        Args:
-            table: Whose rows; declared with `unique`.
-            rows: Whole rows and the column `op`; rows that delete need no more than their key, and
-                may hold NULL else.
-            op: A further column of texts, upper or lower case. `insert`, `I`, `+I`, `c`, `create`:
-                the row comes, and none with its key may be there. `update`, `U`, `u`: it takes the
-                place of the one that has its key. `delete`, `D`, `-D`, `d`, and the old half of an
-                update, `-U`, `update_preimage`: the row with this key goes. `upsert`, `r`, `read`,
-                and the new half of an update, `+U`, `update_postimage`: as `Database.upsert`.
-            progress: As for `insert`.
-            batch_id: As for `insert`.
-
-        Raises:
-            InvalidValueError: Another word; the message names row and word.
-            DuplicateKeyError: An insert of a key that is there.
-            UnknownKeyError: An update of a key that is not.
-            OverDeleteError: A delete of a key that is not.
-            Others: As `upsert`. Whatever was raised, nothing was changed.
-
-        Complexity: as `upsert`.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"id": "int64", "a": "int64"}, unique=["id"])
-        >>> view = db.create_view("v", "SELECT COUNT(*) AS n, SUM(a) AS a FROM r")
-        >>> feed = {"op": ["I", "I", "U", "D"], "id": [1, 2, 1, 2], "a": [10, 20, 11, None]}
-        >>> db.apply("r", feed, op="op")
-        >>> list(view)
-        [{'n': 1, 'a': 11}]
-        """
-        change_by_key(self.tables[table], "apply", rows, op, progress, batch_id)
-
-    @property
-    def now(self) -> datetime | None:
-        """The moment that the clock is at, in UTC; None before the first `advance`. O(1).
-
-        It is the clock of this database, which `advance` alone moves; no other is read.
-        """
-        found = self._native.now()
-        return None if found is None else moment(found)
-
-    def advance(
-        self,
-        to: Moment,
-        *,
-        progress: Progress | None = None,
-        batch_id: int | str | None = None,
-    ) -> None:
-        """Let the clock go on: what is too old by then leaves, in one transaction.
-
-        Rows of tables with `keep_for` that are older are deleted, and rows of views that compare a
-        column with `now()` or `current_date` come and leave; views move once, and who follows them
-        gets the difference. A file keeps the clock.
-
-        Args:
-            to: The moment: a datetime, which is of UTC unless it has a zone; a date, which is its
-                midnight; or either as an ISO text. The one that the clock is at changes nothing.
-            progress: As for `insert`, with the rows of tables that leave.
-            batch_id: As for `insert`.
-
-        Raises:
-            InvalidValueError: A moment before `now`, for what left by then is gone; a text that is
-                no moment.
-            TypeMismatchError: Neither datetime, date nor text.
-            OutOfMemoryError, ArithmeticOverflowError, KeyboardInterrupt: As `insert`; the clock is
-                where it was then.
-
-        Complexity: for each row that comes or leaves O(log n) and what an insert or a delete costs
-        the views above; O(tables + views) where none does.
-
-        >>> import ringview as rv
-        >>> from datetime import datetime
-        >>> db = rv.Database()
-        >>> db.advance("2026-03-09T12:00:00")
-        >>> columns = {"ts": "timestamp", "x": "int64"}
-        >>> table = db.create_table("r", columns, keep_for=("ts", "7 days"))
-        >>> view = db.create_view(
-        ...     "last_hour", "SELECT SUM(x) AS x FROM r WHERE ts > now() - INTERVAL '1 hour'")
-        >>> db.insert("r", {"ts": [datetime(2026, 3, 9, 11, 10), datetime(2026, 3, 9, 11, 50)],
-        ...                 "x": [1, 2]})
-        >>> view.scalar()
-        3
-        >>> db.advance("2026-03-09T12:30:00")
-        >>> view.scalar(), len(table)
-        (2, 2)
-        >>> db.advance("2026-03-17")
-        >>> len(table), db.now.isoformat()
-        (0, '2026-03-17T00:00:00+00:00')
-        """
-        step: Change = ("", "advance", microseconds(to))
-        change(self._native, [step], progress, batch_id=batch_id)
+        return None
 
     def transaction(self, *, net: bool = False, batch_id: int | str | None = None) -> Transaction:
         """A block whose changes are applied together when it ends, or not at all.

@@ -1,6 +1,7 @@
-"""A database and its tables.
+"""A database.
 
-Views are declared in `declaring`, functions in `functions`; rows change in `changeable`.
+Tables are declared in `tabling`, views in `declaring`, functions in `functions`; rows change in
+`changeable` and `by_key`; `statements` takes SQL.
 
 Invariant: this layer turns names and SQL into what the engine takes and decides nothing.
 Cost: of a call, microseconds above what the engine takes.
@@ -8,31 +9,19 @@ Cost: of a call, microseconds above what the engine takes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Literal, Self
 
-from . import _native, arrow, notebook, sizes
-from .changeable import Changeable
-from .clock import interval
-from .declaring import Declaring, either
+from . import _native, notebook, sizes
 from .durable import Durable
-from .errors import (
-    ExistsError,
-    TypeMismatchError,
-)
 from .functions import Functions
-from .table import Table
+from .statements import Executing
 from .view import View
-
-if TYPE_CHECKING:
-    pass
 
 Representation = Literal["factorised", "listing"]
 
 
-class Database(Durable, Declaring, Functions, Changeable):
+class Database(Durable, Executing, Functions):
     """Tables and views in this process; nothing to start.
 
     Args:
@@ -75,75 +64,6 @@ class Database(Durable, Declaring, Functions, Changeable):
     ) -> None:
         limit = None if memory_limit is None else sizes.size(memory_limit)
         self._native = _native.Database(trust_deletes, limit, share, sizes.threads(threads))
-
-    def create_table(
-        self,
-        name: str,
-        schema: Any,
-        *,
-        unique: str | Sequence[str] | None = None,
-        static: bool = False,
-        keep_for: tuple[str, str | timedelta] | None = None,
-        create_or_replace: bool = False,
-        if_not_exists: bool = False,
-    ) -> Table:
-        """Declare a table; it starts empty.
-
-        Args:
-            name: Its name in SQL, 1,024 bytes at the most, as names of columns are.
-            schema: `{"id": "int64", "price": "decimal128(12, 2) not null"}`, a `pyarrow.Schema`, or
-                any data with a schema (its rows are not inserted).
-            unique: Columns that no two rows share together, or the name of one. Saves memory, and
-                is checked.
-            static: The table is filled before views read it and then stays as it is, which lets
-                views store less.
-            keep_for: A column of dates or timestamps and how long rows stay, as in
-                `("ts", "7 days")`, `("day", "3 months")` or `("ts", timedelta(hours=12))`: a row
-                leaves as soon as its moment is so much before the clock, see `advance`. One that
-                is too old when it comes is taken and leaves at once. With NULL there it stays.
-            create_or_replace: A table of this name goes first, and its rows with it.
-            if_not_exists: A table of this name with the same columns stays, and is returned.
-
-        Raises:
-            ExistsError: The name is taken; with `if_not_exists`, by a view or a table that differs.
-            InUseError: The table to be replaced is read by a view.
-            TypeMismatchError: A type that is not stored; `keep_for` names a column of another type.
-            UnknownColumnError: `unique` or `keep_for` names a column that is not there.
-            InvalidValueError: The name is empty, or there are no columns; `keep_for` has no length
-                of time above 0.
-            UnsupportedError: `keep_for` of a static table, or with `trust_deletes`.
-
-        Complexity: O(columns). With `keep_for` a row that comes costs O(log n) more, and about as
-        much memory again.
-
-        >>> db = Database()
-        >>> table = db.create_table("r", {"a": "int64"}, unique="a")
-        >>> db.create_table("r", {"a": "int64"}, unique="a", if_not_exists=True) == table
-        True
-        """
-        held = None if keep_for is None else _kept(keep_for)
-        columns = [unique] if isinstance(unique, str) else unique and list(unique)
-        either(create_or_replace, if_not_exists)
-        if name in self.tables and (create_or_replace or if_not_exists):
-            old = self.tables[name]
-            # Whether the new one is possible, before the old one goes.
-            draft = Database()
-            new = draft.create_table(name, schema, unique=columns, static=static, keep_for=keep_for)
-            if if_not_exists:
-                for what in ("schema", "unique", "static", "keep_for"):
-                    if (found := getattr(old, what)) != (asked := getattr(new, what)):
-                        raise ExistsError(
-                            f"the table {name!r} exists already with another {what}: "
-                            f"{_in_line(found)}, not {_in_line(asked)}"
-                        )
-                return old
-            self.drop_table(name)
-        self._native.create_table(name, arrow.schema(schema), columns, static, held)
-        return self.tables[name]
-
-    def drop_table(self, name: str) -> None:
-        """Forget a table; raises InUseError while a view reads it."""
-        self._native.drop_table(name)
 
     def __getitem__(self, name: str) -> View:
         """A view by its name, a sample as `Sample`; raises UnknownViewError."""
@@ -201,17 +121,3 @@ class Database(Durable, Declaring, Functions, Changeable):
         if self._native.is_closed():
             return "Database(closed)"
         return f"Database(tables={self._native.tables()}, views={self._native.views()})"
-
-
-def _kept(of: object) -> tuple[str, str]:
-    """A column and how long rows stay, as the engine takes them."""
-    match of:
-        case (str() as column, length):
-            return column, interval(length)
-    raise TypeMismatchError(
-        f'keep_for is a column and a length of time, as in ("ts", "7 days"), not {of!r}'
-    )
-
-
-def _in_line(of: object) -> str:
-    return ", ".join(str(of).splitlines())

@@ -7,7 +7,7 @@ engine takes.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
@@ -22,6 +22,7 @@ from .errors import (
 )
 from .named import Named
 from .queries import Definition, Epsilon, Order, Parameters, Refresh
+from .tabling import either
 from .view import Format, View
 
 if TYPE_CHECKING:
@@ -116,21 +117,32 @@ class Declaring:
             if old.sql != sql:
                 raise ExistsError(f"the view {name!r} exists already with other SQL: {old.sql}")
             return old
-        before = self.views.get(name)
         of = Definition(
             sql, order, representation, nulls, epsilon, parameters, dialect, refresh=refresh
-        )
+        ).native()
+
+        def create() -> None:
+            self._native.create_view(name, of, create_or_replace, engine)
+
+        return self._declared(name, create, 4 if engine is None else None)
+
+    def _declared(self, name: str, create: Callable[[], None], above: int | None) -> View:
+        """Create a view, and warn of what its changes cost, where so many calls are above."""
+        before = self.views.get(name)
         try:
-            self._native.create_view(name, of.native(), create_or_replace, engine)
+            create()
             view = self.views[name]
-            if engine is None:
-                for why in self._native.view_warnings(name):
-                    warnings.warn(f"view {name!r}: {why}", CostWarning, stacklevel=2)
+            if above is not None:
+                self._warn(name, above)
             return view
         except KeyboardInterrupt as interrupt:
             made = self.views.get(name)
             after(interrupt, made is not None and made != before, f"there is a view {name!r}")
             raise
+
+    def _warn(self, name: str, above: int) -> None:
+        for why in self._native.view_warnings(name):
+            warnings.warn(f"view {name!r}: {why}", CostWarning, stacklevel=above)
 
     def create_views(
         self,
@@ -185,8 +197,7 @@ class Declaring:
         self._native.create_views(definitions, engine)
         if engine is None:
             for name in views:
-                for why in self._native.view_warnings(name):
-                    warnings.warn(f"view {name!r}: {why}", CostWarning, stacklevel=2)
+                self._warn(name, 3)
         return {name: self.views[name] for name in views}
 
     def explain(
@@ -334,11 +345,3 @@ class Declaring:
             return View(self._native, name, number)
 
         return Named(self._native.view_ids, self._native.view_id, view)
-
-
-def either(create_or_replace: bool, if_not_exists: bool) -> None:
-    """Refuses both at once."""
-    if create_or_replace and if_not_exists:
-        raise InvalidValueError(
-            "create_or_replace and if_not_exists exclude each other; give one of them"
-        )

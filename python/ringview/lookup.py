@@ -10,7 +10,12 @@ from collections.abc import Mapping
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
-from .errors import TypeMismatchError
+from .errors import (
+    InvalidValueError,
+    TypeMismatchError,
+    UnknownColumnError,
+    UnsupportedError,
+)
 from .rows import Rows, as_dicts
 
 if TYPE_CHECKING:
@@ -31,6 +36,46 @@ def keys(keys: Rows, types: Mapping[str, pa.DataType]) -> list[dict[str, Any]]:
         {name: _plain(name, value, types.get(name)) for name, value in key.items()}
         for key in as_dicts(keys)
     ]
+
+
+def rows_by_key(keys: Rows, table: str, unique: list[str] | None) -> list[dict[str, Any]]:
+    """Keys of a table as dicts, each with the columns of its key and no others.
+
+    >>> rows_by_key({"id": [1, 2]}, "r", ["id"])
+    [{'id': 1}, {'id': 2}]
+    """
+    if unique is None:
+        raise UnsupportedError(
+            f"table {table!r} has no unique key, so no key tells its rows apart; declare it with "
+            "unique=[..], or read where(column=value)"
+        )
+    listed = as_dicts(keys)
+    for key in listed:
+        for name in key:
+            if name not in unique:
+                raise UnknownColumnError(
+                    f"the key of table {table!r} has no column {name!r}; it is of "
+                    f"{', '.join(unique)}"
+                )
+        for name in unique:
+            if name not in key:
+                raise InvalidValueError(
+                    f"a key of table {table!r} lacks {name!r}; give {', '.join(unique)}"
+                )
+    return listed
+
+
+def column(values: list[Any], field: pa.Field) -> pa.Array:
+    """Values as a column, none of them of another kind than it has."""
+    import pyarrow as pa
+
+    cells = [_scalar_of_kind(field.name, value, field.type) for value in values]
+    return pa.array(cells, type=field.type)
+
+
+def _scalar_of_kind(name: str, value: Any, kind: pa.DataType) -> Any:
+    _plain(name, value, kind)
+    return _scalar(name, value, kind)
 
 
 def _plain(name: str, value: Any, kind: pa.DataType | None) -> Any:

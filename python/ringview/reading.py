@@ -1,4 +1,4 @@
-"""The rows of a view: all of them, a stream, some by place, some drawn.
+"""What tables and views have in common: their rows, all of them, some by place, those with values.
 
 Invariant: reads the engine at each question; two reads without a change between them are equal.
 Cost: O(rows) to read all, O(1) for the length.
@@ -7,13 +7,13 @@ Cost: O(rows) to read all, O(1) for the length.
 from __future__ import annotations
 
 from operator import index
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
-from . import arrow
-from .errors import InvalidValueError
+from . import arrow, lookup
+from .errors import InvalidValueError, UnknownColumnError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import pandas
     import polars
@@ -22,35 +22,43 @@ if TYPE_CHECKING:
     from . import _native
 
 
-def _batches(stream: _native.RowStream) -> Iterator[pa.RecordBatch]:
-    """The blocks of a stream as pyarrow batches.
-
-    A stream that failed goes on to fail: its end would look like that of all rows.
-    """
-    import pyarrow as pa
-
-    def batch(rows: _native.Rows) -> pa.RecordBatch:
-        return pa.RecordBatchReader.from_stream(rows).read_next_batch()
-
-    return map(batch, iter(stream.next, None))
-
-
 class Reading:
-    """The half of a view by which its rows are read."""
+    """The half of a table or a view by which its rows are read."""
 
     __slots__ = ("_handle", "_native", "name")
+    _noun: ClassVar[str]
 
     def __init__(self, native: _native.Database, name: str, number: int) -> None:
         self._native = native
         self.name = name
         self._handle = (name, number)
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their types."""
+        raise NotImplementedError
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of batches."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def _slice(self, start: int, stop: int) -> pa.Table:
+        """The rows at some places."""
+        raise NotImplementedError
+
+    def _agreeing(self, values: Mapping[str, Any], types: Mapping[str, pa.DataType]) -> pa.Table:
+        """The rows that have some values."""
+        return lookup.filtered(self.to_reader(), values, types)
+
     def to_arrow(self) -> pa.Table:
-        """The rows of the view, in no particular order. O(rows)."""
+        """The rows, in no particular order. O(rows)."""
         return self.to_reader().read_all()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows of the view as a pandas frame; pandas must be installed. O(rows).
+        """The rows as a pandas frame; pandas must be installed. O(rows).
 
         Sums of integers, which are `decimal128(38, 0)` in Arrow, become int64 where all of a column
         fit it; a column of larger ones holds `decimal.Decimal`.
@@ -58,7 +66,7 @@ class Reading:
         return arrow.to_pandas(self.to_arrow())
 
     def to_polars(self) -> polars.DataFrame:
-        """The rows of the view as a polars frame; polars must be installed. O(rows).
+        """The rows as a polars frame; polars must be installed. O(rows).
 
         `polars.DataFrame(view)` is the same; `polars.from_arrow(view)` makes one column of structs,
         as polars does of whatever is not pyarrow's.
@@ -73,103 +81,6 @@ class Reading:
         """
         return arrow.to_polars(self.to_arrow())
 
-    def to_reader(self) -> pa.RecordBatchReader:
-        """The rows of the view as a stream of batches: those that it has now, and no others.
-
-        Rows of a factorised join are made as they are read, in constant delay, so memory is that
-        of a batch whatever the number of rows; so are rows of a join that the engine "epsilon"
-        keeps. Where such a view moves, its reader ends: reading on raises ViewChangedError, once
-        the view is dropped UnknownViewError, and never gives a mix. Rows of all other views
-        (groups, listings, samples) are made by this call, O(rows), and can be read whatever becomes
-        of the view, until the database is closed.
-
-        Raises:
-            OutOfMemoryError: There is no room for the rows.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
-        >>> _ = db.create_table("s", {"b": "int64", "c": "int64"})
-        >>> view = db.create_view("v", "SELECT * FROM r NATURAL JOIN s")
-        >>> db.insert("r", {"a": [1, 2], "b": [5, 5]})
-        >>> db.insert("s", {"b": [5, 5], "c": [7, 8]})
-        >>> sum(len(batch) for batch in view.to_reader())
-        4
-        """
-        import pyarrow as pa
-
-        batches = _batches(self._native.view_stream(self._handle))
-        return pa.RecordBatchReader.from_batches(self.schema, batches)
-
-    def draw(self, m: int, *, seed: int) -> pa.Table:
-        """Rows of a factorised join, each drawn from all with equal chances.
-
-        Draws are independent: a row may come more than once. The same seed draws the same from
-        the same rows.
-
-        Args:
-            m: How many.
-            seed: Of the random numbers, 0 to 2^64 - 1.
-
-        Raises:
-            InvalidValueError: The view has no rows; `m` or `seed` is negative or too large.
-            UnsupportedError: The view is not a factorised join.
-
-        Complexity: a binary search a variable and draw, however many rows there are.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64"})
-        >>> _ = db.create_table("s", {"b": "int64"})
-        >>> view = db.create_view("v", "SELECT a, b FROM r CROSS JOIN s")
-        >>> db.insert("r", {"a": range(1000)})
-        >>> db.insert("s", {"b": range(1000)})
-        >>> len(view), len(view.draw(3, seed=1))
-        (1000000, 3)
-        """
-        import pyarrow as pa
-
-        for what, number in (("m", m), ("seed", seed)):
-            if not 0 <= number < 2**64:
-                raise InvalidValueError(f"{what} is {number}; it must be 0 to 2^64 - 1")
-        return pa.table(self._native.view_draw(self._handle, m, seed))
-
-    def scalar(self) -> Any:
-        """The only value of a view with one row and one column; a sum of integers is an int.
-
-        Raises:
-            InvalidValueError: The view has more, or fewer.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64"})
-        >>> db.create_view("v", "SELECT COUNT(*) FROM r").scalar()
-        0
-        """
-        found = self[:2]
-        if found.shape != (1, 1):
-            rows, columns = len(self), found.num_columns
-            raise InvalidValueError(
-                f"view {self.name!r} has {rows} rows and {columns} columns; scalar() reads a view "
-                "of one row and one column, to_arrow() any"
-            )
-        (value,) = arrow.rows(found)[0].values()
-        return value
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns and their types, as `to_arrow` has them. O(columns).
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64"})
-        >>> db.create_view("v", "SELECT COUNT(*) AS n FROM r").schema
-        n: int64 not null
-        """
-        import pyarrow as pa
-
-        return pa.schema(self._native.view_schema(self._handle))
-
     @property
     def columns(self) -> list[str]:
         """The names of the columns. O(columns).
@@ -183,9 +94,54 @@ class Reading:
         names: list[str] = self.schema.names
         return names
 
-    def __len__(self) -> int:
-        """How many rows the view has. O(1), or O(groups) with HAVING and for listings."""
-        return self._native.view_len(self._handle)
+    def head(self, n: int = 5) -> pa.Table:
+        """The first rows, at most `n`, in the order of `to_reader`: for a look at them.
+
+        Raises:
+            InvalidValueError: `n` is negative.
+
+        Complexity: that of the slice `[:n]`.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> table = db.create_table("r", {"a": "int64"})
+        >>> db.insert("r", {"a": range(100)})
+        >>> table.head(2).to_pylist()
+        [{'a': 0}, {'a': 1}]
+        """
+        if n < 0:
+            raise InvalidValueError(f"head({n}): the number of rows is 0 or more")
+        return self[:n]
+
+    def where(self, **values: Any) -> pa.Table:
+        """The rows that have these values in these columns; None finds NULL.
+
+        Raises:
+            UnknownColumnError: There is no such column.
+            TypeMismatchError: A value of another type than its column.
+
+        Complexity: O(1) and the row if the columns are all those of GROUP BY, or of a table's
+        `unique` key, which an index has. With some columns of GROUP BY, O(groups) to compare, and
+        only the rows that agree are made. With other columns, and of a join, O(rows): they are read
+        as a stream and what agrees is kept.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
+        >>> view = db.create_view("v", "SELECT a, b, COUNT(*) AS n FROM r GROUP BY a, b")
+        >>> db.insert("r", {"a": [1, 1, 2], "b": [5, 6, 6]})
+        >>> view.where(b=6).sort_by("a").to_pylist()
+        [{'a': 1, 'b': 6, 'n': 1}, {'a': 2, 'b': 6, 'n': 1}]
+        """
+        schema = self.schema
+        for name in values:
+            if name not in schema.names:
+                known = ", ".join(schema.names)
+                raise UnknownColumnError(
+                    f"{self._noun} {self.name!r} has no column {name!r}; known columns: {known}"
+                )
+        types = {name: schema.field(name).type for name in values}
+        return self._agreeing(values, types)
 
     @overload
     def __getitem__(self, at: int) -> dict[str, Any]: ...
@@ -198,7 +154,7 @@ class Reading:
 
         Places are fixed between two changes and the same as those of `to_reader`. Of a factorised
         join a row costs a binary search a variable (and the first after a change the groups on its
-        way); of any other view, O(rows).
+        way); of any other view, and of a table, O(rows).
 
         Raises:
             IndexError: No row has this place.
@@ -211,24 +167,24 @@ class Reading:
         >>> view[-1], view[:2].to_pylist()
         ({'a': 6}, [{'a': 5}, {'a': 6}])
         """
-        import pyarrow as pa
-
         rows = len(self)
         if isinstance(at, slice):
             start, stop, step = at.indices(rows)
             if step == 1:
-                return pa.table(self._native.view_slice(self._handle, start, max(start, stop)))
+                return self._slice(start, max(start, stop))
             places = range(start, stop, step)
             if not places:
-                return pa.table(self._native.view_slice(self._handle, 0, 0))
+                return self._slice(0, 0)
             low, high = min(places), max(places)
-            found = pa.table(self._native.view_slice(self._handle, low, high + 1))
+            found = self._slice(low, high + 1)
             return found.take([place - low for place in places])
         place = index(at)
         if not -rows <= place < rows:
-            raise IndexError(f"view {self.name!r} has {rows} rows, so there is no row {place}")
+            raise IndexError(
+                f"{self._noun} {self.name!r} has {rows} rows, so there is no row {place}"
+            )
         place %= rows
-        return arrow.rows(pa.table(self._native.view_slice(self._handle, place, place + 1)))[0]
+        return arrow.rows(self._slice(place, place + 1))[0]
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The rows one by one, as `to_reader` streams them."""
@@ -236,5 +192,5 @@ class Reading:
             yield from arrow.rows(batch)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows of the view for any reader of the Arrow C interface, such as polars."""
+        """The rows for any reader of the Arrow C interface, such as polars."""
         return self.to_reader().__arrow_c_stream__(requested_schema)

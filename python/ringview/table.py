@@ -9,26 +9,25 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from . import arrow, notebook
+from . import arrow, lookup, notebook
 from .changing import change_by_key, change_rows
 from .clock import moment
 from .errors import RingviewError, UnknownTableError
+from .reading import Reading
 from .rows import Rows
 from .writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import pandas
-    import polars
     import pyarrow as pa
 
-    from . import _native
 
-
-class Table:
+class Table(Reading):
     """A table of a database: a bag of rows that views read.
 
+    It answers as a view does: `columns`, `head`, `get`, `where`, slices, iteration, Arrow's stream.
     Raises UnknownTableError once it is dropped, even if another table has its name by then. Handles
     of one table are equal.
 
@@ -36,14 +35,14 @@ class Table:
     >>> db = rv.Database()
     >>> db.create_table("r", {"a": "int64", "b": "string"}, unique=["a"])
     Table('r', columns=['a', 'b'], unique=['a'], rows=0)
+    >>> table = db.tables["r"]
+    >>> table.insert({"a": [1, 2], "b": ["x", "y"]})
+    >>> [row["b"] for row in table], table.where(b="y").to_pylist()
+    (['x', 'y'], [{'a': 2, 'b': 'y'}])
     """
 
-    __slots__ = ("_handle", "_native", "name")
-
-    def __init__(self, native: _native.Database, name: str, number: int) -> None:
-        self._native = native
-        self.name = name
-        self._handle = (name, number)
+    __slots__ = ()
+    _noun = "table"
 
     @property
     def schema(self) -> pa.Schema:
@@ -144,9 +143,70 @@ class Table:
         """The rows of the table as a pandas frame; pandas must be installed. O(rows)."""
         return self.to_arrow().to_pandas()
 
-    def to_polars(self) -> polars.DataFrame:
-        """The rows of the table as a polars frame; polars must be installed. O(rows)."""
-        return arrow.to_polars(self.to_arrow())
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows of the table as a stream of batches: those that it has now, and no others.
+
+        They are made by this call, O(rows), and can be read whatever becomes of the table.
+
+        Raises:
+            UnsupportedError: The database trusts deletes, so it keeps no rows.
+
+        >>> import ringview as rv
+        >>> table = rv.Database().create_table("r", {"a": "int64"})
+        >>> table.insert({"a": [1, 2]})
+        >>> sum(len(batch) for batch in table.to_reader())
+        2
+        """
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_stream(self._native.table_rows(self._handle, None))
+
+    def get(self, key: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The row that has a `unique` key; None if there is none.
+
+        Args:
+            key: A value for each column of the key.
+
+        Raises:
+            UnsupportedError: The table has no key, or its rows are not kept (`trust_deletes`).
+            UnknownColumnError: A column that is not of the key.
+            InvalidValueError: A column of the key is missing.
+            TypeMismatchError: A value of another type than its column.
+
+        Complexity: O(columns), however many rows there are.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> table = db.create_table("r", {"id": "int64", "a": "string"}, unique="id")
+        >>> table.insert({"id": [1, 2], "a": ["x", "y"]})
+        >>> table.get({"id": 2}), table.get({"id": 3})
+        ({'id': 2, 'a': 'y'}, None)
+        """
+        return self.get_many([key])[0]
+
+    def get_many(self, keys: Rows) -> list[dict[str, Any] | None]:
+        """The rows that have several keys, one a key and in their order; None where there is none.
+
+        Args:
+            keys: A list of dicts, or columns: Arrow data, a pandas or polars frame, a dict of
+                lists; each key as for `get`, whose errors are raised.
+
+        Complexity: O(keys), however many rows there are.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> table = db.create_table("r", {"id": "int64", "a": "string"}, unique="id")
+        >>> table.insert({"id": [1, 2], "a": ["x", "y"]})
+        >>> table.get_many({"id": [2, 3]})
+        [{'id': 2, 'a': 'y'}, None]
+        """
+        listed = lookup.rows_by_key(keys, self.name, self.unique)
+        whole = [at for at, key in enumerate(listed) if None not in key.values()]
+        rows, places = self._by_key([listed[at] for at in whole])
+        found: list[dict[str, Any] | None] = [None] * len(listed)
+        for place, row in zip(places, arrow.rows(rows), strict=True):
+            found[whole[place]] = row
+        return found
 
     def insert(
         self,
@@ -226,6 +286,25 @@ class Table:
     ) -> None:
         """Apply a feed of changes, a word a row in the column `op`; see `Database.apply`."""
         change_by_key(self, "apply", rows, op, progress)
+
+    def _slice(self, start: int, stop: int) -> pa.Table:
+        return self.to_arrow().slice(start, stop - start)
+
+    def _agreeing(self, values: Mapping[str, Any], types: Mapping[str, pa.DataType]) -> pa.Table:
+        if set(values) != set(self.unique or []) or None in values.values():
+            return super()._agreeing(values, types)
+        return self._by_key([dict(values)])[0]
+
+    def _by_key(self, keys: list[dict[str, Any]]) -> tuple[pa.Table, list[int]]:
+        """The rows that have some whole keys, and the place of each among them."""
+        import pyarrow as pa
+
+        schema = self.schema
+        fields = [schema.field(name) for name in self.unique or []]
+        columns = [lookup.column([key[field.name] for key in keys], field) for field in fields]
+        wanted = pa.table(columns, schema=pa.schema(fields))
+        rows, places = self._native.table_get_rows(self._handle, wanted)
+        return pa.table(rows), places
 
     def __len__(self) -> int:
         """Rows, each counted as often as it was inserted."""

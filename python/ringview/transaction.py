@@ -7,16 +7,20 @@ all changes in one call, so views move once. Cost: what the changes cost, plus t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, overload
 
 from .changing import Change, How, change
 from .clock import Moment, microseconds
-from .errors import RingviewError
+from .conditions import delete_where, update_where
+from .errors import RingviewError, TypeMismatchError
 from .factors import Factors, products
+from .queries import Parameters
 from .rows import Rows, to_arrow
 
 if TYPE_CHECKING:
+    from . import _native
     from .protocols import DatabaseLike
 
 
@@ -45,17 +49,97 @@ class Transaction:
         """Add `rows`, as they are now, to `table` at the end; see `Database.insert`."""
         self._add(table, 1, rows, multiplicity)
 
-    def delete(self, table: str, rows: Rows, *, multiplicity: str | None = None) -> None:
-        """Take `rows`, as they are now, from `table` at the end; see `Database.delete`."""
+    @overload
+    def delete(self, table: str, rows: Rows, *, multiplicity: str | None = None) -> None: ...
+
+    @overload
+    def delete(
+        self,
+        table: str,
+        *,
+        where: str,
+        parameters: Parameters | None = None,
+        dialect: str = "duckdb",
+    ) -> int: ...
+
+    def delete(
+        self,
+        table: str,
+        rows: Rows | None = None,
+        *,
+        where: str | None = None,
+        parameters: Parameters | None = None,
+        dialect: str = "duckdb",
+        multiplicity: str | None = None,
+    ) -> int | None:
+        """Take `rows`, as they are now, from `table` at the end; see `Database.delete`.
+
+        With `where`, those that meet it behind the changes of this block so far: how many is
+        returned.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> table = db.create_table("r", {"a": "int64"})
+        >>> with db.transaction() as tx:
+        ...     tx.insert("r", {"a": [1, 2, 3]})
+        ...     tx.delete("r", where="a > 1")
+        2
+        >>> len(table)
+        1
+        """
+        if where is not None and rows is None and multiplicity is None:
+            return self._do(delete_where(table, where, parameters, dialect))
+        if where is not None or rows is None:
+            raise TypeMismatchError("delete takes rows, or where=; give one of them")
         self._add(table, -1, rows, multiplicity)
+        return None
 
     def upsert(self, table: str, rows: Rows) -> None:
         """Add `rows`, or put them in the place of those with their key; see `Database.upsert`."""
         self._add_by_key(table, "upsert", rows, None)
 
-    def update(self, table: str, rows: Rows) -> None:
-        """Change rows found by their key, at the end of the block; see `Database.update`."""
+    @overload
+    def update(self, table: str, rows: Rows) -> None: ...
+
+    @overload
+    def update(
+        self,
+        table: str,
+        rows: Mapping[str, str],
+        *,
+        where: str,
+        parameters: Parameters | None = None,
+        dialect: str = "duckdb",
+    ) -> int: ...
+
+    def update(
+        self,
+        table: str,
+        rows: Rows | Mapping[str, str],
+        *,
+        where: str | None = None,
+        parameters: Parameters | None = None,
+        dialect: str = "duckdb",
+    ) -> int | None:
+        """Change rows found by their key, at the end of the block; see `Database.update`.
+
+        With `where`, those that meet it behind the changes of this block so far: how many is
+        returned.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> table = db.create_table("r", {"a": "int64"})
+        >>> with db.transaction() as tx:
+        ...     tx.insert("r", {"a": [1, 2]})
+        ...     tx.update("r", {"a": "a * 10"}, where="a = 2")
+        1
+        >>> sorted(row["a"] for row in table)
+        [1, 20]
+        """
+        if where is not None:
+            return self._do(update_where(table, rows, where, parameters, dialect))
         self._add_by_key(table, "update", rows, None)
+        return None
 
     def apply(self, table: str, rows: Rows, *, op: str) -> None:
         """Apply a feed of changes at the end of the block; see `Database.apply`."""
@@ -90,6 +174,13 @@ class Transaction:
         1
         """
         self._collected().append(("", "advance", microseconds(to)))
+
+    def _do(self, statement: _native.Statement) -> int:
+        """Add what a statement changes behind the changes so far; how many rows."""
+        changes = self._collected()
+        rows, own = self._database._native.changes_of(statement, changes, self._net)
+        changes += own
+        return rows
 
     def _add(self, table: str, sign: int, rows: Rows, multiplicity: str | None) -> None:
         changes, held = self._collected(), self._database.tables[table]

@@ -10,9 +10,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import arrow, lookup, notebook
-from .errors import RingviewError, UnknownColumnError, UnknownViewError, UnsupportedError
+from .errors import RingviewError, UnknownViewError
 from .follower import Follower
-from .reading import Reading
+from .view_rows import ViewRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ _SHOWN = 10
 Format = Literal["text", "mermaid", "graphviz", "json", "html"]
 
 
-class View(Reading):
+class View(ViewRows):
     """A view of a database, exact after every change.
 
     Reads raise UnknownViewError once it is dropped, even if another view has its name by then.
@@ -207,41 +207,6 @@ class View(Reading):
         for place, row in zip(places, pa.table(rows).to_pylist(), strict=True):
             found[place] = row
         return found
-
-    def where(self, **values: Any) -> pa.Table:
-        """The rows that have these values in these columns; None finds NULL.
-
-        Raises:
-            UnknownColumnError: The view has no such column.
-            TypeMismatchError: A value of another type than its column.
-
-        Complexity: O(1) and the row if the columns are all those of GROUP BY, which an index has.
-        With some of them, O(groups) to compare, and only the rows that agree are made. With other
-        columns, and of a join, O(rows): they are read as a stream and what agrees is kept.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
-        >>> view = db.create_view("v", "SELECT a, b, COUNT(*) AS n FROM r GROUP BY a, b")
-        >>> db.insert("r", {"a": [1, 1, 2], "b": [5, 6, 6]})
-        >>> view.where(b=6).sort_by("a").to_pylist()
-        [{'a': 1, 'b': 6, 'n': 1}, {'a': 2, 'b': 6, 'n': 1}]
-        """
-        import pyarrow as pa
-
-        schema = self.schema
-        for name in values:
-            if name not in schema.names:
-                known = ", ".join(schema.names)
-                raise UnknownColumnError(
-                    f"view {self.name!r} has no column {name!r}; known columns: {known}"
-                )
-        types = {name: schema.field(name).type for name in values}
-        try:
-            [key] = lookup.keys([values], types)
-            return pa.table(self._native.view_where(self._handle, key))
-        except UnsupportedError:
-            return lookup.filtered(self.to_reader(), values, types)
 
     def partial(self) -> pa.Table:
         """What this view adds to the same view over more rows, to be added by `merge`.

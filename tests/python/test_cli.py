@@ -283,16 +283,31 @@ def test_sql_answers_what_is_piped_in(file: Path) -> None:
     assert "2" in done.stdout.split()
 
 
+def test_sql_changes_a_file_by_statements(file: Path) -> None:
+    done = run("sql", file, "CREATE TABLE t (x INT); INSERT INTO t VALUES (1), (2), (3)")
+    assert done.exit_code == 0, done.output
+    assert done.stdout == "3 rows changed\n"
+    script = "BEGIN; UPDATE t SET x = x + 10 WHERE x = 3;\nDELETE FROM t WHERE x = 1;\nCOMMIT;"
+    done = CliRunner().invoke(app, ["sql", str(file)], input=script)
+    assert done.stdout == "1 row changed\n1 row changed\n"
+    assert "2 13" in " ".join(run("sql", file, "SELECT x FROM t ORDER BY x").stdout.split())
+
+
 def test_sql_says_what_is_wrong(file: Path) -> None:
     done = run("sql", file, "SELECT nothing FROM r")
     assert done.exit_code == 1
     assert "nothing" in done.stderr
-    done = run("sql", file, "DELETE FROM r")
+    done = run("sql", file, "DELETE FROM nothing")
     assert done.exit_code == 1
+    assert "no table 'nothing'; known: r" in done.stderr
+    done = run("sql", file, "DELETE FROM r; SELECT nothing FROM r")
+    assert done.exit_code == 1
+    assert "changed" in done.stdout
+    assert run("sql", file, "SELECT COUNT(*) AS n FROM r").stdout.split()[-1] == "0"
     done = run("sql", file.parent / "none.ringview", "SELECT 1")
     assert done.exit_code == 2
     assert not (file.parent / "none.ringview").exists()
-    assert "2" in run("sql", file, "SELECT n FROM v").stdout
+    assert "0" in run("sql", file, "SELECT n FROM v").stdout
 
 
 def test_a_job_bounds_what_views_compute_anew(folder: Path) -> None:

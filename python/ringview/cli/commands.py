@@ -91,17 +91,17 @@ def sql_command(
         Path, typer.Argument(metavar="FILE", help="A file of Database.open.", exists=True)
     ],
     query: Annotated[
-        str | None, typer.Argument(metavar="QUERY", help="A SELECT; without it, a prompt.")
+        str | None,
+        typer.Argument(metavar="SQL", help="Statements, with ; between; without them, a prompt."),
     ] = None,
 ) -> None:
-    """Ask a database's tables and views; queries end with a semicolon, and change nothing."""
+    """Ask and change a database by statements of SQL, each of which ends with a semicolon."""
     is_prompt = query is None and sys.stdin.isatty()
     with _errors(), Database.open(file) as db:
         for text in statements(query):
             with _told() if is_prompt else nullcontext():
                 start = time.monotonic()
-                rows = db.sql(text)
-                show.answer(rows, time.monotonic() - start)
+                show.done(db.execute(text), time.monotonic() - start)
 
 
 @contextmanager

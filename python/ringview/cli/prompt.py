@@ -1,7 +1,7 @@
-"""The queries of a prompt, or of a text that is piped in.
+"""The statements of a prompt, or of a text that is piped in.
 
-Invariant: a query ends with a semicolon that is in no quotes and no comment, or with the text.
-Cost: linear in the text, once for each line of a query at a prompt.
+Invariant: a statement ends with a semicolon that is in no quotes and no comment, or with the text.
+Cost: linear in the text, once for each line of a statement at a prompt.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PIECE = re.compile(
 
 
 def statements(query: str | None) -> Iterator[str]:
-    """The queries of a text, else those of standard input."""
+    """The statements of a text, else those of standard input."""
     if query is None and sys.stdin.isatty():
         yield from _typed()
         return
@@ -30,7 +30,7 @@ def statements(query: str | None) -> Iterator[str]:
 
 
 def split(text: str) -> tuple[list[str], str]:
-    """The queries that end in a text, and what comes behind them.
+    """The statements that end in a text, and what comes behind them.
 
     >>> split("SELECT 1; SELECT ';' -- two;")
     (['SELECT 1'], " SELECT ';' -- two;")
@@ -47,7 +47,7 @@ def split(text: str) -> tuple[list[str], str]:
 
 
 def _typed() -> Iterator[str]:
-    """The queries of a terminal, up to Ctrl-D; Ctrl-C forgets what was begun."""
+    """The statements of a terminal, up to Ctrl-D; Ctrl-C forgets what was begun."""
     rest = ""
     while True:
         try:

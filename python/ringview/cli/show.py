@@ -126,6 +126,15 @@ def _result(console: Console, view: ViewReport) -> None:
     _drawn(console, view.result.slice(0, _ROWS_SHOWN))
 
 
+def done(found: pa.Table | int | None, seconds: float) -> None:
+    """What a statement gave: rows, or how many it changed."""
+    if isinstance(found, pa.Table):
+        answer(found, seconds)
+    elif found is not None:
+        ending = "" if found == 1 else "s"
+        _console().print(f"{found:,} row{ending} changed", highlight=False)
+
+
 def answer(rows: pa.Table, seconds: float) -> None:
     """The rows of a query; on a terminal the first ones."""
     console = _console()

@@ -15,6 +15,8 @@
 //! | `definition`, `parameters` | what a view is defined by, from Python's values |
 //! | `output` | queries of definitions, and what columns they give |
 //! | `sql` | what a text of SQL names |
+//! | `statement` | the class `Statement`: one of a script |
+//! | `planned`, `inserted`, `altered` | which rows a statement takes away and adds; which columns it changes |
 //! | `row_map` | the class `RowMap`: computed rows without a database |
 //! | `expressions` | what the texts of a query's expressions name |
 //! | `outgoing` | schemas and rows handed to such a library |
@@ -27,6 +29,7 @@
 //! | `lookup` | keys from Python values, and rows to them |
 //! | `errors` | errors to the exceptions of `ringview.errors` |
 
+mod altered;
 mod busy;
 mod chain;
 mod change;
@@ -39,13 +42,16 @@ mod graph;
 mod handle;
 mod incoming;
 mod index;
+mod inserted;
 mod lookup;
 mod outgoing;
 mod output;
 mod parameters;
+mod planned;
 mod reservoir;
 mod row_map;
 mod sql;
+mod statement;
 mod watch;
 
 /// The module `ringview._native`.
@@ -75,6 +81,8 @@ mod _native {
     use super::row_map::{RowMap, columns_read};
     #[pymodule_export]
     use super::sql::{product_columns, sql_tokens, tables_named};
+    #[pymodule_export]
+    use super::statement::{Statement, script};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -9,13 +9,13 @@ use std::ops::Deref;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Error, Result, Schema};
-use ringview_engine::{Change, Database, KeepFor, Options, Poll};
+use ringview_core::{Error, Result};
+use ringview_engine::{Change, Database, Options, Poll};
 
 use crate::applied::{Applied, BatchId};
 use crate::definition::{Bind, Definitions, ViewDefinition, create_together};
 use crate::file::{File, FileStatus};
-use crate::record::{Entry, Record, Steps, TableDefinition};
+use crate::record::{Entry, Record, Steps};
 use crate::standing::Named;
 
 /// What is on disk when a call returns.
@@ -151,56 +151,6 @@ impl DurableDatabase {
         let cache = cache.and_then(|bytes| usize::try_from(bytes).ok());
         parts.extend(cache.map(|bytes| ("file".to_owned(), bytes)));
         parts
-    }
-
-    /// As [`Database::create_table`].
-    ///
-    /// # Errors
-    /// The same; `Storage` if the file cannot be written.
-    pub fn create_table(
-        &mut self,
-        name: &str,
-        schema: Schema,
-        unique: Option<&[String]>,
-        is_static: bool,
-    ) -> Result<()> {
-        self.create_table_with(name, schema, unique, is_static, None)
-    }
-
-    /// As [`Database::create_table_with`].
-    ///
-    /// # Errors
-    /// The same; `Storage` if the file cannot be written.
-    pub fn create_table_with(
-        &mut self,
-        name: &str,
-        schema: Schema,
-        unique: Option<&[String]>,
-        is_static: bool,
-        keep_for: Option<&KeepFor>,
-    ) -> Result<()> {
-        self.engine
-            .create_table_with(name, schema.clone(), unique, is_static, keep_for)?;
-        let kept = self.keep(|| {
-            Entry::Table(TableDefinition {
-                name: name.to_owned(),
-                schema,
-                unique: unique.map(<[String]>::to_vec),
-                is_static,
-                keep_for: keep_for.cloned(),
-            })
-        });
-        kept.or_else(|problem| self.engine.drop_table(name).and(Err(problem)))
-    }
-
-    /// As [`Database::drop_table`].
-    ///
-    /// # Errors
-    /// The same; `Storage` if the file cannot be written.
-    pub fn drop_table(&mut self, name: &str) -> Result<()> {
-        self.engine.can_drop_table(name)?;
-        self.keep(|| Entry::DropTable(name.to_owned()))?;
-        self.engine.drop_table(name)
     }
 
     /// Creates a view, or a sample, as it is defined.
@@ -368,7 +318,7 @@ impl DurableDatabase {
     }
 
     /// Writes what happens, if every transaction is durable.
-    fn keep(&mut self, entry: impl FnOnce() -> Entry) -> Result<()> {
+    pub(crate) fn keep(&mut self, entry: impl FnOnce() -> Entry) -> Result<()> {
         self.ahead = true;
         match (&mut self.file, self.durability) {
             (Some(file), Durability::Transaction) => file.append([&entry().into()]),

@@ -13,7 +13,7 @@
 //! | `file/` | the file: records in their order, checked |
 //! | `disk/` | the file under the embedded database: its lock, its newest whole commit, its replacement |
 //! | `definition` | what views were created as |
-//! | `database` | a database and its file |
+//! | `database`, `tables` | a database and its file; its tables |
 //! | `group` | transactions of several threads, written together |
 //! | `standing` | where a named follower stands |
 //! | `followers` | followers with names, which go on where they were |
@@ -35,6 +35,7 @@ mod replay;
 mod seal;
 mod snapshot;
 mod standing;
+mod tables;
 mod unread;
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use ringview_core::{Error, Result, Schema};
-use ringview_engine::{ByKey, Change, Direction, KeepFor, Keyed, Op, Product, ProductFactor};
+use ringview_engine::{
+    Alteration, ByKey, Change, Direction, KeepFor, Keyed, Op, Product, ProductFactor,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::applied::{Applied, BatchId};
@@ -28,6 +30,11 @@ const SAMPLE_PART: usize = 1 << 24;
 pub(crate) enum Entry {
     Table(TableDefinition),
     DropTable(String),
+    /// The columns of a table change; a part has the value of one that comes.
+    Alter {
+        table: String,
+        change: Alteration,
+    },
     /// In the place of the view of its name, if there is one.
     View(Box<Stored>),
     DropView(String),
@@ -43,7 +50,7 @@ pub(crate) enum Entry {
 }
 
 /// What a table was created with.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TableDefinition {
     pub(crate) name: String,
@@ -140,6 +147,30 @@ impl Record {
             How::Insert if step.rows.iter().all(|rows| rows.multiplicity.is_none()) => false,
             _ => leaves(&step.table),
         })
+    }
+
+    /// A change of the columns of a table.
+    pub(crate) fn alter(
+        table: &str,
+        change: &Alteration,
+        value: Option<&RecordBatch>,
+    ) -> Result<Self> {
+        let mut parts = Vec::new();
+        if let Some(value) = value {
+            write_rows(table, std::slice::from_ref(value), &mut parts)?;
+        }
+        Ok(Self {
+            entry: Entry::Alter {
+                table: table.to_owned(),
+                change: change.clone(),
+            },
+            parts,
+        })
+    }
+
+    /// The rows of its first part, if it has any.
+    pub(crate) fn first_rows(&self) -> Result<Option<RecordBatch>> {
+        self.parts.first().map(read_part).transpose()
     }
 
     /// What a sample holds and will draw from.

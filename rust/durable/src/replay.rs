@@ -165,6 +165,10 @@ impl DurableDatabase {
                 )
             }
             Entry::DropTable(name) => engine.drop_table(name),
+            Entry::Alter { table, change } => {
+                let value = record.first_rows()?;
+                engine.alter_table(table, change, value.as_ref(), poll, &mut || Ok(()))
+            }
             Entry::View(_) => Ok(()),
             Entry::DropView(name) => {
                 self.definitions.remove(name);
@@ -227,6 +231,10 @@ impl File {
                 rows.create_table(&table.name, table.schema.clone(), None, table.is_static)
             }
             Entry::DropTable(name) => rows.drop_table(name),
+            Entry::Alter { table, change } => {
+                let value = record.first_rows()?;
+                rows.alter_table(table, change, value.as_ref(), &mut *poll, &mut || Ok(()))
+            }
             Entry::Changes { .. } => {
                 let steps = Steps::read([&record])?;
                 steps.with(|changes| rows.apply_kept(changes, true, poll, &mut || Ok(())))

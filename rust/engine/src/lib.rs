@@ -31,6 +31,7 @@ mod words;
 
 pub use catalogue::choose::engines;
 pub use chain::chain_explanation;
+pub use database::alter::Alteration;
 pub use database::birth::NewView;
 pub use database::changes::ViewFollower;
 pub use database::rows::ViewStream;

@@ -78,7 +78,8 @@ impl<'a> From<Op<'a>> for Change<'a> {
 
 impl<'a> Change<'a> {
     /// Its table; none of a step of time.
-    pub(crate) fn table(&self) -> Option<&'a str> {
+    #[must_use]
+    pub fn table(&self) -> Option<&'a str> {
         match self {
             Change::Rows(op) => Some(op.table),
             Change::Product(product) => Some(product.table),

@@ -13,6 +13,7 @@
 //! | `parser` | text to an expression, as it is written or bound; errors |
 //! | `text` | expressions as text; texts with something else in the place of their columns |
 //! | `aggregates` | aggregates by their names |
+//! | `assigned` | values as a column of a table takes them |
 //! | `functions` | the functions that a text may call |
 //! | `meaning` | what DuckDB means where DataFusion means something else |
 //! | `calls/` | aggregates and window functions over the rows of a partition |
@@ -25,6 +26,7 @@
 //! | `user/` | functions of the user |
 
 mod aggregates;
+mod assigned;
 mod balance;
 mod bits;
 mod calls;
@@ -42,6 +44,7 @@ mod types;
 mod user;
 
 pub use aggregates::aggregate;
+pub use assigned::{assigned, repeated};
 pub use balance::Balance;
 pub use calls::{
     AGGREGATES, Call, Calls, Edge, Frame, SortKey, Unit, WINDOWS, aggregate_type, window_type,

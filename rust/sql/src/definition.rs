@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use datafusion_sql::sqlparser::ast::Statement;
 use ringview_core::{Error, Result, Schema, SqlProblem};
 use ringview_expr::{Signature, UserFunction};
 use ringview_query::{Catalog, Query, Rows, TableInfo};
@@ -15,6 +16,7 @@ use crate::find;
 use crate::grammar::parsed;
 use crate::options::Options;
 use crate::placed::placed;
+use crate::statement::Select;
 
 /// See the module.
 ///
@@ -46,6 +48,15 @@ pub struct Definition {
     beside: Beside,
     /// All names that were known when it was made, for messages.
     known: Vec<String>,
+    /// Its text as it was parsed, with the script that it is of.
+    parsed: Option<Parsed>,
+}
+
+/// See `Definition`; constants stand in the places of parameters.
+#[derive(Clone, Debug)]
+struct Parsed {
+    statement: Statement,
+    script: Arc<str>,
 }
 
 /// What a text takes beside it to mean a query.
@@ -79,12 +90,46 @@ impl Definition {
     /// `Sql` for a text that is no SELECT; what the catalog returns.
     pub fn new(
         text: &str,
-        mut options: Options,
+        options: Options,
         known: &[String],
         catalog: &dyn Catalog,
     ) -> Result<Self> {
         let statement = parsed(text, options.dialect, Some(&options.parameters))?;
-        let named = find::tables(&statement);
+        Self::over((text, &statement), options, known, catalog)
+    }
+
+    /// A query of a script, which says what is wrong with it by its place there.
+    ///
+    /// # Errors
+    /// What the catalog returns.
+    pub fn of_script(
+        select: &Select,
+        functions: Vec<Arc<UserFunction>>,
+        known: &[String],
+        catalog: &dyn Catalog,
+    ) -> Result<Self> {
+        let (text, parameters) = select.kept.clone().unwrap_or_default();
+        let options = Options {
+            dialect: select.dialect,
+            parameters,
+            functions,
+            ..Options::default()
+        };
+        let mut definition = Self::over((&text, &select.statement), options, known, catalog)?;
+        definition.parsed = Some(Parsed {
+            statement: (*select.statement).clone(),
+            script: Arc::clone(&select.script),
+        });
+        Ok(definition)
+    }
+
+    fn over(
+        (text, statement): (&str, &Statement),
+        mut options: Options,
+        known: &[String],
+        catalog: &dyn Catalog,
+    ) -> Result<Self> {
+        let named = find::tables(statement);
         let is_named = |name: &&String| named.iter().any(|one| alike(one, name));
         let mut names: Vec<&String> = known.iter().filter(is_named).collect();
         if names.is_empty() {
@@ -101,7 +146,7 @@ impl Definition {
             })
         };
         let tables = names.into_iter().map(table).collect::<Result<_>>()?;
-        let called = find::functions(&statement);
+        let called = find::functions(statement);
         options.functions.retain(|function| {
             let mut called = called.iter();
             called.any(|name| function.signature().is_called(name))
@@ -116,6 +161,7 @@ impl Definition {
                 tables,
             },
             known: known.to_vec(),
+            parsed: None,
         })
     }
 
@@ -130,6 +176,7 @@ impl Definition {
             text: text.to_owned(),
             known: known.collect(),
             beside,
+            parsed: None,
         })
     }
 
@@ -180,10 +227,16 @@ impl Definition {
     /// `Sql` for a text that names what does not exist, or that cannot be kept: with its place in the text.
     pub fn bind(&self) -> Result<Query> {
         let options = &self.beside.options;
-        let statement = parsed(&self.text, options.dialect, Some(&options.parameters))?;
+        let (statement, text) = match &self.parsed {
+            Some(Parsed { statement, script }) => (statement.clone(), &**script),
+            None => {
+                let found = parsed(&self.text, options.dialect, Some(&options.parameters))?;
+                (found, &*self.text)
+            }
+        };
         let names: Vec<String> = self.beside.tables.iter().map(|t| t.name.clone()).collect();
         let mut query = bound::query(statement.clone(), &names, (&self.known, self), options)
-            .map_err(|error| placed(error, &self.text, &statement))?;
+            .map_err(|error| placed(error, text, &statement))?;
         options.apply(&mut query)?;
         query.check_blocks()?;
         Ok(query)

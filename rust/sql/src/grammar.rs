@@ -1,4 +1,4 @@
-//! A text to its one statement, a SELECT.
+//! A text to its one statement, a SELECT; a script to its statements.
 //!
 //! Invariant: whatever the parser does not take is refused with its place; a misspelt keyword is named. A text that
 //! would be nested too deeply for the recursion of parser and binder never reaches them. Cost: linear in the text.
@@ -28,19 +28,74 @@ pub(crate) fn parsed(
     parameters: Option<&Parameters>,
 ) -> Result<ast::Statement> {
     let mut statement = statement(text, dialect)?;
-    // First, for all other passes recurse.
-    depth::balance(&mut statement);
-    if matches!(dialect, Dialect::DuckDb | Dialect::Postgres)
-        && let Some(at) = join_without_condition(&statement)
-    {
-        let what = "a JOIN says by what; write ON, USING, or CROSS JOIN for all pairs";
-        return Err(Text(text).refused(SqlProblem::Query, at, what));
-    }
+    check(&mut statement, text, dialect)?;
     if let Some(parameters) = parameters {
         parameters::substitute(&mut statement, parameters, Text(text))?;
     }
     meaning::of_dialect(&mut statement, dialect);
     Ok(statement)
+}
+
+/// A statement of a script, with its tokens.
+pub(crate) struct Parsed {
+    pub(crate) statement: ast::Statement,
+    pub(crate) tokens: Vec<TokenWithSpan>,
+    /// How many `?` are before it.
+    pub(crate) questions: usize,
+}
+
+/// The statements of a script, which semicolons tell apart; parameters are in their places still.
+pub(crate) fn script(text: &str, dialect: Dialect) -> Result<Vec<Parsed>> {
+    let all = tokens(text, dialect)?;
+    let mut found = Vec::new();
+    let mut questions = 0;
+    for part in all.split(|token| token.token == Token::SemiColon) {
+        if part.is_empty() {
+            continue;
+        }
+        depth::check(text, part)?;
+        let read = dialect.parser();
+        let mut parser = Parser::new(&*read)
+            .with_recursion_limit(DEPTH)
+            .with_tokens_with_locations(rewritten(asof::marked(part.to_vec()), questions));
+        let whole =
+            parser
+                .parse_statement()
+                .and_then(|statement| match parser.peek_token().token {
+                    Token::EOF => Ok(statement),
+                    _ => parser.expected("end of statement", parser.peek_token()),
+                });
+        let mut statement = whole.map_err(|problem| syntax(text, part, &problem, true))?;
+        check(&mut statement, text, dialect)?;
+        found.push(Parsed {
+            statement,
+            tokens: part.to_vec(),
+            questions,
+        });
+        let is_question = |token: &&TokenWithSpan| matches!(&token.token, Token::Placeholder(name) if name == "?");
+        questions += part.iter().filter(is_question).count();
+    }
+    match found.is_empty() {
+        true => Err(Text(text).refused(
+            SqlProblem::Query,
+            None,
+            "there is no statement; write one, such as SELECT .. FROM ..",
+        )),
+        false => Ok(found),
+    }
+}
+
+/// What is checked of a statement before anything else looks at it.
+fn check(statement: &mut ast::Statement, text: &str, dialect: Dialect) -> Result<()> {
+    // First, for all other passes recurse.
+    depth::balance(statement);
+    if matches!(dialect, Dialect::DuckDb | Dialect::Postgres)
+        && let Some(at) = join_without_condition(statement)
+    {
+        let what = "a JOIN says by what; write ON, USING, or CROSS JOIN for all pairs";
+        return Err(Text(text).refused(SqlProblem::Query, at, what));
+    }
+    Ok(())
 }
 
 fn statement(text: &str, dialect: Dialect) -> Result<ast::Statement> {
@@ -53,9 +108,9 @@ fn statement(text: &str, dialect: Dialect) -> Result<ast::Statement> {
     let read = dialect.parser();
     let statements = Parser::new(&*read)
         .with_recursion_limit(DEPTH)
-        .with_tokens_with_locations(rewritten(asof::marked(found.clone())))
+        .with_tokens_with_locations(rewritten(asof::marked(found.clone()), 0))
         .parse_statements();
-    let statements = statements.map_err(|problem| syntax(text, &found, &problem))?;
+    let statements = statements.map_err(|problem| syntax(text, &found, &problem, false))?;
     let mut statements = statements.into_iter();
     let refuse = |at: &TokenWithSpan, what: &str| {
         let at = position(at.span.start);
@@ -91,7 +146,7 @@ fn statement(text: &str, dialect: Dialect) -> Result<ast::Statement> {
 }
 
 /// What the parser does not take.
-fn syntax(text: &str, found: &[TokenWithSpan], problem: &ParserError) -> Error {
+fn syntax(text: &str, found: &[TokenWithSpan], problem: &ParserError, is_script: bool) -> Error {
     let refused =
         |at: Option<Position>, what: &str| Text(text).refused(SqlProblem::Query, at, what);
     let message = match problem {
@@ -103,7 +158,7 @@ fn syntax(text: &str, found: &[TokenWithSpan], problem: &ParserError) -> Error {
     let behind = |token: &&TokenWithSpan| at.is_none_or(|at| token.span.start <= at);
     let before: Vec<&TokenWithSpan> = found.iter().filter(behind).collect();
     for token in before.iter().rev().take(4) {
-        if let Some(near) = misspelt(token) {
+        if let Some(near) = misspelt(token, is_script) {
             let what = format!("not SQL at '{}'; did you mean {near}?", token.token);
             return refused(position(token.span.start), &what);
         }
@@ -114,7 +169,8 @@ fn syntax(text: &str, found: &[TokenWithSpan], problem: &ParserError) -> Error {
     };
     let Some(at) = at else {
         let last = found.last().and_then(|token| position(token.span.start));
-        let what = format!("not SQL: the text ends too early; {expected}");
+        let whole = if is_script { "statement" } else { "text" };
+        let what = format!("not SQL: the {whole} ends too early; {expected}");
         return refused(last, &what);
     };
     let here = found.iter().find(|token| token.span.start == at);

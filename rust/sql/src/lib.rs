@@ -26,6 +26,7 @@
 //! | `partial` | names for the first columns of a table |
 //! | `scopes` | names of WITH that hide others |
 //! | `recursion` | WITH RECURSIVE as the binder takes it |
+//! | `statement/` | statements of a script that are no queries |
 //! | `syntax` | what the parser reads otherwise than DuckDB |
 //! | `positions` | ORDER BY ALL, GROUP BY ALL, constants that are no numbers of outputs |
 //! | `aliases` | names of outputs that are used beside them |
@@ -73,6 +74,7 @@ mod rewritten;
 mod scopes;
 mod short;
 mod special;
+mod statement;
 mod syntax;
 mod text;
 mod tokens;
@@ -90,3 +92,7 @@ pub use options::Options;
 pub use order::Named;
 pub use parameters::{Parameter, Parameters};
 pub use pushed::pushed;
+pub use statement::{
+    Alter, AlterColumns, Conflict, Constants, CreateTable, CreateView, Delete, Dropped, Insert,
+    Name, Select, Stated, Statement, Update, script,
+};

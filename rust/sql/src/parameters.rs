@@ -69,17 +69,37 @@ pub(crate) fn substitute(
     parameters: &Parameters,
     text: Text<'_>,
 ) -> Result<()> {
-    let mut given = Given {
-        parameters,
-        used: BTreeSet::new(),
-    };
+    let mut used = BTreeSet::new();
+    put(statement, parameters, text, &mut used)?;
+    check_used(parameters, &used)
+}
+
+/// The same of a statement of several; `used` are the names that have come so far.
+///
+/// # Errors
+/// `Sql` for a name without a value.
+pub(crate) fn put(
+    statement: &mut Statement,
+    parameters: &Parameters,
+    text: Text<'_>,
+    used: &mut BTreeSet<String>,
+) -> Result<()> {
+    let mut given = Given { parameters, used };
     if let ControlFlow::Break((name, at)) = VisitMut::visit(statement, &mut given) {
         let what = format!("the parameters: {name} has no value; pass parameters=..");
         return Err(text.refused(SqlProblem::Value, at, &what));
     }
+    Ok(())
+}
+
+/// Whether each value was used.
+///
+/// # Errors
+/// `Value` for one that was not.
+pub(crate) fn check_used(parameters: &Parameters, used: &BTreeSet<String>) -> Result<()> {
     let numbers = (1..=parameters.positional.len()).map(|number| number.to_string());
     let all = numbers.chain(parameters.named.keys().cloned());
-    match all.into_iter().find(|name| !given.used.contains(name)) {
+    match all.into_iter().find(|name| !used.contains(name)) {
         Some(name) => Err(Error::Value {
             place: "the parameters".to_owned(),
             problem: format!("the text has no parameter ${name}"),
@@ -90,7 +110,7 @@ pub(crate) fn substitute(
 
 struct Given<'p> {
     parameters: &'p Parameters,
-    used: BTreeSet<String>,
+    used: &'p mut BTreeSet<String>,
 }
 
 impl VisitorMut for Given<'_> {
@@ -103,7 +123,7 @@ impl VisitorMut for Given<'_> {
         let Value::Placeholder(name) = &value.value else {
             return ControlFlow::Continue(());
         };
-        let key = name.trim_start_matches(['$', ':', '?', '@']);
+        let key = bare(name);
         let found = match key.parse::<usize>() {
             Ok(number) => self.parameters.positional.get(number.wrapping_sub(1)),
             Err(_) => self.parameters.named.get(key),
@@ -115,6 +135,11 @@ impl VisitorMut for Given<'_> {
         *expr = constant(found);
         ControlFlow::Continue(())
     }
+}
+
+/// The name of a placeholder: a number, or a word.
+pub(crate) fn bare(placeholder: &str) -> &str {
+    placeholder.trim_start_matches(['$', ':', '?', '@'])
 }
 
 /// A value as a constant of a text.

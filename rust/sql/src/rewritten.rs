@@ -6,11 +6,10 @@
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
-/// The tokens as the parser understands them.
-pub(crate) fn rewritten(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+/// The tokens as the parser understands them; before them in their text are so many `?`.
+pub(crate) fn rewritten(tokens: Vec<TokenWithSpan>, mut questions: usize) -> Vec<TokenWithSpan> {
     let word = |token: &TokenWithSpan, keyword: Keyword| matches!(&token.token, Token::Word(word) if word.keyword == keyword);
     let mut made: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
-    let mut questions = 0;
     for (at, token) in tokens.iter().enumerate() {
         let mut token = token.clone();
         match &token.token {

@@ -64,7 +64,7 @@ fn unreadable(text: &str, problem: &str, begin: Location) -> Error {
 }
 
 /// The rest of a text from a place on.
-fn after(text: &str, at: Location) -> &str {
+pub(crate) fn after(text: &str, at: Location) -> &str {
     let line = usize::try_from(at.line).unwrap_or(1).saturating_sub(1);
     let column = usize::try_from(at.column).unwrap_or(1).saturating_sub(1);
     let begin: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
@@ -107,11 +107,19 @@ const WORDS: [&str; 22] = [
     "OVER",
 ];
 
-/// The keyword that a token looks like, but is not.
-pub(crate) fn misspelt(token: &TokenWithSpan) -> Option<&'static str> {
+/// The same, of statements that are no queries.
+const STATEMENTS: [&str; 14] = [
+    "CREATE", "TABLE", "VIEW", "INSERT", "INTO", "VALUES", "UPDATE", "SET", "DELETE", "TRUNCATE",
+    "ALTER", "BEGIN", "COMMIT", "ROLLBACK",
+];
+
+/// The keyword that a token looks like, but is not; of any statement if `of_any`, else of a query.
+pub(crate) fn misspelt(token: &TokenWithSpan, of_any: bool) -> Option<&'static str> {
     let word = word(token)?;
     if word.quote_style.is_some() || word.keyword != Keyword::NoKeyword {
         return None;
     }
-    nearest(&word.value, WORDS, 0.7).filter(|near| !near.eq_ignore_ascii_case(&word.value))
+    let others = STATEMENTS.into_iter().filter(|_| of_any);
+    nearest(&word.value, WORDS.into_iter().chain(others), 0.7)
+        .filter(|near| !near.eq_ignore_ascii_case(&word.value))
 }

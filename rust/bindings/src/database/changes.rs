@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
+use arrow_array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList, PyString, PyTuple};
 use ringview_durable::{BatchId, Group, Prepared};
@@ -40,35 +41,9 @@ impl Database {
         batch_id: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         let id = batch_id.map(read_id).transpose()?;
-        let mut batches = Vec::with_capacity(ops.len());
-        let changes = change::read(&ops, &mut |data| {
-            let start = batches.len();
-            self.rows(data, Keep::Shared, &mut batches)?;
-            Ok(start..batches.len())
-        })?;
-        let factors = changes
-            .iter()
-            .map(|change| change.factors(&batches))
-            .collect::<PyResult<Vec<_>>>()?;
-        let ops = changes
-            .iter()
-            .zip(&factors)
-            .map(|(change, factors)| change.op(&batches, factors))
-            .collect::<PyResult<Vec<_>>>()?;
-        let total = batches.iter().map(|batch| batch.num_rows() as u64).sum();
-        let watch = Progress::new(progress, total);
-        let applied = match &self.group {
-            Some(group) if !watch.is_followed() => {
-                let run = || Prepared::new(&ops, (net, id));
-                let prepared = py.detach(run).or_raise(py)?;
-                self.apply_with_others(py, group, prepared, watch)
-            }
-            _ => self.apply_alone(py, &ops, (net, id), (total, watch)),
-        };
-        self.bell.ring();
-        let applied = applied?;
-        done.map_or(Ok(()), |done| done.append(total))?;
-        Ok(applied)
+        self.with_changes(&ops, |ops, batches| {
+            self.applied(py, (ops, batches), (net, id), (progress, done))
+        })
     }
 
     /// Whether changes of this identity were applied.
@@ -102,6 +77,53 @@ impl Database {
 }
 
 impl Database {
+    /// Reads changes and hands them on, with their rows.
+    pub(super) fn with_changes<T>(
+        &self,
+        ops: &[Bound<'_, PyTuple>],
+        then: impl FnOnce(&[Change<'_>], &[RecordBatch]) -> PyResult<T>,
+    ) -> PyResult<T> {
+        let mut batches = Vec::with_capacity(ops.len());
+        let changes = change::read(ops, &mut |data| {
+            let start = batches.len();
+            self.rows(data, Keep::Shared, &mut batches)?;
+            Ok(start..batches.len())
+        })?;
+        let factors = changes
+            .iter()
+            .map(|change| change.factors(&batches))
+            .collect::<PyResult<Vec<_>>>()?;
+        let ops = changes
+            .iter()
+            .zip(&factors)
+            .map(|(change, factors)| change.op(&batches, factors))
+            .collect::<PyResult<Vec<_>>>()?;
+        then(&ops, &batches)
+    }
+
+    fn applied(
+        &self,
+        py: Python<'_>,
+        (ops, batches): (&[Change<'_>], &[RecordBatch]),
+        (net, id): (bool, Option<BatchId>),
+        (progress, done): (Option<Py<PyAny>>, Option<&Bound<'_, PyList>>),
+    ) -> PyResult<bool> {
+        let total = batches.iter().map(|batch| batch.num_rows() as u64).sum();
+        let watch = Progress::new(progress, total);
+        let applied = match &self.group {
+            Some(group) if !watch.is_followed() => {
+                let run = || Prepared::new(ops, (net, id));
+                let prepared = py.detach(run).or_raise(py)?;
+                self.apply_with_others(py, group, prepared, watch)
+            }
+            _ => self.apply_alone(py, ops, (net, id), (total, watch)),
+        };
+        self.bell.ring();
+        let applied = applied?;
+        done.map_or(Ok(()), |done| done.append(total))?;
+        Ok(applied)
+    }
+
     /// How plain rows of a table are read.
     fn form(&self, py: Python<'_>, table: &str) -> PyResult<Arc<Form>> {
         let (id, schema) = self.engine(py)?.value.table_schema(table).or_raise(py)?;
@@ -116,6 +138,12 @@ impl Database {
         }
         forms.push((id, Arc::clone(&form)));
         Ok(form)
+    }
+
+    /// Forgets how plain rows are read, as columns of a table changed.
+    pub(super) fn forget_forms(&self) {
+        let forms = self.forms.lock();
+        forms.unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn apply_alone(
@@ -171,7 +199,7 @@ impl Database {
 }
 
 /// What tells changes from others: an integer or a text.
-fn read_id(id: &Bound<'_, PyAny>) -> PyResult<BatchId> {
+pub(super) fn read_id(id: &Bound<'_, PyAny>) -> PyResult<BatchId> {
     if let Ok(text) = id.cast::<PyString>() {
         return Ok(BatchId::Name(text.to_str()?.to_owned()));
     }

@@ -11,6 +11,7 @@
 //! | `views` | what is read of views |
 //! | `files` | databases in files |
 //! | `partials` | what a view over a part of the rows adds to that over all |
+//! | `statements` | statements of a script |
 //! | `follower`, `stream` | the classes of a reader of changes and of a stream of rows |
 
 mod bell;
@@ -20,6 +21,7 @@ mod files;
 mod follower;
 mod functions;
 mod partials;
+mod statements;
 mod stream;
 mod views;
 

@@ -4,6 +4,8 @@
 //! every view equals its query over the rows of its tables. A call that fails has changed nothing.
 //! Cost: names are found in O(tables) or O(views); what a change costs, see `transaction`.
 
+pub(crate) mod alter;
+mod apart;
 mod apply;
 pub(crate) mod birth;
 pub(crate) mod changes;

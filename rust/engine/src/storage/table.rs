@@ -227,7 +227,12 @@ impl Table {
         })
     }
 
-    fn batches(&self, most: usize, each: &mut dyn FnMut(&Batch) -> Result<()>) -> Result<()> {
+    /// Its rows in parts of at most so many.
+    pub(crate) fn batches(
+        &self,
+        most: usize,
+        each: &mut dyn FnMut(&Batch) -> Result<()>,
+    ) -> Result<()> {
         match &self.rows {
             Some(rows) => rows.scan(most, &vec![true; self.schema.len()], each),
             None => Err(Error::Unsupported {
@@ -250,7 +255,7 @@ impl Table {
         }
     }
 
-    fn decoded(
+    pub(crate) fn decoded(
         &self,
         batch: &Batch,
         multiplicity: Option<&str>,

@@ -79,7 +79,7 @@ impl State {
     }
 
     /// Encodes rows, and what each of them does if they say it themselves.
-    fn read_by_key(
+    pub(crate) fn read_by_key(
         &mut self,
         index: usize,
         by: ByKey<'_>,

@@ -1,5 +1,6 @@
 //! The database: every engine against recomputation, transactions, refusals.
 
+mod altered;
 mod chain;
 mod common;
 mod correlated;

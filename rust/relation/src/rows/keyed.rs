@@ -128,6 +128,28 @@ impl RowStore {
         done
     }
 
+    /// Refills `found` with the rows that have the keys of a batch, in all columns, and tells which rows of the batch have
+    /// one; the batch carries the key, which must not be NULL. O(1) a row.
+    ///
+    /// # Panics
+    /// If the table has no unique key.
+    pub fn rows_by_key(&mut self, batch: &Batch, found: &mut Batch) -> Vec<usize> {
+        assert!(self.unique.is_some(), "a look-up by key in a bag");
+        let scratch = self.prepare(batch);
+        let (mut slots, mut places) = (Vec::new(), Vec::new());
+        for row in 0..batch.rows {
+            let packed = &scratch.packed[self.bytes_of(row)];
+            if let Ok(at) = self.seek(scratch.hashes[row], packed) {
+                slots.push(self.directory.slot_at(at));
+                places.push(row);
+            }
+        }
+        self.scratch = scratch;
+        found.reset(&vec![true; self.schema.len()]);
+        self.read(&slots, found);
+        places
+    }
+
     /// Refills `batch` with the rows that moved, in the columns that are `needed`, and returns the
     /// sign that all its multiplicities are to be multiplied with.
     pub fn read_moved(&self, moved: &KeyedDelta, needed: &[bool], batch: &mut Batch) -> i64 {

@@ -1,8 +1,10 @@
-//! Texts that are refused, with their places; texts that are taken; how deeply texts may be nested; what a text names; definitions.
+//! Texts that are refused, with their places; texts that are taken; how deeply texts may be nested; what a text names; definitions;
+//! scripts.
 
 mod catalog;
 mod definition;
 mod depth;
 mod named;
 mod refused;
+mod scripts;
 mod taken;

@@ -1,0 +1,299 @@
+//! Statements of a script, done on the database.
+//!
+//! Invariant: a statement that changes rows reads and changes them in one turn, so that nothing comes between; one of a
+//! transaction that is open is told what it would change, and changes nothing. Cost: that of its query and its changes.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use ringview_core::{Error, Field, Result, Schema, SqlProblem};
+use ringview_durable::ViewDefinition;
+use ringview_engine::Poll;
+use ringview_sql::{Definition, Statement as Sql};
+
+use super::Database;
+use super::changes::read_id;
+use crate::errors::OrRaise;
+use crate::handle::Handle;
+use crate::incoming::{Batches, Keep};
+use crate::outgoing::Rows;
+use crate::planned::{Planned, Reader, Way};
+use crate::statement::Statement;
+use crate::watch::Progress;
+
+/// A change of a transaction as Python holds it: a table, how, rows, the name of a further column.
+type Told = (String, Py<PyAny>, Batches, Option<String>);
+
+#[pymethods]
+impl Database {
+    /// The rows of a query, behind the changes of a transaction that is open.
+    #[pyo3(signature = (statement, pending=Vec::new()))]
+    fn select(
+        &self,
+        py: Python<'_>,
+        statement: &Statement,
+        pending: Vec<Bound<'_, PyTuple>>,
+    ) -> PyResult<Rows> {
+        let Sql::Select(select) = &statement.sql else {
+            return Err(no_change(statement, "a query")).or_raise(py);
+        };
+        let found = self.reading(py, (&pending, false), |reader| reader.select(select))?;
+        Ok(Rows::new(found))
+    }
+
+    /// Does an INSERT, an UPDATE or a DELETE, and returns how many rows it changed. `progress`, `done` and `batch_id` are
+    /// those of `apply`.
+    #[pyo3(signature = (statement, progress=None, done=None, batch_id=None))]
+    fn change(
+        &self,
+        py: Python<'_>,
+        statement: &Statement,
+        progress: Option<Py<PyAny>>,
+        done: Option<&Bound<'_, PyList>>,
+        batch_id: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<u64> {
+        let id = batch_id.map(read_id).transpose()?;
+        let functions = self.callable();
+        let mut held = self.engine(py)?;
+        let engine = &mut *held.value;
+        let mut watch = Progress::new(progress, 0);
+        let changed = py.detach(|| {
+            if id.as_ref().is_some_and(|id| engine.is_applied(id)) {
+                return Ok(0);
+            }
+            let mut poll = |done| watch.poll(done);
+            let planned = planned(
+                statement,
+                &mut Reader {
+                    database: engine.readers(),
+                    functions,
+                    pending: (&[], false),
+                    poll: &mut poll,
+                },
+            )?;
+            // What comes back as it went is no change.
+            let net = matches!(statement.sql, Sql::Update(_));
+            engine.apply(&planned.changes(), (net, id), &mut poll)?;
+            Ok(planned.rows)
+        });
+        self.bell.ring();
+        let changed = watch.finish(py, changed)?;
+        done.map_or(Ok(()), |done| done.append(changed))?;
+        Ok(changed)
+    }
+
+    /// How many rows an INSERT, an UPDATE or a DELETE would change behind the changes of a transaction that is open, and its
+    /// own changes, as `apply` takes them.
+    fn changes_of(
+        &self,
+        py: Python<'_>,
+        statement: &Statement,
+        pending: Vec<Bound<'_, PyTuple>>,
+        net: bool,
+    ) -> PyResult<(u64, Vec<Told>)> {
+        let Planned { table, steps, rows } =
+            self.reading(py, (&pending, net), |reader| planned(statement, reader))?;
+        let told = steps.into_iter().map(|(way, rows)| {
+            let (how, name) = match way {
+                Way::Insert => (1_i64.into_pyobject(py)?.into_any(), None),
+                Way::Delete(name) => ((-1_i64).into_pyobject(py)?.into_any(), name),
+                Way::Upsert => ("upsert".into_pyobject(py)?.into_any(), None),
+                Way::Update => ("update".into_pyobject(py)?.into_any(), None),
+            };
+            Ok((table.clone(), how.unbind(), Batches::new(vec![rows]), name))
+        });
+        Ok((rows, told.collect::<PyResult<_>>()?))
+    }
+
+    /// Declares the view of a CREATE VIEW under a name; if `replace`, in the place of a view of this name.
+    fn create_view_stated(
+        &self,
+        py: Python<'_>,
+        statement: &Statement,
+        name: &str,
+        replace: bool,
+    ) -> PyResult<()> {
+        let Sql::CreateView(of) = &statement.sql else {
+            return Err(no_change(statement, "a CREATE VIEW")).or_raise(py);
+        };
+        let functions = self.callable();
+        self.change_views(py, |database, poll| {
+            let views = database.views().into_iter().filter(|view| view != name);
+            let known: Vec<String> = database.tables().into_iter().chain(views).collect();
+            let of = Definition::of_script(&of.query, functions, &known, &database.catalog())?;
+            of.kept(|definition, query| {
+                let view = ViewDefinition {
+                    name: name.to_owned(),
+                    query: query.clone(),
+                    text: Some(definition.text().to_owned()),
+                    beside: Some(definition.beside()?),
+                    engine: None,
+                    sample: None,
+                };
+                match replace {
+                    true => database.replace_view(view, &mut *poll),
+                    false => database.create_view(view, &mut *poll),
+                }
+            })
+        })
+    }
+
+    /// Creates the table of a CREATE TABLE .. AS under a name, with its rows, and returns how many there are.
+    fn create_table_filled(
+        &self,
+        py: Python<'_>,
+        statement: &Statement,
+        name: &str,
+    ) -> PyResult<u64> {
+        let Sql::CreateTable(of) = &statement.sql else {
+            return Err(no_change(statement, "a CREATE TABLE")).or_raise(py);
+        };
+        let Some(select) = &of.rows else {
+            return Err(no_change(statement, "a CREATE TABLE .. AS")).or_raise(py);
+        };
+        let functions = self.callable();
+        let mut held = self.engine(py)?;
+        let engine = &mut *held.value;
+        let mut watch = Progress::new(None, 0);
+        let made = py.detach(|| {
+            let mut poll = |done| watch.poll(done);
+            let rows = Reader {
+                database: engine.readers(),
+                functions,
+                pending: (&[], false),
+                poll: &mut poll,
+            }
+            .select(select)?;
+            let schema = Schema::from_arrow(&rows.schema())?;
+            let fields = schema.fields().iter().map(|field| Field {
+                nullable: true,
+                ..field.clone()
+            });
+            let schema = Schema::new(fields.collect())?;
+            let number = rows.num_rows() as u64;
+            engine.create_table_filled(name, schema, &[rows], &mut poll)?;
+            Ok(number)
+        });
+        watch.finish(py, made)
+    }
+
+    /// The name of what a DROP drops, as it is; None if that is not there, and need not be.
+    fn dropped(&self, py: Python<'_>, statement: &Statement) -> PyResult<Option<String>> {
+        let Sql::Drop(of) = &statement.sql else {
+            return Err(no_change(statement, "a DROP")).or_raise(py);
+        };
+        let engine = self.engine(py)?;
+        let (tables, views) = (engine.value.tables(), engine.value.views());
+        let (known, others, other) = match of.views {
+            true => (&views, &tables, "table"),
+            false => (&tables, &views, "view"),
+        };
+        let among = |all: &[String]| {
+            let found = of.name.among(all.iter().map(String::as_str));
+            found.map(str::to_owned)
+        };
+        match (among(known), among(others)) {
+            (Some(one), _) => Ok(Some(one)),
+            (None, Some(one)) => {
+                let what = format!("'{one}' is a {other}; write DROP {}", other.to_uppercase());
+                Err(of.name.refused(SqlProblem::Query, &what)).or_raise(py)
+            }
+            (None, None) if of.if_exists => Ok(None),
+            (None, None) => of.name.found(of.views, known).map(Some).or_raise(py),
+        }
+    }
+
+    /// Does an ALTER TABLE.
+    fn alter(&self, py: Python<'_>, statement: &Statement) -> PyResult<()> {
+        let Sql::Alter(of) = &statement.sql else {
+            return Err(no_change(statement, "an ALTER TABLE")).or_raise(py);
+        };
+        let functions = self.callable();
+        let mut held = self.engine(py)?;
+        let engine = &mut *held.value;
+        let mut watch = Progress::new(None, 0);
+        let done = py.detach(|| {
+            let mut poll = |done| watch.poll(done);
+            let altered = Reader {
+                database: engine.readers(),
+                functions,
+                pending: (&[], false),
+                poll: &mut poll,
+            }
+            .alter(of)?;
+            match altered {
+                None => Ok(()),
+                Some((table, change, value)) => {
+                    engine.alter_table(&table, &change, value.as_ref(), &mut poll)
+                }
+            }
+        });
+        self.forget_forms();
+        watch.finish(py, done)
+    }
+
+    /// The rows of a table that have some keys, and the place of each among the keys.
+    fn table_get_rows(
+        &self,
+        py: Python<'_>,
+        table: Handle,
+        keys: &Bound<'_, PyAny>,
+    ) -> PyResult<(Rows, Vec<usize>)> {
+        let mut batches = Vec::new();
+        self.rows(keys, Keep::Shared, &mut batches)?;
+        let mut held = self.engine(py)?;
+        table.check_table(&held.value).or_raise(py)?;
+        let engine = held.value.readers();
+        let (mut rows, mut places, mut before) = (Vec::new(), Vec::new(), 0);
+        for batch in &batches {
+            let (found, of) = engine.rows_by_key(table.name(), batch).or_raise(py)?;
+            rows.push(found);
+            places.extend(of.into_iter().map(|place| before + place));
+            before += batch.num_rows();
+        }
+        let (_, schema) = engine.table_schema(table.name()).or_raise(py)?;
+        Ok((Rows::of(schema.to_arrow().into(), rows), places))
+    }
+}
+
+impl Database {
+    /// What a reader makes of the tables behind some changes.
+    fn reading<T: Send>(
+        &self,
+        py: Python<'_>,
+        (pending, net): (&[Bound<'_, PyTuple>], bool),
+        read: impl FnOnce(&mut Reader<'_>) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        let functions = self.callable();
+        self.with_changes(pending, |pending, _| {
+            let mut held = self.engine(py)?;
+            let database = held.value.readers();
+            let mut watch = Progress::new(None, 0);
+            let found = py.detach(|| {
+                let poll: Poll<'_> = &mut |done| watch.poll(done);
+                read(&mut Reader {
+                    database,
+                    functions,
+                    pending: (pending, net),
+                    poll,
+                })
+            });
+            watch.finish(py, found)
+        })
+    }
+}
+
+fn planned(statement: &Statement, reader: &mut Reader<'_>) -> Result<Planned> {
+    match &statement.sql {
+        Sql::Insert(of) => reader.insert(of),
+        Sql::Update(of) => reader.update(of),
+        Sql::Delete(of) => reader.delete(of),
+        _ => Err(no_change(statement, "INSERT, UPDATE or DELETE")),
+    }
+}
+
+fn no_change(statement: &Statement, wanted: &str) -> Error {
+    Error::Value {
+        place: format!("a statement of the kind {:?}", statement.kind()),
+        problem: format!("is not {wanted}"),
+    }
+}
