@@ -147,7 +147,7 @@ def test_two_readers_of_one_source_do_not_both_count() -> None:
 
 def test_rows_that_do_not_fit_are_kept_with_where_and_why() -> None:
     db = keyed()
-    listed = [
+    listed: list[dict[str, Any]] = [
         *({"id": at, "x": at} for at in range(5)),
         {"id": "six", "x": 6},
         {"id": 7, "x": 7.5},

@@ -14,8 +14,9 @@ pytest.importorskip("pyspark", minversion="4.1")
 
 from micro_batches import COLUMNS, VIEWS, begun, plan, table
 from ringview.errors import InvalidValueError, StorageError, UnknownViewError, UnsupportedError
+from ringview.sinks.protocol import begin
 from ringview.spark import CheckpointError, ParquetSink
-from ringview.spark.streaming import sinks, unsent
+from ringview.spark.streaming import unsent
 from ringview.spark.streaming.checkpoint import Checkpoint, difference
 from ringview.spark.streaming.plan import Plan, TablePlan
 from ringview.spark.streaming.sinks import sink_of
@@ -132,27 +133,27 @@ def test_a_folder_of_changes_is_of_one_checkpoint(tmp_path: Path) -> None:
     sink, rows = ParquetSink(tmp_path), pa.table({"a": [1], "multiplicity": [1]})
     by_view = sink_of({"v": sink, "w": sink}, VIEWS)
     assert by_view is not None
-    sinks.begin(by_view, "first", list(VIEWS), True)
+    begin(by_view, "first", list(VIEWS), True)
     by_view("v", 0, rows)
     for is_new in (True, False):
-        sinks.begin(sink, "first", ["v"], is_new)
+        begin(sink, "first", ["v"], is_new)
         with pytest.raises(CheckpointError, match="holds changes of another checkpoint"):
-            sinks.begin(sink, "second", ["v"], is_new)
+            begin(sink, "second", ["v"], is_new)
     # Another view of another checkpoint, beside it; and what the message advises.
-    sinks.begin(sink, "second", ["other"], True)
-    sinks.begin(ParquetSink(tmp_path / "another"), "second", ["v"], True)
+    begin(sink, "second", ["other"], True)
+    begin(ParquetSink(tmp_path / "another"), "second", ["v"], True)
     assert sink.read("v") == rows
     shutil.rmtree(tmp_path / "v")
-    sinks.begin(sink, "second", ["v"], True)
+    begin(sink, "second", ["v"], True)
     # Of a version that did not say: such as a checkpoint goes on with, not such as it meets.
     (tmp_path / "v" / "_checkpoint").unlink()
     sink("v", 0, rows)
     with pytest.raises(CheckpointError, match="another checkpoint"):
-        sinks.begin(sink, "second", ["v"], True)
-    sinks.begin(sink, "second", ["v"], False)
-    sinks.begin(sink, "second", ["v"], True)
+        begin(sink, "second", ["v"], True)
+    begin(sink, "second", ["v"], False)
+    begin(sink, "second", ["v"], True)
     # A function is asked nothing.
-    sinks.begin(lambda view, batch, changes: None, "third", ["v"], True)
+    begin(lambda view, batch, changes: None, "third", ["v"], True)
 
 
 def test_what_a_sink_has_not_taken_is_kept_whole(tmp_path: Path) -> None:
