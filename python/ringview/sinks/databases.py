@@ -79,10 +79,8 @@ def postgres(connection: str, table: str, *, key: str | Sequence[str] | None = N
 
     Sums of integers are NUMERIC, as they may be longer than 64 bits; lists and structs are JSONB.
 
-    Raises:
-        UnsupportedError: psycopg is not installed.
-
     Raises, when changes are sent:
+        UnsupportedError: psycopg is not installed.
         CheckpointError, InvalidValueError: As `sqlite`.
         psycopg.Error: What PostgreSQL raises; the batch is sent again with the next step.
 
@@ -92,13 +90,18 @@ def postgres(connection: str, table: str, *, key: str | Sequence[str] | None = N
     >>> sinks.postgres("dbname=shop", "public.totals", key="customer")
     SqlSink('PostgreSQL', 'public.totals', key=['customer'])
     """
-    try:
-        import psycopg
-    except ImportError as problem:
-        raise UnsupportedError(
-            "sinks.postgres needs psycopg, which is not installed: pip install 'ringview[postgres]'"
-        ) from problem
-    return SqlSink(lambda: psycopg.connect(connection), _POSTGRES, table, key, "PostgreSQL")
+
+    def connect() -> Any:
+        try:
+            import psycopg
+        except ImportError as problem:
+            raise UnsupportedError(
+                "sinks.postgres needs psycopg, which is not installed: "
+                "pip install 'ringview[postgres]'"
+            ) from problem
+        return psycopg.connect(connection)
+
+    return SqlSink(connect, _POSTGRES, table, key, "PostgreSQL")
 
 
 def _sqlite_type(kind: pa.DataType) -> str:

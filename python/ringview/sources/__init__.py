@@ -8,7 +8,9 @@ Invariant: a batch is applied once, wholly or not at all. Cost: that of its chan
 """
 
 from .batch import Batch, Casts, Change, Origin, Rejected, Source
+from .debezium import decode
 from .folder import Folder, folder
+from .kafka import Kafka, kafka
 from .query import Query, query
 from .reader import Reader, run
 
@@ -17,12 +19,15 @@ __all__ = [
     "Casts",
     "Change",
     "Folder",
+    "Kafka",
     "Origin",
     "Query",
     "Reader",
     "Rejected",
     "Source",
+    "decode",
     "folder",
+    "kafka",
     "query",
     "run",
 ]

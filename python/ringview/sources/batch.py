@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 if TYPE_CHECKING:
     import pyarrow as pa
 
-How = Literal["insert", "delete", "upsert", "apply"]
+How = Literal["insert", "delete", "upsert", "apply", "truncate"]
 EpochUnit = Literal["s", "ms", "us", "ns"]
 Decimals = Literal["text", "base64"]
 
@@ -58,7 +58,8 @@ class Change:
         table: Where to.
         rows: An Arrow table, or a list of dicts of Python's values.
         origin: Where they are from.
-        how: What they do; "apply" needs `op`.
+        how: What they do; "apply" needs `op`. "truncate" has no rows: it empties the table, as the
+            first change of its batch.
         op: A further column of words, as `Database.apply` takes it.
         multiplicity: A further column of integers, as `Database.insert` takes it.
         ignore: Columns to leave out; `("*",)` all that the table lacks.

@@ -155,7 +155,7 @@ def _sqlalchemy(connection: Any, sql: str, values: Sequence[object], rows: int) 
         import sqlalchemy
     except ImportError as problem:
         raise UnsupportedError(
-            "a URL needs SQLAlchemy: pip install 'ringview[sources]', or give a connection"
+            "a URL needs SQLAlchemy: pip install 'ringview[sqlalchemy]', or give a connection"
         ) from problem
     made = isinstance(connection, str)
     engine: Any = sqlalchemy.create_engine(connection) if made else connection

@@ -191,6 +191,8 @@ class Reader(Loop):
         with self._db.transaction() as tx:
             positions.move(tx, source, self._known[source], reached)
             for change in changes:
+                if change.change.how == "truncate":
+                    tx.delete(change.change.table, self._db.tables[change.change.table].to_arrow())
                 _put(tx, change)
             if rejected and self._letters is not None:
                 letters = [(source, each.place, each.row, each.reason) for each in rejected]
