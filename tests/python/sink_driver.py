@@ -37,6 +37,26 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
 }
 
 
+class SinkError(Exception):
+    """The sink is not there."""
+
+
+class Failing:
+    """A sink that fails before or after it took a batch."""
+
+    def __init__(self, sink: sinks.SqlSink, ends: str) -> None:
+        self.sink, self.ends = sink, ends
+        self.begin, self.close = sink.begin, sink.close
+
+    def __call__(self, view: str, batch: int, changes: pa.Table) -> None:
+        """Fail, or hand it on, and fail then."""
+        if self.ends == "before":
+            raise SinkError
+        self.sink(view, batch, changes)
+        if self.ends == "after":
+            raise SinkError
+
+
 class Saying:
     """A sink that says before and after it took a batch."""
 

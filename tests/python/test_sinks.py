@@ -19,6 +19,7 @@ import pytest
 import ringview as rv
 import sink_driver
 from ringview import errors, sinks
+from sink_driver import SinkError
 
 VIEWS = {
     "groups": ("SELECT k, SUM(x) AS x, COUNT(*) AS n FROM r GROUP BY k", ["k"]),
@@ -27,10 +28,6 @@ VIEWS = {
     "nothing but the key": ("SELECT DISTINCT k FROM r", ["k"]),
 }
 Rows = list[dict[str, Any]]
-
-
-class SinkError(Exception):
-    """The sink is not there."""
 
 
 def opened(path: Path | None, sql: str) -> rv.Database:
@@ -117,7 +114,7 @@ def live(tmp_path: Path, name: str, times: int) -> None:
         with opened(tmp_path / "db", sql) as db:
             moves(db, draw)
             ends = draw.choice(["never", "before", "after"])
-            sink = Failing(sinks.sqlite(file, "t"), ends)
+            sink = sink_driver.Failing(sinks.sqlite(file, "t"), ends)
             sender = sinks.Sender(db, {"v": sink})
             for _ in range(draw.randrange(1, 4)):
                 try:
@@ -135,21 +132,6 @@ def live(tmp_path: Path, name: str, times: int) -> None:
         numbers = [row[-1] for row in log]
         assert sorted(set(numbers)) == list(range(1, max(numbers) + 1))
     assert min(lives["before"], lives["after"]) > 0
-
-
-class Failing:
-    """A sink that fails before or after it took a batch."""
-
-    def __init__(self, sink: sinks.SqlSink, ends: str) -> None:
-        self.sink, self.ends = sink, ends
-        self.begin, self.close = sink.begin, sink.close
-
-    def __call__(self, view: str, batch: int, changes: pa.Table) -> None:
-        if self.ends == "before":
-            raise SinkError
-        self.sink(view, batch, changes)
-        if self.ends == "after":
-            raise SinkError
 
 
 def test_a_batch_that_failed_comes_again_as_it_was() -> None:

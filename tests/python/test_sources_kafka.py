@@ -168,9 +168,10 @@ def test_changes_of_tables_are_refused_with_advice(value: Row) -> None:
 
 
 def test_options_that_do_not_go_together() -> None:
-    for beside in ({"how": "upsert"}, {"format": "avro"}, {"messages": 0}):
+    wrong: list[dict[str, Any]] = [{"how": "upsert"}, {"format": "avro"}, {"messages": 0}]
+    for beside in wrong:
         with pytest.raises(errors.InvalidValueError):
-            sources.kafka("localhost:1", {"t": "r"}, **beside)  # type: ignore[arg-type]
+            sources.kafka("localhost:1", {"t": "r"}, **beside)
     with pytest.raises(errors.InvalidValueError, match="names no topic"):
         sources.kafka("localhost:1", {})
 
