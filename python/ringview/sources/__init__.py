@@ -11,6 +11,7 @@ from .batch import Batch, Casts, Change, Origin, Rejected, Source
 from .debezium import decode
 from .folder import Folder, folder
 from .kafka import Kafka, kafka
+from .postgres import Postgres, postgres
 from .query import Query, query
 from .reader import Reader, run
 
@@ -21,6 +22,7 @@ __all__ = [
     "Folder",
     "Kafka",
     "Origin",
+    "Postgres",
     "Query",
     "Reader",
     "Rejected",
@@ -28,6 +30,7 @@ __all__ = [
     "decode",
     "folder",
     "kafka",
+    "postgres",
     "query",
     "run",
 ]
