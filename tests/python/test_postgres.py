@@ -250,12 +250,14 @@ def test_tables_follow_those_of_postgres_through_restarts(
 ) -> None:
     shop = Shop(server, tmp_path / "db", f"shop{seed}", seed)
     shop.happens(30)
+    many = f"INSERT INTO shop{seed}_b (id, x) SELECT i, i FROM generate_series(100, 130) g(i)"
+    asked(server, many)
     ends = Counter[str]()
-    for _ in range(15):
+    for life in range(15):
         with shop.opened() as db:
             reader = sources.Reader(db, [shop.source])
             # A life ends in the first load, or between two transactions.
-            for _ in range(shop.draw.choice([2, 3, 12])):
+            for _ in range(shop.draw.choice([2, 3, 12]) if life else 2):
                 reader.step()
                 shop.happens(shop.draw.randrange(4))
             reader.close()
