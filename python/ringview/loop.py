@@ -40,6 +40,10 @@ class Loop(ABC):
 
     def run(self) -> Self:
         """Step until it is finished, or until `stop()` is called from elsewhere; returns itself."""
+        self._told.clear()
+        return self._loop()
+
+    def _loop(self) -> Self:
         try:
             while not self._told.is_set():
                 moved = self.step()
@@ -109,6 +113,6 @@ class Loop(ABC):
 
     def _guarded(self) -> None:
         try:
-            self.run()
+            self._loop()
         except BaseException as raised:
             self._raised = raised

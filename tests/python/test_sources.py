@@ -297,3 +297,31 @@ def test_rows_that_delete_need_no_more_than_their_key() -> None:
     sources.run(db, [Given([first], [second])], dead_letters="rejected")
     assert held(db) == [(2, 2)]
     assert [json.loads(row[2]) for row in held(db, "rejected")] == [{"op": "c", "id": 3}]
+
+
+def test_a_table_is_emptied_before_what_comes() -> None:
+    """Also where the engine refuses rows behind that."""
+    db = keyed()
+    first = rows("r", {"id": 1, "x": 1}, {"id": 2, "x": 2})
+    empties = rows("r", how="truncate")
+    second = rows("r", {"id": 1, "x": 5}, {"id": 1, "x": 6})
+    sources.run(db, [Given([first], [empties, second])], dead_letters="rejected")
+    assert held(db) == [(1, 5)]
+    assert [json.loads(row[2])["x"] for row in held(db, "rejected")] == [6]
+
+
+def test_a_reader_that_was_stopped_runs_again() -> None:
+    db = keyed()
+    given = Given([rows("r", {"id": 1, "x": 1})], [rows("r", {"id": 2, "x": 2})])
+    reader = sources.Reader(db, [given])
+    reader.stop()
+    with reader:
+        reader.join(60)
+    assert held(db) == [(1, 1), (2, 2)]
+    given.listed.append([rows("r", {"id": 3, "x": 3})])
+    again = sources.Reader(db, [given])
+    again.stop()
+    assert again.run().rows == 1
+    with pytest.raises(errors.RingviewError, match="was started already"):
+        again.start().start()
+    again.stop()

@@ -9,6 +9,7 @@ Invariant: a batch is applied once, wholly or not at all. Cost: that of its chan
 
 from .batch import Batch, Casts, Change, Origin, Rejected, Source
 from .debezium import decode
+from .delta import Delta, delta
 from .folder import Folder, folder
 from .kafka import Kafka, kafka
 from .postgres import Postgres, postgres
@@ -19,6 +20,7 @@ __all__ = [
     "Batch",
     "Casts",
     "Change",
+    "Delta",
     "Folder",
     "Kafka",
     "Origin",
@@ -28,6 +30,7 @@ __all__ = [
     "Rejected",
     "Source",
     "decode",
+    "delta",
     "folder",
     "kafka",
     "postgres",

@@ -191,12 +191,26 @@ class Reader(Loop):
         with self._db.transaction() as tx:
             positions.move(tx, source, self._known[source], reached)
             for change in changes:
-                if change.change.how == "truncate":
-                    tx.delete(change.change.table, self._db.tables[change.change.table].to_arrow())
-                _put(tx, change)
+                self._put(tx, change, change.rows.num_rows)
             if rejected and self._letters is not None:
                 letters = [(source, each.place, each.row, each.reason) for each in rejected]
                 tx.insert(self._letters, letters)
+
+    def _put(self, tx: Transaction, ready: Ready, count: int) -> None:
+        """Let a transaction do what the first `count` rows of a change say."""
+        change, rows = ready.change, ready.rows.slice(0, count)
+        if change.how == "truncate":
+            rows = self._db.tables[change.table].to_arrow()
+        if not rows.num_rows:
+            return
+        if change.how == "apply" and change.op is not None:
+            tx.apply(change.table, rows, op=change.op)
+        elif change.how == "upsert":
+            tx.upsert(change.table, rows)
+        elif change.how in ("delete", "truncate"):
+            tx.delete(change.table, rows, multiplicity=change.multiplicity)
+        else:
+            tx.insert(change.table, rows, multiplicity=change.multiplicity)
 
     def _without_refused(
         self,
@@ -245,9 +259,8 @@ class Reader(Loop):
         try:
             with self._db.transaction() as tx:
                 for change in changes:
-                    if count > 0:
-                        _put(tx, change, count)
-                    count -= change.rows.num_rows
+                    self._put(tx, change, count)
+                    count = max(0, count - change.rows.num_rows)
                 # What is not there: the transaction is refused here at the latest.
                 tx.delete(positions.TABLE, [(_NOBODY, "", "")])
         except _OF_ROWS as problem:
@@ -281,20 +294,6 @@ def run(
     Reader(batches=1, rows=2, rejected=0)
     """
     return Reader(db, sources, dead_letters=dead_letters, every=every).run()
-
-
-def _put(tx: Transaction, ready: Ready, count: int | None = None) -> None:
-    change, rows = ready.change, ready.rows if count is None else ready.rows.slice(0, count)
-    if not rows.num_rows:
-        return
-    if change.how == "apply" and change.op is not None:
-        tx.apply(change.table, rows, op=change.op)
-    elif change.how == "upsert":
-        tx.upsert(change.table, rows)
-    elif change.how == "delete":
-        tx.delete(change.table, rows, multiplicity=change.multiplicity)
-    else:
-        tx.insert(change.table, rows, multiplicity=change.multiplicity)
 
 
 def _located(changes: Sequence[Ready], number: int) -> tuple[int, int]:
