@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import ringview as rv
 from ringview import sinks
+from ringview.sinks.protocol import close
 
 VIEWS = {
     "v": "SELECT k, SUM(x) AS x, COUNT(*) AS n FROM r GROUP BY k",
@@ -44,9 +45,13 @@ class SinkError(Exception):
 class Failing:
     """A sink that fails before or after it took a batch."""
 
-    def __init__(self, sink: sinks.SqlSink, ends: str) -> None:
+    def __init__(self, sink: Any, ends: str) -> None:
         self.sink, self.ends = sink, ends
-        self.begin, self.close = sink.begin, sink.close
+        self.begin = sink.begin
+
+    def close(self) -> None:
+        """As the sink does, if it does."""
+        close(self.sink)
 
     def __call__(self, view: str, batch: int, changes: pa.Table) -> None:
         """Fail, or hand it on, and fail then."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import ringview as rv
-from ringview import errors, sources
+from ringview import errors, sinks, sources
 from ringview.sources.values import Epoch
 
 client = pytest.importorskip("confluent_kafka")
@@ -310,6 +310,64 @@ def test_a_broker_that_is_not_there_is_an_error() -> None:
     given._timeout = 0.1
     with pytest.raises(errors.StorageError, match="source 'kafka t'"):
         sources.run(shop(), [given])
+
+
+@pytest.mark.parametrize("key", ["k", None])
+def test_a_topic_has_what_moved(cluster: Cluster, key: str | None) -> None:
+    """A sink, whose messages are what a reader of the topic makes the view of."""
+    topic, draw = f"moved-{key}", random.Random(5)
+    db = rv.Database()
+    db.create_table("r", {"k": "string", "x": "float64"})
+    db.create_view("v", "SELECT k, COUNT(*) AS n, MAX(x) AS x FROM r GROUP BY k")
+    sender = sinks.Sender(db, {"v": sinks.kafka(cluster.address, topic, key=key)})
+    for _ in range(12):
+        db.insert(
+            "r", [{"k": draw.choice(["a", "b", None]), "x": draw.choice([0.5, float("inf")])}]
+        )
+        sender.step()
+        if draw.random() < 0.4:
+            db.delete("r", db.tables["r"].to_arrow().slice(0, 1))
+    sender.step()
+    batches, found = set[int](), dict[Any, Any]()
+    for key_text, value, headers in consumed(cluster, topic):
+        batches.add(int(dict(headers)["ringview-batch"]))
+        row: Any = None if value is None else json.loads(value)
+        if key is None:
+            times = row.pop("multiplicity")
+            at = json.dumps(row)
+            found[at] = found.get(at, 0) + times
+        elif row is None:
+            del found[key_text.decode()]
+        else:
+            assert json.loads(key_text) == {"k": row["k"]}
+            found[key_text.decode()] = row
+    assert batches == set(range(1, sender.batches + 1))
+    rows = [{**row, "x": "inf" if row["x"] > 1 else row["x"]} for row in db["v"]]
+    left = [json.loads(at) for at, times in found.items() if times]
+    assert sorted(left if key is None else found.values(), key=str) == sorted(rows, key=str)
+
+
+def consumed(cluster: Cluster, topic: str) -> Iterator[tuple[Any, Any, Any]]:
+    """All messages of a topic, partition by partition."""
+    consumer = client.Consumer(
+        {"bootstrap.servers": cluster.address, "group.id": "t", "enable.partition.eof": True}
+    )
+    for number in consumer.list_topics(topic, timeout=30).topics[topic].partitions:
+        consumer.assign([client.TopicPartition(topic, number, client.OFFSET_BEGINNING)])
+        while (message := consumer.poll(30)) is not None and message.error() is None:
+            yield message.key(), message.value(), message.headers()
+        assert message is not None
+        assert message.error().code() == client.KafkaError._PARTITION_EOF
+    consumer.close()
+
+
+def test_a_broker_that_takes_nothing_is_an_error() -> None:
+    db = shop()
+    db.insert("r", [{"id": 1, "x": 1}])
+    config = {"log_level": 0, "message.timeout.ms": 50, "enable.idempotence": False}
+    sink = sinks.kafka("127.0.0.1:1", "t", config=config)
+    with pytest.raises(errors.StorageError, match="topic 't' does not take messages"):
+        sinks.run(db, {"v": sink})
 
 
 @pytest.mark.long

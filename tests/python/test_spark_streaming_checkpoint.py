@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,15 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
 
+import state_crashes as crashes
 from micro_batches import COLUMNS, VIEWS, begun, plan, table
 from ringview.errors import InvalidValueError, StorageError, UnknownViewError, UnsupportedError
+from ringview.sinks import sqlite
 from ringview.sinks.protocol import begin
 from ringview.spark import CheckpointError, ParquetSink
 from ringview.spark.streaming import unsent
 from ringview.spark.streaming.checkpoint import Checkpoint, difference
+from ringview.spark.streaming.driver import DriverState
 from ringview.spark.streaming.plan import Plan, TablePlan
 from ringview.spark.streaming.sinks import sink_of
 
@@ -188,3 +193,33 @@ def test_a_sink_is_a_function_or_functions_by_view(tmp_path: Path) -> None:
     (tmp_path / "v").write_text("")
     with pytest.raises(StorageError, match="cannot write"):
         parquet("v", 1, rows)
+
+
+def test_a_table_of_sqlite_is_a_sink_of_streams(tmp_path: Path) -> None:
+    """A batch that comes again counts once, also in another life."""
+    checkpoint, file = Checkpoint(tmp_path / "checkpoint"), tmp_path / "out.sqlite"
+    for number in [0, 0, 1, 2, 2, 3]:
+        sinks = {
+            "sums": sqlite(file, "sums", key="a"),
+            "rows": sqlite(file, "log"),
+            "above": ParquetSink(tmp_path / "out"),
+        }
+        given = sink_of(sinks, crashes.VIEWS)
+        state = DriverState(crashes.PLAN, {}, checkpoint, given)
+        # As Spark notes what it began.
+        (checkpoint.spark / "offsets").mkdir(parents=True, exist_ok=True)
+        (checkpoint.spark / "offsets" / "0").touch()
+        state.take(crashes.frame(number), number)
+        wanted = bag(state.view("sums").to_arrow())
+        state.close()
+    with sqlite3.connect(file) as con:
+        con.row_factory = sqlite3.Row
+        assert Counter(str(dict(row)) for row in con.execute("SELECT * FROM sums")) == wanted
+        log = Counter[tuple[int, float]]()
+        for a, x, times, _ in con.execute("SELECT * FROM log"):
+            log[a, x] += times
+        assert +log == Counter(crashes.left(4))
+
+
+def bag(rows: pa.Table) -> Counter[str]:
+    return Counter(str(row) for row in rows.to_pylist())

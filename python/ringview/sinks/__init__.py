@@ -9,9 +9,23 @@ Cost: that of the rows that moved.
 """
 
 from .databases import postgres, sqlite
+from .delta import DeltaSink, delta
+from .kafka import KafkaSink, kafka
 from .parquet import ParquetSink
 from .protocol import Sink
 from .sender import Sender, run
 from .sql import SqlSink
 
-__all__ = ["ParquetSink", "Sender", "Sink", "SqlSink", "postgres", "run", "sqlite"]
+__all__ = [
+    "DeltaSink",
+    "KafkaSink",
+    "ParquetSink",
+    "Sender",
+    "Sink",
+    "SqlSink",
+    "delta",
+    "kafka",
+    "postgres",
+    "run",
+    "sqlite",
+]

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..arrow import rows as as_rows
-from ..errors import CheckpointError, InvalidValueError, UnknownColumnError, did_you_mean
+from ..errors import CheckpointError, InvalidValueError
+from .keyed import by_key, checked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -194,10 +195,7 @@ class SqlSink:
 
     def _check(self, view: str, changes: pa.Table) -> None:
         columns = changes.column_names[:-1]
-        for name in self._key or ():
-            if name not in columns:
-                known = did_you_mean(name, columns) or f"; it has {', '.join(columns)}"
-                raise UnknownColumnError(f"key: view {view!r} has no column {name!r}{known}")
+        checked(view, self._key or (), columns)
         if self._key is None and BATCH in columns:
             raise InvalidValueError(
                 f"view {view!r} has a column {BATCH!r}, which the log needs; name it otherwise"
@@ -224,29 +222,17 @@ class SqlSink:
         """Put new rows in the place of those with their key, and take away those that left."""
         key = self._key or []
         columns = changes.column_names[:-1]
-        new: dict[tuple[Any, ...], list[Any]] = {}
-        touched: dict[tuple[Any, ...], None] = {}
-        for row in as_rows(_plain(changes)):
-            *values, times = map(self._dialect.value_of, row.values())
-            at = tuple(values[columns.index(name)] for name in key)
-            touched[at] = None
-            if times > 0:
-                if at in new or times > 1:
-                    said = ", ".join(f"{k} = {v!r}" for k, v in zip(key, at, strict=True))
-                    raise InvalidValueError(
-                        f"two rows of view {view!r} have the key ({said}); name as key= columns "
-                        "by which its rows differ, or leave it out for a log of changes"
-                    )
-                new[at] = values
+        rows = (map(self._dialect.value_of, row.values()) for row in as_rows(_plain(changes)))
+        new, moved = by_key(view, key, columns, map(list, rows))
         # NULL equals nothing, so that no constraint finds it: such rows are taken away first.
-        for nulls in {tuple(value is None for value in at) for at in touched}:
+        for nulls in {tuple(value is None for value in at) for at in moved}:
             tests = [
                 f"{_quoted(name)} IS NULL" if is_null else f"{_quoted(name)} = {self._dialect.mark}"
                 for name, is_null in zip(key, nulls, strict=True)
             ]
             gone = [
                 [value for value in at if value is not None]
-                for at in touched
+                for at in moved
                 if tuple(value is None for value in at) == nulls and (any(nulls) or at not in new)
             ]
             sql = f"DELETE FROM {self._target()} WHERE {' AND '.join(tests)}"
