@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from . import job as job
     from . import ml as ml
     from . import plot as plot
+    from . import sinks as sinks
+    from . import sources as sources
     from . import spark as spark
     from .indexes import PaiMap as PaiMap
     from .indexes import RpaiTree as RpaiTree
@@ -56,7 +58,7 @@ __all__ = [
 ]
 
 # Parts that are imported when they are first named: most have needs of their own.
-_MODULES = ("graph", "job", "ml", "plot", "spark")
+_MODULES = ("graph", "job", "ml", "plot", "sinks", "sources", "spark")
 _NAMES = {
     "MatrixChain": "matrix_chain",
     "PaiMap": "indexes",

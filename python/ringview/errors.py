@@ -11,6 +11,7 @@ from difflib import get_close_matches
 
 __all__ = [
     "ArithmeticOverflowError",
+    "CheckpointError",
     "CostWarning",
     "DuplicateKeyError",
     "ExistsError",
@@ -169,6 +170,10 @@ class SnapshotError(RingviewError, ValueError):
 
 class StorageError(RingviewError, OSError):
     """The file of a database could not be opened, made, read or written."""
+
+
+class CheckpointError(RingviewError, ValueError):
+    """A checkpoint, or what a sink has of one, is of something else, or lacks a part."""
 
 
 class SingularSystemError(RingviewError, ValueError):

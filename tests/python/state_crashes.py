@@ -18,9 +18,10 @@ from typing import Any
 import pyarrow as pa
 from ringview.spark import ParquetSink
 from ringview.spark.slots import ATOM, MULTIPLICITY, PARTITION
-from ringview.spark.streaming.checkpoint import Checkpoint, write
+from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState
 from ringview.spark.streaming.plan import Plan, TablePlan
+from ringview.whole import write
 
 COLUMNS = pa.schema({"a": pa.int64(), "x": pa.float64()})
 VIEWS = {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,15 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
 
+import state_crashes as crashes
 from micro_batches import COLUMNS, VIEWS, begun, plan, table
 from ringview.errors import InvalidValueError, StorageError, UnknownViewError, UnsupportedError
+from ringview.sinks import sqlite
+from ringview.sinks.protocol import begin
 from ringview.spark import CheckpointError, ParquetSink
-from ringview.spark.streaming import sinks, unsent
+from ringview.spark.streaming import unsent
 from ringview.spark.streaming.checkpoint import Checkpoint, difference
+from ringview.spark.streaming.driver import DriverState
 from ringview.spark.streaming.plan import Plan, TablePlan
 from ringview.spark.streaming.sinks import sink_of
 
@@ -132,27 +138,27 @@ def test_a_folder_of_changes_is_of_one_checkpoint(tmp_path: Path) -> None:
     sink, rows = ParquetSink(tmp_path), pa.table({"a": [1], "multiplicity": [1]})
     by_view = sink_of({"v": sink, "w": sink}, VIEWS)
     assert by_view is not None
-    sinks.begin(by_view, "first", list(VIEWS), True)
+    begin(by_view, "first", list(VIEWS), True)
     by_view("v", 0, rows)
     for is_new in (True, False):
-        sinks.begin(sink, "first", ["v"], is_new)
+        begin(sink, "first", ["v"], is_new)
         with pytest.raises(CheckpointError, match="holds changes of another checkpoint"):
-            sinks.begin(sink, "second", ["v"], is_new)
+            begin(sink, "second", ["v"], is_new)
     # Another view of another checkpoint, beside it; and what the message advises.
-    sinks.begin(sink, "second", ["other"], True)
-    sinks.begin(ParquetSink(tmp_path / "another"), "second", ["v"], True)
+    begin(sink, "second", ["other"], True)
+    begin(ParquetSink(tmp_path / "another"), "second", ["v"], True)
     assert sink.read("v") == rows
     shutil.rmtree(tmp_path / "v")
-    sinks.begin(sink, "second", ["v"], True)
+    begin(sink, "second", ["v"], True)
     # Of a version that did not say: such as a checkpoint goes on with, not such as it meets.
     (tmp_path / "v" / "_checkpoint").unlink()
     sink("v", 0, rows)
     with pytest.raises(CheckpointError, match="another checkpoint"):
-        sinks.begin(sink, "second", ["v"], True)
-    sinks.begin(sink, "second", ["v"], False)
-    sinks.begin(sink, "second", ["v"], True)
+        begin(sink, "second", ["v"], True)
+    begin(sink, "second", ["v"], False)
+    begin(sink, "second", ["v"], True)
     # A function is asked nothing.
-    sinks.begin(lambda view, batch, changes: None, "third", ["v"], True)
+    begin(lambda view, batch, changes: None, "third", ["v"], True)
 
 
 def test_what_a_sink_has_not_taken_is_kept_whole(tmp_path: Path) -> None:
@@ -187,3 +193,33 @@ def test_a_sink_is_a_function_or_functions_by_view(tmp_path: Path) -> None:
     (tmp_path / "v").write_text("")
     with pytest.raises(StorageError, match="cannot write"):
         parquet("v", 1, rows)
+
+
+def test_a_table_of_sqlite_is_a_sink_of_streams(tmp_path: Path) -> None:
+    """A batch that comes again counts once, also in another life."""
+    checkpoint, file = Checkpoint(tmp_path / "checkpoint"), tmp_path / "out.sqlite"
+    for number in [0, 0, 1, 2, 2, 3]:
+        sinks = {
+            "sums": sqlite(file, "sums", key="a"),
+            "rows": sqlite(file, "log"),
+            "above": ParquetSink(tmp_path / "out"),
+        }
+        given = sink_of(sinks, crashes.VIEWS)
+        state = DriverState(crashes.PLAN, {}, checkpoint, given)
+        # As Spark notes what it began.
+        (checkpoint.spark / "offsets").mkdir(parents=True, exist_ok=True)
+        (checkpoint.spark / "offsets" / "0").touch()
+        state.take(crashes.frame(number), number)
+        wanted = bag(state.view("sums").to_arrow())
+        state.close()
+    with sqlite3.connect(file) as con:
+        con.row_factory = sqlite3.Row
+        assert Counter(str(dict(row)) for row in con.execute("SELECT * FROM sums")) == wanted
+        log = Counter[tuple[int, float]]()
+        for a, x, times, _ in con.execute("SELECT * FROM log"):
+            log[a, x] += times
+        assert +log == Counter(crashes.left(4))
+
+
+def bag(rows: pa.Table) -> Counter[str]:
+    return Counter(str(row) for row in rows.to_pylist())

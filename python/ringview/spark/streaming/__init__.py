@@ -22,9 +22,9 @@ failed or was killed on the way. Cost: of a micro-batch, the engine's for its ro
 | query | the handle of a stream that runs |
 """
 
-from ringview.spark.streaming.checkpoint import CheckpointError
+from ringview.errors import CheckpointError
+from ringview.sinks.parquet import ParquetSink
 from ringview.spark.streaming.face import Stream, StreamWriter, stream
 from ringview.spark.streaming.query import StreamQuery
-from ringview.spark.streaming.sinks import ParquetSink
 
 __all__ = ["CheckpointError", "ParquetSink", "Stream", "StreamQuery", "StreamWriter", "stream"]

@@ -14,20 +14,16 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from ringview._native import sql_tokens
-from ringview.errors import QueryError, RingviewError, StorageError
+from ringview.errors import CheckpointError, QueryError, RingviewError, StorageError
 from ringview.spark.streaming import paths
+from ringview.whole import write
 
 _FORMAT = 1
 _IDENTITY = "identity"
-
-
-class CheckpointError(RingviewError, ValueError):
-    """A checkpoint of another query, of a later version, or one that lacks a part."""
 
 
 class Checkpoint:
@@ -159,31 +155,6 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
         if was != now[what]:
             return f"{what} was {was} and is {now[what]} now"
     return None
-
-
-def write(path: Path, data: bytes) -> None:
-    """Write a file that is there whole, or not at all, and survives a crash of the machine."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with draft.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    sync(path.parent)
-
-
-def sync(folder: Path) -> None:
-    """Make the names in a folder durable, where folders can be synced."""
-    if os.name == "nt":
-        return
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def _names(

@@ -16,13 +16,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from ringview import Database
-from ringview.errors import RingviewError
+from ringview.errors import CheckpointError, RingviewError
 from ringview.follower import Follower
-from ringview.spark.streaming import latest, sinks, source, unsent
+from ringview.sinks.protocol import Sink, begin
+from ringview.spark.streaming import latest, source, unsent
 from ringview.spark.streaming.changes import decode, is_net
-from ringview.spark.streaming.checkpoint import Checkpoint, CheckpointError
+from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.plan import Plan
-from ringview.spark.streaming.sinks import Sink
 from ringview.spark.streaming.source import Source
 from ringview.spark.streaming.state import State
 from ringview.view import View
@@ -115,7 +115,7 @@ class DriverState(State):
                     "would miss what moves without it; give sink=.., or start with an empty folder"
                 )
             return
-        sinks.begin(self._sink, self._checkpoint.identity, list(views), not self._has_sent)
+        begin(self._sink, self._checkpoint.identity, list(views), not self._has_sent)
         if self._has_sent and self._is_waiting():
             kept = unsent.kept(self._checkpoint.state, self._last)
             self._pending = kept or {name: database[name].changes() for name in views}

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from ringview.errors import InvalidValueError
 from ringview.queries import Parameters
+from ringview.sinks.protocol import Sink
 from ringview.spark.session import use_this_python
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState
@@ -22,7 +23,7 @@ from ringview.spark.streaming.partitioned.moving import move
 from ringview.spark.streaming.partitioned.state import PartitionedState
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.query import StreamQuery
-from ringview.spark.streaming.sinks import Sink, sink_of
+from ringview.spark.streaming.sinks import sink_of
 from ringview.spark.streaming.source import Keys, Named, Source, prepare
 from ringview.spark.streaming.state import State
 

@@ -13,9 +13,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from ringview.sinks.protocol import Sink
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.plan import Plan
-from ringview.spark.streaming.sinks import Sink
 from ringview.view import View
 
 

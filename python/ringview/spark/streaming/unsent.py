@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ringview.errors import StorageError
-from ringview.spark.streaming.checkpoint import sync
+from ringview.whole import sync
 
 
 def keep(state: Path, batch_id: int, changes: Mapping[str, pa.Table]) -> None:

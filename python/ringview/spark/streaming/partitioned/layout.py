@@ -14,8 +14,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from ringview import Database
-from ringview.errors import InvalidValueError
-from ringview.spark.streaming.checkpoint import Checkpoint, CheckpointError
+from ringview.errors import CheckpointError, InvalidValueError
+from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.partitioned import placement as placing
 from ringview.spark.streaming.partitioned.placement import Placement, Query
 from ringview.spark.streaming.partitioned.routing import labels

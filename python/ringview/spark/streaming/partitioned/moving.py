@@ -16,9 +16,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ringview import Database
+from ringview.errors import CheckpointError
 from ringview.spark.failure import raising
 from ringview.spark.ship import Shipped
-from ringview.spark.streaming.checkpoint import Checkpoint, CheckpointError
+from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.partitioned import versions
 from ringview.spark.streaming.partitioned.layout import asked_of, check
 from ringview.spark.streaming.partitioned.placement import Placement

@@ -25,10 +25,11 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from ringview import Database
 from ringview.errors import RingviewError, UnknownViewError, did_you_mean
+from ringview.sinks.protocol import Sink, begin
 from ringview.spark.failure import error_of, raising
 from ringview.spark.session import cores
 from ringview.spark.ship import Shipped
-from ringview.spark.streaming import paths, sinks, source
+from ringview.spark.streaming import paths, source
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.latest import LATE
 from ringview.spark.streaming.partitioned import versions
@@ -37,7 +38,6 @@ from ringview.spark.streaming.partitioned.processor import MOVED, ShippedProcess
 from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed
 from ringview.spark.streaming.partitioned.worker import METRICS, Keep, unpacked
 from ringview.spark.streaming.plan import Plan
-from ringview.spark.streaming.sinks import Sink
 from ringview.spark.streaming.source import Source
 from ringview.spark.streaming.state import State
 from ringview.view import View
@@ -79,7 +79,7 @@ class PartitionedState(State):
         try:
             self._last = versions.last(checkpoint)
             if sink is not None:
-                sinks.begin(sink, checkpoint.identity, list(plan.views), self._last < 0)
+                begin(sink, checkpoint.identity, list(plan.views), self._last < 0)
             if not checkpoint.has_begun:
                 checkpoint.clear()
                 self._begin()

@@ -27,7 +27,7 @@ from typing import Generic, Protocol, TypeVar
 from uuid import uuid4
 
 from ringview.errors import SnapshotError, StorageError
-from ringview.spark.streaming.checkpoint import sync
+from ringview.whole import sync
 
 BASE = "base.ringview"
 """What a partition begins with: its rows of static tables, or of a state that was moved."""

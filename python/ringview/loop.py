@@ -1,0 +1,118 @@
+"""Work that is done step by step: here to its end, or in a thread until it is told to stop.
+
+Invariant: one step at a time; what one raises ends the loop, and is raised again by whoever stops
+or joins it. Cost: that of the steps; while there is nothing to do, one look every so many seconds.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Self
+
+from .errors import RingviewError
+
+
+class Loop(ABC):
+    """A loop over `step`; made by what reads sources and by what feeds sinks."""
+
+    def __init__(self, name: str, every: float) -> None:
+        self._name = name
+        self._every = every
+        self._told = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._raised: BaseException | None = None
+        self._stepping = threading.Lock()
+
+    @abstractmethod
+    def step(self) -> bool:
+        """Do what there is to do now; whether there was anything."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what it holds; a later step takes it up again."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether there will never be anything to do again."""
+        return False
+
+    def run(self) -> Self:
+        """Step until it is finished, or until `stop()` is called from elsewhere; returns itself."""
+        self._told.clear()
+        return self._loop()
+
+    def _loop(self) -> Self:
+        try:
+            while not self._told.is_set():
+                moved = self.step()
+                if self.finished:
+                    break
+                if not moved:
+                    self._told.wait(self._every)
+        finally:
+            self.close()
+        return self
+
+    def start(self) -> Self:
+        """Step in a thread of its own until `stop()`; returns at once.
+
+        Raises:
+            RingviewError: It was started already.
+        """
+        if self._thread is not None:
+            raise RingviewError(f"{self._name} was started already; stop it first")
+        self._told.clear()
+        self._raised = None
+        self._thread = threading.Thread(target=self._guarded, name=self._name, daemon=True)
+        self._thread.start()
+        return self
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until the thread ends, at most so many seconds; whether it has.
+
+        Raises:
+            Exception: What a step raised.
+        """
+        if self._thread is not None:
+            self._thread.join(timeout)
+            if self._thread.is_alive():
+                return False
+            self._thread = None
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
+        return True
+
+    def stop(self) -> None:
+        """End the loop behind the step that it is in, and wait for that; twice does nothing.
+
+        Raises:
+            Exception: What a step of the thread raised.
+        """
+        self._told.set()
+        self.join()
+
+    @property
+    def running(self) -> bool:
+        """Whether a thread steps."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def __enter__(self) -> Self:
+        """Start the thread, which the end of the block stops."""
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _guarded(self) -> None:
+        try:
+            self._loop()
+        except BaseException as raised:
+            self._raised = raised

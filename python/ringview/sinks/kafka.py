@@ -1,0 +1,149 @@
+"""A topic of Kafka as a sink.
+
+Invariant: a batch is sent when the broker has all its messages; one that comes again is sent again,
+and has the same number in the headers. Cost: a message a row that moved.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from ..arrow import rows as as_rows
+from ..errors import InvalidValueError, StorageError, UnsupportedError
+from .keyed import by_key, checked
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Message = tuple[str | None, str | None]
+"""Key and value, both JSON; without a value it is a tombstone."""
+
+
+class KafkaSink:
+    """A topic for the changes of one view; made by `kafka`."""
+
+    def __init__(
+        self, topic: str, key: str | Sequence[str] | None, config: Mapping[str, Any]
+    ) -> None:
+        if key is not None and not key:
+            raise InvalidValueError("key=[] names no column; leave it out for a log of changes")
+        self._topic = topic
+        self._key = [key] if isinstance(key, str) else key and list(key)
+        self._config = dict(config)
+        self._open: Any = None
+
+    def __repr__(self) -> str:
+        return f"KafkaSink({self._topic!r}, key={self._key})"
+
+    def __call__(self, view: str, batch: int, changes: pa.Table) -> None:
+        """Send the changes of a batch, and wait until the broker has them.
+
+        Raises:
+            UnsupportedError: confluent-kafka is not installed.
+            UnknownColumnError: The view lacks a column of the key.
+            InvalidValueError: Two rows with the same key.
+            StorageError: The broker does not take them; some may be there.
+        """
+        producer = self._producer()
+        refused: list[str] = []
+
+        def told(problem: Any, _: Any) -> None:
+            if problem is not None:
+                refused.append(str(problem))
+
+        headers = {"ringview-view": view, "ringview-batch": str(batch)}
+        for key, value in self._messages(view, changes):
+            while True:
+                try:
+                    producer.produce(self._topic, value, key, headers=headers, on_delivery=told)
+                    break
+                except BufferError:
+                    # The client's buffer is full until the broker has some.
+                    producer.poll(1.0)
+            producer.poll(0)
+        producer.flush()
+        if refused:
+            raise StorageError(f"topic {self._topic!r} does not take messages: {refused[0]}")
+
+    def close(self) -> None:
+        """Forget the connection; the next batch opens another one."""
+        self._open = None
+
+    def _producer(self) -> Any:
+        if self._open is None:
+            try:
+                import confluent_kafka as client
+            except ImportError as problem:
+                raise UnsupportedError(
+                    "sinks.kafka needs confluent-kafka, which is not installed: "
+                    "pip install 'ringview[kafka]'"
+                ) from problem
+            self._open = client.Producer(self._config)
+        return self._open
+
+    def _messages(self, view: str, changes: pa.Table) -> Iterator[Message]:
+        columns = changes.column_names[:-1]
+        checked(view, self._key or (), columns)
+        rows = as_rows(changes)
+        if self._key is None:
+            for row in rows:
+                yield None, _json(row)
+            return
+        new, moved = by_key(view, self._key, columns, [list(row.values()) for row in rows])
+        for at in moved:
+            key = _json(dict(zip(self._key, at, strict=True)))
+            now = new.get(at)
+            yield key, None if now is None else _json(dict(zip(columns, now, strict=True)))
+
+
+def kafka(
+    servers: str,
+    topic: str,
+    *,
+    key: str | Sequence[str] | None = None,
+    config: Mapping[str, Any] | None = None,
+) -> KafkaSink:
+    """A topic of Kafka: rows by key, or the log of a view's changes, in JSON.
+
+    With `key` a message has the row that its key has now, or none once it left, as topics that are
+    compacted want it: read twice it means the same. Without, each row that moved is a message with
+    its multiplicity. After a kill the last batch may be there twice: both have the same
+    `ringview-batch` in their headers.
+
+    Args:
+        servers: Brokers to begin with.
+        topic: Where to.
+        key: As for `sqlite`.
+        config: What else confluent-kafka takes.
+
+    Decimals that are no whole numbers, dates and times are texts, NaN and infinities too.
+
+    Raises, when changes are sent:
+        UnsupportedError: confluent-kafka is not installed.
+        InvalidValueError: Two rows with the same key.
+        StorageError: The broker does not take them; the batch is sent again with the next step.
+
+    Complexity: a message a row that moved.
+
+    >>> from ringview import sinks
+    >>> sinks.kafka("localhost:9092", "totals", key="customer")
+    KafkaSink('totals', key=['customer'])
+    """
+    options = {"enable.idempotence": True, **(config or {}), "bootstrap.servers": servers}
+    return KafkaSink(topic, key, options)
+
+
+def _json(row: Mapping[str, Any]) -> str:
+    return json.dumps({name: _plain(value) for name, value in row.items()}, default=_said)
+
+
+def _plain(value: Any) -> Any:
+    # JSON has numbers alone.
+    return str(value) if isinstance(value, float) and value - value != 0 else value
+
+
+def _said(value: Any) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)

@@ -1,0 +1,75 @@
+"""A PostgreSQL server for tests, from Debian's packages, in a folder and a process of its own."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pytest
+
+_PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+
+
+class Server:
+    """A server with logical replication; only this machine reaches it.
+
+    It is run by a user without rights where the tests have all: PostgreSQL asks for that.
+    """
+
+    def __init__(self) -> None:
+        found = shutil.which("initdb") or (_PLACES and str(_PLACES[-1] / "initdb"))
+        if not found:
+            pytest.skip("PostgreSQL's server is not installed")
+        self._bin = Path(found).parent
+        self._folder = Path(tempfile.mkdtemp(prefix="ringview-postgres-"))
+        self._user = None
+        if os.geteuid() == 0:
+            self._user = pwd.getpwnam("nobody").pw_name
+            shutil.chown(self._folder, self._user)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port = probe.getsockname()[1]
+        self._run("initdb", "-D", "data", "-U", "tests", "--auth=trust", "--no-sync")
+        options = (
+            f"-p {self._port} -k {self._folder} -c listen_addresses=127.0.0.1 -c fsync=off "
+            "-c wal_level=logical -c max_wal_senders=4 -c max_replication_slots=4"
+        )
+        self._run("pg_ctl", "-D", "data", "-w", "-l", "log", "-o", options, "start")
+        self.address = f"host=127.0.0.1 port={self._port} user=tests dbname=postgres"
+        self.url = f"postgresql+psycopg://tests@127.0.0.1:{self._port}/postgres"
+
+    def _run(self, program: str, *arguments: str) -> None:
+        # A server that stays keeps what it inherits open, so nothing is read from it.
+        with (self._folder / f"{program}.out").open("wb") as out:
+            subprocess.run(
+                [str(self._bin / program), *arguments],
+                check=True,
+                stdout=out,
+                stderr=out,
+                cwd=self._folder,
+                user=self._user,
+                env={**os.environ, "HOME": str(self._folder)},
+            )
+
+    def stop(self, how: str = "fast") -> None:
+        """End it; "immediate" is a crash."""
+        self._run("pg_ctl", "-D", "data", "-w", "-m", how, "stop")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop("immediate")
+        shutil.rmtree(self._folder, ignore_errors=True)
