@@ -55,6 +55,7 @@ mod part;
 mod pending;
 mod prune;
 mod recursive;
+mod scalar;
 mod sets;
 mod settle;
 mod shown;

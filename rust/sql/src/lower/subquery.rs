@@ -8,8 +8,6 @@ use datafusion_common::{Column, DFSchema, JoinType, TableReference};
 use datafusion_expr::expr::{Exists, InSubquery};
 use datafusion_expr::{Expr, LogicalPlan, Operator};
 use ringview_core::{Error, Result};
-use ringview_expr::Functions;
-use ringview_query::{Function, Rows};
 
 use super::pairs::Conditions;
 use super::pending::{Pending, any, atoms_of, is_nested, of_atom, place, renamed, split};
@@ -28,6 +26,27 @@ pub(crate) fn correlation(condition: &Expr) -> Option<(Expr, Expr)> {
         (Operator::Eq, false, true) if other.column_refs().is_empty() => Some((other, one)),
         _ => None,
     }
+}
+
+/// Whether the subqueries of a condition know the row around by equalities alone.
+fn meets_by_equality(condition: &Expr) -> bool {
+    let is_outer = |expr: &Expr| any(expr, |node| matches!(node, Expr::OuterReferenceColumn(..)));
+    let by_equality = |plan: &LogicalPlan| {
+        let mut conjuncts = Vec::new();
+        match plan {
+            LogicalPlan::Filter(filter) => split(&filter.predicate, Operator::And, &mut conjuncts),
+            other => conjuncts.extend(other.expressions()),
+        }
+        let mut conjuncts = conjuncts.iter();
+        conjuncts.all(|one| !is_outer(one) || correlation(one).is_some())
+    };
+    !any(condition, |node| match node {
+        Expr::ScalarSubquery(subquery) => {
+            let plan = &*subquery.subquery;
+            plan.exists(|node| Ok(!by_equality(node))).unwrap_or(true)
+        }
+        other => is_nested(other),
+    })
 }
 
 impl Lowering<'_> {
@@ -227,33 +246,6 @@ impl Lowering<'_> {
         Ok((rows, exprs))
     }
 
-    /// The one value of a subquery for each row; where it may have several, they are counted, and more than one fails.
-    fn scalar_value(
-        &mut self,
-        rows: &mut Pending,
-        exprs: &mut [Expr],
-        inner: Pending,
-        keys: Vec<(Expr, Expr)>,
-        schema: &DFSchema,
-    ) -> Result<Expr> {
-        let is_known = if keys.is_empty() {
-            self.is_one_row(&inner)
-        } else {
-            let is_plain = inner.is_whole();
-            matches!(&inner.atoms[..], [name] if is_plain && self.is_grouped(name))
-        };
-        let value = inner.columns[0].clone();
-        if !is_known {
-            let least = [(Function::Min, value)];
-            let (block, keys, values) = self.counted(inner, &keys, &least, (rows, schema))?;
-            let mut found = self.looked_up(rows, exprs, block, keys, values)?;
-            found.reverse();
-            return only(found);
-        }
-        let values = self.looked_up(rows, exprs, inner, keys, vec![value])?;
-        Ok(values[0].clone())
-    }
-
     /// Each row with values of the one row of a block that has its keys; NULL where there is none.
     ///
     /// The rows may become those of a join, so expressions over them are brought along.
@@ -307,29 +299,6 @@ impl Lowering<'_> {
         values.map(|value| replaced(value, &own, &there)).collect()
     }
 
-    /// Whether rows are those of an aggregate without groups.
-    fn is_one_row(&self, rows: &Pending) -> bool {
-        let [name] = &rows.atoms[..] else {
-            return false;
-        };
-        let block = self.blocks.iter().find(|block| block.name == *name);
-        let is_ungrouped = block.is_some_and(|block| match &block.query.rows {
-            Some(Rows::Parted(parted)) => parted.partition.is_empty(),
-            _ => block.query.group_by.is_empty(),
-        });
-        is_ungrouped && rows.is_whole() && self.is_grouped(name)
-    }
-
-    /// Whether a block has groups, so that its keys tell its rows apart.
-    fn is_grouped(&self, name: &str) -> bool {
-        let block = self.blocks.iter().find(|block| block.name == name);
-        block.is_some_and(|block| match &block.query.rows {
-            Some(Rows::Parted(parted)) => parted.grouped,
-            Some(Rows::Ordered(first)) => first.keep == Some(1) && !first.partition.is_empty(),
-            rows => rows.is_none() && block.query.bag.is_none(),
-        })
-    }
-
     pub(crate) fn may_be_null(&self, expr: &Expr, rows: &Pending) -> Result<bool> {
         Ok(match place(expr) {
             Some((atom, name)) => self.column(&rows.atoms[atom], name)?.1,
@@ -374,34 +343,6 @@ fn innermost(exprs: &[Expr]) -> Result<Option<Expr>> {
         .map_err(|problem| refusal(&problem))?;
     }
     Ok(last)
-}
-
-/// Whether the subqueries of a condition know the row around by equalities alone.
-fn meets_by_equality(condition: &Expr) -> bool {
-    let is_outer = |expr: &Expr| any(expr, |node| matches!(node, Expr::OuterReferenceColumn(..)));
-    let by_equality = |plan: &LogicalPlan| {
-        let mut conjuncts = Vec::new();
-        match plan {
-            LogicalPlan::Filter(filter) => split(&filter.predicate, Operator::And, &mut conjuncts),
-            other => conjuncts.extend(other.expressions()),
-        }
-        let mut conjuncts = conjuncts.iter();
-        conjuncts.all(|one| !is_outer(one) || correlation(one).is_some())
-    };
-    !any(condition, |node| match node {
-        Expr::ScalarSubquery(subquery) => {
-            let plan = &*subquery.subquery;
-            plan.exists(|node| Ok(!by_equality(node))).unwrap_or(true)
-        }
-        other => is_nested(other),
-    })
-}
-
-/// A value, where it is the only one: it stands before how many there are.
-fn only(value_and_rows: Vec<Expr>) -> Result<Expr> {
-    let only = Functions::default().get("only");
-    let only = only.ok_or_else(|| unsupported("a subquery of several rows is no value"))?;
-    Ok(only.call(value_and_rows))
 }
 
 /// Stands for the value of a subquery until that is known.
