@@ -390,3 +390,22 @@ def test_after_150_kills_each_change_was_sent_once(tmp_path: Path) -> None:
     last = through_kills(tmp_path, seed=2, times=150)
     # It died between all steps of a batch.
     assert len(last) >= 3
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_a_view_that_is_replaced_is_sent_anew(tmp_path: Path, alive: bool) -> None:
+    file, out = tmp_path / "out.sqlite", tmp_path / "out"
+    with opened(tmp_path / "db", VIEWS["groups"][0]) as db:
+        db.insert("r", [{"k": "a", "x": 1}, {"k": "b", "x": 2}])
+        given = {"v": sinks.sqlite(file, "t", key="k")}
+        sender = sinks.Sender(db, given)
+        assert sender.step()
+        sinks.run(db, {"v": sinks.ParquetSink(out)}, name="files")
+        db.drop_view("v")
+        db.create_view("v", "SELECT k, MAX(x) AS x, 7 AS n FROM r WHERE k <> 'a' GROUP BY k")
+        if not alive:
+            sender = sinks.Sender(db, given)
+        assert [sender.step(), sender.step()] == [True, False]
+        assert read(file) == [("b", 2, 7)]
+        with pytest.raises(errors.CheckpointError, match="changes of another checkpoint"):
+            sinks.run(db, {"v": sinks.ParquetSink(out)}, name="files")
