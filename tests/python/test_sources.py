@@ -325,3 +325,25 @@ def test_a_reader_that_was_stopped_runs_again() -> None:
     with pytest.raises(errors.RingviewError, match="was started already"):
         again.start().start()
     again.stop()
+
+
+@pytest.mark.parametrize("has_positions", [True, False])
+def test_batches_with_an_identity_count_once_in_any_order(
+    tmp_path: Path, has_positions: bool
+) -> None:
+    draw = random.Random(1)
+    numbers = [draw.randrange(12) for _ in range(60)]
+
+    class Queue(Given):
+        def batches(self, positions: Mapping[str, str]) -> Iterator[Batch | None]:
+            for at, number in enumerate(numbers):
+                where = {"": str(at)} if has_positions else {}
+                yield Batch([rows("b", {"x": number})], where, batch_id=f"queue {number}")
+
+    for _ in range(2):
+        with rv.Database.open(tmp_path / "db") as db:
+            if "b" not in db.tables:
+                db.create_table("b", {"x": "int64"})
+            sources.run(db, [Queue()])
+            assert held(db, "b") == [(number,) for number in sorted(set(numbers))]
+            assert db.is_applied(f"queue {numbers[0]}")

@@ -147,20 +147,22 @@ class Sender(Loop):
             close(sink)
 
     def _prepare(self, view: str) -> None:
-        """Find the last batch of a view, or note that there is none; then tell its sink."""
+        """Find the last batch of a view, or begin anew; then tell its sink who sends."""
         rows = self._db.tables[TABLE].to_arrow().to_pylist()
         found = [row for row in rows if (row["view"], row["name"]) == (view, self._follower)]
+        follows = self._follower in self._db[view].followers
         if found:
             self._last[view] = _Sent(**found[0])
-        else:
-            if self._follower in self._db[view].followers:
-                raise InvalidValueError(
-                    f"view {view!r} is followed as {self._follower!r} already, by no sender; give "
-                    "this one another name="
-                )
+        elif follows:
+            raise InvalidValueError(
+                f"view {view!r} is followed as {self._follower!r} already, by no sender; give this "
+                "one another name="
+            )
+        if not follows:
+            # A view that was replaced since begins anew, too, for sinks have rows of the old one.
             new = _Sent(view, self._follower, uuid4().hex, 0, "")
-            self._note(None, new)
-        self._db[view].follow(self._follower)
+            self._note(self._last.get(view), new)
+            self._db[view].follow(self._follower)
         last = self._last[view]
         begin(self._sinks[view], last.owner, [view], last.batch == 0)
 
@@ -187,6 +189,8 @@ class Sender(Loop):
 
     def _send(self, view: str, sink: Sink) -> bool:
         handle = self._db[view]
+        if self._follower not in handle.followers:
+            self._prepare(view)
         if not handle.follow(self._follower).changes().num_rows:
             return False
         # Looked at, and not committed: under its name the follower is given that again. A commit

@@ -95,11 +95,15 @@ class Batch:
             is given back when it goes on. A batch whose positions are stored already counts as
             sent again, and does nothing.
         rejected: Rows that could not even be read.
+        batch_id: For sources without an order, such as queues that send again: the identity of the
+            batch. One that was applied does nothing, see `Database.is_applied`; the database keeps
+            all of them.
     """
 
     changes: Sequence[Change]
     positions: Mapping[str, str]
     rejected: Sequence[Rejected] = ()
+    batch_id: int | str | None = None
 
 
 class Source(Protocol):

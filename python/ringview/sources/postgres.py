@@ -52,10 +52,20 @@ class Postgres:
         """The rows or the transactions behind `positions`; see `Source`."""
         con = _connected(self._connection)
         try:
-            place = json.loads(positions[""]) if "" in positions else {}
-            self._prepare(con, bool(place))
-            if place.get("state") != _FOLLOWING:
-                for batch, reached in self._load(con, bool(place)):
+            place = json.loads(positions[""]) if "" in positions else None
+            again = place is not None
+            if place is None:
+                if _has_slot(con, self._slot):
+                    raise InvalidValueError(
+                        f"source {self.name!r}: PostgreSQL has a slot {self._slot!r} already, of "
+                        "another reader maybe; give this one another slot=, or drop that one"
+                    )
+                # From here on a slot of this name is known to be this reader's.
+                place = {"state": _LOADING, "rows": 0}
+                yield Batch([], {"": json.dumps(place)})
+            self._prepare(con, place["state"] == _FOLLOWING)
+            if place["state"] == _LOADING:
+                for batch, reached in self._load(con, again):
                     yield batch
                     place = reached
             yield from self._follow(con, place)
@@ -76,26 +86,21 @@ class Postgres:
         finally:
             con.close()
 
-    def _prepare(self, con: Any, has_begun: bool) -> None:
-        """Make the publication and the slot, or find that they are there."""
+    def _prepare(self, con: Any, follows: bool) -> None:
+        """Make the publication and the slot if they are not there; a slot that was is needed."""
         known = con.execute("SELECT 1 FROM pg_publication WHERE pubname = %s", [self._slot])
         if known.fetchone() is None:
             listed = ", ".join(map(_qualified, self._tables))
             con.execute(f"CREATE PUBLICATION {_quoted(self._slot)} FOR TABLE {listed}")
         if _has_slot(con, self._slot):
-            if not has_begun:
-                raise InvalidValueError(
-                    f"source {self.name!r}: PostgreSQL has a slot {self._slot!r} already, of "
-                    "another reader maybe; give this one another slot=, or drop that one"
-                )
-        elif has_begun:
+            return
+        if follows:
             raise InvalidValueError(
                 f"source {self.name!r}: PostgreSQL lost the slot {self._slot!r}, so nobody knows "
                 "what happened meanwhile; fill the tables anew under another name="
             )
-        else:
-            made = "SELECT pg_create_logical_replication_slot(%s, 'pgoutput')"
-            con.execute(made, [self._slot])
+        made = "SELECT pg_create_logical_replication_slot(%s, 'pgoutput')"
+        con.execute(made, [self._slot])
 
     def _load(self, con: Any, again: bool) -> Iterator[tuple[Batch, dict[str, Any]]]:
         """The rows of a snapshot, a chunk at a time; one that was not read to its end is left."""
@@ -155,7 +160,10 @@ class Postgres:
                         changes.setdefault(source, []).extend(rows)
             if reached > lsn:
                 listed = [self._change(source, [], 0, "truncate") for source in sorted(emptied)]
-                listed += [self._change(at, rows, 0, "apply") for at, rows in changes.items()]
+                listed += [
+                    self._change(source, rows, 0, "apply", f", log to {_lsn(reached)}")
+                    for source, rows in changes.items()
+                ]
                 position = {**place, "lsn": reached}
                 yield Batch(listed, {"": json.dumps(position)})
                 lsn = reached
@@ -167,8 +175,10 @@ class Postgres:
             else:
                 return
 
-    def _change(self, source: str, rows: Sequence[dict[str, Any]], first: int, how: str) -> Change:
-        origin = Origin(source, "change" if how == "apply" else "row", first)
+    def _change(
+        self, source: str, rows: Sequence[dict[str, Any]], first: int, how: str, where: str = ""
+    ) -> Change:
+        origin = Origin(f"{source}{where}", "change" if how == "apply" else "row", first)
         shape: dict[str, Any] = {**self._shape, "table": self._tables[source], "how": how}
         return Change(rows=rows, origin=origin, **shape, op=OP if how == "apply" else None)
 

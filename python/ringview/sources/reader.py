@@ -160,12 +160,15 @@ class Reader(Loop):
         reached = {part: at for part, at in batch.positions.items() if known.get(part) != at}
         if batch.positions and not reached:
             return
+        if batch.batch_id is not None and self._db.is_applied(batch.batch_id):
+            # Under no identity, so that the positions move all the same.
+            batch = Batch((), batch.positions)
         changes = [ready(change, self._db.tables[change.table]) for change in batch.changes]
         rejected = [*batch.rejected, *(each for change in changes for each in change.rejected)]
         if rejected and self._letters is None:
             refuse(rejected[0], source)
         try:
-            self._commit(source, changes, rejected, reached)
+            self._commit(source, changes, rejected, reached, batch.batch_id)
         except _OF_ROWS as problem:
             if positions.TABLE in str(problem):
                 raise RingviewError(
@@ -175,7 +178,7 @@ class Reader(Loop):
                 _, place, why = self._first_refused(changes, 0, problem)
                 raise type(problem)(f"source {source!r}: {place}: {why}") from problem
             changes = self._without_refused(source, changes, rejected, problem)
-            self._commit(source, changes, rejected, reached)
+            self._commit(source, changes, rejected, reached, batch.batch_id)
         known.update(reached)
         self.batches += 1
         self.rows += sum(change.rows.num_rows for change in changes)
@@ -187,8 +190,9 @@ class Reader(Loop):
         changes: Sequence[Ready],
         rejected: Sequence[Rejected],
         reached: Mapping[str, str],
+        batch_id: int | str | None,
     ) -> None:
-        with self._db.transaction() as tx:
+        with self._db.transaction(batch_id=batch_id) as tx:
             positions.move(tx, source, self._known[source], reached)
             for change in changes:
                 self._put(tx, change, change.rows.num_rows)
