@@ -269,11 +269,12 @@ def test_a_limit_of_memory_leaves_the_table_as_it_is() -> None:
     def filled(limit: int | None) -> rv.Database:
         db = rv.Database(memory_limit=limit)
         table = db.create_table("r", {"a": "int64", "b": "int64"})
-        for _ in range(100):
-            table.insert({"a": range(5_000), "b": range(5_000)})
+        for start in range(0, 500_000, 5_000):
+            rows = range(start, start + 5_000)
+            table.insert({"a": rows, "b": rows})
         return db
 
-    db = filled(int(1.5 * filled(None).tables["r"].nbytes))
+    db = filled(int(1.8 * filled(None).tables["r"].nbytes))
     table = db.tables["r"]
     with pytest.raises(errors.OutOfMemoryError):
         db.execute("ALTER TABLE r ADD COLUMN c DOUBLE DEFAULT 1")

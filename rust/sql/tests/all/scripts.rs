@@ -54,7 +54,7 @@ fn what_is_wrong_has_its_place_in_the_script() {
         ("SELECT 1; SELECT 'x", (1, 18), "a quote is left open"),
         (
             "SELECT 1;\n CREATE TABLE t (a INT, b UUID)",
-            (2, 26),
+            (2, 25),
             "UUID is not stored",
         ),
         ("SELECT 1;\n DROP VIEW a, b", (2, 2), "a statement for each"),
