@@ -179,8 +179,8 @@ def test_what_the_message_advises_ends() -> None:
     )
     assert sum(db.create_view("v", sql).to_arrow()["k"].to_pylist()) == 2 * 101
     once = (
-        "WITH RECURSIVE r(n) AS (SELECT a FROM e UNION SELECT e.b FROM r JOIN e ON r.n = e.a) FROM "
-        "r"
+        "WITH RECURSIVE r(n) AS (SELECT a FROM e UNION SELECT e.b FROM r JOIN e ON r.n = e.a) "
+        "SELECT n FROM r"
     )
     assert sorted(db.create_view("w", once).to_arrow()["n"].to_pylist()) == [1, 2]
 
@@ -203,7 +203,8 @@ def test_an_overflow_undoes() -> None:
     db = rv.Database()
     db.create_table("s", SCHEMAS["s"])
     sql = (
-        "WITH RECURSIVE t(n) AS (SELECT n FROM s UNION ALL SELECT n * n FROM t WHERE n > 1) FROM t"
+        "WITH RECURSIVE t(n) AS (SELECT n FROM s UNION ALL SELECT n * n FROM t WHERE n > 1) SELECT "
+        "* FROM t"
     )
     view = db.create_view("v", sql.replace("n > 1", "n > 1 AND n < 100"))
     db.insert("s", [{"n": 3}])
@@ -220,7 +221,7 @@ def test_rows_that_are_there_for_a_moment_refuse_nothing() -> None:
     db.insert("e", [{"a": 1, "b": 2}, {"a": 2, "b": 3}])
     sql = (
         "WITH RECURSIVE r(n, k) AS (SELECT 1, CAST(8 AS BIGINT) UNION ALL SELECT e.b, 8 // (e.b - "
-        "7) FROM r JOIN e ON r.n = e.a) SELECT n, k FROM r"
+        "7 + r.n - r.n) FROM r JOIN e ON r.n = e.a) SELECT n, k FROM r"
     )
     view = db.create_view("v", sql)
     assert len(view) == 3
@@ -267,7 +268,7 @@ def test_explain_says_how() -> None:
         ANEW["the greatest"]: ["all rows anew"],
     }
     for at, (sql, said) in enumerate(words.items()):
-        told = " ".join(str(db.create_view(f"v{at}", sql).explain()).split())
+        told = db.create_view(f"v{at}", sql).explain("json")
         for word in said:
             assert word in told, told
     assert sum(db.memory_usage().values()) > 0
@@ -293,41 +294,43 @@ def test_refresh_bounds_what_is_computed_anew() -> None:
 REFUSED = [
     (
         "WITH RECURSIVE r(n) AS (SELECT n FROM s UNION SELECT n + 1 FROM r WHERE n < 3 ORDER BY n "
-        "LIMIT 2) FROM r",
+        "LIMIT 2) SELECT * FROM r",
         "rows come in rounds",
-        "WITH RECURSIVE r(n) AS (SELECT n FROM s UNION SELECT n + 1 FROM r WHERE n < 3) FROM r "
-        "ORDER BY n LIMIT 2",
+        "WITH RECURSIVE r(n) AS (SELECT n FROM s UNION SELECT n + 1 FROM r WHERE n < 3) SELECT * "
+        "FROM r ORDER BY n LIMIT 2",
     ),
     (
-        "WITH RECURSIVE r(n) AS (SELECT n + 1 FROM r WHERE n < 3) FROM r",
+        "WITH RECURSIVE r(n) AS (SELECT n + 1 FROM r WHERE n < 3) SELECT * FROM r",
         "a start and a step",
-        "WITH RECURSIVE r(n) AS (SELECT n FROM s UNION SELECT n + 1 FROM r WHERE n < 3) FROM r",
+        "WITH RECURSIVE r(n) AS (SELECT n FROM s UNION SELECT n + 1 FROM r WHERE n < 3) SELECT * "
+        "FROM r",
     ),
     (
-        "WITH RECURSIVE r(n) AS (SELECT n + 1 FROM r WHERE n < 3 UNION SELECT n FROM r) FROM r",
+        "WITH RECURSIVE r(n) AS (SELECT n + 1 FROM r WHERE n < 3 UNION SELECT n FROM r) SELECT * "
+        "FROM r",
         "where it starts",
         "WITH RECURSIVE r(n) AS (SELECT n FROM s UNION (SELECT n + 1 FROM r WHERE n < 3 UNION "
-        "SELECT n FROM r)) FROM r",
+        "SELECT n FROM r)) SELECT * FROM r",
     ),
     (
         "WITH RECURSIVE r(n) AS (WITH q AS (SELECT n FROM s) SELECT n FROM q UNION SELECT n + 1 "
-        "FROM r WHERE n < 3) FROM r",
+        "FROM r WHERE n < 3) SELECT * FROM r",
         "stands within the recursion",
         "WITH RECURSIVE q AS (SELECT n FROM s), r(n) AS (SELECT n FROM q UNION SELECT n + 1 FROM r "
-        "WHERE n < 3) FROM r",
+        "WHERE n < 3) SELECT * FROM r",
     ),
     (
         "WITH RECURSIVE r AS (SELECT n, n FROM s UNION SELECT 1, 2 FROM r) SELECT 1 AS n FROM r",
-        "two columns",
-        "WITH RECURSIVE r(a, b) AS (SELECT n, n FROM s UNION SELECT 1, 2 FROM r) FROM r",
+        "two outputs",
+        "WITH RECURSIVE r AS (SELECT n, n AS m FROM s UNION SELECT 1, 2 FROM r) SELECT n, m FROM r",
     ),
     (
-        "WITH RECURSIVE r(a, b) AS (SELECT n, n FROM s UNION SELECT a FROM r) FROM r",
+        "WITH RECURSIVE r(a, b) AS (SELECT n, 1 FROM s UNION SELECT a FROM r) SELECT * FROM r",
         "same number of columns",
         None,
     ),
     (
-        "WITH r(n) AS (SELECT n FROM s UNION SELECT n + 1 FROM r WHERE n < 3) FROM r",
+        "WITH r(n) AS (SELECT n FROM s UNION SELECT n + 1 FROM r WHERE n < 3) SELECT * FROM r",
         "no table or view 'r'",
         None,
     ),
@@ -349,18 +352,21 @@ def test_names_that_do_not_read_themselves_are_as_without_the_word() -> None:
     oracle, held = Oracle(SCHEMAS), recursions.held(random.Random(2))
     db = database(held)
     queries = [
-        "WITH RECURSIVE q AS (SELECT a FROM e UNION ALL SELECT n FROM s ORDER BY 1 LIMIT 3) SELECT "
-        "a FROM q",
-        "WITH RECURSIVE q AS (SELECT a FROM e), r(n) AS ((SELECT a FROM q) UNION SELECT 1) FROM r",
+        "WITH RECURSIVE q AS (SELECT a FROM e), r(n) AS ((SELECT a FROM q) UNION SELECT 1) SELECT "
+        "* FROM r",
         "WITH RECURSIVE e AS (SELECT b FROM e) SELECT COUNT(*) AS n FROM e",
-        "WITH RECURSIVE t(n) AS ((SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE n < 4)) FROM t",
+        "WITH RECURSIVE t(n) AS ((SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE n < 4)) SELECT "
+        "* FROM t",
         "SELECT n FROM (WITH RECURSIVE t(n) AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE "
-        "n < 4) FROM t) q",
+        "n < 4) SELECT * FROM t) q",
         "WITH RECURSIVE t(n) AS (SELECT 1 AS n UNION ALL SELECT z.m + 1 FROM t AS z(m) WHERE z.m < "
-        "4) FROM t",
+        "4) SELECT * FROM t",
     ]
     for at, sql in enumerate(queries):
         same(db.create_view(f"v{at}", sql), sql, oracle, held, is_ordered=False)
+    # DuckDB takes all names of such a WITH for recursive, and refuses an order in them.
+    sql = "WITH q AS (SELECT a FROM e UNION ALL SELECT n FROM s ORDER BY 1 LIMIT 3) SELECT a FROM q"
+    same(db.create_view("v", sql.replace("WITH", "WITH RECURSIVE")), sql, oracle, held)
 
 
 def test_a_query_that_is_asked_once() -> None:
@@ -410,8 +416,8 @@ def test_functions_of_the_user_may_be_called_in_a_step() -> None:
     db = chain(4)
     db.create_function("twice", lambda x: pc.multiply(x, 2), ["int64"], "int64")
     sql = (
-        "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT twice(n) FROM r WHERE n < 30) SELECT n FROM "
-        "r"
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT twice(n) FROM r WHERE n < 30) "
+        "SELECT n FROM r"
     )
     view = db.create_view("v", sql.replace("SELECT 1", "SELECT a FROM e WHERE a = 1"))
     assert sorted(view.to_arrow()["n"].to_pylist()) == [1, 2, 4, 8, 16, 32]

@@ -134,7 +134,10 @@ def test_lists_are_refused(quick: SparkSession, sql: str) -> None:
 
 
 def test_recursions_are_refused(quick: SparkSession) -> None:
-    sql = "WITH RECURSIVE q(a) AS (SELECT a FROM r UNION SELECT a + 1 FROM q WHERE a < 9) FROM q"
+    sql = (
+        "WITH RECURSIVE q(a) AS (SELECT a FROM r UNION SELECT a + 1 FROM q WHERE a < 9) SELECT a "
+        "FROM q"
+    )
     held = {name: everyday.rows(random.Random(3), name, 7) for name in SCHEMAS}
     with pytest.raises(rv.errors.UnsupportedError, match="WITH RECURSIVE is not computed over"):
         prepare(sql, frames(quick, held))

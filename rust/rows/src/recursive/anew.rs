@@ -37,7 +37,8 @@ impl Recursive {
                 round.retain(|(row, _)| !found.contains_key(row));
                 round.iter_mut().for_each(|(_, often)| *often = 1);
             }
-            if round.is_empty() {
+            // The first round is there without a seed, too: a step may have rows of its own.
+            if round.is_empty() && level > 0 {
                 break;
             }
             if level > MOST {

@@ -249,7 +249,7 @@ impl Block for Recursive {
 
     fn evaluate(&mut self, budget: &Budget<'_>) -> Result<()> {
         let seeded = std::mem::take(&mut self.seeded);
-        if seeded.is_empty() && self.pending.is_empty() {
+        if self.is_born && seeded.is_empty() && self.pending.is_empty() {
             return Ok(());
         }
         self.counted = self.memory_usage();

@@ -13,7 +13,7 @@ use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{Column, JoinType};
 use datafusion_expr::{
     Distinct, Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Operator, Projection,
-    SubqueryAlias, TableScan, Union,
+    RecursiveQuery, SubqueryAlias, TableScan, Union,
 };
 use ringview_core::Result;
 use ringview_query::Strategy;
@@ -69,6 +69,31 @@ fn has_column(plan: &LogicalPlan, name: &str) -> bool {
 pub(super) fn is_work(scan: &TableScan) -> bool {
     let source: &dyn Any = &*scan.source;
     source.is::<Work>()
+}
+
+/// The recursion that a UNION is, where its step reads the rows so far in subqueries alone: the binder looks for them in
+/// FROM. `is_known` tells the names of recursions around.
+pub(super) fn unseen(
+    union: &Union,
+    is_distinct: bool,
+    is_known: &dyn Fn(&str) -> bool,
+) -> Option<RecursiveQuery> {
+    let [seed, step] = &union.inputs[..] else {
+        return None;
+    };
+    let mut name = None;
+    let done = step.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node
+            && is_work(scan)
+            && !is_known(scan.table_name.table())
+        {
+            name = Some(scan.table_name.table().to_owned());
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    let (seed, step) = (Arc::clone(seed), Arc::clone(step));
+    let found = name.filter(|_| done.is_ok())?;
+    RecursiveQuery::try_new(found, seed, step, is_distinct).ok()
 }
 
 /// The table of the rows so far, and what their level is called.

@@ -166,6 +166,11 @@ impl Lowering<'_> {
             }
             LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
             LogicalPlan::Distinct(Distinct::All(input)) => {
+                if let LogicalPlan::Union(union) = &**input
+                    && let Some(query) = self.unseen(union, true)
+                {
+                    return self.recursive(&query);
+                }
                 let rows = self.relation(input)?;
                 let (name, columns) = self.distinct(rows)?;
                 Ok(Pending::over(&name, &columns))
@@ -173,7 +178,10 @@ impl Lowering<'_> {
             LogicalPlan::Distinct(Distinct::On(on)) => Ok(self.distinct_on(on)?.0),
             LogicalPlan::Join(join) => self.join(join),
             LogicalPlan::Unnest(unnest) => self.unnest(unnest),
-            LogicalPlan::Union(union) => self.union(union),
+            LogicalPlan::Union(union) => match self.unseen(union, false) {
+                Some(query) => self.recursive(&query),
+                None => self.union(union),
+            },
             LogicalPlan::Values(values) => self.values(&values.values),
             LogicalPlan::EmptyRelation(empty) if empty.produce_one_row => {
                 self.values(&[Vec::new()])

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use datafusion_expr::{Cast, Expr, LogicalPlan, RecursiveQuery};
+use datafusion_expr::{Cast, Expr, LogicalPlan, RecursiveQuery, Union};
 use ringview_core::{Field, Result, Schema, SqlProblem, Type};
 use ringview_query::{Block, Query, Recursion, Rows, StepTable, Strategy, TableInfo, bind};
 
@@ -93,6 +93,11 @@ impl Lowering<'_> {
             Some(Rows::Recursive(of)) => Some(Pending::over(&block.name, &of.names)),
             _ => None,
         }
+    }
+
+    /// The recursion that a UNION is, where the binder takes it for none.
+    pub(super) fn unseen(&self, union: &Union, is_distinct: bool) -> Option<RecursiveQuery> {
+        linear::unseen(union, is_distinct, &|name| self.working(name).is_some())
     }
 
     /// The rows so far of the recursion that a scan names.
