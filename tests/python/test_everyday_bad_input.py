@@ -156,7 +156,6 @@ def test_texts_shorter_than_nothing() -> None:
         ("SELECT UNNEST({'x': x}) FROM t", "UNNEST of a struct|unnest"),
         ("SELECT LIST(x).y AS a FROM t", "y"),
         ("SELECT SUM(LIST(x)) AS a FROM t", "a sum needs numbers"),
-        ("SELECT k, k FROM t", "name one of them with AS|two columns|same name|named"),
         ("SELECT other.t.k FROM other.t", "other"),
         ("SELECT k FROM t WHERE k = $1", "parameter|no value|\\$"),
     ],
