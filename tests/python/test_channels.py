@@ -1,8 +1,8 @@
 """Reports over three channels of sales, as TPC-DS asks for them, against DuckDB after each batch.
 
 Its features by name, in `data/channels.sql`: ROLLUP with GROUPING and RANK over aggregates,
-INTERSECT and EXCEPT of channels, correlated scalar subqueries, FULL JOIN of channels, CASE as pivots,
-windows over aggregates, self-joins of a WITH, and what its queries are made of beside these.
+INTERSECT and EXCEPT of channels, correlated scalar subqueries, FULL JOIN of channels, CASE as
+pivots, windows over aggregates, self-joins of a WITH, and what its queries are made of beside these.
 """
 
 from __future__ import annotations
