@@ -92,7 +92,7 @@ impl Recursions<'_> {
             table.query.order_by = None;
             table.query.limit_clause = None;
             table.query.fetch = None;
-            table.query.body = Box::new(SetExpr::Query(Box::new(whole)));
+            *table.query.body = SetExpr::Query(Box::new(whole));
         }
         Ok(false)
     }

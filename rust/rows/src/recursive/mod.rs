@@ -168,7 +168,7 @@ impl Recursive {
     }
 
     /// The same after all rows so far have left.
-    fn from_seed(
+    fn restart(
         &mut self,
         seeded: &[(Box<[u8]>, i64)],
         base: Vec<TableChange>,
@@ -259,7 +259,7 @@ impl Block for Recursive {
             Err(problem) if self.is_born && self.may_pass(&problem) => {
                 self.unwind();
                 self.facts.rollback();
-                self.from_seed(&seeded, base, budget)
+                self.restart(&seeded, base, budget)
             }
             done => done,
         }
