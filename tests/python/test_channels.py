@@ -2,7 +2,7 @@
 
 Its features by name, in `data/channels.sql`: ROLLUP with GROUPING and RANK over aggregates,
 INTERSECT and EXCEPT of channels, correlated scalar subqueries, FULL JOIN of channels, CASE as
-pivots, windows over aggregates, self-joins of a WITH, and what its queries are made of beside these.
+pivots, windows over aggregates, self-joins of a WITH, and what its queries are made of beside.
 """
 
 from __future__ import annotations
