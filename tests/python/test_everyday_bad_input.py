@@ -212,3 +212,18 @@ def test_a_filter_may_leave_its_where_out() -> None:
     held = {"t": [row(1, 1), row(2, 2), row(3, 9)]}
     db.insert("t", held["t"])
     assert comparable(view.to_arrow()) == oracle.rows(sql, held)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "FROM t",
+        "WITH q AS (SELECT k, x FROM t), p(a) AS MATERIALIZED (FROM q SELECT x) FROM p",
+        "WITH q AS (FROM t) FROM q WHERE x > 1",
+        "SELECT k FROM (FROM t) AS q WHERE (x) > 1",
+    ],
+)
+def test_a_query_may_begin_with_from(sql: str) -> None:
+    held = {"t": [row(1, 1, "a"), row(2, 2), row(None, 9, "b")]}
+    view = database(**held).create_view("v", sql)
+    assert comparable(view.to_arrow()) == Oracle(SCHEMAS).rows(sql, held)

@@ -85,11 +85,34 @@ fn keyword(keyword: Keyword, text: &str) -> Token {
     })
 }
 
-/// Whether what comes next is the first word of the text, or within parentheses.
+/// Whether what comes next is the first word of the text, within parentheses, or behind the tables of a WITH.
 fn begins_query(before: &[TokenWithSpan]) -> bool {
-    let mut before = before.iter().rev();
-    let last = before.find(|token| !is_space(token));
-    last.is_none_or(|token| token.token == Token::LParen)
+    match before.iter().rposition(|token| !is_space(token)) {
+        None => true,
+        Some(at) => match before[at].token {
+            Token::LParen => true,
+            Token::RParen => is_table_of_with(&before[..at]),
+            _ => false,
+        },
+    }
+}
+
+/// Whether a parenthesis that closes here was opened behind AS.
+fn is_table_of_with(within: &[TokenWithSpan]) -> bool {
+    let mut depth = 0;
+    let opens = within.iter().rposition(|token| {
+        match token.token {
+            Token::RParen => depth += 1,
+            Token::LParen => depth -= 1,
+            _ => {}
+        }
+        depth < 0
+    });
+    let before = &within[..opens.unwrap_or(0)];
+    let mut last = before.iter().rev().filter(|token| !is_space(token));
+    last.next().is_some_and(
+        |token| matches!(&token.token, Token::Word(word) if word.keyword == Keyword::AS),
+    )
 }
 
 /// Whether a SELECT stands before the parenthesis closes.
