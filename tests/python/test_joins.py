@@ -240,7 +240,7 @@ def test_names_that_come_twice_are_numbered(sql: str, names: list[str]) -> None:
     db.insert("s", [{"b": 2, "c": 3}])
     found = view.to_arrow()
     assert found.column_names == names
-    rows = {"r": db["r"].to_arrow(), "s": db["s"].to_arrow()}
+    rows = {name: db.tables[name].to_arrow() for name in ("r", "s")}
     with duckdb.connect() as connection:
         for name, table in rows.items():
             connection.register(name, table)
