@@ -1,5 +1,5 @@
 //! Places of problems that are of a part of the text, and of more than one name or none: an aggregate among the arguments
-//! of another, a subquery that has several rows, a `*` that shows what is not grouped.
+//! of another, a subquery that has several columns, a `*` that shows what is not grouped.
 //!
 //! Invariant: where several parts may be meant there is no place rather than a wrong one. Cost: linear in the text, only for
 //! an error.
@@ -7,13 +7,13 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, GroupByExpr, Ident, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
-    Statement, TableAlias, TableFactor, Visit, Visitor,
+    Expr, Ident, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement,
+    TableAlias, TableFactor, Visit, Visitor,
 };
 use datafusion_sql::sqlparser::tokenizer::Location;
 use ringview_core::Position;
 
-use crate::find::{Named, Of, aggregate, aggregate_in_where, nested_aggregate, outputs};
+use crate::find::{Named, Of, aggregate_in_where, nested_aggregate, outputs};
 use crate::place::position;
 
 /// Where such a problem is; none for other problems.
@@ -24,19 +24,9 @@ pub(crate) fn special(what: &str, statement: &Statement, names: &[Named]) -> Opt
     if what.starts_with("an aggregate is not known in WHERE") {
         return aggregate_in_where(statement);
     }
-    if what.contains("stands for a value is one row") {
-        return one(statement, |part| match part {
-            Part::Value {
-                is_one_row: false,
-                at,
-                ..
-            } => Some(*at),
-            _ => None,
-        });
-    }
     if what.starts_with("a subquery that is compared has one column") {
         return one(statement, |part| match part {
-            Part::Value { columns, at, .. } if *columns != 1 => Some(*at),
+            Part::Value { columns, at } if *columns != 1 => Some(*at),
             _ => None,
         });
     }
@@ -119,12 +109,7 @@ fn asterisk(what: &str, statement: &Statement, names: &[Named]) -> Option<Positi
 /// A part of a text that a problem may be of.
 enum Part {
     /// A subquery that stands for a value.
-    Value {
-        columns: usize,
-        /// Whether it is known to have one row.
-        is_one_row: bool,
-        at: Location,
-    },
+    Value { columns: usize, at: Location },
     /// A name of three parts.
     Dotted(Location),
     /// A function in FROM.
@@ -179,7 +164,6 @@ impl Visitor for Parts {
                 if let SetExpr::Select(select) = &*query.body {
                     self.0.push(Part::Value {
                         columns: select.projection.len(),
-                        is_one_row: is_one_row(query, select),
                         at: select.select_token.0.span.start,
                     });
                 }
@@ -213,18 +197,6 @@ impl Visitor for Parts {
         }
         ControlFlow::Continue(())
     }
-}
-
-/// Whether a subquery is an aggregate of all its rows.
-fn is_one_row(query: &Query, select: &Select) -> bool {
-    let is_ungrouped = matches!(&select.group_by, GroupByExpr::Expressions(keys, more) if keys.is_empty() && more.is_empty());
-    let is_aggregate = select.projection.iter().any(|item| match item {
-        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
-            aggregate(expr).is_some()
-        }
-        _ => false,
-    });
-    is_ungrouped && is_aggregate && query.limit_clause.is_none()
 }
 
 /// What stands in quotes of either kind.
