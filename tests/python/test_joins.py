@@ -227,7 +227,8 @@ def test_a_star_is_that_of_sql(sql: str) -> None:
 TWICE = [
     ("SELECT * FROM r JOIN s ON r.b = s.b", ["a", "b", "b_1", "c"]),
     ("SELECT r.b, s.b FROM r JOIN s USING (b)", ["b", "b_1"]),
-    ("SELECT b, a AS b, a AS b_1 FROM r", ["b", "b_2", "b_1"]),
+    ("SELECT b, a AS b, a AS b_1 FROM r", ["b", "b_1", "b_1_1"]),
+    ("SELECT b, a AS b_1, a AS b FROM r", ["b", "b_1", "b_2"]),
     ("SELECT a, COUNT(*) AS a FROM r GROUP BY r.a", ["a", "a_1"]),
 ]
 

@@ -219,14 +219,13 @@ impl VisitorMut for InLower {
     }
 }
 
-/// Names as DuckDB tells them apart: the second `b` is `b_1`.
+/// Names as DuckDB tells them apart, from left to right: the second `b` is `b_1`.
 pub(crate) fn told_apart(names: &[String]) -> Vec<String> {
     let mut made: Vec<String> = Vec::with_capacity(names.len());
-    for (at, name) in names.iter().enumerate() {
-        let is_taken = |one: &String| made.contains(one) || names[at + 1..].contains(one);
+    for name in names {
         let mut numbered = (1..).map(|number| format!("{name}_{number}"));
         let free = match made.contains(name) {
-            true => numbered.find(|one| !is_taken(one)),
+            true => numbered.find(|one| !made.contains(one)),
             false => None,
         };
         made.push(free.unwrap_or_else(|| name.clone()));
