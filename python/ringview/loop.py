@@ -1,4 +1,4 @@
-"""Work that is done step by step: here to its end, or in a thread until it is told to stop.
+"""A loop of steps: in the calling thread to its end, or in a thread of its own until `stop`.
 
 Invariant: one step at a time; what one raises ends the loop, and is raised again by whoever stops
 or joins it. Cost: that of the steps; while there is nothing to do, one look every so many seconds.

@@ -167,7 +167,7 @@ class Sender(Loop):
         begin(self._sinks[view], last.owner, [view], last.batch == 0)
 
     def _note(self, old: _Sent | None, new: _Sent) -> None:
-        """Write the number of a batch before it is sent, unless somebody else did meanwhile."""
+        """Write the number of a batch before it is sent; refused if another sender wrote one."""
         before = self._db.status()
         try:
             with self._db.transaction() as tx:

@@ -21,7 +21,7 @@ Envelope = Literal["debezium", "json"]
 _WAIT = 0.1
 """Seconds that one look waits for messages."""
 _PATIENCE = 100
-"""After so many looks that found nothing somebody else has a turn, though there is an end."""
+"""After so many empty polls the other sources are read, though this one has not ended."""
 
 
 class Kafka:
@@ -98,7 +98,7 @@ class Kafka:
                 consumer.incremental_assign(wanted)
 
     def _good(self, came: Sequence[Any], ended: set[str]) -> dict[tuple[str, int], list[Message]]:
-        """The messages by topic and partition; raises what the client says went wrong."""
+        """The messages by topic and partition; raises the errors that the client reports."""
         import confluent_kafka as client
 
         good: dict[tuple[str, int], list[Message]] = {}
