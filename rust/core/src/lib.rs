@@ -40,6 +40,7 @@ pub use column::{Batch, Column};
 pub use dictionary::{Dictionary, FreedIds, HoldsStrings, LiveIds};
 pub use error::{Cause, Error, Position, Result, SqlProblem};
 pub use large_pages::in_large_pages;
+pub use nested::sortable;
 pub use prefetch::prefetch;
 pub use random::random_hasher;
 pub use schema::{Field, LONGEST_NAME, Schema, check_name};

@@ -3,10 +3,12 @@
 //! Invariant: equal values are equal texts, and texts compare as the values do, NULLs behind all else. A text has a
 //! character for each byte of arrow-row's encoding. Cost: O(bytes of a value) to write and to read.
 
-use arrow_array::{Array, ArrayRef, UInt32Array, make_array, new_null_array};
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BinaryArray, UInt32Array, make_array, new_null_array};
 use arrow_cast::cast;
 use arrow_row::{RowConverter, SortField};
-use arrow_schema::{ArrowError, SortOptions};
+use arrow_schema::{ArrowError, DataType, SortOptions};
 
 use crate::{Error, Result, Type};
 
@@ -54,12 +56,33 @@ pub(crate) fn array<'t>(
     arrow_select::take::take(&values, &UInt32Array::from(places), None).map_err(refused)
 }
 
+/// An array whose order is that of another's values, NULLs inside them behind all else in either direction: what
+/// libraries order by has them where NULL itself is. Of what is not nested, the array.
+///
+/// # Errors
+/// `Value` where the type has no order.
+pub fn sortable(array: &ArrayRef) -> Result<ArrayRef> {
+    if !array.data_type().is_nested() {
+        return Ok(Arc::clone(array));
+    }
+    let converter = encoding(array.data_type().clone())?;
+    let rows = converter.convert_columns(std::slice::from_ref(array));
+    let rows = rows.map_err(refused)?;
+    let bytes = rows.iter().enumerate();
+    let bytes = bytes.map(|(at, row)| array.is_valid(at).then(|| row.data()));
+    Ok(Arc::new(bytes.collect::<BinaryArray>()))
+}
+
 fn converter(ty: &Type) -> Result<RowConverter> {
+    encoding(ty.to_arrow())
+}
+
+fn encoding(ty: DataType) -> Result<RowConverter> {
     let nulls_last = SortOptions {
         descending: false,
         nulls_first: false,
     };
-    let field = SortField::new_with_options(ty.to_arrow(), nulls_last);
+    let field = SortField::new_with_options(ty, nulls_last);
     RowConverter::new(vec![field]).map_err(refused)
 }
 

@@ -15,7 +15,7 @@ use arrow_row::{RowConverter, SortField};
 use arrow_schema::{
     ArrowError, DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef, SortOptions,
 };
-use ringview_core::{Error, Result, Schema, decode};
+use ringview_core::{Error, Result, Schema, decode, sortable};
 use ringview_query::{Bound, Parted, PlanAtom, SortKey};
 use ringview_view::RowDelta;
 
@@ -77,7 +77,7 @@ impl Codec {
             };
             (key.column.clone(), options)
         });
-        let fields = |columns: Vec<(String, SortOptions)>| -> Result<Fields> {
+        let fields = |columns: Vec<(String, SortOptions)>, is_sorted: bool| -> Result<Fields> {
             let mut found = Fields {
                 columns: Vec::new(),
                 converter: converter(Vec::new())?,
@@ -85,7 +85,10 @@ impl Codec {
             let mut sorted = Vec::with_capacity(columns.len());
             for (name, options) in columns {
                 let at = atom.schema.index_of(&name)?;
-                let ty: DataType = atom.schema.fields()[at].ty.to_arrow();
+                let ty = match atom.schema.fields()[at].ty.to_arrow() {
+                    nested if is_sorted && nested.is_nested() => DataType::Binary,
+                    ty => ty,
+                };
                 found.columns.push(at);
                 sorted.push(SortField::new_with_options(ty, options));
             }
@@ -93,9 +96,9 @@ impl Codec {
             Ok(found)
         };
         Ok(Self {
-            partition: fields(layout.partition.iter().map(plain).collect())?,
-            order: fields(keys.collect())?,
-            shown: fields(layout.shown.iter().copied().map(plain).collect())?,
+            partition: fields(layout.partition.iter().map(plain).collect(), false)?,
+            order: fields(keys.collect(), true)?,
+            shown: fields(layout.shown.iter().copied().map(plain).collect(), false)?,
             atom: atom.clone(),
             schema,
         })
@@ -135,13 +138,16 @@ impl Codec {
             }
             Ok(all)
         };
-        let shown = columns(&self.shown)?;
-        let mut bytes = |fields: &Fields| match fields.columns[..] {
+        let (shown, partition) = (columns(&self.shown)?, columns(&self.partition)?);
+        let order = columns(&self.order)?;
+        let order: Vec<_> = order.iter().map(sortable).collect::<Result<_>>()?;
+        let bytes = |fields: &Fields, columns: &[ArrayRef]| match columns {
             [] => Ok(vec![Box::default(); rows.batch.rows]),
-            _ => encoded(&fields.converter, &columns(fields)?),
+            _ => encoded(&fields.converter, columns),
         };
-        let (partitions, order) = (bytes(&self.partition)?, bytes(&self.order)?);
-        let rows = order.into_iter().zip(bytes(&self.shown)?);
+        let partitions = bytes(&self.partition, &partition)?;
+        let order = bytes(&self.order, &order)?;
+        let rows = order.into_iter().zip(bytes(&self.shown, &shown)?);
         let rows = rows.map(|(order, shown)| Row { order, shown });
         Ok((partitions.into_iter().zip(rows).collect(), shown))
     }

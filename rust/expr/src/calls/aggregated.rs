@@ -14,9 +14,10 @@ use datafusion_common::arrow::compute::{
     SortColumn, and, cast, filter, is_not_null, lexsort_to_indices, take_arrays,
 };
 use datafusion_common::arrow::row::{RowConverter, SortField};
-use datafusion_common::{Result, ScalarValue};
+use datafusion_common::{DataFusionError, Result, ScalarValue};
 use datafusion_expr::window_state::WindowFrameContext;
 use datafusion_expr::{Accumulator, WindowFrame};
+use ringview_core::sortable;
 
 use super::aggregates::{Aggregate, Way};
 
@@ -88,12 +89,16 @@ impl Aggregated {
                 Some(before) => and(&before, &mask)?,
             });
         }
-        let order = self.order.iter().map(|(at, options)| SortColumn {
-            values: Arc::clone(&columns[*at]),
-            options: Some(*options),
-        });
+        let mut order = Vec::with_capacity(self.order.len());
+        for (at, options) in &self.order {
+            order.push(SortColumn {
+                values: sortable(&columns[*at])
+                    .map_err(|problem| DataFusionError::External(Box::new(problem)))?,
+                options: Some(*options),
+            });
+        }
         Ok(Taken {
-            order: order.collect(),
+            order,
             arguments,
             chosen,
         })
