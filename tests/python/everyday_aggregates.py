@@ -110,5 +110,14 @@ class Aggregates:
             f"STDDEV_POP({distinct}{integer})",
             f"COVAR_SAMP({integer}, {e.number()})",
             f"APPROX_COUNT_DISTINCT({integer})",
+            f"ROUND({self._of('KURTOSIS', 'KURTOSIS_POP', 'SKEWNESS', 'SEM')}({integer}), 5)",
+            f"ROUND(GEOMEAN(abs({e.column('integer')}) + 1), 5)",
+            f"ROUND(ENTROPY({any_}), 5)",
+            f"MAD({distinct}{e.of('integer', 1)})",
+            f"ROUND(WEIGHTED_AVG({e.column('integer')}, 1 + abs({e.column('integer')})), 5)",
+            f"{self._of('MIN', 'MAX')}({distinct}{any_}, {self._of('1', '2', '5')})",
+            f"{self._of('ARG_MIN', 'ARG_MAX')}({text}, {text}, 2)",
+            f"QUANTILE_CONT({e.of('integer', 1)}, [0.25, 0.5])",
+            f"QUANTILE_DISC({any_}, [0.1, 0.9])",
         )
         return self._filtered(call)

@@ -47,7 +47,8 @@ pub use aggregates::aggregate;
 pub use assigned::{assigned, repeated};
 pub use balance::Balance;
 pub use calls::{
-    AGGREGATES, Call, Calls, Edge, Frame, SortKey, Unit, WINDOWS, aggregate_type, window_type,
+    AGGREGATES, Call, Calls, Edge, Frame, SortKey, Unit, WINDOWS, aggregate_type, columns_of,
+    window_type,
 };
 pub use functions::{Functions, known as known_functions};
 pub use parser::{Doubles, form, options, read, settings, value};

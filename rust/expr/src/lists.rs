@@ -4,7 +4,7 @@
 //! `meaning`, arguments are meant already. Cost: O(1) a node.
 
 use arrow_schema::{DataType, Field};
-use datafusion_common::{DFSchema, Result, ScalarValue, TableReference};
+use datafusion_common::{DFSchema, Result, ScalarValue, TableReference, plan_err};
 use datafusion_expr::planner::{
     ExprPlanner, PlannerResult, RawBinaryExpr, RawDictionaryExpr, RawFieldAccessExpr,
 };
@@ -12,6 +12,7 @@ use datafusion_expr::{
     Expr, ExprSchemable, GetFieldAccess, Operator, binary_expr, cast, lit, when,
 };
 use datafusion_functions::{core, unicode};
+use datafusion_functions_nested::array_has::array_has_udf;
 use datafusion_functions_nested::expr_fn;
 use datafusion_functions_nested::map::map_udf;
 use datafusion_sql::sqlparser::ast::BinaryOperator;
@@ -150,12 +151,53 @@ pub(crate) fn of(
         ("list_min", 1) => expr_fn::array_min(args.remove(0)),
         ("list_max", 1) => expr_fn::array_max(args.remove(0)),
         ("string_split" | "str_split" | "split", 2) => kernels::split().call(args),
+        ("array_sum", 1) if first.as_ref().and_then(kernels::exact_type).is_some() => {
+            kernels::named("exact_list_sum").call(args)
+        }
+        // NULLs are no values: the list has another one, or not.
+        ("array_has", 2) => {
+            let known = |of: &Expr| Expr::IsNotNull(Box::new(of.clone()));
+            let both = known(&args[0]).and(known(&args[1]));
+            let found = array_has_udf().call(args);
+            when(both, core::coalesce().call(vec![found, lit(false)])).end()?
+        }
+        ("array_distinct", 1) => different(args.remove(0)),
+        ("list_unique" | "array_unique", 1) => {
+            counted(expr_fn::cardinality(different(args.remove(0))))
+        }
+        ("list_aggregate" | "list_aggr" | "array_aggregate", 2) => {
+            return of_each(args, schema);
+        }
         ("struct_extract", 2) => core::get_field().call(args),
         ("character_length", 1) if matches!(first, Some(DataType::Map(..))) => {
             counted(expr_fn::cardinality(args.remove(0)))
         }
         _ => return Ok(Err(args)),
     }))
+}
+
+/// The different values of a list.
+fn different(list: Expr) -> Expr {
+    expr_fn::array_distinct(expr_fn::array_compact(list))
+}
+
+/// `list_aggregate(list, 'sum')` is `list_sum(list)`.
+fn of_each(mut args: Vec<Expr>, schema: &DFSchema) -> Result<std::result::Result<Expr, Vec<Expr>>> {
+    let Expr::Literal(ScalarValue::Utf8(Some(name)), _) = &args[1] else {
+        return plan_err!("list_aggregate takes the name of an aggregate in quotes");
+    };
+    let name = name.to_lowercase();
+    let list = args.remove(0);
+    match name.as_str() {
+        "sum" => match of("array_sum", vec![list], schema)? {
+            Ok(found) => Ok(Ok(found)),
+            Err(mut list) => Ok(Ok(expr_fn::array_sum(list.remove(0)))),
+        },
+        "min" => Ok(Ok(expr_fn::array_min(list))),
+        "max" => Ok(Ok(expr_fn::array_max(list))),
+        "avg" | "mean" => Ok(Ok(expr_fn::array_avg(list))),
+        _ => plan_err!("list_aggregate takes 'sum', 'min', 'max' or 'avg', not '{name}'"),
+    }
 }
 
 /// The value of a key of a map.

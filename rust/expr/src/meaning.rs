@@ -306,6 +306,11 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
                         DataType::Decimal128(digits.min(38), places),
                     )
                 }
+                (float @ (DataType::Float64 | DataType::Float32), _) if args.len() == 2 => {
+                    let places = cast(args.remove(1), DataType::Int64);
+                    let args = vec![double(args.remove(0)), places];
+                    cast(kernels::round_places().call(args), float)
+                }
                 _ => func.call(args),
             }
         }

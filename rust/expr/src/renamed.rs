@@ -2,7 +2,7 @@
 //!
 //! Invariant: each is a function to the planner, and none is left once `meaning` has gone through a text. Cost: none.
 
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use datafusion_common::DataFusionError;
 use datafusion_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -10,11 +10,16 @@ use datafusion_expr::{
 
 /// The names.
 pub(crate) const NAMES: &[&str] = &[
+    "array_aggregate",
+    "array_unique",
+    "bin",
+    "ceiling",
     "century",
     "date_add",
-    "ceiling",
     "date_diff",
+    "date_sub",
     "datediff",
+    "datesub",
     "day",
     "dayname",
     "dayofmonth",
@@ -23,28 +28,38 @@ pub(crate) const NAMES: &[&str] = &[
     "decade",
     "divide_checked",
     "divide_integers",
+    "editdist3",
     "epoch",
     "epoch_ms",
     "epoch_us",
+    "era",
+    "hex",
     "hour",
     "if",
+    "iff",
+    "ifnull",
+    "int_divide",
     "isfinite",
     "isinf",
-    "ifnull",
-    "iff",
-    "int_divide",
     "isodow",
     "isoyear",
+    "julian",
+    "lcase",
     "len",
+    "list_aggr",
+    "list_aggregate",
     "list_max",
     "list_min",
     "list_pack",
     "list_reverse_sort",
+    "list_unique",
     "list_value",
+    "make_timestamp",
     "microsecond",
     "millennium",
     "millisecond",
     "minute",
+    "mismatches",
     "mod",
     "month",
     "monthname",
@@ -52,22 +67,56 @@ pub(crate) const NAMES: &[&str] = &[
     "prefix",
     "quarter",
     "regexp_matches",
+    "regexp_split_to_array",
     "second",
     "sign",
     "split",
     "str_split",
+    "str_split_regex",
     "strftime",
+    "string_to_array",
     "strlen",
     "strptime",
     "struct_extract",
     "suffix",
     "time_bucket",
+    "to_binary",
+    "to_centuries",
+    "to_days",
+    "to_decades",
+    "to_hours",
+    "to_microseconds",
+    "to_milliseconds",
+    "to_minutes",
+    "to_months",
+    "to_quarters",
+    "to_seconds",
+    "to_weeks",
+    "to_years",
     "tumble",
+    "ucase",
     "unicode",
     "week",
     "weekday",
     "weekofyear",
     "year",
+    "yearweek",
+];
+
+/// What makes intervals of numbers, and the interval of 1.
+pub(crate) const INTERVALS: &[(&str, &str)] = &[
+    ("to_centuries", "100 years"),
+    ("to_days", "1 day"),
+    ("to_decades", "10 years"),
+    ("to_hours", "1 hour"),
+    ("to_microseconds", "1 microsecond"),
+    ("to_milliseconds", "1 millisecond"),
+    ("to_minutes", "1 minute"),
+    ("to_months", "1 month"),
+    ("to_quarters", "3 months"),
+    ("to_seconds", "1 second"),
+    ("to_weeks", "7 days"),
+    ("to_years", "1 year"),
 ];
 
 /// `//`, until its operands are known.
@@ -107,11 +156,18 @@ impl ScalarUDFImpl for Renamed {
     /// Close to the type of what it stands for, for whoever asks before that is known.
     fn return_type(&self, types: &[DataType]) -> datafusion_common::Result<DataType> {
         Ok(match self.name {
-            "dayname" | "monthname" | "strftime" => DataType::Utf8,
-            "strptime" => DataType::Timestamp(TimeUnit::Microsecond, None),
+            "bin" | "dayname" | "hex" | "lcase" | "monthname" | "strftime" | "to_binary"
+            | "ucase" => DataType::Utf8,
+            "regexp_split_to_array" | "str_split_regex" | "string_to_array" => {
+                DataType::new_list(DataType::Utf8, true)
+            }
+            name if INTERVALS.iter().any(|(known, _)| *known == name) => {
+                DataType::Interval(IntervalUnit::MonthDayNano)
+            }
+            "make_timestamp" | "strptime" => DataType::Timestamp(TimeUnit::Microsecond, None),
             "isfinite" | "isinf" | "prefix" | "regexp_matches" | "suffix" => DataType::Boolean,
             "date_add" => DataType::Timestamp(TimeUnit::Microsecond, None),
-            "epoch" | "divide_checked" => DataType::Float64,
+            "epoch" | "divide_checked" | "julian" => DataType::Float64,
             "divide_integers" if types.iter().all(DataType::is_integer) => DataType::Int64,
             "divide_integers" => DataType::Float64,
             "ceiling" | "ifnull" | "int_divide" | "mod" | "tumble" => {

@@ -2,13 +2,14 @@
 //!
 //! Invariant: arguments are meant already, and their types known. Cost: O(1) a call.
 
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 use datafusion_common::{DFSchema, Result, ScalarValue};
 use datafusion_expr::expr::Like;
 use datafusion_expr::{Expr, ExprSchemable, Operator, binary_expr, cast, lit, when};
 use datafusion_functions::{datetime, math, string, unicode};
 
 use crate::kernels;
+use crate::renamed::INTERVALS;
 
 const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
@@ -25,6 +26,83 @@ pub(crate) fn of(
         )
     };
     Ok(Ok(match (name, args.len()) {
+        (name, 1) if INTERVALS.iter().any(|(known, _)| *known == name) => {
+            let interval = INTERVALS.iter().find(|(known, _)| *known == name);
+            let interval = interval.map_or("", |(_, interval)| interval);
+            let interval = cast(
+                lit(interval),
+                DataType::Interval(IntervalUnit::MonthDayNano),
+            );
+            kernels::interval_times().call(vec![cast(args.remove(0), DataType::Int64), interval])
+        }
+        ("lcase", 1) => string::lower().call(args),
+        ("ucase", 1) => string::upper().call(args),
+        ("string_to_array", 2) => kernels::split().call(args),
+        ("regexp_split_to_array" | "str_split_regex", 2) => {
+            kernels::named("string_split_regex").call(args)
+        }
+        ("editdist3", 2) => kernels::named("levenshtein").call(args),
+        ("mismatches", 2) => kernels::named("hamming").call(args),
+        ("hex" | "bin" | "to_binary", 1) => {
+            let of = args.remove(0);
+            let kernel = match (name, of.get_type(schema)?.is_integer()) {
+                ("hex", true) => "hex_of_number",
+                ("hex", false) => "hex_of_text",
+                (_, true) => "bits_of_number",
+                (_, false) => "bits_of_text",
+            };
+            let of = if kernel.ends_with("number") {
+                cast(of, DataType::Int64)
+            } else {
+                of
+            };
+            kernels::named(kernel).call(vec![of])
+        }
+        ("format" | "printf", 1..) => {
+            let rest = args.split_off(1).into_iter();
+            let shown = rest.map(|of| match of.get_type(schema)? {
+                DataType::Timestamp(..) => as_text(of, schema),
+                _ => Ok(of),
+            });
+            args.extend(shown.collect::<Result<Vec<Expr>>>()?);
+            kernels::named(name).call(args)
+        }
+        ("make_timestamp", 1) => cast(cast(args.remove(0), DataType::Int64), MOMENT),
+        ("make_timestamp", 6) => {
+            let seconds = cast(args.remove(5), DataType::Float64);
+            let whole = args.into_iter().map(|of| cast(of, DataType::Int64));
+            let parts = whole.chain([seconds]).collect();
+            kernels::named("moment_of_parts").call(parts)
+        }
+        ("date_sub" | "datesub", 3) => {
+            let to = cast(args.remove(2), MOMENT);
+            let from = cast(args.remove(1), MOMENT);
+            kernels::named("whole_parts").call(vec![args.remove(0), from, to])
+        }
+        ("yearweek", 1) => {
+            let (year, week) = (
+                part("isoyear", args[0].clone()),
+                part("week", args.remove(0)),
+            );
+            let year = binary_expr(year, Operator::Multiply, lit(100i64));
+            binary_expr(year, Operator::Plus, week)
+        }
+        ("era", 1) => {
+            let year = part("year", args.remove(0));
+            let is_ours = binary_expr(year.clone(), Operator::Gt, lit(0i64));
+            when(is_ours, lit(1i64))
+                .when(Expr::IsNotNull(Box::new(year)), lit(0i64))
+                .end()?
+        }
+        ("julian", 1) => {
+            let ticks = cast(cast(args.remove(0), MOMENT), DataType::Int64);
+            let days = binary_expr(
+                cast(ticks, DataType::Float64),
+                Operator::Divide,
+                lit(86_400e6),
+            );
+            binary_expr(days, Operator::Plus, lit(2_440_588.0))
+        }
         ("ceiling", 1) => of("ceil", args, schema)?.unwrap_or_else(|args| math::ceil().call(args)),
         ("ceil" | "floor", 1) => {
             let Some((wide, whole)) = wider(&args[0].get_type(schema)?) else {

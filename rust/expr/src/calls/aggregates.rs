@@ -5,20 +5,19 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::{Array, ArrayRef, new_empty_array};
 use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 use datafusion_common::{Result, ScalarValue, plan_err};
 use datafusion_expr::function::AccumulatorArgs;
 use datafusion_expr::{Accumulator, AggregateUDF};
-use datafusion_functions_aggregate::{
-    bit_and_or_xor, bool_and_or, correlation, count, covariance, min_max, regr, stddev, variance,
-};
+use datafusion_functions_aggregate::{bit_and_or_xor, bool_and_or, count, min_max};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
 
 use super::chosen::{self, Share, WHOLE};
 use super::exact::{Doubles, Exact};
 use super::lists;
+use super::statistics::statistic;
 
 /// The names of all aggregates.
 pub const AGGREGATES: &[&str] = &[
@@ -27,9 +26,9 @@ pub const AGGREGATES: &[&str] = &[
     "arbitrary",
     "arg_max",
     "arg_min",
-    "array_agg",
     "argmax",
     "argmin",
+    "array_agg",
     "avg",
     "bit_and",
     "bit_or",
@@ -42,12 +41,21 @@ pub const AGGREGATES: &[&str] = &[
     "countif",
     "covar_pop",
     "covar_samp",
+    "entropy",
+    "favg",
     "first",
+    "fsum",
+    "geomean",
+    "geometric_mean",
     "group_concat",
     "histogram",
+    "kahan_sum",
+    "kurtosis",
+    "kurtosis_pop",
     "last",
     "list",
     "listagg",
+    "mad",
     "max",
     "max_by",
     "mean",
@@ -63,14 +71,19 @@ pub const AGGREGATES: &[&str] = &[
     "regr_intercept",
     "regr_r2",
     "regr_slope",
+    "sem",
+    "skewness",
     "stddev",
     "stddev_pop",
     "stddev_samp",
     "string_agg",
     "sum",
+    "sumkahan",
     "var_pop",
     "var_samp",
     "variance",
+    "wavg",
+    "weighted_avg",
 ];
 
 /// How an aggregate computes its value.
@@ -117,7 +130,7 @@ impl fmt::Debug for Way {
 }
 
 impl Aggregate {
-    fn new(ty: DataType, takes: Vec<DataType>, way: Way) -> Self {
+    pub(super) fn new(ty: DataType, takes: Vec<DataType>, way: Way) -> Self {
         Self {
             ty,
             takes,
@@ -131,7 +144,7 @@ impl Aggregate {
     }
 
     /// What an aggregate of the library computes, of arguments of these types.
-    fn of_library(function: Arc<AggregateUDF>, takes: Vec<DataType>) -> Result<Self> {
+    pub(super) fn of_library(function: Arc<AggregateUDF>, takes: Vec<DataType>) -> Result<Self> {
         let ty = function.return_type(&takes)?;
         let result = Arc::new(Field::new("result", ty.clone(), true));
         let fields: Vec<_> = takes
@@ -247,6 +260,10 @@ pub(super) fn aggregate(
                 ScalarValue::try_from_array(&values[0], values[0].len() - 1)
             })
         },
+        ("min" | "max", 1, [many]) => first_of(0, name == "max", types, many)?,
+        ("arg_min" | "argmin" | "min_by" | "arg_max" | "argmax" | "max_by", 2, [many]) => {
+            first_of(1, name.contains("max"), types, many)?
+        }
         ("arg_min" | "argmin" | "min_by" | "arg_max" | "argmax" | "max_by", 2, []) => Aggregate {
             ordered_by: Some((1, name.contains("max"))),
             ..Aggregate::whole(first.clone(), types.to_vec(), at(0))
@@ -255,6 +272,10 @@ pub(super) fn aggregate(
             quantile(first, Share(WHOLE / 2), true)
         }
         ("median", 1, []) => quantile(first, Share(WHOLE / 2), false),
+        ("quantile" | "quantile_cont" | "quantile_disc", 1, [ScalarValue::List(shares)]) => {
+            let is_dense = name == "quantile_cont" && chosen::dense(first).is_some();
+            quantiles(first, &shares.value(0), is_dense)?
+        }
         ("quantile_cont", 1, [of]) if chosen::dense(first).is_some() => {
             quantile(first, share(of)?, true)
         }
@@ -281,44 +302,6 @@ pub(super) fn aggregate(
         }
         _ => return misfit(),
     })
-}
-
-/// A variance, covariance, correlation or regression.
-fn statistic(name: &str, types: &[DataType]) -> Result<Option<Aggregate>> {
-    let function = match name {
-        "stddev" | "stddev_samp" => stddev::stddev_udaf(),
-        "stddev_pop" => stddev::stddev_pop_udaf(),
-        "variance" | "var_samp" => variance::var_samp_udaf(),
-        "var_pop" => variance::var_pop_udaf(),
-        "covar_pop" => covariance::covar_pop_udaf(),
-        "covar_samp" => covariance::covar_samp_udaf(),
-        "corr" => correlation::corr_udaf(),
-        "regr_count" => regr::regr_count_udaf(),
-        "regr_intercept" => regr::regr_intercept_udaf(),
-        "regr_r2" => regr::regr_r2_udaf(),
-        "regr_slope" => regr::regr_slope_udaf(),
-        _ => return Ok(None),
-    };
-    let takes = if name.starts_with("std") || name.starts_with("var") {
-        1
-    } else {
-        2
-    };
-    if types.len() != takes || !types.iter().all(DataType::is_numeric) {
-        return plan_err!("{name} takes {takes} numbers");
-    }
-    let found = Aggregate::of_library(function, vec![DataType::Float64; takes])?;
-    let counts = name == "regr_count";
-    let ty = if counts {
-        DataType::Int64
-    } else {
-        DataType::Float64
-    };
-    Ok(Some(Aggregate {
-        ty,
-        counts,
-        ..found
-    }))
 }
 
 fn counted(of: DataType) -> Result<Aggregate> {
@@ -392,6 +375,62 @@ fn quantile(of: &DataType, share: Share, is_dense: bool) -> Aggregate {
     }
 }
 
+/// Quantiles as a list, one for each share.
+fn quantiles(of: &DataType, shares: &ArrayRef, is_dense: bool) -> Result<Aggregate> {
+    let shares = (0..shares.len()).map(|at| share(&ScalarValue::try_from_array(shares, at)?));
+    let shares = shares.collect::<Result<Vec<Share>>>()?;
+    let one = quantile(of, Share(0), is_dense);
+    let ty = one.ty.clone();
+    Ok(Aggregate {
+        ty: lists::list_type(&ty),
+        way: Way::Whole(Arc::new(move |values| {
+            let value = |&share: &Share| match is_dense {
+                true => chosen::continuous(&values[0], share),
+                false => chosen::discrete(&values[0], share),
+            };
+            let found = shares.iter().map(value).collect::<Result<Vec<_>>>()?;
+            let found = match found.is_empty() {
+                true => new_empty_array(&ty),
+                false => ScalarValue::iter_to_array(found)?,
+            };
+            lists::list(&found)
+        })),
+        ..one
+    })
+}
+
+/// The first argument of the first rows by one of them, as a list.
+fn first_of(
+    by: usize,
+    descends: bool,
+    types: &[DataType],
+    many: &ScalarValue,
+) -> Result<Aggregate> {
+    let many = match many.cast_to(&DataType::Int64)? {
+        ScalarValue::Int64(Some(many @ 1..)) => many as usize,
+        _ => return plan_err!("how many rows of these there shall be is a whole number from 1 on"),
+    };
+    Ok(Aggregate {
+        ordered_by: Some((by, descends)),
+        ..Aggregate::whole(lists::list_type(&types[0]), types.to_vec(), move |values| {
+            lists::list(&values[0].slice(0, values[0].len().min(many)))
+        })
+    })
+}
+
+/// How many arguments of a function are columns; behind them stand constants.
+#[must_use]
+pub fn columns_of(name: &str, arguments: usize) -> usize {
+    match (name, arguments) {
+        ("ntile", _) => 0,
+        ("lag" | "lead" | "nth_value" | "string_agg" | "listagg" | "group_concat", _) => 1,
+        ("quantile" | "quantile_cont" | "quantile_disc", _) => 1,
+        ("min" | "max", 2) => 1,
+        ("arg_min" | "argmin" | "min_by" | "arg_max" | "argmax" | "max_by", 3) => 2,
+        _ => arguments,
+    }
+}
+
 /// A share of the rows.
 fn share(of: &ScalarValue) -> Result<Share> {
     match of.cast_to(&DataType::Decimal128(38, 18))? {
@@ -407,19 +446,18 @@ fn share(of: &ScalarValue) -> Result<Share> {
 /// # Errors
 /// For arguments that it does not take.
 pub fn aggregate_type(name: &str, types: &[DataType]) -> Result<DataType> {
-    // Constants stand behind the columns, and have no part in the type.
-    let constants: &[ScalarValue] = match name {
-        "quantile" | "quantile_cont" | "quantile_disc" => &[ScalarValue::Int64(Some(1))],
-        _ => &[],
+    let columns = columns_of(name, types.len()).min(types.len());
+    // Which constants there are has no part in the type, but whether one is a list.
+    let constant = |ty: &DataType| match ty {
+        DataType::Utf8 => ScalarValue::from(""),
+        DataType::List(of) => {
+            ScalarValue::List(ScalarValue::new_list_nullable(&[], of.data_type()))
+        }
+        _ => ScalarValue::Int64(Some(1)),
     };
-    let columns =
-        if name.contains("quantile") || matches!(name, "string_agg" | "listagg" | "group_concat") {
-            &types[..types.len().min(1)]
-        } else {
-            types
-        };
+    let constants = types[columns..].iter().map(constant);
     match name {
         "count" | "count_if" | "countif" => Ok(DataType::Int64),
-        _ => Ok(aggregate(name, columns, constants)?.ty),
+        _ => Ok(aggregate(name, &types[..columns], &constants.collect::<Vec<_>>())?.ty),
     }
 }

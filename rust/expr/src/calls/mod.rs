@@ -10,6 +10,7 @@
 //! | `definition` | a function and its frame as data |
 //! | `aggregates` | the aggregates by name; `exact`, `chosen`, `lists`: those that the library lacks or would let wrap |
 //! | `aggregated` | an aggregate over a partition, or over frames |
+//! | `statistics` | the library's statistics, and moments, means and deviations that it lacks |
 //! | `of_user` | the aggregates of the user |
 //! | `windows` | the library's window functions |
 
@@ -20,6 +21,7 @@ mod definition;
 mod exact;
 mod lists;
 mod of_user;
+mod statistics;
 mod windows;
 
 use std::sync::Arc;
@@ -37,7 +39,7 @@ use crate::error::{of_a_row, own};
 use crate::parser::bound;
 use crate::user;
 use aggregated::Aggregated;
-pub use aggregates::{AGGREGATES, aggregate_type};
+pub use aggregates::{AGGREGATES, aggregate_type, columns_of};
 pub use definition::{Call, Edge, Frame, SortKey, Unit};
 use windows::{Over, Windowed};
 pub use windows::{WINDOWS, window_type};

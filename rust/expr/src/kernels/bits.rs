@@ -1,7 +1,8 @@
-//! Bits of integers: `xor`, and `bit_not`, which a text writes `~`.
+//! Bits of integers: `xor`, `bit_not`, which a text writes `~`, and how many of them are set.
 //!
-//! Invariant: the type of a result is that of the operands, or a 64-bit integer where those differ. Cost: one pass.
+//! Invariant: the type of a result is that of the operands, or a 64-bit integer where those differ; of a count int8. Cost: one pass.
 
+use std::ops::{BitXor, Not};
 use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
@@ -11,6 +12,7 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, ArrowPrimitiveType};
 use arrow_schema::DataType;
 use datafusion_common::arrow::compute::kernels::bitwise;
+use datafusion_common::arrow::datatypes::ToByteSlice;
 use datafusion_common::{Result, plan_err};
 use datafusion_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -25,6 +27,12 @@ pub(crate) fn xor() -> Arc<ScalarUDF> {
 /// `bit_not(x)`.
 pub(crate) fn not() -> Arc<ScalarUDF> {
     static MADE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made("bit_not"));
+    Arc::clone(&MADE)
+}
+
+/// `bit_count(x)`.
+pub(crate) fn count() -> Arc<ScalarUDF> {
+    static MADE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made("bit_count"));
     Arc::clone(&MADE)
 }
 
@@ -66,7 +74,10 @@ impl ScalarUDFImpl for Bits {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        Ok(self.coerce_types(types)?.remove(0))
+        match self.name {
+            "bit_count" => Ok(DataType::Int8),
+            _ => Ok(self.coerce_types(types)?.remove(0)),
+        }
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -74,27 +85,36 @@ impl ScalarUDFImpl for Bits {
         let operands = args.args.iter().map(|of| of.to_array(rows));
         let operands = operands.collect::<Result<Vec<ArrayRef>>>()?;
         let computed = match operands[0].data_type() {
-            DataType::Int8 => computed::<Int8Type>(&operands),
-            DataType::Int16 => computed::<Int16Type>(&operands),
-            DataType::Int32 => computed::<Int32Type>(&operands),
-            DataType::UInt8 => computed::<UInt8Type>(&operands),
-            DataType::UInt16 => computed::<UInt16Type>(&operands),
-            DataType::UInt32 => computed::<UInt32Type>(&operands),
-            DataType::UInt64 => computed::<UInt64Type>(&operands),
-            _ => computed::<Int64Type>(&operands),
+            DataType::Int8 => self.computed::<Int8Type>(&operands),
+            DataType::Int16 => self.computed::<Int16Type>(&operands),
+            DataType::Int32 => self.computed::<Int32Type>(&operands),
+            DataType::UInt8 => self.computed::<UInt8Type>(&operands),
+            DataType::UInt16 => self.computed::<UInt16Type>(&operands),
+            DataType::UInt32 => self.computed::<UInt32Type>(&operands),
+            DataType::UInt64 => self.computed::<UInt64Type>(&operands),
+            _ => self.computed::<Int64Type>(&operands),
         };
         Ok(ColumnarValue::Array(computed?))
     }
 }
 
-fn computed<T>(operands: &[ArrayRef]) -> Result<ArrayRef>
-where
-    T: ArrowPrimitiveType,
-    T::Native: std::ops::BitXor<Output = T::Native> + std::ops::Not<Output = T::Native>,
-{
-    let first = operands[0].as_primitive::<T>();
-    Ok(match operands.get(1) {
-        Some(other) => Arc::new(bitwise::bitwise_xor(first, other.as_primitive::<T>())?),
-        None => Arc::new(bitwise::bitwise_not(first)?),
-    })
+impl Bits {
+    fn computed<T>(&self, operands: &[ArrayRef]) -> Result<ArrayRef>
+    where
+        T: ArrowPrimitiveType,
+        T::Native: BitXor<Output = T::Native> + Not<Output = T::Native>,
+    {
+        let first = operands[0].as_primitive::<T>();
+        Ok(match operands.get(1) {
+            Some(other) => Arc::new(bitwise::bitwise_xor(first, other.as_primitive::<T>())?),
+            None if self.name == "bit_count" => {
+                let ones = |value: T::Native| {
+                    let bytes = value.to_byte_slice();
+                    bytes.iter().map(|byte| byte.count_ones() as i8).sum()
+                };
+                Arc::new(first.unary::<_, Int8Type>(ones))
+            }
+            None => Arc::new(bitwise::bitwise_not(first)?),
+        })
+    }
 }

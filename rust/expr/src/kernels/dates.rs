@@ -149,10 +149,11 @@ impl ScalarUDFImpl for IntervalTimes {
         let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
         let overflow = || DataFusionError::Execution("overflow of an interval".to_owned());
         let times = |number: i64, of: IntervalMonthDayNano| -> Result<IntervalMonthDayNano> {
-            let number_of = i32::try_from(number).map_err(|_| overflow())?;
+            // Any number of times nothing is nothing.
+            let whole = |of: i32| i32::try_from(i64::from(of).checked_mul(number)?).ok();
             Ok(IntervalMonthDayNano {
-                months: of.months.checked_mul(number_of).ok_or_else(overflow)?,
-                days: of.days.checked_mul(number_of).ok_or_else(overflow)?,
+                months: whole(of.months).ok_or_else(overflow)?,
+                days: whole(of.days).ok_or_else(overflow)?,
                 nanoseconds: of.nanoseconds.checked_mul(number).ok_or_else(overflow)?,
             })
         };

@@ -4,11 +4,18 @@
 
 mod bits;
 mod dates;
+mod digits;
+mod distances;
+mod formats;
 mod like;
+mod moments;
 mod numbers;
 mod numerals;
 mod patterns;
+mod plain;
+mod rounded;
 mod single;
+mod sums;
 mod texts;
 
 use std::sync::{Arc, LazyLock};
@@ -17,7 +24,8 @@ use datafusion_expr::ScalarUDF;
 
 /// All of them.
 pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
-    vec![
+    let mut all = vec![
+        bits::count(),
         interval_times(),
         bits::not(),
         bits::xor(),
@@ -27,12 +35,32 @@ pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
         patterns::extract(),
         patterns::full_match(),
         round_even(),
+        round_places(),
         whole_number(),
         natural_number(),
         plain_number(),
         only(),
-    ]
+        formats::format(),
+        formats::printf(),
+        sums::exact(),
+    ];
+    all.extend(distances::functions());
+    all.extend(digits::functions());
+    all.extend(moments::functions());
+    all.extend(patterns::lists());
+    all
 }
+
+/// The function of this module of a name.
+pub(crate) fn named(name: &str) -> Arc<ScalarUDF> {
+    static KNOWN: LazyLock<Vec<Arc<ScalarUDF>>> = LazyLock::new(functions);
+    match KNOWN.iter().find(|function| function.name() == name) {
+        Some(found) => Arc::clone(found),
+        None => unreachable!("{name} is a function of this module"),
+    }
+}
+
+pub(crate) use sums::exact_type;
 
 macro_rules! function {
     ($(#[$doc:meta])* $name:ident, $made:expr) => {
@@ -103,6 +131,11 @@ function!(
     /// `round_even(x)`: the nearest integer, ties to the even one.
     round_even,
     numbers::RoundEven::default()
+);
+function!(
+    /// `round_places(x, n)`: a double at a number of decimal places, halves away from zero.
+    round_places,
+    rounded::RoundPlaces::default()
 );
 function!(
     /// `in_float32(x)`: the same, which fails where a float32 cannot hold it.

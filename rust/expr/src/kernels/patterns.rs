@@ -1,10 +1,11 @@
-//! Regular expressions: whether a whole text matches, and the first match or a group of it.
+//! Regular expressions: whether a whole text matches, the first match or a group of it, all of them, and what lies between.
 //!
 //! Invariant: NULL where an argument is; a text without a match has an empty one. A pattern is compiled once a batch, or
 //! once for each run of rows with the same one. Cost: linear in the texts.
 
 use std::sync::{Arc, LazyLock};
 
+use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, StringArray};
@@ -14,6 +15,8 @@ use datafusion_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use regex::Regex;
+
+use super::plain::Plain;
 
 /// `regexp_full_match(text, pattern)`.
 pub(crate) fn full_match() -> Arc<ScalarUDF> {
@@ -25,6 +28,59 @@ pub(crate) fn full_match() -> Arc<ScalarUDF> {
 pub(crate) fn extract() -> Arc<ScalarUDF> {
     static MADE: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| made("regexp_extract"));
     Arc::clone(&MADE)
+}
+
+/// `regexp_extract_all(text, pattern [, group])`, and `string_split_regex(text, pattern)`.
+pub(crate) fn lists() -> [Arc<ScalarUDF>; 2] {
+    let takes = [DataType::Utf8, DataType::Utf8, DataType::Int64];
+    let texts = DataType::new_list(DataType::Utf8, true);
+    [
+        Plain::function("regexp_extract_all", (&takes, 2), texts.clone(), |args| {
+            each(args, |pattern, text, group, found| {
+                for matched in pattern.captures_iter(text) {
+                    let group = usize::try_from(group).ok();
+                    let part = group.and_then(|group| matched.get(group));
+                    found.append_option(part.map(|part| part.as_str()));
+                }
+            })
+        }),
+        Plain::function("string_split_regex", (&takes[..2], 2), texts, |args| {
+            each(args, |pattern, text, _, found| match pattern.as_str() {
+                "" => text
+                    .chars()
+                    .for_each(|one| found.append_value(one.to_string())),
+                _ => pattern
+                    .split(text)
+                    .for_each(|part| found.append_value(part)),
+            })
+        }),
+    ]
+}
+
+/// The texts that are found in each text by its pattern, and the number of a group where one is given.
+fn each(
+    args: &[ArrayRef],
+    find: impl Fn(&Regex, &str, i64, &mut StringBuilder),
+) -> Result<ArrayRef> {
+    let (texts, patterns) = (args[0].as_string::<i32>(), args[1].as_string::<i32>());
+    let groups = args.get(2).map(|of| of.as_primitive::<Int64Type>());
+    let mut compiled = Compiled {
+        whole: false,
+        last: None,
+    };
+    let mut found = ListBuilder::new(StringBuilder::new());
+    for (row, (text, pattern)) in texts.iter().zip(patterns).enumerate() {
+        let group = groups.map_or(Some(0), |of| of.is_valid(row).then(|| of.value(row)));
+        let is_known = match (text, pattern, group) {
+            (Some(text), Some(pattern), Some(group)) => {
+                find(compiled.get(pattern)?, text, group, found.values());
+                true
+            }
+            _ => false,
+        };
+        found.append(is_known);
+    }
+    Ok(Arc::new(found.finish()))
 }
 
 fn made(name: &'static str) -> Arc<ScalarUDF> {

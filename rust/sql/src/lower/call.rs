@@ -11,6 +11,7 @@ use datafusion_expr::{
     WindowFunctionDefinition, cast, lit, when,
 };
 use ringview_core::Result;
+use ringview_expr::columns_of;
 use ringview_query::{Edge, Frame, Unit};
 
 use super::order::keys;
@@ -115,12 +116,7 @@ fn of_arguments(name: &str, mut arguments: Vec<Expr>, filter: Option<Expr>) -> R
             .end();
         (name, arguments) = ("sum", vec![counted.map_err(|problem| refusal(&problem))?]);
     }
-    let columns = match name {
-        "ntile" => 0,
-        "lag" | "lead" | "nth_value" | "quantile" | "quantile_cont" | "quantile_disc"
-        | "string_agg" | "listagg" | "group_concat" => 1,
-        _ => arguments.len(),
-    };
+    let columns = columns_of(name, arguments.len());
     let constants = arguments.split_off(columns.min(arguments.len()));
     if constants.iter().any(|one| !one.column_refs().is_empty()) {
         return Err(unsupported(&format!(

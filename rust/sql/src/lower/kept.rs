@@ -5,6 +5,7 @@
 use datafusion_expr::expr::AggregateFunction;
 use datafusion_expr::{Expr, lit, when};
 use ringview_core::Result;
+use ringview_expr::columns_of;
 use ringview_query::{Function, Output, Query};
 
 use super::call::aggregated;
@@ -94,7 +95,12 @@ fn is_kept(AggregateFunction { func, params }: &AggregateFunction) -> bool {
         Some(Function::Min | Function::Max | Function::Count)
     );
     let takes_order = func.name() == "any_value" && !params.order_by.is_empty();
-    function(func.name()).is_some() && (is_idempotent || !params.distinct) && !takes_order
+    // `max(x, 3)` is a list of three.
+    let is_list = columns_of(func.name(), params.args.len()) < params.args.len();
+    function(func.name()).is_some()
+        && (is_idempotent || !params.distinct)
+        && !takes_order
+        && !is_list
 }
 
 /// The function of an engine.
