@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::Schema as ArrowSchema;
-use ringview_core::{Error, Result, Schema, SqlProblem};
+use ringview_core::{Error, Field, Result, Schema, SqlProblem, Type};
+use ringview_durable::DurableDatabase;
 use ringview_engine::{ByKey, Change, Database, Direction, Keyed, Op, Poll};
 use ringview_expr::{UserFunction, assigned};
 use ringview_sql::{Definition, Delete, Name, Select, Update};
@@ -82,6 +83,9 @@ impl Reader<'_> {
         };
         match self.apart(&read)? {
             Some(mut apart) => evaluated(&mut apart, &mut *self.poll),
+            None if self.database.tables().is_empty() => {
+                evaluated(beside_nothing()?.readers(), &mut *self.poll)
+            }
             None => evaluated(self.database, &mut *self.poll),
         }
     }
@@ -194,6 +198,14 @@ impl Reader<'_> {
         let batch = RecordBatch::try_new_with_options(Arc::new(arrow), taken, &options);
         batch.map_err(|problem| broken(table, &problem))
     }
+}
+
+/// A database with one table, of which nothing is read: what constants are computed beside where there is no other.
+pub(crate) fn beside_nothing() -> Result<DurableDatabase> {
+    let mut database = DurableDatabase::default();
+    let column = Field::new("nothing", Type::Bool, true);
+    database.create_table("nothing", Schema::new(vec![column])?, None, false)?;
+    Ok(database)
 }
 
 /// All names of tables and views.

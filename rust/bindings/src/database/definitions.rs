@@ -19,6 +19,7 @@ use super::functions::trusted;
 use crate::definition::Given;
 use crate::errors::OrRaise;
 use crate::outgoing::Rows;
+use crate::planned::beside_nothing;
 use crate::watch::Progress;
 
 #[pymethods]
@@ -146,12 +147,20 @@ impl Database {
         let mut poll = |done| watch.poll(done);
         let found = py.detach(|| {
             let (text, options) = self.callable_by(given);
+            let mut apart;
+            let database = match database.tables().is_empty() {
+                true => {
+                    apart = beside_nothing()?;
+                    &mut apart
+                }
+                false => database,
+            };
             if !database.views().is_empty() {
                 let standing = over(database, None, (text.clone(), options.clone()))?;
                 let read = |_: &_, query: &_| database.readers().maintained(query, &mut poll);
                 match standing.kept(read) {
                     Ok(Some(found)) => return Ok(found),
-                    Err(Error::Interrupted) => return Err(Error::Interrupted),
+                    Err(stop @ (Error::Interrupted | Error::Memory { .. })) => return Err(stop),
                     // Another form may be answered.
                     Ok(None) | Err(_) => {}
                 }
@@ -161,7 +170,7 @@ impl Database {
                 ..options
             };
             let standing = over(database, None, (text, once))?;
-            standing.kept(|_, query| database.readers().evaluate(query, &mut poll))
+            standing.kept(|_, query| database.readers().compute(query, &mut poll))
         });
         Ok(Rows::new(watch.finish(py, found)?))
     }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Budget, Result};
+use ringview_core::Result;
 use ringview_query::Query;
 use ringview_view::Engine;
 
@@ -28,7 +28,7 @@ impl Database {
     pub fn evaluate(&mut self, query: &Query, poll: Poll<'_>) -> Result<RecordBatch> {
         match self.maintained(query, &mut *poll)? {
             Some(found) => Ok(found),
-            None => self.evaluated(query, true, poll),
+            None => self.compute(query, poll),
         }
     }
 
@@ -38,40 +38,45 @@ impl Database {
     /// As [`evaluate`](Self::evaluate).
     pub fn maintained(&mut self, query: &Query, poll: Poll<'_>) -> Result<Option<RecordBatch>> {
         let engines = self.engines.clone();
-        let is_there = self.drafted((query, &engines), false)?.0.is_there();
-        match is_there {
-            true => self.evaluated(query, false, poll).map(Some),
+        let draft = self.drafted((query, &engines), false)?;
+        match draft.0.is_there() {
+            true => self.read_from(draft, poll).map(Some),
             false => Ok(None),
         }
     }
 
-    fn evaluated(&mut self, query: &Query, is_static: bool, poll: Poll<'_>) -> Result<RecordBatch> {
-        let budget = self.state.budget(poll);
-        let found = self.read_from((query, is_static), &budget);
-        self.state.storage.dictionary.rollback();
-        found
+    /// The same, whatever is maintained: the query is planned over tables that do not change.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub fn compute(&mut self, query: &Query, poll: Poll<'_>) -> Result<RecordBatch> {
+        let engines = self.engines.clone();
+        let draft = self.drafted((query, &engines), true)?;
+        self.read_from(draft, poll)
     }
 
     fn read_from(
         &mut self,
-        (query, is_static): (&Query, bool),
-        budget: &Budget<'_>,
+        (drafts, last): (Drafts<'_>, u64),
+        poll: Poll<'_>,
     ) -> Result<RecordBatch> {
-        let engines = self.engines.clone();
-        let (drafts, last) = self.drafted((query, &engines), is_static)?;
-        let family = self.make(drafts, budget)?;
-        let graph = &self.state.graph;
-        let find = |id: u64| {
-            let own = family.iter().find(|node| node.id == id);
-            own.or_else(|| graph.node(id))
-        };
-        match find(last) {
-            Some(node) => {
-                let answer = node.answer_among(find);
-                answer.rows(&self.state.storage.dictionary, budget)
+        let budget = self.state.budget(poll);
+        let found = self.make(drafts, &budget).and_then(|family| {
+            let graph = &self.state.graph;
+            let find = |id: u64| {
+                let own = family.iter().find(|node| node.id == id);
+                own.or_else(|| graph.node(id))
+            };
+            match find(last) {
+                Some(node) => {
+                    let answer = node.answer_among(find);
+                    answer.rows(&self.state.storage.dictionary, &budget)
+                }
+                None => unreachable!("the node of a draft is made, or was there"),
             }
-            None => unreachable!("the node of a draft is made, or was there"),
-        }
+        });
+        self.state.storage.dictionary.rollback();
+        found
     }
 
     /// The nodes that answer a query, and the number of the last; of tables that change, or of tables that do not.
