@@ -193,10 +193,12 @@ class Database:
         unique: Sequence[str] | None = None,
         static: bool = False,
         keep_for: tuple[str, str] | None = None,
+        defaults: Statement | None = None,
     ) -> None:
         """Declare a table with the columns of a schema.
 
-        `keep_for` is a column and the text of an interval: how long rows stay.
+        `keep_for` is a column and the text of an interval: how long rows stay; `defaults` the
+        statement that has those of the columns.
         """
 
     def create_function(
@@ -219,8 +221,8 @@ class Database:
     def now(self) -> int | None:
         """The moment that the clock is at, in microseconds since 1970 in UTC."""
 
-    def drop_table(self, name: str) -> None:
-        """Forget a table that no view reads."""
+    def drop_table(self, name: str, cascade: bool = False) -> None:
+        """Forget a table that no view reads; if `cascade`, with the views that do."""
 
     def create_view(
         self,
@@ -261,8 +263,8 @@ class Database:
     ) -> Rows:
         """Rows drawn from the whole join of a sample, with replacement or without."""
 
-    def drop_view(self, name: str) -> None:
-        """Forget a view."""
+    def drop_view(self, name: str, cascade: bool = False) -> None:
+        """Forget a view that no other reads; if `cascade`, with those that do."""
 
     def apply(
         self,
@@ -477,6 +479,9 @@ class Database:
     def create_table_filled(self, statement: Statement, name: str) -> int:
         """Create the table of a CREATE TABLE .. AS, with its rows; how many there are."""
 
+    def table_defaults(self, table: _Handle) -> Rows:
+        """The defaults of a table's columns, as one row of those that have one."""
+
     def alter(self, statement: Statement) -> None:
         """Do an ALTER TABLE."""
 
@@ -493,6 +498,7 @@ class _Options(TypedDict, total=False):
     or_replace: bool
     if_not_exists: bool
     if_exists: bool
+    cascade: bool
 
 @final
 class Statement:

@@ -327,9 +327,12 @@ class Declaring:
             raise
         return Sample(self._native, name, self._native.view_id(name))
 
-    def drop_view(self, name: str) -> None:
-        """Forget a view; raises InUseError while others read it."""
-        self._native.drop_view(name)
+    def drop_view(self, name: str, *, cascade: bool = False) -> None:
+        """Forget a view; if `cascade`, with those that read it, all or none.
+
+        Raises UnknownViewError; InUseError while others read it, if nothing is said of them.
+        """
+        self._native.drop_view(name, cascade)
 
     @property
     def views(self) -> Mapping[str, View]:

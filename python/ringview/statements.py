@@ -196,13 +196,14 @@ class Executing(Declaring, Changeable):
                     "table that goes; create another and DROP this one"
                 )
             return self._native.create_table_filled(statement, name)
-        self.create_table(
-            known or name,
-            statement.schema,
-            unique=options["unique"],
-            static=options["static"],
-            keep_for=options["keep_for"],
-            create_or_replace=options["or_replace"],
+        unique, static, keep_for = options["unique"], options["static"], options["keep_for"]
+        if known is not None:
+            # Whether the new one is possible, before the old one goes.
+            draft = _native.Database()
+            draft.create_table(known, statement.schema, unique, static, keep_for, statement)
+            self.drop_table(known)
+        self._native.create_table(
+            known or name, statement.schema, unique, static, keep_for, statement
         )
         return None
 
@@ -225,7 +226,7 @@ class Executing(Declaring, Changeable):
         name = self._native.dropped(statement)
         if name is not None:
             drop = self.drop_view if statement.kind == "drop_view" else self.drop_table
-            drop(name)
+            drop(name, cascade=statement.options["cascade"])
 
 
 def spelt(name: str, known: Iterable[str]) -> str | None:

@@ -68,6 +68,24 @@ class Table(Reading):
         found: tuple[str, str] | None = self._info()["keep_for"]
         return found
 
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """What columns are in the rows of an `INSERT` of SQL that does not say. O(columns).
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> db.execute("CREATE TABLE r (a BIGINT, at VARCHAR DEFAULT 'home')")
+        >>> db.execute("INSERT INTO r (a) VALUES (1)")
+        1
+        >>> db.tables["r"].defaults, list(db.tables["r"])
+        ({'at': 'home'}, [{'a': 1, 'at': 'home'}])
+        """
+        import pyarrow as pa
+
+        found = pa.record_batch(self._native.table_defaults(self._handle))
+        row: dict[str, Any] = found.to_pylist()[0] if found.num_columns else {}
+        return row
+
     def explain(self) -> str:
         """What the table keeps, and when rows leave it. O(1).
 

@@ -97,9 +97,30 @@ class Tabling:
         self._native.create_table(name, arrow.schema(schema), columns, static, held)
         return self.tables[name]
 
-    def drop_table(self, name: str) -> None:
-        """Forget a table; raises InUseError while a view reads it."""
-        self._native.drop_table(name)
+    def drop_table(self, name: str, *, cascade: bool = False) -> None:
+        """Forget a table.
+
+        Args:
+            name: Its name.
+            cascade: Whether the views that read it, and those that read these, go with it: all of
+                them, or nothing, in a file too.
+
+        Raises:
+            UnknownTableError: There is no table of this name.
+            InUseError: Views read it, and nothing was said of them.
+
+        Complexity: O(bytes that are given back).
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> _ = db.create_view("v", "SELECT a, COUNT(*) AS n FROM r GROUP BY a")
+        >>> _ = db.create_view("w", "SELECT SUM(n) AS n FROM v")
+        >>> db.drop_table("r", cascade=True)
+        >>> db
+        Database(tables=[], views=[])
+        """
+        self._native.drop_table(name, cascade)
 
 
 def either(create_or_replace: bool, if_not_exists: bool) -> None:

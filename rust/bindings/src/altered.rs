@@ -1,13 +1,15 @@
-//! What an ALTER TABLE changes.
+//! What an ALTER TABLE changes, and the defaults of a table.
 //!
 //! Invariant: names are found without case; a name that is taken is refused with its place. Cost: O(columns).
 
-use arrow_array::RecordBatch;
-use ringview_core::{Result, Schema, SqlProblem};
-use ringview_engine::Alteration;
-use ringview_sql::{Alter, AlterColumns, Name};
+use std::sync::Arc;
 
-use crate::planned::{Reader, names_of};
+use arrow_array::RecordBatch;
+use ringview_core::{Field, Result, Schema, SqlProblem};
+use ringview_engine::{Alteration, Defaults};
+use ringview_sql::{Alter, AlterColumns, CreateTable, Name, Select};
+
+use crate::planned::{Reader, beside_nothing, names_of};
 
 impl Reader<'_> {
     /// What an ALTER TABLE does: to which table, what, and what its rows have in a column that comes; none where there is
@@ -53,10 +55,7 @@ impl Reader<'_> {
             } => {
                 free(name, None)?;
                 if let Some(select) = filled {
-                    let found = self.select(select)?;
-                    let of = Schema::new(vec![field.clone()])?;
-                    value =
-                        Some(self.rows(&table, &of, found.columns().to_vec(), found.num_rows())?);
+                    value = Some(self.default(&table, field, select)?);
                 }
                 Alteration::AddColumn(field.clone())
             }
@@ -84,11 +83,49 @@ impl Reader<'_> {
                     _ => Alteration::RenameTable(to.as_str().to_owned()),
                 }
             }
+            AlterColumns::Default {
+                column,
+                value: given,
+            } => {
+                let column = named(column)?;
+                if let Some(select) = given {
+                    let field = &schema.fields()[schema.index_of(&column)?];
+                    value = Some(self.default(&table, field, select)?);
+                }
+                Alteration::SetDefault(column)
+            }
             AlterColumns::Widen { column, to } => Alteration::Widen {
                 column: named(column)?,
                 to: to.clone(),
             },
         };
         Ok(Some((table, change, value)))
+    }
+
+    /// The defaults of a table that is created.
+    pub(crate) fn defaults(&mut self, of: &CreateTable) -> Result<Defaults> {
+        let mut defaults = Defaults::new();
+        let table = of.name.as_str();
+        for (name, select) in &of.defaults {
+            if let Some(schema) = &of.schema {
+                let field = &schema.fields()[schema.index_of(name.as_str())?];
+                let value = self.default(table, field, select)?;
+                defaults.insert(name.as_str().to_owned(), Arc::clone(value.column(0)));
+            }
+        }
+        Ok(defaults)
+    }
+
+    /// A default, as a row of its column alone.
+    fn default(&mut self, table: &str, field: &Field, select: &Select) -> Result<RecordBatch> {
+        let found = Reader {
+            database: beside_nothing()?.readers(),
+            functions: self.functions.clone(),
+            pending: (&[], false),
+            poll: &mut *self.poll,
+        }
+        .select(select)?;
+        let of = Schema::new(vec![field.clone()])?;
+        self.rows(table, &of, found.columns().to_vec(), found.num_rows())
     }
 }

@@ -6,12 +6,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BooleanArray, Decimal128Array, Int64Array, RecordBatch, StringArray, new_null_array,
+    Array, ArrayRef, BooleanArray, Decimal128Array, Int64Array, RecordBatch, Scalar, StringArray,
+    UInt32Array, new_null_array,
 };
-use arrow_schema::DataType;
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType};
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
+use arrow_select::take::take;
+use arrow_select::zip::zip;
 use ringview_core::{Error, Field, Result, Schema, SqlProblem};
+use ringview_engine::Defaults;
 use ringview_expr::repeated;
 use ringview_sql::{Conflict, Constants, Insert, Select};
 
@@ -50,7 +55,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The rows that are given, each value cast to its column; NULL in the columns that are not given.
+    /// The rows that are given, each value cast to its column; in the columns that are not given their defaults, or NULL.
     fn given(
         &mut self,
         of: &Insert,
@@ -71,6 +76,11 @@ impl Reader<'_> {
             },
         };
         let fields = schema.fields();
+        let is_whole = given.len() == fields.len() && of.defaulted.is_empty();
+        let defaults = match is_whole {
+            true => Defaults::new(),
+            false => self.database.defaults(table)?.clone(),
+        };
         let (mut parts, mut before) = (Vec::with_capacity(found.len()), 0);
         for part in found {
             if part.num_columns() != given.len() {
@@ -84,10 +94,26 @@ impl Reader<'_> {
                 return Err(of.table.refused(SqlProblem::Query, &what));
             }
             let rows = part.num_rows();
-            let nothing = |field: &Field| new_null_array(&field.ty.to_arrow(), rows);
-            let mut columns: Vec<ArrayRef> = fields.iter().map(nothing).collect();
-            for (&at, values) in given.iter().zip(part.columns()) {
-                columns[at] = Arc::clone(values);
+            let same = UInt32Array::from(vec![0; rows]);
+            let other = |field: &Field| match defaults.get(&field.name) {
+                Some(value) => take(value, &same, None).map_err(|problem| broken(table, &problem)),
+                None => Ok(new_null_array(&field.ty.to_arrow(), rows)),
+            };
+            let mut columns: Vec<ArrayRef> = fields.iter().map(other).collect::<Result<_>>()?;
+            for (column, (&at, values)) in given.iter().zip(part.columns()).enumerate() {
+                columns[at] = match defaults.get(&fields[at].name) {
+                    Some(default) => {
+                        let mut marks = vec![false; rows];
+                        let own = of.defaulted.iter().filter(|(_, of)| *of == column);
+                        let places = own.filter_map(|(row, _)| row.checked_sub(before));
+                        places
+                            .filter(|row| *row < rows)
+                            .for_each(|row| marks[row] = true);
+                        replaced(values, default, &BooleanArray::from(marks))
+                            .map_err(|problem| broken(table, &problem))?
+                    }
+                    None => Arc::clone(values),
+                };
             }
             let taken = self.rows(table, schema, columns, rows);
             parts.push(taken.map_err(|problem| behind(problem, before))?);
@@ -192,6 +218,19 @@ impl Reader<'_> {
             ),
         ])
     }
+}
+
+/// Values, with another where that is marked.
+fn replaced(
+    values: &ArrayRef,
+    by: &ArrayRef,
+    where_marked: &BooleanArray,
+) -> std::result::Result<ArrayRef, ArrowError> {
+    let (values, by) = match values.data_type() {
+        DataType::Null => (new_null_array(by.data_type(), values.len()), Arc::clone(by)),
+        ty => (Arc::clone(values), cast(by, ty)?),
+    };
+    zip(where_marked, &Scalar::new(by), &values)
 }
 
 /// A refusal of a row that has so many before it.

@@ -138,7 +138,10 @@ impl Statement {
                 options.set_item("or_replace", of.or_replace)?;
                 options.set_item("if_not_exists", of.if_not_exists)?;
             }
-            Sql::Drop(of) => options.set_item("if_exists", of.if_exists)?,
+            Sql::Drop(of) => {
+                options.set_item("if_exists", of.if_exists)?;
+                options.set_item("cascade", of.cascade)?;
+            }
             _ => {}
         }
         Ok(options)

@@ -47,3 +47,4 @@ pub use definition::{Bind, SampleOf, ViewDefinition};
 pub use file::FileStatus;
 pub use followers::NamedFollower;
 pub use group::{Group, Prepared, Waiting};
+pub use record::TableDefinition;

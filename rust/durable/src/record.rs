@@ -52,15 +52,20 @@ pub(crate) enum Entry {
 /// What a table was created with.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct TableDefinition {
-    pub(crate) name: String,
-    pub(crate) schema: Schema,
+pub struct TableDefinition {
+    /// Its name.
+    pub name: String,
+    /// Its columns.
+    pub schema: Schema,
+    /// The columns of which no two rows agree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) unique: Option<Vec<String>>,
+    pub unique: Option<Vec<String>>,
+    /// Whether it stays as it is once a view reads it.
     #[serde(rename = "static")]
-    pub(crate) is_static: bool,
+    pub is_static: bool,
+    /// How long rows stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) keep_for: Option<KeepFor>,
+    pub keep_for: Option<KeepFor>,
 }
 
 /// One change of a transaction, but for rows.

@@ -15,6 +15,7 @@ use crate::database::{Durability, DurableDatabase};
 use crate::disk::target::Target;
 use crate::file::{File, Write};
 use crate::record::{Entry, PART, Record, TableDefinition};
+use crate::tables::of_defaults;
 
 impl DurableDatabase {
     /// Writes the file anew: opening it costs what is there then, not what happened. On return all that
@@ -195,14 +196,18 @@ impl DurableDatabase {
     /// tables, and before all that they could not have where rows are not kept.
     fn write(&self, rows: &Database, write: Write<'_>) -> Result<()> {
         for (name, table) in statuses(&self.engine) {
+            let defaults = of_defaults(self.engine.defaults(&name)?)?;
             let definition = TableDefinition {
-                name,
+                name: name.clone(),
                 schema: (*table.schema).clone(),
                 unique: table.unique,
                 is_static: table.is_static,
                 keep_for: table.keep_for,
             };
             write(&Entry::Table(definition).into())?;
+            for (change, value) in &defaults {
+                write(&Record::alter(&name, change, Some(value))?)?;
+            }
         }
         if let Some(now) = self.engine.now() {
             write(&Record::clock(now)?)?;

@@ -3,14 +3,30 @@
 //! Invariant: what is done to a table is in both, or in neither: it is one commit of the file. Cost: that of the engine, and
 //! of the commit.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
-use ringview_core::{Result, Schema};
+use ringview_core::{Error, Result, Schema};
 #[cfg(doc)]
 use ringview_engine::Database;
-use ringview_engine::{Alteration, Change, Direction, KeepFor, Op, Poll};
+use ringview_engine::{Alteration, Change, Defaults, Direction, KeepFor, Op, Poll};
 
 use crate::database::{Durability, DurableDatabase};
 use crate::record::{Entry, Record, TableDefinition};
+
+/// Defaults as what gives them.
+pub(crate) fn of_defaults(defaults: &Defaults) -> Result<Vec<(Alteration, RecordBatch)>> {
+    let given = defaults.iter().map(|(column, value)| {
+        let value = [(column.as_str(), Arc::clone(value), true)];
+        let value = RecordBatch::try_from_iter_with_nullable(value);
+        let value = value.map_err(|problem| Error::Value {
+            place: format!("the default of column {column:?}"),
+            problem: problem.to_string(),
+        })?;
+        Ok((Alteration::SetDefault(column.clone()), value))
+    });
+    given.collect()
+}
 
 impl DurableDatabase {
     /// As [`Database::create_table`].
@@ -39,18 +55,55 @@ impl DurableDatabase {
         is_static: bool,
         keep_for: Option<&KeepFor>,
     ) -> Result<()> {
-        self.engine
-            .create_table_with(name, schema.clone(), unique, is_static, keep_for)?;
-        let kept = self.keep(|| {
-            Entry::Table(TableDefinition {
+        self.create_table_from(
+            TableDefinition {
                 name: name.to_owned(),
                 schema,
                 unique: unique.map(<[String]>::to_vec),
                 is_static,
                 keep_for: keep_for.cloned(),
-            })
-        });
-        kept.or_else(|problem| self.engine.drop_table(name).and(Err(problem)))
+            },
+            &Defaults::new(),
+        )
+    }
+
+    /// Creates a table as it is defined, with the defaults of its columns.
+    ///
+    /// # Errors
+    /// As [`Database::create_table_with`]; `UnknownColumn` and `Value` for a default that no column has, or not so;
+    /// `Storage` if the file cannot be written.
+    pub fn create_table_from(&mut self, table: TableDefinition, defaults: &Defaults) -> Result<()> {
+        self.engine.create_table_with(
+            &table.name,
+            table.schema.clone(),
+            table.unique.as_deref(),
+            table.is_static,
+            table.keep_for.as_ref(),
+        )?;
+        let name = table.name.clone();
+        let done = self.give_defaults(table, defaults);
+        done.or_else(|problem| self.engine.drop_table(&name).and(Err(problem)))
+    }
+
+    /// Gives a table that just came its defaults, and writes both.
+    fn give_defaults(&mut self, table: TableDefinition, defaults: &Defaults) -> Result<()> {
+        let given = of_defaults(defaults)?;
+        let mut records = vec![Record::from(Entry::Table(table.clone()))];
+        for (change, value) in &given {
+            self.engine.alter_table(
+                &table.name,
+                change,
+                Some(value),
+                &mut |_| Ok(()),
+                &mut || Ok(()),
+            )?;
+            records.push(Record::alter(&table.name, change, Some(value))?);
+        }
+        self.ahead = true;
+        match (&mut self.file, self.durability) {
+            (Some(file), Durability::Transaction) => file.append(&records),
+            _ => Ok(()),
+        }
     }
 
     /// Creates a table with rows in it: all of it, or nothing.
@@ -106,6 +159,38 @@ impl DurableDatabase {
         self.engine.can_drop_table(name)?;
         self.keep(|| Entry::DropTable(name.to_owned()))?;
         self.engine.drop_table(name)
+    }
+
+    /// Drops a table, or a view, and all views that read it on any way: all of them, or none.
+    ///
+    /// # Errors
+    /// `UnknownTable` if there is neither of this name; `Storage` if the file cannot be written.
+    pub fn drop_with_readers(&mut self, name: &str) -> Result<()> {
+        let mut views = self.engine.views_above(name)?;
+        let is_table = self.engine.table_schema(name).is_ok();
+        if !is_table {
+            views.push(name.to_owned());
+        }
+        let mut records: Vec<Record> = views
+            .iter()
+            .map(|view| Entry::DropView(view.clone()).into())
+            .collect();
+        if is_table {
+            records.push(Entry::DropTable(name.to_owned()).into());
+        }
+        self.ahead = true;
+        if let (Some(file), Durability::Transaction) = (&mut self.file, self.durability) {
+            file.append(&records)?;
+        }
+        for view in &views {
+            self.definitions.remove(view);
+            self.forget_followers(view);
+            self.engine.drop_view(view)?;
+        }
+        match is_table {
+            true => self.engine.drop_table(name),
+            false => Ok(()),
+        }
     }
 
     /// As [`Database::alter_table`].

@@ -34,6 +34,7 @@ pub use chain::chain_explanation;
 pub use database::alter::Alteration;
 pub use database::birth::NewView;
 pub use database::changes::ViewFollower;
+pub use database::defaults::Defaults;
 pub use database::rows::ViewStream;
 pub use database::{Database, Options};
 pub use op::{ByKey, Change, Direction, Keyed, Op, Product, ProductFactor};

@@ -33,7 +33,7 @@ use arrow_array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use ringview_core::{Result, Schema};
-use ringview_durable::{DurableDatabase as Engine, Group};
+use ringview_durable::{DurableDatabase as Engine, Group, TableDefinition};
 use ringview_engine::{KeepFor, Options, Poll, TableStatus};
 
 use crate::busy::{Busy, Hold};
@@ -42,6 +42,7 @@ use crate::function::Declared;
 use crate::handle::Handle;
 use crate::incoming::{Form, Keep, Schemas, rows, schema};
 use crate::outgoing::{Columns, Rows};
+use crate::statement::Statement;
 use crate::watch::Progress;
 
 use bell::Bell;
@@ -93,8 +94,9 @@ impl Database {
     }
 
     /// Declares a table with the columns of a schema (anything with `__arrow_c_schema__`). `keep_for` is a column and
-    /// the text of an interval: how long rows stay.
-    #[pyo3(signature = (name, schema, unique=None, r#static=false, keep_for=None))]
+    /// the text of an interval: how long rows stay; `defaults` the statement that has those of the columns.
+    #[pyo3(signature = (name, schema, unique=None, r#static=false, keep_for=None, defaults=None))]
+    #[expect(clippy::too_many_arguments, reason = "each has a name in Python")]
     fn create_table(
         &self,
         py: Python<'_>,
@@ -103,6 +105,7 @@ impl Database {
         unique: Option<Vec<String>>,
         r#static: bool,
         keep_for: Option<(String, String)>,
+        defaults: Option<&Statement>,
     ) -> PyResult<()> {
         let schema = Schema::from_arrow(&self::schema(schema)?).or_raise(py)?;
         let keep_for = keep_for.map(|(column, interval)| {
@@ -110,10 +113,17 @@ impl Database {
             Ok(KeepFor { column, interval })
         });
         let keep_for = keep_for.transpose().or_raise(py)?;
+        let table = TableDefinition {
+            name: name.to_owned(),
+            schema,
+            unique,
+            is_static: r#static,
+            keep_for,
+        };
+        let given = defaults.map(|of| self.defaults_of(py, of)).transpose()?;
         let mut engine = self.engine(py)?;
         let engine = &mut *engine.value;
-        let unique = unique.as_deref();
-        py.detach(|| engine.create_table_with(name, schema, unique, r#static, keep_for.as_ref()))
+        py.detach(|| engine.create_table_from(table, &given.unwrap_or_default()))
             .or_raise(py)
     }
 
@@ -122,20 +132,29 @@ impl Database {
         Ok(self.engine(py)?.value.now())
     }
 
-    /// Forgets a table that no view reads.
-    fn drop_table(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        let mut engine = self.engine(py)?;
-        let engine = &mut *engine.value;
-        py.detach(|| engine.drop_table(name)).or_raise(py)
+    /// Forgets a table that no view reads; if `cascade`, with the views that do.
+    #[pyo3(signature = (name, cascade=false))]
+    fn drop_table(&self, py: Python<'_>, name: &str, cascade: bool) -> PyResult<()> {
+        self.dropped_by(py, |engine| {
+            // A view of the name is none of its business.
+            engine.table_schema(name)?;
+            match cascade {
+                true => engine.drop_with_readers(name),
+                false => engine.drop_table(name),
+            }
+        })
     }
 
-    /// Forgets a view.
-    fn drop_view(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        let mut engine = self.engine(py)?;
-        let engine = &mut *engine.value;
-        let done = py.detach(|| engine.drop_view(name)).or_raise(py);
-        self.bell.ring();
-        done
+    /// Forgets a view that no other reads; if `cascade`, with those that do.
+    #[pyo3(signature = (name, cascade=false))]
+    fn drop_view(&self, py: Python<'_>, name: &str, cascade: bool) -> PyResult<()> {
+        self.dropped_by(py, |engine| {
+            engine.view_id(name)?;
+            match cascade {
+                true => engine.drop_with_readers(name),
+                false => engine.drop_view(name),
+            }
+        })
     }
 
     /// The names of the tables, oldest first.
@@ -174,6 +193,22 @@ impl Database {
         let engine = &*engine.value;
         let read = || engine.table_rows(table.name(), multiplicity);
         Ok(Rows::new(py.detach(read).or_raise(py)?))
+    }
+
+    /// The defaults of a table's columns, as one row of those that have one.
+    fn table_defaults(&self, py: Python<'_>, table: Handle) -> PyResult<Rows> {
+        let engine = self.engine(py)?;
+        table.check_table(&engine.value).or_raise(py)?;
+        let defaults = engine.value.defaults(table.name()).or_raise(py)?;
+        let (_, schema) = engine.value.table_schema(table.name()).or_raise(py)?;
+        let given = schema.fields().iter().filter_map(|field| {
+            let value = defaults.get(&field.name)?;
+            Some((field.name.as_str(), Arc::clone(value), true))
+        });
+        let row = RecordBatch::try_from_iter_with_nullable(given);
+        let row =
+            row.unwrap_or_else(|_| RecordBatch::new_empty(Arc::new(arrow_schema::Schema::empty())));
+        Ok(Rows::new(row))
     }
 
     /// What is known of a table: `rows`, `unique`, `static`, `bytes` and `id`, its number; `keep_for`, a column and how
@@ -242,6 +277,19 @@ impl Database {
 }
 
 impl Database {
+    /// Drops something, and tells who waits for changes of what went.
+    fn dropped_by(
+        &self,
+        py: Python<'_>,
+        drop: impl FnOnce(&mut Engine) -> Result<()> + Send,
+    ) -> PyResult<()> {
+        let mut engine = self.engine(py)?;
+        let engine = &mut *engine.value;
+        let done = py.detach(|| drop(engine)).or_raise(py);
+        self.bell.ring();
+        done
+    }
+
     fn of(engine: Engine) -> Database {
         Database {
             engine: Busy::new(engine, "the database"),

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use ringview_core::{Error, Field, Result, Schema, SqlProblem};
 use ringview_durable::ViewDefinition;
-use ringview_engine::Poll;
+use ringview_engine::{Defaults, Poll};
 use ringview_sql::{Definition, Statement as Sql};
 
 use super::Database;
@@ -256,6 +256,17 @@ impl Database {
 }
 
 impl Database {
+    /// The defaults of the columns of a CREATE TABLE.
+    pub(super) fn defaults_of(&self, py: Python<'_>, statement: &Statement) -> PyResult<Defaults> {
+        let Sql::CreateTable(of) = &statement.sql else {
+            return Err(no_change(statement, "a CREATE TABLE")).or_raise(py);
+        };
+        match of.defaults.is_empty() {
+            true => Ok(Defaults::new()),
+            false => self.reading(py, (&[], false), |reader| reader.defaults(of)),
+        }
+    }
+
     /// What a reader makes of the tables behind some changes.
     fn reading<T: Send>(
         &self,

@@ -11,8 +11,8 @@ use crate::unread::Unread;
 pub(super) const MAGIC: &str = "ringview database";
 /// Which layout of records this writes.
 /// Version 2 has the states of samples, version 3 the places of followers, version 4 expressions as text, version 5
-/// definitions as text.
-pub(super) const VERSION: u32 = 5;
+/// definitions as text, version 6 changes of tables' columns and defaults.
+pub(super) const VERSION: u32 = 6;
 /// The oldest that it reads.
 const OLDEST: u32 = 4;
 

@@ -13,7 +13,7 @@ use arrow_select::take::take;
 use ringview_core::{Batch, Budget, Error, Field, HoldsStrings, Result, Schema, Type, check_name};
 use serde::{Deserialize, Serialize};
 
-use super::Database;
+use super::{Database, defaults};
 use crate::catalogue::choose::By;
 use crate::plan::Source;
 use crate::state::State;
@@ -45,6 +45,8 @@ pub enum Alteration {
         /// Its type from then on.
         to: Type,
     },
+    /// A column gets a default, or has none.
+    SetDefault(String),
 }
 
 /// What a table becomes.
@@ -59,7 +61,7 @@ struct Altered {
 
 impl Database {
     /// Changes the columns of a table; `value`, one row of one column, is what its rows have in a column that comes, NULL
-    /// where absent. `keep` is called once nothing else can fail.
+    /// where absent, and its default; or the default that a column gets. `keep` is called once nothing else can fail.
     ///
     /// # Errors
     /// `UnknownTable`, `UnknownColumn`; `Exists` for a name that is taken; `InUse` where views read what would change, with
@@ -74,6 +76,9 @@ impl Database {
         keep: Keep<'_>,
     ) -> Result<()> {
         let index = self.state.storage.index(name)?;
+        if let Alteration::SetDefault(column) = change {
+            return self.set_default(index, (column, value), keep);
+        }
         let altered = self.altered(index, change)?;
         let id = self.state.storage.tables[index].id;
         let views = self.readers_of_columns(id, &altered.moved);
@@ -115,6 +120,7 @@ impl Database {
         let (kind, name) = match change {
             Alteration::RenameTable(_) | Alteration::AddColumn(_) => ("table", table.clone()),
             Alteration::DropColumn(column)
+            | Alteration::SetDefault(column)
             | Alteration::RenameColumn { column, .. }
             | Alteration::Widen { column, .. } => ("column", format!("{table}.{column}")),
         };
@@ -217,6 +223,7 @@ impl Database {
                     }
                 }
             }
+            Alteration::SetDefault(_) => {}
             Alteration::RenameTable(to) => {
                 self.catalogue().check_new(to)?;
                 altered.name.clone_from(to);
@@ -254,6 +261,7 @@ impl State {
             made.keep_for(keep_for)?;
         }
         (made.id, made.total) = (old.id, old.total);
+        made.defaults = defaults::after(old.defaults.clone(), (change, value))?;
         if !kept {
             return Ok(made);
         }
@@ -327,7 +335,7 @@ fn changed(
             let at = schema.index_of(column)?;
             fields[at] = fields[at].clone().with_name(to);
         }
-        Alteration::RenameTable(_) => {}
+        Alteration::RenameTable(_) | Alteration::SetDefault(_) => {}
         Alteration::Widen { column, to } => {
             let at = schema.index_of(column)?;
             let strict = CastOptions {

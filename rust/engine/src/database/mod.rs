@@ -10,6 +10,7 @@ mod apply;
 pub(crate) mod birth;
 pub(crate) mod changes;
 mod clock;
+pub(crate) mod defaults;
 mod drafts;
 mod evaluate;
 mod explained;

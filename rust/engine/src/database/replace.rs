@@ -30,6 +30,21 @@ impl Database {
         Ok(())
     }
 
+    /// The views that read a table or a view on any way, each behind those that read it. O(views above it, squared).
+    ///
+    /// # Errors
+    /// `UnknownTable` if there is neither a table nor a view of the name.
+    pub fn views_above(&self, name: &str) -> Result<Vec<String>> {
+        let source = match self.state.graph.declared(name) {
+            Ok(view) => Source::View(view.id),
+            Err(_) => {
+                let index = self.state.storage.index(name)?;
+                Source::Table(self.state.storage.tables[index].id)
+            }
+        };
+        Ok(self.state.graph.above(source))
+    }
+
     /// Whether a view could be forgotten, and its number.
     ///
     /// # Errors

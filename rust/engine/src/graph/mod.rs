@@ -268,6 +268,24 @@ impl Graph {
         readers.map(|view| view.name.clone()).collect()
     }
 
+    /// The views that read something on any way, each behind those that read it.
+    pub(crate) fn above(&self, source: Source) -> Vec<String> {
+        let mut found = Vec::new();
+        self.add_above(source, &mut found);
+        found
+    }
+
+    fn add_above(&self, source: Source, found: &mut Vec<String>) {
+        for name in self.readers_of(source) {
+            if !found.contains(&name) {
+                let id = self.by_name.get(&name).copied();
+                id.into_iter()
+                    .for_each(|id| self.add_above(Source::View(id), found));
+                found.push(name);
+            }
+        }
+    }
+
     /// Whether those that read a view find in another what their plans rest on: the columns that they
     /// read where they were, and the same key; what is static is not read again.
     pub(crate) fn readers_can_read(

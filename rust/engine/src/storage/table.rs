@@ -13,6 +13,7 @@ use ringview_relation::RowStore;
 
 use super::keys::KeyReader;
 use super::retention::{KeepFor, Retention};
+use crate::database::defaults::Defaults;
 
 /// What is known of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +50,7 @@ pub(crate) struct Table {
     pub(crate) id: u64,
     pub(crate) schema: Arc<Schema>,
     pub(crate) unique: Option<Vec<usize>>,
+    pub(crate) defaults: Defaults,
     pub(crate) is_static: bool,
     /// How many of its columns hold strings.
     pub(crate) texts: usize,
@@ -92,6 +94,7 @@ impl Table {
                 .count(),
             schema: Arc::new(schema),
             unique,
+            defaults: Defaults::new(),
             is_static,
             retention: None,
             total: 0,

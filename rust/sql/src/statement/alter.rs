@@ -8,7 +8,7 @@ use datafusion_sql::sqlparser::ast::{
 use ringview_core::{Field, Result, SqlProblem, Type};
 
 use super::name::Name;
-use super::select::{Select, constant};
+use super::select::Select;
 use super::table::{Key, Reading, field};
 use super::types::column_type;
 
@@ -32,7 +32,7 @@ pub enum AlterColumns {
         name: Name,
         /// The column.
         field: Field,
-        /// What the rows that are there have in it.
+        /// What the rows that are there have in it, and its default.
         value: Option<Select>,
         /// Whether nothing is done if there is a column of its name.
         if_not_exists: bool,
@@ -60,6 +60,13 @@ pub enum AlterColumns {
         /// Its type from then on.
         to: Type,
     },
+    /// A column gets a default, or has none.
+    Default {
+        /// The column.
+        column: Name,
+        /// What it is where a row does not say.
+        value: Option<Select>,
+    },
 }
 
 /// The one change of a table.
@@ -76,19 +83,17 @@ pub(crate) fn alter_table(of: ast::AlterTable, reading: &Reading<'_>) -> Result<
             column_position: None,
             ..
         } => {
-            let (mut key, mut default) = (Key::default(), None);
-            let added = field(column_def, &mut key, Some(&mut default), reading)?;
+            let mut key = Key::default();
+            let (added, value) = field(column_def, &mut key, reading)?;
             let name = Name::of(&column_def.name, reading.script);
             if !key.is_empty() {
                 let what = "a key is given when the table is created; copy the rows to a new table that has it";
                 return Err(name.refused(SqlProblem::Unsupported, what));
             }
-            let value = default.map(|value| constant(value, "value"));
-            let value = value.transpose()?;
             AlterColumns::Add {
                 name,
                 field: added,
-                value: value.map(|query| Select::of(query, reading.script, reading.dialect)),
+                value,
                 if_not_exists: *if_not_exists,
             }
         }
@@ -126,6 +131,20 @@ pub(crate) fn alter_table(of: ast::AlterTable, reading: &Reading<'_>) -> Result<
         } => AlterColumns::RenameTable(Name::of_object(to, reading.script)?),
         AlterTableOperation::AlterColumn {
             column_name,
+            op: AlterColumnOperation::SetDefault { value },
+        } => AlterColumns::Default {
+            column: Name::of(column_name, reading.script),
+            value: Some(reading.default(value)?),
+        },
+        AlterTableOperation::AlterColumn {
+            column_name,
+            op: AlterColumnOperation::DropDefault,
+        } => AlterColumns::Default {
+            column: Name::of(column_name, reading.script),
+            value: None,
+        },
+        AlterTableOperation::AlterColumn {
+            column_name,
             op:
                 AlterColumnOperation::SetDataType {
                     data_type,
@@ -141,8 +160,8 @@ pub(crate) fn alter_table(of: ast::AlterTable, reading: &Reading<'_>) -> Result<
         },
         _ => {
             return refused(
-                "ALTER TABLE takes ADD COLUMN, DROP COLUMN, RENAME COLUMN .. TO, RENAME TO, and ALTER COLUMN .. TYPE to a \
-                 wider type",
+                "ALTER TABLE takes ADD COLUMN, DROP COLUMN, RENAME COLUMN .. TO, RENAME TO, ALTER COLUMN .. SET DEFAULT, \
+                 DROP DEFAULT, and ALTER COLUMN .. TYPE to a wider type",
             );
         }
     };

@@ -103,6 +103,8 @@ pub struct Dropped {
     pub name: Name,
     /// Whether a name that is not there is passed over.
     pub if_exists: bool,
+    /// Whether the views that read it go with it.
+    pub cascade: bool,
 }
 
 /// The statements of a script.
@@ -194,11 +196,6 @@ fn stated(
                 ObjectType::View | ObjectType::MaterializedView => true,
                 _ => return refused("there are tables and views; write DROP TABLE or DROP VIEW"),
             };
-            if cascade {
-                return refused(
-                    "what reads a table or view is not dropped with it; drop those views first, without CASCADE",
-                );
-            }
             let [name] = &names[..] else {
                 return refused("DROP names one table or view; write a statement for each");
             };
@@ -206,6 +203,7 @@ fn stated(
                 views,
                 name: Name::of_object(name, reading.script)?,
                 if_exists,
+                cascade,
             })
         }
         ast::Statement::AlterTable(alter) => {

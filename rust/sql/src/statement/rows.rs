@@ -40,6 +40,8 @@ pub struct Insert {
     pub columns: Option<Vec<Name>>,
     /// The rows.
     pub rows: Select,
+    /// Where VALUES says DEFAULT, which is NULL in the rows: row and column.
+    pub defaulted: Vec<(usize, usize)>,
     /// What is done with a row whose key is there.
     pub conflict: Conflict,
     /// The key that ON CONFLICT names.
@@ -246,7 +248,7 @@ impl Reading<'_> {
         let Some(mut rows) = of.source.filter(|_| of.assignments.is_empty()) else {
             return refused("INSERT gives rows by VALUES or SELECT");
         };
-        null_defaults(&mut rows);
+        let defaulted = null_defaults(&mut rows);
         tell_apart(&mut rows.body);
         let mut columns = Vec::new();
         for name in &of.columns {
@@ -283,6 +285,7 @@ impl Reading<'_> {
             table,
             columns: (!columns.is_empty()).then_some(columns),
             rows: Select::of(*rows, self.script, self.dialect),
+            defaulted,
             conflict,
             key,
         })
@@ -375,15 +378,20 @@ fn tell_apart(body: &mut SetExpr) {
     }
 }
 
-/// DEFAULT among VALUES is NULL, as columns have no other.
-fn null_defaults(query: &mut Query) {
+/// Puts NULL where VALUES says DEFAULT, and tells where that is.
+fn null_defaults(query: &mut Query) -> Vec<(usize, usize)> {
+    let mut defaulted = Vec::new();
     let SetExpr::Values(values) = &mut *query.body else {
-        return;
+        return defaulted;
     };
-    for value in values.rows.iter_mut().flat_map(|row| &mut row.content) {
-        if matches!(value, Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
-        {
-            *value = Expr::value(Value::Null);
+    for (row, values) in values.rows.iter_mut().enumerate() {
+        for (column, value) in values.content.iter_mut().enumerate() {
+            if matches!(value, Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
+            {
+                *value = Expr::value(Value::Null);
+                defaulted.push((row, column));
+            }
         }
     }
+    defaulted
 }

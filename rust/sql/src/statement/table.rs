@@ -12,7 +12,7 @@ use datafusion_sql::sqlparser::ast::{
 use ringview_core::{Field, Result, Schema, SqlProblem, Type};
 
 use super::name::Name;
-use super::select::Select;
+use super::select::{self, Select};
 use super::types::column_type;
 use crate::dialect::Dialect;
 use crate::place::{Text, position};
@@ -30,6 +30,8 @@ pub struct CreateTable {
     pub is_static: bool,
     /// A column, and how long rows stay.
     pub keep_for: Option<(String, String)>,
+    /// The defaults of its columns.
+    pub defaults: Vec<(Name, Select)>,
     /// The rows that it begins with: CREATE TABLE .. AS SELECT.
     pub rows: Option<Select>,
     /// Whether a table of this name goes first.
@@ -50,6 +52,12 @@ impl Reading<'_> {
         Err(Text(self.script).refused(SqlProblem::Unsupported, at, what))
     }
 
+    /// The query of a default.
+    pub(crate) fn default(&self, value: &Expr) -> Result<Select> {
+        let query = select::constant(value.clone(), "value")?;
+        Ok(Select::of(query, self.script, self.dialect))
+    }
+
     fn wrong<T>(&self, at: &Ident, what: &str) -> Result<T> {
         let at = position(at.span.start);
         Err(Text(self.script).refused(SqlProblem::Query, at, what))
@@ -67,10 +75,13 @@ pub(crate) fn create_table(of: ast::CreateTable, reading: &Reading<'_>) -> Resul
             "a table is kept until it is dropped, and by itself; write CREATE TABLE name (columns)";
         return reading.unsupported(first, what);
     }
-    let mut fields = Vec::new();
+    let (mut fields, mut defaults) = (Vec::new(), Vec::new());
     let mut key = Key::default();
     for column in &of.columns {
-        fields.push(field(column, &mut key, None, reading)?);
+        let (field, default) = field(column, &mut key, reading)?;
+        fields.push(field);
+        let name = Name::of(&column.name, reading.script);
+        defaults.extend(default.map(|default| (name, default)));
     }
     for constraint in &of.constraints {
         key.constrain(constraint, first, reading)?;
@@ -94,19 +105,19 @@ pub(crate) fn create_table(of: ast::CreateTable, reading: &Reading<'_>) -> Resul
         unique,
         is_static,
         keep_for,
+        defaults,
         rows,
         or_replace: of.or_replace,
         if_not_exists: of.if_not_exists,
     })
 }
 
-/// A column; what its definition says of the key, and its default where one has a place.
+/// A column and its default, and what its definition says of the key.
 pub(crate) fn field(
     column: &ColumnDef,
     key: &mut Key,
-    default: Option<&mut Option<Expr>>,
     reading: &Reading<'_>,
-) -> Result<Field> {
+) -> Result<(Field, Option<Select>)> {
     let name = &column.name;
     let ty = match column_type(&column.data_type, reading.dialect) {
         Ok(ty) => ty,
@@ -114,7 +125,7 @@ pub(crate) fn field(
             return reading.unsupported(Some(name), &format!("column '{}': {what}", name.value));
         }
     };
-    let (mut nullable, mut default) = (true, default);
+    let (mut nullable, mut default) = (true, None);
     for option in &column.options {
         let refused = |what: &str| {
             reading.unsupported(Some(name), &format!("column '{}': {what}", name.value))
@@ -125,14 +136,7 @@ pub(crate) fn field(
             ColumnOption::PrimaryKey(_) => key.add(&[name], true, reading)?,
             ColumnOption::Unique(_) => key.add(&[name], false, reading)?,
             ColumnOption::Default(value) if is_null(value) => {}
-            ColumnOption::Default(value) => match &mut default {
-                Some(default) => **default = Some(value.clone()),
-                None => {
-                    return refused(
-                        "a default is not kept; give the value where rows are inserted",
-                    );
-                }
-            },
+            ColumnOption::Default(value) => default = Some(reading.default(value)?),
             ColumnOption::ForeignKey(_) => {
                 return refused("REFERENCES is not checked; leave it out");
             }
@@ -149,7 +153,7 @@ pub(crate) fn field(
             other => return refused(&format!("{other} has no meaning here; leave it out")),
         }
     }
-    Ok(Field::new(name.value.clone(), ty, nullable))
+    Ok((Field::new(name.value.clone(), ty, nullable), default))
 }
 
 /// The columns that no two rows share together.

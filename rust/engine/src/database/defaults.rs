@@ -1,0 +1,92 @@
+//! What columns are where a statement gives them no value.
+//!
+//! Invariant: a default is of the type of its column, and goes or changes with it. Only who makes rows of statements asks
+//! for it: rows that come to a table have all its columns. Cost: O(columns with a default).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_cast::cast;
+use ringview_core::{Error, Result};
+
+use super::Database;
+use super::alter::Alteration;
+use crate::Keep;
+
+/// The default of each column that has one, an array of one value.
+pub type Defaults = BTreeMap<String, ArrayRef>;
+
+impl Database {
+    /// The defaults of a table.
+    ///
+    /// # Errors
+    /// `UnknownTable`.
+    pub fn defaults(&self, table: &str) -> Result<&Defaults> {
+        let storage = &self.state.storage;
+        Ok(&storage.tables[storage.index(table)?].defaults)
+    }
+
+    /// Gives a column a default, or takes its own away. `keep` is called once nothing else can fail.
+    pub(super) fn set_default(
+        &mut self,
+        index: usize,
+        (column, value): (&str, Option<&RecordBatch>),
+        keep: Keep<'_>,
+    ) -> Result<()> {
+        let table = &mut self.state.storage.tables[index];
+        let at = table.schema.index_of(column).map_err(|error| match error {
+            Error::UnknownColumn { column, known, .. } => Error::UnknownColumn {
+                table: table.name.clone(),
+                column,
+                known,
+            },
+            other => other,
+        })?;
+        let ty = table.schema.fields()[at].ty.to_arrow();
+        let value = value.map(|value| Arc::clone(value.column(0)));
+        if let Some(value) = &value
+            && (value.len() != 1 || *value.data_type() != ty)
+        {
+            return Err(Error::Value {
+                place: format!("the default of column {column:?} of table {:?}", table.name),
+                problem: format!("one value of type {ty} was expected"),
+            });
+        }
+        keep()?;
+        match value.filter(|value| value.is_valid(0)) {
+            Some(value) => table.defaults.insert(column.to_owned(), value),
+            None => table.defaults.remove(column),
+        };
+        Ok(())
+    }
+}
+
+/// The defaults of a table once its columns have changed; `value` is what a column that comes has in rows that are there.
+pub(super) fn after(
+    mut defaults: Defaults,
+    (change, value): (&Alteration, Option<&RecordBatch>),
+) -> Result<Defaults> {
+    match change {
+        Alteration::AddColumn(field) => {
+            let value = value.map(|value| Arc::clone(value.column(0)));
+            let value = value.filter(|value| value.is_valid(0));
+            defaults.extend(value.map(|value| (field.name.clone(), value)));
+        }
+        Alteration::DropColumn(column) => drop(defaults.remove(column)),
+        Alteration::RenameColumn { column, to } => {
+            let value = defaults.remove(column);
+            defaults.extend(value.map(|value| (to.clone(), value)));
+        }
+        Alteration::Widen { column, to } => {
+            if let Some(value) = defaults.get_mut(column) {
+                *value = cast(value, &to.to_arrow()).map_err(|problem| Error::Value {
+                    place: format!("the default of column {column:?}"),
+                    problem: problem.to_string(),
+                })?;
+            }
+        }
+        Alteration::RenameTable(_) | Alteration::SetDefault(_) => {}
+    }
+    Ok(defaults)
+}
