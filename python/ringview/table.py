@@ -82,7 +82,7 @@ class Table(Reading):
         """
         import pyarrow as pa
 
-        found = pa.record_batch(self._native.table_defaults(self._handle))
+        found = pa.table(self._native.table_defaults(self._handle))
         row: dict[str, Any] = found.to_pylist()[0] if found.num_columns else {}
         return row
 

@@ -55,19 +55,17 @@ def test_tables_are_altered_as_duckdb_does(script: list[str]) -> None:
     seen: dict[str, int] = {}
     with db["v"].follow() as follower:
         for statement in script:
-            if "TYPE DECIMAL(5, 1)" in statement and "decimal128(9, 3)" in str(
-                db.tables["r"].schema
-            ):
-                with pytest.raises(errors.UnsupportedError, match="does not have all values"):
-                    db.execute(statement)
-                continue
             try:
-                duck.execute(statement).fetchall()
-            except duckdb.Error:
-                with pytest.raises(errors.RingviewError):
-                    db.execute(statement)
+                db.execute(statement)
+            except errors.UnsupportedError as refused:
+                # DuckDB takes types that do not have all values.
+                assert "does not have all values" in str(refused)
                 continue
-            db.execute(statement)
+            except errors.RingviewError:
+                with pytest.raises(duckdb.Error):
+                    duck.execute(statement).fetchall()
+                continue
+            duck.execute(statement).fetchall()
             expected = duck.sql("SELECT * FROM r").to_arrow_table()
             assert db.tables["r"].columns == expected.column_names
             assert comparable(db.tables["r"].to_arrow()) == comparable(expected)

@@ -6,18 +6,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Decimal128Array, Int64Array, RecordBatch, Scalar, StringArray,
+    ArrayRef, BooleanArray, Decimal128Array, Int64Array, RecordBatch, Scalar, StringArray,
     UInt32Array, new_null_array,
 };
-use arrow_cast::cast;
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::DataType;
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::take;
 use arrow_select::zip::zip;
 use ringview_core::{Error, Field, Result, Schema, SqlProblem};
 use ringview_engine::Defaults;
-use ringview_expr::repeated;
+use ringview_expr::{assigned, repeated};
 use ringview_sql::{Conflict, Constants, Insert, Select};
 
 use crate::planned::{Planned, Reader, Way, broken};
@@ -109,7 +108,9 @@ impl Reader<'_> {
                         places
                             .filter(|row| *row < rows)
                             .for_each(|row| marks[row] = true);
-                        replaced(values, default, &BooleanArray::from(marks))
+                        // In the column's own type, which a default has.
+                        let values = assigned(values, &fields[at], table)?;
+                        zip(&BooleanArray::from(marks), &Scalar::new(default), &values)
                             .map_err(|problem| broken(table, &problem))?
                     }
                     None => Arc::clone(values),
@@ -218,19 +219,6 @@ impl Reader<'_> {
             ),
         ])
     }
-}
-
-/// Values, with another where that is marked.
-fn replaced(
-    values: &ArrayRef,
-    by: &ArrayRef,
-    where_marked: &BooleanArray,
-) -> std::result::Result<ArrayRef, ArrowError> {
-    let (values, by) = match values.data_type() {
-        DataType::Null => (new_null_array(by.data_type(), values.len()), Arc::clone(by)),
-        ty => (Arc::clone(values), cast(by, ty)?),
-    };
-    zip(where_marked, &Scalar::new(by), &values)
 }
 
 /// A refusal of a row that has so many before it.

@@ -11,7 +11,7 @@ use datafusion_expr::{ScalarUDF, Volatility};
 
 use crate::kernels;
 use crate::lists::Lists;
-use crate::meaning;
+use crate::operators;
 use crate::renamed::{NAMES, Renamed};
 use crate::user;
 
@@ -74,7 +74,7 @@ impl Default for Functions {
         Self {
             planners: vec![
                 Arc::new(Lists),
-                Arc::new(meaning::Dates),
+                Arc::new(operators::Dates),
                 Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner::default()),
                 Arc::new(datafusion_functions::datetime::planner::DatetimeFunctionPlanner),
                 Arc::new(datafusion_functions::unicode::planner::UnicodeFunctionPlanner),

@@ -15,7 +15,7 @@
 //! | `aggregates` | aggregates by their names |
 //! | `assigned` | values as a column of a table takes them |
 //! | `functions` | the functions that a text may call |
-//! | `meaning` | what DuckDB means where DataFusion means something else |
+//! | `meaning` | what DuckDB means where DataFusion means something else; `operators` of operators |
 //! | `calls/` | aggregates and window functions over the rows of a partition |
 //! | `error` | problems of the library as ours |
 //! | `renamed` | names of DuckDB's that stand for something else |
@@ -35,6 +35,7 @@ mod functions;
 mod kernels;
 mod lists;
 mod meaning;
+mod operators;
 mod parser;
 mod projection;
 mod renamed;

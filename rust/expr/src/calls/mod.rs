@@ -10,6 +10,7 @@
 //! | `definition` | a function and its frame as data |
 //! | `aggregates` | the aggregates by name; `exact`, `chosen`, `lists`: those that the library lacks or would let wrap |
 //! | `aggregated` | an aggregate over a partition, or over frames |
+//! | `ranked` | quantiles, and the first rows by an argument |
 //! | `statistics` | the library's statistics, and moments, means and deviations that it lacks |
 //! | `of_user` | the aggregates of the user |
 //! | `windows` | the library's window functions |
@@ -21,6 +22,7 @@ mod definition;
 mod exact;
 mod lists;
 mod of_user;
+mod ranked;
 mod statistics;
 mod windows;
 
