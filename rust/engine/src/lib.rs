@@ -31,10 +31,9 @@ mod words;
 
 pub use catalogue::choose::engines;
 pub use chain::chain_explanation;
-pub use database::alter::Alteration;
+pub use database::alteration::Alteration;
 pub use database::birth::NewView;
 pub use database::changes::ViewFollower;
-pub use database::defaults::Defaults;
 pub use database::rows::ViewStream;
 pub use database::{Database, Options};
 pub use op::{ByKey, Change, Direction, Keyed, Op, Product, ProductFactor};
@@ -47,7 +46,7 @@ pub use ringview_view::{Cell, KeyValue};
 pub use ringview_viewtree::ViewTrees;
 pub use ringview_viewtree::plan::Planning;
 pub use storage::retention::KeepFor;
-pub use storage::table::TableStatus;
+pub use storage::table::{Defaults, TableStatus};
 
 /// What a long call asks between chunks of rows, with how many are done, and again with as many
 /// within the work of a chunk, or of a single row, that takes long: an error stops it, and everything

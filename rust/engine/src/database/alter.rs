@@ -10,9 +10,9 @@ use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, Schema as ArrowSchema};
 use arrow_select::take::take;
-use ringview_core::{Batch, Budget, Error, Field, HoldsStrings, Result, Schema, Type, check_name};
-use serde::{Deserialize, Serialize};
+use ringview_core::{Batch, Budget, Error, HoldsStrings, Result, Schema, Type, check_name};
 
+use super::alteration::Alteration;
 use super::{Database, defaults};
 use crate::catalogue::choose::By;
 use crate::plan::Source;
@@ -20,34 +20,6 @@ use crate::state::State;
 use crate::storage::retention::KeepFor;
 use crate::storage::table::Table;
 use crate::{CHUNK, Keep, Poll};
-
-/// How the columns of a table change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Alteration {
-    /// A column comes behind all others.
-    AddColumn(Field),
-    /// A column goes.
-    DropColumn(String),
-    /// A column gets another name.
-    RenameColumn {
-        /// The column.
-        column: String,
-        /// Its name from then on.
-        to: String,
-    },
-    /// The table gets another name.
-    RenameTable(String),
-    /// A column gets a type that has all values of its own.
-    Widen {
-        /// The column.
-        column: String,
-        /// Its type from then on.
-        to: Type,
-    },
-    /// A column gets a default, or has none.
-    SetDefault(String),
-}
 
 /// What a table becomes.
 struct Altered {

@@ -3,19 +3,16 @@
 //! Invariant: a default is of the type of its column, and goes or changes with it. Only who makes rows of statements asks
 //! for it: rows that come to a table have all its columns. Cost: O(columns with a default).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, RecordBatch};
 use arrow_cast::cast;
 use ringview_core::{Error, Result};
 
 use super::Database;
-use super::alter::Alteration;
+use super::alteration::Alteration;
 use crate::Keep;
-
-/// The default of each column that has one, an array of one value.
-pub type Defaults = BTreeMap<String, ArrayRef>;
+use crate::storage::table::Defaults;
 
 impl Database {
     /// The defaults of a table.

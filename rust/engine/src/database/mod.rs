@@ -4,13 +4,14 @@
 //! every view equals its query over the rows of its tables. A call that fails has changed nothing.
 //! Cost: names are found in O(tables) or O(views); what a change costs, see `transaction`.
 
-pub(crate) mod alter;
+mod alter;
+pub(crate) mod alteration;
 mod apart;
 mod apply;
 pub(crate) mod birth;
 pub(crate) mod changes;
 mod clock;
-pub(crate) mod defaults;
+mod defaults;
 mod drafts;
 mod evaluate;
 mod explained;

@@ -4,6 +4,7 @@
 //! is kept. `needed` tells the columns that a batch is encoded in: all if rows are kept, else those
 //! that some view reads. `readers` are the leaves at which views read the table.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
@@ -13,7 +14,9 @@ use ringview_relation::RowStore;
 
 use super::keys::KeyReader;
 use super::retention::{KeepFor, Retention};
-use crate::database::defaults::Defaults;
+
+/// The default of each column that has one, an array of one value.
+pub type Defaults = BTreeMap<String, ArrayRef>;
 
 /// What is known of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]

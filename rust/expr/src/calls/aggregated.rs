@@ -19,7 +19,7 @@ use datafusion_expr::window_state::WindowFrameContext;
 use datafusion_expr::{Accumulator, WindowFrame};
 use ringview_core::sortable;
 
-use super::aggregates::{Aggregate, Way};
+use super::aggregate::{Aggregate, Way};
 
 /// See the module.
 #[derive(Debug)]

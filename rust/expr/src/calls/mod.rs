@@ -8,6 +8,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `definition` | a function and its frame as data |
+//! | `aggregate` | what an aggregate is |
 //! | `aggregates` | the aggregates by name; `exact`, `chosen`, `lists`: those that the library lacks or would let wrap |
 //! | `aggregated` | an aggregate over a partition, or over frames |
 //! | `ranked` | quantiles, and the first rows by an argument |
@@ -15,6 +16,7 @@
 //! | `of_user` | the aggregates of the user |
 //! | `windows` | the library's window functions |
 
+mod aggregate;
 mod aggregated;
 mod aggregates;
 mod chosen;

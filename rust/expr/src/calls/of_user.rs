@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use datafusion_common::{DataFusionError, Result, plan_err};
 
-use super::aggregates::Aggregate;
+use super::aggregate::Aggregate;
 use crate::user::{Nulls, UserFunction};
 
 /// The aggregate over arguments of these types.

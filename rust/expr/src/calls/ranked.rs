@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, new_empty_array};
 use arrow_schema::DataType;
 use datafusion_common::{Result, ScalarValue, plan_err};
 
-use super::aggregates::{Aggregate, Way};
+use super::aggregate::{Aggregate, Way};
 use super::chosen::{self, Share, WHOLE};
 use super::lists;
 

@@ -14,7 +14,7 @@ use datafusion_common::arrow::row::{RowConverter, SortField};
 use datafusion_common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion_functions_aggregate::{correlation, covariance, regr, stddev, variance};
 
-use super::aggregates::{Aggregate, Way};
+use super::aggregate::{Aggregate, Way};
 use super::chosen::{self, Share, WHOLE};
 use super::exact::Doubles;
 
