@@ -146,7 +146,8 @@ class View(ViewRows):
         2
         """
         native = self._native.follow(self._handle, not initial, name)
-        return Follower(native, self.name, name, timeout)
+        place = (id(self._native), self._handle, name)
+        return Follower(native, self.name, name, timeout, place)
 
     def get(self, key: Mapping[str, Any]) -> dict[str, Any] | None:
         """The row of one group, by its key; None if there is none, or HAVING leaves it out.
