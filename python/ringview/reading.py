@@ -6,6 +6,7 @@ Cost: O(rows) to read all, O(1) for the length.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from . import _native
 
 
-class Reading:
+class Reading(ABC):
     """The half of a table or a view by which its rows are read."""
 
     __slots__ = ("_handle", "_native", "name")
@@ -34,20 +35,21 @@ class Reading:
         self._handle = (name, number)
 
     @property
+    @abstractmethod
     def schema(self) -> pa.Schema:
         """The columns and their types."""
-        raise NotImplementedError
 
+    @abstractmethod
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream of batches."""
-        raise NotImplementedError
 
+    @abstractmethod
     def __len__(self) -> int:
-        raise NotImplementedError
+        """How many rows there are."""
 
+    @abstractmethod
     def _slice(self, start: int, stop: int) -> pa.Table:
         """The rows at some places."""
-        raise NotImplementedError
 
     def _agreeing(self, values: Mapping[str, Any], types: Mapping[str, pa.DataType]) -> pa.Table:
         """The rows that have some values."""
@@ -80,6 +82,26 @@ class Reading:
         [{'a': 1, 'n': 2}]
         """
         return arrow.to_polars(self.to_arrow())
+
+    def arrow(self) -> pa.Table:
+        """`to_arrow()`, by DuckDB's name for it. O(rows)."""
+        return self.to_arrow()
+
+    def df(self) -> pandas.DataFrame:
+        """`to_pandas()`, by DuckDB's name for it. O(rows)."""
+        return self.to_pandas()
+
+    def pl(self) -> polars.DataFrame:
+        """`to_polars()`, by DuckDB's name for it. O(rows).
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> table = db.create_table("r", {"a": "int64"})
+        >>> table.insert({"a": [1, 2]})
+        >>> table.pl()["a"].sum(), int(table.df()["a"].sum()), table.arrow().num_rows
+        (3, 3, 2)
+        """
+        return self.to_polars()
 
     @property
     def columns(self) -> list[str]:

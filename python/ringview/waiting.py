@@ -2,7 +2,8 @@
 
 Invariant: a task that waits is woken once its follower has something, however the wait of another
 ended: by a move, by cancellation, by the end of a follower, a view or a database. One thread waits
-for all tasks of one view; it ends within `_SLICE` once none waits, and holds no process open. a move wakes each task once, O(1); while nothing moves, a thread looks up `1 / _SLICE` times a second,
+for all tasks of one view; it ends within `_SLICE` once none waits, and holds no process open.
+Cost: a move wakes each task once, O(1). While nothing moves, the thread looks up once a `_SLICE`,
 whatever the number of tasks.
 """
 
