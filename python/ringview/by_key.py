@@ -7,10 +7,10 @@ meets its condition before it adds what that becomes. Cost: a look-up a row, or 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import overload
+from typing import Unpack, overload
 
 from .changing import Progress, change_by_key
-from .conditions import change_stated, update_where
+from .conditions import Condition, change_stated, update_where
 from .queries import Parameters
 from .rows import Rows
 from .tabling import Tabling
@@ -74,11 +74,9 @@ class ByKey(Tabling):
         table: str,
         rows: Mapping[str, str],
         *,
-        where: str,
-        parameters: Parameters | None = None,
-        dialect: str = "duckdb",
         progress: Progress | None = None,
         batch_id: int | str | None = None,
+        **condition: Unpack[Condition],
     ) -> int: ...
 
     def update(

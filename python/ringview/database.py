@@ -10,13 +10,16 @@ Cost: of a call, microseconds above what the engine takes.
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from . import _native, notebook, sizes
 from .durable import Durable
 from .functions import Functions
 from .statements import Executing
 from .view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Representation = Literal["factorised", "listing"]
 
@@ -72,6 +75,17 @@ class Database(Durable, Executing, Functions):
     def __contains__(self, name: object) -> bool:
         """Whether there is a view of this name."""
         return name in self.views
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the views, as `in` and `db[name]` have them; of tables see `tables`.
+
+        >>> db = Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> _ = db.create_view("v", "SELECT COUNT(*) AS n FROM r")
+        >>> list(db), list(db.tables), "v" in db, "r" in db
+        (['v'], ['r'], True, False)
+        """
+        return iter(self.views)
 
     def memory_usage(self) -> dict[str, int]:
         """Bytes held, part by part: each table, each view, the dictionary of texts. O(parts).

@@ -6,7 +6,8 @@ kind is an error, as it is when rows are inserted. Cost: O(values); a filter rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -38,18 +39,52 @@ def keys(keys: Rows, types: Mapping[str, pa.DataType]) -> list[dict[str, Any]]:
     ]
 
 
-def rows_by_key(keys: Rows, table: str, unique: list[str] | None) -> list[dict[str, Any]]:
+Key = Mapping[str, Any] | tuple[Any, ...] | str | int | float | date | Decimal | None
+"""A key: a dict of its columns, a tuple of its values, or the value of a single column."""
+
+
+def named(key: Key, names: Sequence[str], whose: str) -> dict[str, Any]:
+    """A key with the names of its columns.
+
+    >>> named("Ada", ["name"], "view 'v'"), named((1, None), ["a", "b"], "view 'v'")
+    ({'name': 'Ada'}, {'a': 1, 'b': None})
+    """
+    if isinstance(key, Mapping):
+        return dict(key)
+    values = key if isinstance(key, tuple) else (key,)
+    if len(values) != len(names):
+        form = ", ".join(f"{name!r}: .." for name in names)
+        raise TypeMismatchError(
+            f"{whose}: a key is a dict, here {{{form}}}, or a tuple of as many values, not {key!r}"
+        )
+    return dict(zip(names, values, strict=True))
+
+
+def all_named(keys: Rows | Iterable[Key], names: Sequence[str], whose: str) -> list[dict[str, Any]]:
+    """Keys in any form of rows, or plain ones, with the names of their columns.
+
+    >>> all_named([1, (2,), {"a": 3}], ["a"], "view 'v'")
+    [{'a': 1}, {'a': 2}, {'a': 3}]
+    """
+    if isinstance(keys, list):
+        return [named(key, names, whose) for key in keys]
+    return as_dicts(keys)
+
+
+def rows_by_key(
+    keys: Rows | Iterable[Key], table: str, unique: list[str] | None
+) -> list[dict[str, Any]]:
     """Keys of a table as dicts, each with the columns of its key and no others.
 
-    >>> rows_by_key({"id": [1, 2]}, "r", ["id"])
-    [{'id': 1}, {'id': 2}]
+    >>> rows_by_key({"id": [1, 2]}, "r", ["id"]) == rows_by_key([1, 2], "r", ["id"])
+    True
     """
     if unique is None:
         raise UnsupportedError(
             f"table {table!r} has no unique key, so no key tells its rows apart; declare it with "
             "unique=[..], or read where(column=value)"
         )
-    listed = as_dicts(keys)
+    listed = all_named(keys, unique, f"table {table!r}")
     for key in listed:
         for name in key:
             if name not in unique:

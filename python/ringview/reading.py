@@ -11,7 +11,8 @@ from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from . import arrow, lookup
-from .errors import InvalidValueError, UnknownColumnError
+from .errors import InvalidValueError, TypeMismatchError, UnknownColumnError, did_you_mean
+from .words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -155,15 +156,18 @@ class Reading(ABC):
         >>> view.where(b=6).sort_by("a").to_pylist()
         [{'a': 1, 'b': 6, 'n': 1}, {'a': 2, 'b': 6, 'n': 1}]
         """
-        schema = self.schema
         for name in values:
-            if name not in schema.names:
-                known = ", ".join(schema.names)
-                raise UnknownColumnError(
-                    f"{self._noun} {self.name!r} has no column {name!r}; known columns: {known}"
-                )
+            self._check_column(name)
+        schema = self.schema
         types = {name: schema.field(name).type for name in values}
         return self._agreeing(values, types)
+
+    def _check_column(self, name: str) -> None:
+        if name not in (names := self.columns):
+            raise UnknownColumnError(
+                f"{self._noun} {self.name!r} has no column {name!r}; known columns: "
+                f"{', '.join(names)}{did_you_mean(name, names)}"
+            )
 
     @overload
     def __getitem__(self, at: int) -> dict[str, Any]: ...
@@ -171,8 +175,11 @@ class Reading(ABC):
     @overload
     def __getitem__(self, at: slice) -> pa.Table: ...
 
-    def __getitem__(self, at: int | slice) -> dict[str, Any] | pa.Table:
-        """A row by its place, or the rows of a slice as a table.
+    @overload
+    def __getitem__(self, at: str) -> pa.ChunkedArray: ...
+
+    def __getitem__(self, at: int | slice | str) -> dict[str, Any] | pa.Table | pa.ChunkedArray:
+        """A row by its place, the rows of a slice as a table, or a column by its name. O(rows).
 
         Places are fixed between two changes and the same as those of `to_reader`. Of a factorised
         join a row costs a binary search a variable (and the first after a change the groups on its
@@ -180,15 +187,25 @@ class Reading(ABC):
 
         Raises:
             IndexError: No row has this place.
+            UnknownColumnError: No column has this name.
+            TypeMismatchError: It is neither a place, a slice nor a name.
 
         >>> import ringview as rv
         >>> db = rv.Database()
         >>> _ = db.create_table("r", {"a": "int64"})
         >>> view = db.create_view("v", "SELECT a FROM r")
         >>> db.insert("r", {"a": [5, 6, 6]})
-        >>> view[-1], view[:2].to_pylist()
-        ({'a': 6}, [{'a': 5}, {'a': 6}])
+        >>> view[-1], view[:2].to_pylist(), view["a"].to_pylist()
+        ({'a': 6}, [{'a': 5}, {'a': 6}], [5, 6, 6])
         """
+        if isinstance(at, str):
+            self._check_column(at)
+            return self.to_arrow().column(at)
+        if not isinstance(at, slice) and not hasattr(at, "__index__"):
+            raise TypeMismatchError(
+                f"{self._noun} {self.name!r}: a row has a place, such as [0], and a column a name, "
+                f'such as ["{self.columns[0]}"], not {at!r}; get(..) finds a row by its key'
+            )
         rows = len(self)
         if isinstance(at, slice):
             start, stop, step = at.indices(rows)
@@ -203,7 +220,7 @@ class Reading(ABC):
         place = index(at)
         if not -rows <= place < rows:
             raise IndexError(
-                f"{self._noun} {self.name!r} has {rows} rows, so there is no row {place}"
+                f"{self._noun} {self.name!r} has {counted(rows, 'row')}, so there is no row {place}"
             )
         place %= rows
         return arrow.rows(self._slice(place, place + 1))[0]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeAlias
 
 from .arrow import Arrow, is_arrow, is_pandas, kind_of
 from .errors import InvalidValueError, TypeMismatchError, UnknownColumnError, did_you_mean
@@ -23,9 +23,34 @@ if TYPE_CHECKING:
     from . import _native
     from .protocols import TableLike
 
-Rows = Any
+
+class Frame(Protocol):
+    """A frame of pandas, whose stubs may not say that it hands out Arrow data."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of the columns."""
+
+    @property
+    def dtypes(self) -> Any:
+        """Their types."""
+
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        """The columns with their names."""
+
+
+class DataClass(Protocol):
+    """An object of a dataclass: its fields are columns."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+Row: TypeAlias = Mapping[str, object] | tuple[object, ...] | DataClass
+"""A row: a dict, a tuple of all columns in the table's order, or a dataclass."""
+
+Rows: TypeAlias = Arrow | Frame | Row | Iterable[Row | Arrow]
 """Arrow data, a pandas or polars frame, a dict of columns; a row, or a list of rows, which are
-dicts, tuples of all columns, or dataclasses."""
+dicts, tuples of all columns, or dataclasses; a list of Arrow data."""
 
 
 def to_arrow(
@@ -49,17 +74,18 @@ def to_arrow(
         plain = table._native.plain_rows(table.name, rows)
         if plain is not None:
             return [plain]
-    if is_pandas(rows):
-        return [_Reader(table, multiplicity, op).pandas(rows)]
-    if is_arrow(rows):
-        return [rows]
-    if _is_row(rows):
-        rows = [rows]
-    if isinstance(rows, Mapping):
-        return [_Reader(table, multiplicity, op).columns(rows)]
-    if not isinstance(rows, Iterable) or isinstance(rows, (str, bytes)):
-        _refuse(rows)
-    listed = list(rows)
+    form: Any = rows
+    if is_pandas(form):
+        return [_Reader(table, multiplicity, op).pandas(form)]
+    if is_arrow(form):
+        return [form]
+    if _is_row(form):
+        form = [form]
+    if isinstance(form, Mapping):
+        return [_Reader(table, multiplicity, op).columns(form)]
+    if not isinstance(form, Iterable) or isinstance(form, (str, bytes)):
+        _refuse(form)
+    listed = list(form)
     if not listed:
         return []
     if all(is_arrow(part) for part in listed):
@@ -80,7 +106,7 @@ def _is_row(rows: object) -> bool:
     return is_dataclass(rows) and not isinstance(rows, type)
 
 
-def as_dicts(rows: Rows) -> list[dict[str, Any]]:
+def as_dicts(rows: Any) -> list[dict[str, Any]]:
     """Rows in any of their forms as dicts of Python values. O(values).
 
     >>> as_dicts({"a": [1, 2]})

@@ -88,6 +88,7 @@ class Stack:
         assert all(view.changes().num_rows == 0 for view in self.db.views.values())
 
     def _refuse(self, db: rv.Database) -> None:
+        come: list[dict[str, Any]]
         come = [{"a": 1, "b": 1, "x": 1, "name": "a"}, {"a": 2, "b": 2, "x": -1, "name": None}]
         with pytest.raises(errors.OverDeleteError), db.transaction() as tx:
             tx.insert("r", come)

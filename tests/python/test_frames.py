@@ -14,7 +14,7 @@ import ringview as rv
 from ringview import errors
 from ringview.reading import Reading
 
-ROWS = [{"a": 1, "b": "x"}, {"a": 2, "b": None}, {"a": 2, "b": "y"}]
+ROWS: list[dict[str, Any]] = [{"a": 1, "b": "x"}, {"a": 2, "b": None}, {"a": 2, "b": "y"}]
 
 
 @pytest.fixture(params=["table", "view", "join", "sample"])
