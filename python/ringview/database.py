@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from . import _native, notebook, sizes
 from .durable import Durable
 from .functions import Functions
+from .log import log
 from .statements import Executing
 from .view import View
 
@@ -106,7 +107,10 @@ class Database(Durable, Executing, Functions):
                 "snapshot" the database stays open, so that nothing is lost: make room and close it
                 again, or `save` a copy elsewhere.
         """
+        file = None if self._native.is_closed() else self._native.path()
         self._native.close()
+        if file is not None:
+            log("info", "closed %s", file)
 
     def __enter__(self) -> Self:
         """The database itself, which the end of the block closes.

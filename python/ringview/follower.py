@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 from . import waiting
 from .errors import RingviewError, UnknownViewError
 from .taking import Taking
+from .words import quoted
 
 if TYPE_CHECKING:
     import asyncio
@@ -123,7 +124,7 @@ class Follower:
         """
         if self._kept and not self.closed:
             raise RingviewError(
-                f"a task that was cancelled has not seen all that the follower of {self.view!r} "
+                f"a cancelled task has not seen all that the follower of {quoted(self.view)} "
                 "was given; take that by changes() or next_changes(), and commit then"
             )
         self._native.commit()

@@ -18,6 +18,7 @@ from .errors import (
     UnsupportedError,
 )
 from .rows import Rows, as_dicts
+from .words import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +47,7 @@ Key = Mapping[str, Any] | tuple[Any, ...] | str | int | float | date | Decimal |
 def named(key: Key, names: Sequence[str], whose: str) -> dict[str, Any]:
     """A key with the names of its columns.
 
-    >>> named("Ada", ["name"], "view 'v'"), named((1, None), ["a", "b"], "view 'v'")
+    >>> named("Ada", ["name"], 'view "v"'), named((1, None), ["a", "b"], 'view "v"')
     ({'name': 'Ada'}, {'a': 1, 'b': None})
     """
     if isinstance(key, Mapping):
@@ -63,7 +64,7 @@ def named(key: Key, names: Sequence[str], whose: str) -> dict[str, Any]:
 def all_named(keys: Rows | Iterable[Key], names: Sequence[str], whose: str) -> list[dict[str, Any]]:
     """Keys in any form of rows, or plain ones, with the names of their columns.
 
-    >>> all_named([1, (2,), {"a": 3}], ["a"], "view 'v'")
+    >>> all_named([1, (2,), {"a": 3}], ["a"], 'view "v"')
     [{'a': 1}, {'a': 2}, {'a': 3}]
     """
     if isinstance(keys, list):
@@ -81,21 +82,22 @@ def rows_by_key(
     """
     if unique is None:
         raise UnsupportedError(
-            f"table {table!r} has no unique key, so no key tells its rows apart; declare it with "
+            f"table {quoted(table)} has no unique key, so no key tells its rows apart; declare "
+            "it with "
             "unique=[..], or read where(column=value)"
         )
-    listed = all_named(keys, unique, f"table {table!r}")
+    listed = all_named(keys, unique, f"table {quoted(table)}")
     for key in listed:
         for name in key:
             if name not in unique:
                 raise UnknownColumnError(
-                    f"the key of table {table!r} has no column {name!r}; it is of "
+                    f"the key of table {quoted(table)} has no column {quoted(name)}; it is of "
                     f"{', '.join(unique)}"
                 )
         for name in unique:
             if name not in key:
                 raise InvalidValueError(
-                    f"a key of table {table!r} lacks {name!r}; give {', '.join(unique)}"
+                    f"a key of table {quoted(table)} lacks {quoted(name)}; give {', '.join(unique)}"
                 )
     return listed
 
@@ -120,7 +122,7 @@ def _plain(name: str, value: Any, kind: pa.DataType | None) -> Any:
         return value
     if types.is_decimal(kind) or types.is_temporal(kind):
         if isinstance(value, (float, str, bool)):
-            raise TypeMismatchError(f"column {name!r}: {value!r} is no {kind}")
+            raise TypeMismatchError(f"column {quoted(name)}: {value!r} is no {kind}")
         found = _scalar(name, value, kind)
         if types.is_decimal(kind):
             units: Decimal = found.as_py()
@@ -129,7 +131,7 @@ def _plain(name: str, value: Any, kind: pa.DataType | None) -> Any:
     # A scalar of NumPy is asked for Python's.
     found = value.item() if hasattr(value, "item") else value
     if not isinstance(found, (bool, int, float, str)):
-        raise TypeMismatchError(f"column {name!r}: {value!r} is no {kind}")
+        raise TypeMismatchError(f"column {quoted(name)}: {value!r} is no {kind}")
     return found
 
 
@@ -139,7 +141,9 @@ def _scalar(name: str, value: Any, kind: pa.DataType) -> Any:
     try:
         return pa.scalar(value, type=kind)
     except (TypeError, ValueError, OverflowError) as problem:
-        raise TypeMismatchError(f"column {name!r}: {value!r} is no {kind} ({problem})") from None
+        raise TypeMismatchError(
+            f"column {quoted(name)}: {value!r} is no {kind} ({problem})"
+        ) from None
 
 
 def filtered(

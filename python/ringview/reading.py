@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from . import arrow, lookup
 from .errors import InvalidValueError, TypeMismatchError, UnknownColumnError, did_you_mean
-from .words import counted
+from .words import counted, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -165,7 +165,7 @@ class Reading(ABC):
     def _check_column(self, name: str) -> None:
         if name not in (names := self.columns):
             raise UnknownColumnError(
-                f"{self._noun} {self.name!r} has no column {name!r}; known columns: "
+                f"{self._noun} {quoted(self.name)} has no column {quoted(name)}; known columns: "
                 f"{', '.join(names)}{did_you_mean(name, names)}"
             )
 
@@ -203,7 +203,8 @@ class Reading(ABC):
             return self.to_arrow().column(at)
         if not isinstance(at, slice) and not hasattr(at, "__index__"):
             raise TypeMismatchError(
-                f"{self._noun} {self.name!r}: a row has a place, such as [0], and a column a name, "
+                f"{self._noun} {quoted(self.name)}: a row has a place, such as [0], and a column "
+                "a name, "
                 f'such as ["{self.columns[0]}"], not {at!r}; get(..) finds a row by its key'
             )
         rows = len(self)
@@ -220,7 +221,8 @@ class Reading(ABC):
         place = index(at)
         if not -rows <= place < rows:
             raise IndexError(
-                f"{self._noun} {self.name!r} has {counted(rows, 'row')}, so there is no row {place}"
+                f"{self._noun} {quoted(self.name)} has {counted(rows, 'row')}, so there is no "
+                f"row {place}"
             )
         place %= rows
         return arrow.rows(self._slice(place, place + 1))[0]

@@ -15,7 +15,7 @@ from .clock import moment
 from .errors import RingviewError, UnknownTableError
 from .reading import Reading
 from .rows import Rows
-from .words import counted
+from .words import counted, quoted
 from .writer import Writer
 
 if TYPE_CHECKING:
@@ -78,12 +78,12 @@ class Table(Reading):
         >>> table = db.create_table("r", {"ts": "timestamp"}, keep_for=("ts", "7 days"))
         >>> table.insert({"ts": [datetime(2026, 3, 1, 8)]})
         >>> print(table.explain())
-        table 'r': 1 row
+        table "r": 1 row
         a row leaves when ts < now() - INTERVAL '7 days', as advance(to) says; NULL stays
         the oldest row is of 2026-03-01T08:00:00+00:00; the clock is not set
         """
         info = self._info()
-        lines = [f"table {self.name!r}: {counted(int(info['rows']), 'row')}"]
+        lines = [f"table {quoted(self.name)}: {counted(int(info['rows']), 'row')}"]
         if info["unique"]:
             lines.append(f"no two rows share ({', '.join(info['unique'])})")
         if info["keep_for"] is None:

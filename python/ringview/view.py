@@ -13,7 +13,7 @@ from . import arrow, lookup, notebook
 from .errors import RingviewError, UnknownViewError
 from .follower import Follower
 from .view_rows import ViewRows
-from .words import counted
+from .words import counted, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -177,7 +177,7 @@ class View(ViewRows):
         ({'a': 'Ada', 's': 7}, {'a': 'Ada', 's': 7}, None)
         """
         if type(key) is not dict:
-            key = lookup.named(key, self._key(), f"view {self.name!r}")
+            key = lookup.named(key, self._key(), f"view {quoted(self.name)}")
         try:
             found = self._native.view_get(self._handle, key)
         except NotImplementedError:
@@ -211,7 +211,9 @@ class View(ViewRows):
         import pyarrow as pa
 
         types = {name: arrow.data_type(kind) for name, kind in self._native.view_key(self._handle)}
-        listed = lookup.keys(lookup.all_named(keys, list(types), f"view {self.name!r}"), types)
+        listed = lookup.keys(
+            lookup.all_named(keys, list(types), f"view {quoted(self.name)}"), types
+        )
         rows, places = self._native.view_get_rows(self._handle, listed)
         found: list[dict[str, Any] | None] = [None] * len(listed)
         for place, row in zip(places, pa.table(rows).to_pylist(), strict=True):

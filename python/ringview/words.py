@@ -1,4 +1,4 @@
-"""Numbers with their nouns, as messages and tables have them. O(1)."""
+"""Numbers with their nouns, and names, as messages have them. O(1)."""
 
 from __future__ import annotations
 
@@ -12,3 +12,12 @@ def counted(count: int, noun: str) -> str:
     if count == 1:
         return f"1 {noun}"
     return f"{count:,} {noun}{'es' if noun.endswith(('ch', 's')) else 's'}"
+
+
+def quoted(name: object) -> str:
+    """A name as messages show it: in the quotes of SQL. What is no text is shown as it is.
+
+    >>> quoted("order items"), quoted(7)
+    ('"order items"', '7')
+    """
+    return f'"{name}"' if isinstance(name, str) else repr(name)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from .changing import Change, change
 from .errors import InvalidValueError
 from .rows import Row, to_arrow
-from .words import counted
+from .words import counted, quoted
 
 if TYPE_CHECKING:
     import asyncio
@@ -145,7 +145,8 @@ class Writer:
         elif dropped := len(self):
             self._take()
             raised.add_note(
-                f"not inserted: {counted(dropped, 'row')} gathered for table {self._table.name!r}"
+                f"not inserted: {counted(dropped, 'row')} gathered for table "
+                f"{quoted(self._table.name)}"
             )
 
     async def __aenter__(self) -> Self:

@@ -49,8 +49,9 @@ def test_tables_are_altered_as_duckdb_does(script: list[str]) -> None:
     seen: dict[str, int] = {}
     with db["v"].follow() as follower:
         for statement in script:
-            if "TYPE DECIMAL(5, 1)" in statement and "decimal128(9, 3)" in str(
-                db.tables["r"].schema
+            columns = str(db.tables["r"].schema)
+            if ("TYPE DECIMAL(5, 1)" in statement and "decimal128(9, 3)" in columns) or (
+                "e TYPE DOUBLE" in statement and "e: int64" in columns
             ):
                 with pytest.raises(errors.UnsupportedError, match="does not have all values"):
                     db.execute(statement)

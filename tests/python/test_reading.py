@@ -326,7 +326,8 @@ def test_a_key_may_be_its_values_alone(shop: tuple[rv.Table, rv.View]) -> None:
     table, view = shop
     assert view.get("b") == view.get(("b",)) == view.get({"shop": "b"}) == {"shop": "b", "units": 5}
     assert view.get(None) is None
-    assert view.get_many(["a", ("b",), {"shop": "c"}]) == [view.get("a"), view.get("b"), None]
+    keys: list[Any] = ["a", ("b",), {"shop": "c"}]
+    assert view.get_many(keys) == [view.get("a"), view.get("b"), None]
     assert table.get((2, "b")) == {"id": 2, "shop": "b", "units": 2}
     assert table.get_many([(2, "b"), (9, "b")]) == [table.get((2, "b")), None]
     for wrong in (2, (2,), (2, "b", 3)):

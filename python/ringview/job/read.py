@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from ringview.errors import did_you_mean
 from ringview.job.model import TableSpec
 from ringview.job.parse import JobError
+from ringview.words import quoted
 
 _READ_ROWS = 65_536
 
@@ -39,7 +40,8 @@ class Source:
         for path, schema in zip(spec.paths[1:], found[1:], strict=True):
             if not schema.equals(found[0]):
                 raise JobError(
-                    f"table '{spec.name}': {path.name} has other columns than {spec.paths[0].name}"
+                    f"table {quoted(spec.name)}: {path.name} has other columns than "
+                    f"{spec.paths[0].name}"
                 )
         self.file_schema = found[0]
         self._check_names()
@@ -77,10 +79,10 @@ class Source:
         chunks = [batch.column(0) for batch in self._read([column])]
         values = pa.chunked_array(chunks, type=self.file_schema.field(column).type)
         if values.null_count:
-            raise JobError(f"table '{self.spec.name}': order_by = '{column}' holds nulls")
+            raise JobError(f"table {quoted(self.spec.name)}: order_by = '{column}' holds nulls")
         if len(values) > 1 and not pc.all(pc.less_equal(values[:-1], values[1:])).as_py():
             raise JobError(
-                f"table '{self.spec.name}': its rows are not in the order of '{column}': "
+                f"table {quoted(self.spec.name)}: its rows are not in the order of '{column}': "
                 "sort the file by it, or drop order_by"
             )
         return values
@@ -96,7 +98,8 @@ class Source:
             if name not in self.file_schema.names:
                 found = self.file_schema.names
                 raise JobError(
-                    f"table '{spec.name}', {key}: {spec.paths[0].name} has no column '{name}'"
+                    f"table {quoted(spec.name)}, {key}: {spec.paths[0].name} has no column "
+                    f"{quoted(name)}"
                     + (did_you_mean(name, found) or f"; it has {', '.join(found)}")
                 )
 
@@ -131,7 +134,7 @@ class Source:
                 columns.append(column if column.type == field.type else column.cast(field.type))
             except pa.ArrowException as error:
                 raise JobError(
-                    f"table '{self.spec.name}': column '{field.name}' is {column.type} "
+                    f"table {quoted(self.spec.name)}: column {quoted(field.name)} is {column.type} "
                     f"and cannot be read as {field.type}: {error}"
                 ) from error
         return pa.RecordBatch.from_arrays(columns, schema=wanted)
@@ -151,9 +154,11 @@ def _readable(spec: TableSpec, path: Path) -> Iterator[None]:
     try:
         yield
     except pa.ArrowException as error:
-        raise JobError(f"table '{spec.name}': {path} is not {spec.format}: {error}") from error
+        raise JobError(
+            f"table {quoted(spec.name)}: {path} is not {spec.format}: {error}"
+        ) from error
     except OSError as error:
-        raise JobError(f"table '{spec.name}': cannot read {path}: {error}") from error
+        raise JobError(f"table {quoted(spec.name)}: cannot read {path}: {error}") from error
 
 
 def _open_csv(
