@@ -70,7 +70,7 @@ class Reader(Loop):
     >>> reader
     Reader(batches=1, rows=1, rejected=1)
     >>> db.tables["rejected"].to_arrow()["reason"].to_pylist()
-    ["column \"price\": 'x' is no int64"]
+    ['column "price": \'x\' is no int64']
     """
 
     def __init__(
