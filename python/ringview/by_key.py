@@ -42,8 +42,7 @@ class ByKey(Tabling):
             NullKeyError: NULL in a key: it equals nothing, so no row can be found by it.
             UnsupportedError: A table without `unique`, or whose base rows are not kept
                 (`trust_deletes`).
-            UnknownTableError, UnknownColumnError, TypeMismatchError, InvalidValueError,
-            StaticTableError, ArithmeticOverflowError: As `insert`.
+            Others: As `insert`.
 
         Complexity: one look-up a row; in the views, a delete and an insert for each row that moves.
 

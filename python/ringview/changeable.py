@@ -222,8 +222,7 @@ class Changeable(ByKey, Timely):
 
         Raises:
             InvalidValueError: A column is in two factors, or in none.
-            UnknownTableError, UnknownColumnError, TypeMismatchError, NullKeyError, OverDeleteError,
-            DuplicateKeyError, StaticTableError, ArithmeticOverflowError: As `insert` and `delete`.
+            Others: As `insert` and `delete`.
 
         Complexity: views of sums and counts take O(rows of the factors) a level where a sibling is
         met by one factor, and O(rows of the product) for a view on the way that is kept with

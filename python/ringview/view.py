@@ -114,7 +114,8 @@ class View(ViewRows):
 
         A follower with a name has its place in the file of the database: followed under this name
         again, also after a crash, it is given all that moved since its last `commit`. The view
-        remembers what that is until `unfollow(name)`, or until it is dropped or replaced.
+        remembers what that is until `unfollow(name)`, or until it is dropped or replaced. Of a name
+        that is there, `initial` says nothing.
 
         Args:
             name: Whose place it is; all who follow under one name share it.
@@ -122,8 +123,6 @@ class View(ViewRows):
                 only what moves from here on.
             timeout: How many seconds its iteration waits for the next change before it ends; for
                 ever if None.
-
-            Of a name that is there, `initial` says nothing.
 
         Raises:
             UnsupportedError: A name, of a sample or a view that reads one: after a crash it may
