@@ -247,3 +247,21 @@ def test_a_batch_size_beyond_all_counts_is_refused() -> None:
     with pytest.raises(JobError, match="batch_size: must be at most"):
         job_of(f"batch_size = {10**20}\n{TABLE}{VIEW}")
     assert job_of(f"batch_size = {2**63 - 1}\n{TABLE}{VIEW}").batch_size == 2**63 - 1
+
+
+def test_a_value_of_a_csv_file_names_file_row_and_column(tmp_path: Path) -> None:
+    path, job = tmp_path / "r.csv", tmp_path / "job.toml"
+    types = 'types = {id = "int64", "the day" = "date32"}'
+    job.write_text(f'[[table]]\nname = "r"\npath = "r.csv"\n{types}\n{VIEW}')
+    day = "1,2026-01-01\n"
+    for rows, said in [
+        (day + "x,2026-01-02\n", ", row 1: column \"id\": 'x' is no int64"),
+        (day + '2,"a\nb"\n', ", row 1: column \"the day\": 'a\\nb' is no date32[day]"),
+        # Far behind the first block, which tells the types.
+        (day * 300_000 + ",\nx,\n", ", row 300001: column \"id\": 'x' is no int64"),
+        (day + "2\n", " is not csv: CSV parse error"),
+    ]:
+        path.write_text("id,the day\n" + rows)
+        with pytest.raises(JobError) as raised:
+            list(Source(load(job).tables[0]).batches())
+        assert f'table "r": {path}{said}' in str(raised.value)

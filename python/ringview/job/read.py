@@ -7,6 +7,8 @@ Cost: one batch of rows in memory at a time.
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -154,9 +156,10 @@ def _readable(spec: TableSpec, path: Path) -> Iterator[None]:
     try:
         yield
     except pa.ArrowException as error:
-        raise JobError(
-            f"table {quoted(spec.name)}: {path} is not {spec.format}: {error}"
-        ) from error
+        said = (_wrong_value(spec, path) if spec.format == "csv" else None) or (
+            f"{path} is not {spec.format}: {error}"
+        )
+        raise JobError(f"table {quoted(spec.name)}: {said}") from error
     except OSError as error:
         raise JobError(f"table {quoted(spec.name)}: cannot read {path}: {error}") from error
 
@@ -164,12 +167,39 @@ def _readable(spec: TableSpec, path: Path) -> Iterator[None]:
 def _open_csv(
     spec: TableSpec, path: Path, names: list[str] | None
 ) -> pyarrow.csv.CSVStreamingReader:
+    return pyarrow.csv.open_csv(path, convert_options=_converted(spec, names))
+
+
+def _converted(spec: TableSpec, names: list[str] | None) -> pyarrow.csv.ConvertOptions:
     # An empty text is a text: only an unquoted empty field is null.
-    convert = pyarrow.csv.ConvertOptions(
+    return pyarrow.csv.ConvertOptions(
         column_types=spec.types,
         include_columns=names,
         null_values=[""],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    return pyarrow.csv.open_csv(path, convert_options=convert)
+
+
+# Rows are counted from 1, the line of names among them.
+_VALUE = re.compile(
+    r"In CSV column #(\d+): Row #(\d+): CSV conversion error to (.*): invalid value '(.*)'", re.S
+)
+
+
+def _wrong_value(spec: TableSpec, path: Path) -> str | None:
+    """What is wrong with a file of which one value has another type; None if it is not that."""
+    # Rows are counted by a reader in one thread alone, which is slower than it need be otherwise.
+    alone = pyarrow.csv.ReadOptions(use_threads=False)
+    try:
+        pyarrow.csv.read_csv(path, read_options=alone, convert_options=_converted(spec, None))
+    except (pa.ArrowException, OSError) as error:
+        found = _VALUE.search(str(error))
+        if found is None:
+            return None
+    else:
+        return None
+    column, row, kind, value = int(found[1]), int(found[2]) - 2, found[3], found[4]
+    with path.open(newline="") as lines:
+        name = next(csv.reader(lines))[column]
+    return f"{path}, row {row}: column {quoted(name)}: {value!r} is no {kind}"
