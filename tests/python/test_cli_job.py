@@ -179,7 +179,7 @@ def test_a_value_that_cannot_be_cast_is_named(tmp_path: Path) -> None:
 
 def test_rows_out_of_order_are_refused(tmp_path: Path) -> None:
     read = source(tmp_path, 'order_by = "seq"\n', rows={"seq": [2, 1]})
-    with pytest.raises(JobError, match="not in the order of 'seq'"):
+    with pytest.raises(JobError, match='not in the order of "seq"'):
         list(batches([read], 10))
     read = source(tmp_path, 'order_by = "seq"\n', rows={"seq": [None, 1]})
     with pytest.raises(JobError, match="holds nulls"):

@@ -118,7 +118,8 @@ def _table(entry: Mapping[str, Any], place: str, base: Path) -> TableSpec:
         raise JobError(f"{place}: a static table is loaded whole, before the stream: drop order_by")
     if columns is not None and multiplicity in columns:
         raise JobError(
-            f"{place}.columns: '{multiplicity}' is the multiplicity of a row, not a column of it"
+            f"{place}.columns: {quoted(multiplicity)} is the multiplicity of a row, not a column "
+            "of it"
         )
     return TableSpec(
         name=_value(entry, "name", str, place),

@@ -81,10 +81,13 @@ class Source:
         chunks = [batch.column(0) for batch in self._read([column])]
         values = pa.chunked_array(chunks, type=self.file_schema.field(column).type)
         if values.null_count:
-            raise JobError(f"table {quoted(self.spec.name)}: order_by = '{column}' holds nulls")
+            raise JobError(
+                f"table {quoted(self.spec.name)}: order_by: {quoted(column)} holds nulls"
+            )
         if len(values) > 1 and not pc.all(pc.less_equal(values[:-1], values[1:])).as_py():
             raise JobError(
-                f"table {quoted(self.spec.name)}: its rows are not in the order of '{column}': "
+                f"table {quoted(self.spec.name)}: its rows are not in the order of "
+                f"{quoted(column)}: "
                 "sort the file by it, or drop order_by"
             )
         return values

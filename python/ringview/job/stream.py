@@ -56,7 +56,7 @@ def _merge_order(sources: list[Source]) -> pa.Array:
     for source, values in zip(sources, sequences, strict=True):
         if values.type != kind:
             raise JobError(
-                f"table {quoted(source.spec.name)}, order_by: '{source.spec.order_by}' is "
+                f"table {quoted(source.spec.name)}, order_by: {quoted(source.spec.order_by)} is "
                 f"{values.type}, "
                 f"but that of table {quoted(sources[0].spec.name)} is {kind}"
             )
