@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 CRATES := $(shell find rust -name '*.rs' -not -path '*/tests/*' -not -path '*/examples/*' -not -path '*/benches/*') \
 	$(wildcard rust/*/Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: demo demo-spark test test-rust test-python test-spark test-long bench lint docs wheel wheel-test setup clean
+.PHONY: demo demo-spark test test-rust test-python test-spark test-long bench lint docs site wheel wheel-test setup clean
 
 demo: $(VENV)/native-dev  ## the TPC-H stream with deletes, its views fresh after every batch
 	$(BIN)/ringview run examples/tpch_stream/job.toml
@@ -57,6 +57,9 @@ docs: $(VENV)/development  ## the crates' pages in target/doc, and the tables of
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items
 	$(BIN)/python benches/run.py --render
 
+site: $(VENV)/docs  ## the pages of docs/ in target/site; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 wheel: $(VENV)/base
 	$(BIN)/maturin build --release --out dist
 
@@ -80,6 +83,11 @@ $(VENV)/base: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
 
 $(VENV)/development: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
 	$(BIN)/python .ci/requirements.py cli ml plot test spark | $(BIN)/pip install --quiet -r /dev/stdin
+	touch $@
+
+# It reads the sources, so it needs no extension.
+$(VENV)/docs: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
+	$(BIN)/python .ci/requirements.py docs | $(BIN)/pip install --quiet -r /dev/stdin
 	touch $@
 
 $(VENV)/spark: pyproject.toml .ci/requirements.py | $(VENV)/bin/python

@@ -26,6 +26,7 @@ from typing import Any
 
 import edges
 import figure
+import pictures
 import render
 from machine import machine
 from results import Line, Results
@@ -499,10 +500,13 @@ def main() -> int:
                 results.begin(cell.workload, cell.order, cell.scale)
                 PARTS[cell.part](bench, cell)
             failures = results.failures
-    text = render.tables(json.loads(path.read_text()))
+    measured = json.loads(path.read_text())
+    text = render.tables(measured)
     print(text)
     if not options.quick:
-        render.replace(HERE.parent / "docs" / "benchmarks.md", text)
+        docs = HERE.parent / "docs"
+        render.replace(docs / "benchmarks.md", text)
+        pictures.draw(measured, docs / "pictures" / "benchmarks")
     for failure in failures:
         print(f"failed: {failure}", file=sys.stderr)
     return int(bool(failures))

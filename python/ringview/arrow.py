@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from .errors import TypeMismatchError
+from .words import quoted
 
 if TYPE_CHECKING:
     import pandas
@@ -204,7 +205,9 @@ def _field(name: object, kind: object) -> pa.Field:
     if isinstance(kind, pa.DataType):
         return pa.field(name, kind)
     if not isinstance(kind, str):
-        raise TypeMismatchError(f"column {name!r}: {kind!r} is not a type; write 'int64' or such")
+        raise TypeMismatchError(
+            f"column {quoted(name)}: {kind!r} is not a type; write 'int64' or such"
+        )
     plain = re.sub(r"\s+not\s+null\s*$", "", kind, flags=re.IGNORECASE)
     return pa.field(name, data_type(plain), nullable=plain == kind)
 

@@ -7,10 +7,10 @@ meets its condition before it adds what that becomes. Cost: a look-up a row, or 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import overload
+from typing import Unpack, overload
 
 from .changing import Progress, change_by_key
-from .conditions import change_stated, update_where
+from .conditions import Condition, change_stated, update_where
 from .queries import Parameters
 from .rows import Rows
 from .tabling import Tabling
@@ -42,8 +42,7 @@ class ByKey(Tabling):
             NullKeyError: NULL in a key: it equals nothing, so no row can be found by it.
             UnsupportedError: A table without `unique`, or whose base rows are not kept
                 (`trust_deletes`).
-            UnknownTableError, UnknownColumnError, TypeMismatchError, InvalidValueError,
-            StaticTableError, ArithmeticOverflowError: As `insert`.
+            Others: As `insert`.
 
         Complexity: one look-up a row; in the views, a delete and an insert for each row that moves.
 
@@ -74,11 +73,9 @@ class ByKey(Tabling):
         table: str,
         rows: Mapping[str, str],
         *,
-        where: str,
-        parameters: Parameters | None = None,
-        dialect: str = "duckdb",
         progress: Progress | None = None,
         batch_id: int | str | None = None,
+        **condition: Unpack[Condition],
     ) -> int: ...
 
     def update(

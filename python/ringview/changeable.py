@@ -6,11 +6,11 @@ nothing moved. Cost: of a call, microseconds above what the engine takes.
 
 from __future__ import annotations
 
-from typing import overload
+from typing import Unpack, overload
 
 from .by_key import ByKey
 from .changing import Progress, change, change_rows
-from .conditions import change_stated, delete_where
+from .conditions import Condition, change_stated, delete_where
 from .errors import TypeMismatchError
 from .factors import Factors, products
 from .queries import Parameters
@@ -89,11 +89,9 @@ class Changeable(ByKey, Timely):
         self,
         table: str,
         *,
-        where: str,
-        parameters: Parameters | None = None,
-        dialect: str = "duckdb",
         progress: Progress | None = None,
         batch_id: int | str | None = None,
+        **condition: Unpack[Condition],
     ) -> int: ...
 
     def delete(
@@ -224,8 +222,7 @@ class Changeable(ByKey, Timely):
 
         Raises:
             InvalidValueError: A column is in two factors, or in none.
-            UnknownTableError, UnknownColumnError, TypeMismatchError, NullKeyError, OverDeleteError,
-            DuplicateKeyError, StaticTableError, ArithmeticOverflowError: As `insert` and `delete`.
+            Others: As `insert` and `delete`.
 
         Complexity: views of sums and counts take O(rows of the factors) a level where a sibling is
         met by one factor, and O(rows of the product) for a view on the way that is kept with

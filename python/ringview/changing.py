@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from .errors import after
+from .duplicates import with_row
+from .errors import DuplicateKeyError, after
 from .rows import Rows, to_arrow
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from . import _native
     from .arrow import Arrow
-    from .protocols import TableLike
+    from .protocols import KeyedTable, TableLike
 
 Progress = Callable[[int], object]
 How = Literal["upsert", "update", "apply"]
@@ -46,7 +47,7 @@ def change(
 
 
 def change_rows(
-    table: TableLike,
+    table: KeyedTable,
     sign: int,
     rows: Rows,
     multiplicity: str | None,
@@ -56,7 +57,12 @@ def change_rows(
     """Insert rows (1) or delete them (-1)."""
     parts = to_arrow(rows, table, multiplicity)
     changes: list[Change] = [(table.name, sign, part, multiplicity) for part in parts]
-    change(table._native, changes, progress, batch_id=batch_id)
+    try:
+        change(table._native, changes, progress, batch_id=batch_id)
+    except DuplicateKeyError as problem:
+        if sign < 0 or multiplicity is not None:
+            raise
+        raise with_row(problem, table, rows) from None
 
 
 def change_by_key(

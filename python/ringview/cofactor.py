@@ -26,6 +26,7 @@ from .errors import (
     UnknownColumnError,
     UnsupportedError,
 )
+from .words import quoted
 
 try:
     import numpy as np
@@ -183,7 +184,8 @@ class Cofactor:
         """
         if not is_cofactor(field):
             raise TypeMismatchError(
-                f"column {field.name!r} is {field.type}, not a cofactor: write COFACTOR(x, y) in "
+                f"column {quoted(field.name)} is {field.type}, not a cofactor: write COFACTOR(x, "
+                "y) in "
                 "the SELECT of the view"
             )
         if hasattr(column, "combine_chunks"):
@@ -332,7 +334,7 @@ class Cofactor:
         if (b, a) in self.pair_counts:
             return self.pair_counts[b, a].T
         self.check_names([a, b])
-        raise UnknownColumnError(f"there are no counts by pairs of {a!r} and {b!r}")
+        raise UnknownColumnError(f"there are no counts by pairs of {quoted(a)} and {quoted(b)}")
 
     def check_names(self, names: Iterable[str]) -> list[str]:
         """The names as a list, each of them known and none of them twice.
@@ -349,11 +351,11 @@ class Cofactor:
         for name in found:
             if name not in known:
                 near = difflib.get_close_matches(str(name), self.columns, n=1, cutoff=0.5)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are {self.columns}"
-                raise UnknownColumnError(f"the cofactor has no column {name!r}; {hint}")
+                hint = f"did you mean {quoted(near[0])}?" if near else f"there are {self.columns}"
+                raise UnknownColumnError(f"the cofactor has no column {quoted(name)}; {hint}")
         if len(set(found)) < len(found):
             twice = next(name for name in found if found.count(name) > 1)
-            raise InvalidValueError(f"column {twice!r} is named twice")
+            raise InvalidValueError(f"column {quoted(twice)} is named twice")
         return found
 
     def check_finite(self) -> None:

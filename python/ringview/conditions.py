@@ -7,12 +7,20 @@ more, or less, is refused. Cost: linear in the texts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from . import _native
 from .changing import Progress
 from .errors import QueryError, TypeMismatchError, after
 from .queries import Parameters
+
+
+class Condition(TypedDict, total=False):
+    """How rows are found that `delete` and `update` are given no keys of."""
+
+    where: Required[str]
+    parameters: Parameters | None
+    dialect: str
 
 
 def update_where(

@@ -10,13 +10,17 @@ Cost: of a call, microseconds above what the engine takes.
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from . import _native, notebook, sizes
 from .durable import Durable
 from .functions import Functions
+from .log import log
 from .statements import Executing
 from .view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Representation = Literal["factorised", "listing"]
 
@@ -73,6 +77,17 @@ class Database(Durable, Executing, Functions):
         """Whether there is a view of this name."""
         return name in self.views
 
+    def __iter__(self) -> Iterator[str]:
+        """The names of the views, as `in` and `db[name]` have them; of tables see `tables`.
+
+        >>> db = Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> _ = db.create_view("v", "SELECT COUNT(*) AS n FROM r")
+        >>> list(db), list(db.tables), "v" in db, "r" in db
+        (['v'], ['r'], True, False)
+        """
+        return iter(self.views)
+
     def memory_usage(self) -> dict[str, int]:
         """Bytes held, part by part: each table, each view, the dictionary of texts. O(parts).
 
@@ -92,7 +107,10 @@ class Database(Durable, Executing, Functions):
                 "snapshot" the database stays open, so that nothing is lost: make room and close it
                 again, or `save` a copy elsewhere.
         """
+        file = None if self._native.is_closed() else self._native.path()
         self._native.close()
+        if file is not None:
+            log("info", "closed %s", file)
 
     def __enter__(self) -> Self:
         """The database itself, which the end of the block closes.

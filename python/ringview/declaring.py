@@ -24,6 +24,7 @@ from .named import Named
 from .queries import Definition, Epsilon, Order, Parameters, Refresh
 from .tabling import either
 from .view import Format, View
+from .words import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,11 +112,13 @@ class Declaring:
         """
         either(create_or_replace, if_not_exists)
         if not isinstance(sql, str):
-            raise TypeMismatchError(f"the SQL of view {name!r} is a text, not {sql!r}")
+            raise TypeMismatchError(f"the SQL of view {quoted(name)} is a text, not {sql!r}")
         if if_not_exists and name in self.views:
             old = self.views[name]
             if old.sql != sql:
-                raise ExistsError(f"the view {name!r} exists already with other SQL: {old.sql}")
+                raise ExistsError(
+                    f"the view {quoted(name)} exists already with other SQL: {old.sql}"
+                )
             return old
         of = Definition(
             sql, order, representation, nulls, epsilon, parameters, dialect, refresh=refresh
@@ -137,12 +140,12 @@ class Declaring:
             return view
         except KeyboardInterrupt as interrupt:
             made = self.views.get(name)
-            after(interrupt, made is not None and made != before, f"there is a view {name!r}")
+            after(interrupt, made is not None and made != before, f"there is a view {quoted(name)}")
             raise
 
     def _warn(self, name: str, above: int) -> None:
         for why in self._native.view_warnings(name):
-            warnings.warn(f"view {name!r}: {why}", CostWarning, stacklevel=above)
+            warnings.warn(f"view {quoted(name)}: {why}", CostWarning, stacklevel=above)
 
     def create_views(
         self,
@@ -191,7 +194,7 @@ class Declaring:
         definitions = []
         for name, sql in views.items():
             if not isinstance(sql, str):
-                raise TypeMismatchError(f"the SQL of view {name!r} is a text, not {sql!r}")
+                raise TypeMismatchError(f"the SQL of view {quoted(name)} is a text, not {sql!r}")
             of = Definition(sql, parameters=parameters, dialect=dialect, refresh=refresh)
             definitions.append((name, of.native()))
         self._native.create_views(definitions, engine)
@@ -311,7 +314,7 @@ class Declaring:
         from .sample import Sample
 
         if not isinstance(sql, str):
-            raise TypeMismatchError(f"the SQL of sample {name!r} is a text, not {sql!r}")
+            raise TypeMismatchError(f"the SQL of sample {quoted(name)} is a text, not {sql!r}")
         for what, number in (("k", k), ("seed", seed)):
             if isinstance(number, bool) or not isinstance(number, int):
                 raise TypeMismatchError(f"{what}={number!r} is not an integer")
@@ -323,7 +326,7 @@ class Declaring:
         try:
             self._native.create_sample(name, of.native(), k, seed)
         except KeyboardInterrupt as interrupt:
-            after(interrupt, name in self.views, f"there is a sample {name!r}")
+            after(interrupt, name in self.views, f"there is a sample {quoted(name)}")
             raise
         return Sample(self._native, name, self._native.view_id(name))
 

@@ -18,6 +18,7 @@ from ._native import Database as NativeDatabase
 from .changing import Progress
 from .errors import InvalidValueError
 from .functions import Given, declare_rest, finder
+from .log import log
 
 Durability = Literal["transaction", "snapshot"]
 
@@ -129,7 +130,7 @@ class Durable:
             )
         limit = None if memory_limit is None else sizes.size(memory_limit)
         each = durability == "transaction"
-        return cls._of(
+        opened = cls._of(
             NativeDatabase.open(
                 path,
                 each,
@@ -144,6 +145,8 @@ class Durable:
             ),
             functions or {},
         )
+        opened._tell("opened %s: %d tables, %d views", path)
+        return opened
 
     @classmethod
     def load(
@@ -177,7 +180,12 @@ class Durable:
         workers = sizes.threads(threads)
         found = finder(functions or {})
         native = NativeDatabase.load(path, limit, progress, share, workers, found)
-        return cls._of(native, functions or {})
+        loaded = cls._of(native, functions or {})
+        loaded._tell("read %s into memory: %d tables, %d views", path)
+        return loaded
+
+    def _tell(self, text: str, path: str | PathLike[str]) -> None:
+        log("info", text, path, len(self._native.tables()), len(self._native.views()))
 
     @classmethod
     def _of(cls, native: NativeDatabase, functions: Given) -> Self:
@@ -242,6 +250,7 @@ class Durable:
         3
         """
         self._native.save(path)
+        log("info", "saved a copy as %s", path)
 
     def snapshot(self) -> None:
         """Write the file anew from what is there: opening it then costs that, not what happened.
@@ -260,3 +269,4 @@ class Durable:
         time the memory of the rows that are left.
         """
         self._native.snapshot()
+        log("info", "wrote %s anew", self.path)

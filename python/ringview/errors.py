@@ -9,6 +9,8 @@ import builtins
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from .words import quoted
+
 __all__ = [
     "ArithmeticOverflowError",
     "CheckpointError",
@@ -45,11 +47,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     The engine's messages end with it too.
 
     >>> did_you_mean("custmer", ["order", "Customer"]), did_you_mean("x", ["order"])
-    ("; did you mean 'Customer'?", '')
+    ('; did you mean "Customer"?', '')
     """
     names = {other.lower(): other for other in known}
     near = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-    return f"; did you mean {names[near[0]]!r}?" if near else ""
+    return f"; did you mean {quoted(names[near[0]])}?" if near else ""
 
 
 class RingviewError(Exception):
@@ -217,5 +219,5 @@ class CostWarning(UserWarning):
     ...     warnings.simplefilter("always")
     ...     _ = db.create_view("v", "SELECT a, b, COUNT(*) AS n FROM a, b GROUP BY a, b")
     >>> print(caught[0].category.__name__, caught[0].message)
-    CostWarning view 'v': a change may cost O(b[b]): a row of a is combined with every row of b[b]
+    CostWarning view "v": a change may cost O(b[b]): a row of a is combined with every row of b[b]
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .protocols import TableLike
 
-Factors = Mapping[str, Rows] | Iterable[Mapping[str, Rows]]
+Factors = Mapping[str, Any] | Iterable[Mapping[str, Any]]
 """The factors of a change by name, or a list of such: the change is the sum of the products."""
 
 Product = list[tuple["pa.Table", str | None]]

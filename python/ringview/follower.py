@@ -1,20 +1,24 @@
 """A reader of the changes of a view, with a place of its own.
 
 Invariant: it is given each change once, in the order of transactions; what a call did not hand
-over, for it failed or was interrupted, the next one does. Replayed over nothing, what a follower
-was given is the view as it was at its last look. Cost: a look costs the groups touched since the
-last one; while it waits, nothing. What a view remembers is at most, for each follower, the rows
-that it had at their place, and the rows that it has.
+over, for it failed, was interrupted or cancelled, the next one does. Replayed over nothing, what a
+follower was given is the view as it was at its last look. Cost: a look costs the groups touched
+since the last one; while it waits, nothing. What a view remembers is at most, for each follower,
+the rows that it had at their place, and the rows that it has.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from . import waiting
 from .errors import RingviewError, UnknownViewError
+from .taking import Taking
+from .words import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import asyncio
+    from collections.abc import AsyncIterator, Iterator
     from types import TracebackType
 
     import pyarrow as pa
@@ -39,13 +43,22 @@ class Follower:
     [{'a': 1, 'n': 1, 'multiplicity': 1}]
     """
 
-    __slots__ = ("_native", "_timeout", "name", "view")
+    __slots__ = ("_kept", "_native", "_place", "_timeout", "name", "view")
 
     def __init__(
-        self, native: _native.Follower, view: str, name: str | None, timeout: float | None
+        self,
+        native: _native.Follower,
+        view: str,
+        name: str | None,
+        timeout: float | None,
+        place: waiting.Place = (),
     ) -> None:
         self._native = native
         self._timeout = timeout
+        # Followers at one place move together; that of nobody else is the object itself.
+        self._place = place or (id(native),)
+        # Changes that were on their way to tasks when these were cancelled.
+        self._kept: list[pa.Table] = []
         self.view = view
         self.name = name
 
@@ -73,6 +86,8 @@ class Follower:
         """
         import pyarrow as pa
 
+        if self._kept and not self.closed:
+            return self._kept.pop(0)
         found: pa.Table = self._native.changes(pa.table)
         return found
 
@@ -87,6 +102,8 @@ class Follower:
         Raises:
             UnsupportedError: It has no name.
             StorageError: The file cannot be written; the place is where it was.
+            RingviewError: A task was cancelled while changes were on their way to it: nobody has
+                seen them yet, and the next call of `changes` hands them over.
             UnknownViewError, InvalidValueError, RingviewError: As `changes`.
 
         Complexity: a commit of the file; nothing if nothing was given since the last one.
@@ -105,6 +122,11 @@ class Follower:
         ...     db["v"].follow("mail").changes().to_pylist()
         [{'n': 0, 'multiplicity': -1}, {'n': 2, 'multiplicity': 1}]
         """
+        if self._kept and not self.closed:
+            raise RingviewError(
+                f"a cancelled task has not seen all that the follower of {quoted(self.view)} "
+                "was given; take that by changes() or next_changes(), and commit then"
+            )
         self._native.commit()
 
     def poll(self, timeout: float | None = 0.0) -> pa.Table | None:
@@ -131,6 +153,8 @@ class Follower:
         """
         from time import monotonic
 
+        if self._kept and not self.closed:
+            return self.changes()
         end = None if timeout is None else monotonic() + timeout
         while self._native.wait(None if end is None else max(0.0, end - monotonic())):
             # What moved may have moved back, and then there is nothing to tell.
@@ -138,28 +162,105 @@ class Follower:
                 return found
         return None
 
+    async def next_changes(self, timeout: float | None = None) -> pa.Table | None:
+        """What moved since the last look, for a task of asyncio; as `poll`, and the loop goes on.
+
+        It looks in a thread of the loop's executor, as a look waits for a transaction that is on
+        its way; tasks that wait for one view share one more thread. A task that is cancelled loses
+        nothing: what it was not handed, the next call gives.
+
+        Args:
+            timeout: How many seconds to wait; for ever if None.
+
+        Returns:
+            The changes; None if nothing moved in that time.
+
+        Raises:
+            UnknownViewError, RingviewError: As `poll`.
+
+        >>> import asyncio
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> view = db.create_view("v", "SELECT a, COUNT(*) AS n FROM r GROUP BY a")
+        >>> async def first() -> list[dict[str, int]]:
+        ...     async with view.follow() as follower:
+        ...         waits = asyncio.create_task(follower.next_changes())
+        ...         await asyncio.to_thread(db.insert, "r", {"a": [1]})
+        ...         return (await waits).to_pylist()
+        >>> asyncio.run(first())
+        [{'a': 1, 'n': 1, 'multiplicity': 1}]
+        """
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        end = None if timeout is None else loop.time() + timeout
+        while True:
+            found = await self._taken(loop)
+            if found is not None and found.num_rows:
+                return found
+            try:
+                async with asyncio.timeout_at(end):
+                    await waiting.moved(self._place, self._native)
+            except TimeoutError:
+                return None
+
+    async def _taken(self, loop: asyncio.AbstractEventLoop) -> pa.Table | None:
+        """What there is to be taken now."""
+        import asyncio
+
+        if self._kept and not self.closed:
+            return self.changes()
+        taking = Taking(self._native)
+        try:
+            return await loop.run_in_executor(None, taking)
+        except asyncio.CancelledError:
+            if (taken := taking.withdraw()) is not None and taken.num_rows:
+                self._kept.append(taken)
+            raise
+
     def __iter__(self) -> Iterator[pa.Table]:
         """Batches of changes as they come, each what moved since the one before.
 
         Waits for the next one, at most as long as `View.follow` was told. Ends then, and when the
         follower or the database is closed, or the view dropped.
         """
-        while not self._native.is_closed():
+        while not self.closed:
             try:
                 found = self.poll(self._timeout)
-            except UnknownViewError:
-                return
-            except RingviewError:
-                if self._native.is_closed():
+            except RingviewError as problem:
+                if self._is_end(problem):
                     return
                 raise
             if found is None:
                 return
             yield found
 
+    async def __aiter__(self) -> AsyncIterator[pa.Table]:
+        """The same for `async for`: the loop of asyncio goes on while it waits.
+
+        A task that is cancelled here loses nothing, see `next_changes`.
+        """
+        while not self.closed:
+            try:
+                found = await self.next_changes(self._timeout)
+            except RingviewError as problem:
+                if self._is_end(problem):
+                    return
+                raise
+            if found is None:
+                return
+            yield found
+
+    def _is_end(self, problem: RingviewError) -> bool:
+        """Whether nothing can come any more."""
+        return self.closed or isinstance(problem, UnknownViewError)
+
     def close(self) -> None:
         """End it, from any thread; what was kept for it alone is freed. Twice does nothing."""
         self._native.close()
+        self._kept.clear()
+        waiting.wake(self._place)
 
     @property
     def closed(self) -> bool:
@@ -177,6 +278,21 @@ class Follower:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    async def __aenter__(self) -> Self:
+        """The follower itself, which the end of the block closes."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        import asyncio
+
+        # It waits for a transaction that is on its way, and the loop does not.
+        await asyncio.shield(asyncio.to_thread(self.close))
 
     def __repr__(self) -> str:
         name = "" if self.name is None else f", {self.name!r}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import _native, arrow
 from .errors import InvalidValueError, TypeMismatchError, UnknownFunctionError, did_you_mean
+from .words import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -216,7 +217,9 @@ class _ByName(dict[str, Function]):
     def __missing__(self, name: str) -> Function:
         known = ", ".join(self) or "none yet"
         near = did_you_mean(name, self)
-        raise UnknownFunctionError(f"there is no function {name!r}; known functions: {known}{near}")
+        raise UnknownFunctionError(
+            f"there is no function {quoted(name)}; known functions: {known}{near}"
+        )
 
 
 Given = Mapping[str, Function | Callable[..., Any]]
@@ -265,7 +268,7 @@ def declare_rest(native: _native.Database, given: Given) -> None:
             continue
         if not isinstance(one, Function):
             raise InvalidValueError(
-                f"no view calls the function {name!r}, so its types are not known: give "
+                f"no view calls the function {quoted(name)}, so its types are not known: give "
                 f"ringview.Function({name}, parameters, return_type), or declare it with "
                 "create_function when the database is open"
             )

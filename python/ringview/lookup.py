@@ -6,7 +6,8 @@ kind is an error, as it is when rows are inserted. Cost: O(values); a filter rea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from .errors import (
     UnsupportedError,
 )
 from .rows import Rows, as_dicts
+from .words import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,29 +40,64 @@ def keys(keys: Rows, types: Mapping[str, pa.DataType]) -> list[dict[str, Any]]:
     ]
 
 
-def rows_by_key(keys: Rows, table: str, unique: list[str] | None) -> list[dict[str, Any]]:
+Key = Mapping[str, Any] | tuple[Any, ...] | str | int | float | date | Decimal | None
+"""A key: a dict of its columns, a tuple of its values, or the value of a single column."""
+
+
+def named(key: Key, names: Sequence[str], whose: str) -> dict[str, Any]:
+    """A key with the names of its columns.
+
+    >>> named("Ada", ["name"], 'view "v"'), named((1, None), ["a", "b"], 'view "v"')
+    ({'name': 'Ada'}, {'a': 1, 'b': None})
+    """
+    if isinstance(key, Mapping):
+        return dict(key)
+    values = key if isinstance(key, tuple) else (key,)
+    if len(values) != len(names):
+        form = ", ".join(f"{name!r}: .." for name in names)
+        raise TypeMismatchError(
+            f"{whose}: a key is a dict, here {{{form}}}, or a tuple of as many values, not {key!r}"
+        )
+    return dict(zip(names, values, strict=True))
+
+
+def all_named(keys: Rows | Iterable[Key], names: Sequence[str], whose: str) -> list[dict[str, Any]]:
+    """Keys in any form of rows, or plain ones, with the names of their columns.
+
+    >>> all_named([1, (2,), {"a": 3}], ["a"], 'view "v"')
+    [{'a': 1}, {'a': 2}, {'a': 3}]
+    """
+    if isinstance(keys, list):
+        return [named(key, names, whose) for key in keys]
+    return as_dicts(keys)
+
+
+def rows_by_key(
+    keys: Rows | Iterable[Key], table: str, unique: list[str] | None
+) -> list[dict[str, Any]]:
     """Keys of a table as dicts, each with the columns of its key and no others.
 
-    >>> rows_by_key({"id": [1, 2]}, "r", ["id"])
-    [{'id': 1}, {'id': 2}]
+    >>> rows_by_key({"id": [1, 2]}, "r", ["id"]) == rows_by_key([1, 2], "r", ["id"])
+    True
     """
     if unique is None:
         raise UnsupportedError(
-            f"table {table!r} has no unique key, so no key tells its rows apart; declare it with "
+            f"table {quoted(table)} has no unique key, so no key tells its rows apart; declare "
+            "it with "
             "unique=[..], or read where(column=value)"
         )
-    listed = as_dicts(keys)
+    listed = all_named(keys, unique, f"table {quoted(table)}")
     for key in listed:
         for name in key:
             if name not in unique:
                 raise UnknownColumnError(
-                    f"the key of table {table!r} has no column {name!r}; it is of "
+                    f"the key of table {quoted(table)} has no column {quoted(name)}; it is of "
                     f"{', '.join(unique)}"
                 )
         for name in unique:
             if name not in key:
                 raise InvalidValueError(
-                    f"a key of table {table!r} lacks {name!r}; give {', '.join(unique)}"
+                    f"a key of table {quoted(table)} lacks {quoted(name)}; give {', '.join(unique)}"
                 )
     return listed
 
@@ -85,7 +122,7 @@ def _plain(name: str, value: Any, kind: pa.DataType | None) -> Any:
         return value
     if types.is_decimal(kind) or types.is_temporal(kind):
         if isinstance(value, (float, str, bool)):
-            raise TypeMismatchError(f"column {name!r}: {value!r} is no {kind}")
+            raise TypeMismatchError(f"column {quoted(name)}: {value!r} is no {kind}")
         found = _scalar(name, value, kind)
         if types.is_decimal(kind):
             units: Decimal = found.as_py()
@@ -94,7 +131,7 @@ def _plain(name: str, value: Any, kind: pa.DataType | None) -> Any:
     # A scalar of NumPy is asked for Python's.
     found = value.item() if hasattr(value, "item") else value
     if not isinstance(found, (bool, int, float, str)):
-        raise TypeMismatchError(f"column {name!r}: {value!r} is no {kind}")
+        raise TypeMismatchError(f"column {quoted(name)}: {value!r} is no {kind}")
     return found
 
 
@@ -104,7 +141,9 @@ def _scalar(name: str, value: Any, kind: pa.DataType) -> Any:
     try:
         return pa.scalar(value, type=kind)
     except (TypeError, ValueError, OverflowError) as problem:
-        raise TypeMismatchError(f"column {name!r}: {value!r} is no {kind} ({problem})") from None
+        raise TypeMismatchError(
+            f"column {quoted(name)}: {value!r} is no {kind} ({problem})"
+        ) from None
 
 
 def filtered(

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from .errors import RingviewError
+from .log import log
 
 
 class Loop(ABC):
@@ -44,15 +45,24 @@ class Loop(ABC):
         return self._loop()
 
     def _loop(self) -> Self:
+        log("info", "%s starts", self._name)
+        worked = True
         try:
             while not self._told.is_set():
                 moved = self.step()
                 if self.finished:
                     break
                 if not moved:
+                    if worked:
+                        log("info", "%s caught up", self._name)
                     self._told.wait(self._every)
+                worked = moved
+        except Exception as raised:
+            log("error", "%s failed: %s", self._name, raised)
+            raise
         finally:
             self.close()
+        log("info", "%s %s", self._name, "finished" if self.finished else "stopped")
         return self
 
     def start(self) -> Self:

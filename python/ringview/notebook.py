@@ -12,6 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from .errors import RingviewError
+from .words import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,7 +101,8 @@ def table(of: TableLike) -> str:
         for field in of.schema
     ]
     static = ", static" if of.static else ""
-    head = f"<div><b>{escape(of.name)}</b>: {len(of):,} rows, {of.nbytes:,} bytes{static}</div>"
+    size = f"{counted(len(of), 'row')}, {of.nbytes:,} bytes{static}"
+    head = f"<div><b>{escape(of.name)}</b>: {size}</div>"
     return head + rows(["column", "type", ""], columns)
 
 

@@ -41,6 +41,13 @@ class TableLike(Protocol):
         """How many rows it has."""
 
 
+class KeyedTable(TableLike, Protocol):
+    """A table whose rows are found by their key."""
+
+    def get_many(self, keys: Any) -> list[dict[str, Any] | None]:
+        """The rows that have some keys, None where there is none."""
+
+
 class ViewLike(Protocol):
     """A view of a database."""
 

@@ -6,11 +6,13 @@ Cost: O(rows) to read all, O(1) for the length.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from . import arrow, lookup
-from .errors import InvalidValueError, UnknownColumnError
+from .errors import InvalidValueError, TypeMismatchError, UnknownColumnError, did_you_mean
+from .words import counted, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from . import _native
 
 
-class Reading:
+class Reading(ABC):
     """The half of a table or a view by which its rows are read."""
 
     __slots__ = ("_handle", "_native", "name")
@@ -34,20 +36,21 @@ class Reading:
         self._handle = (name, number)
 
     @property
+    @abstractmethod
     def schema(self) -> pa.Schema:
         """The columns and their types."""
-        raise NotImplementedError
 
+    @abstractmethod
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream of batches."""
-        raise NotImplementedError
 
+    @abstractmethod
     def __len__(self) -> int:
-        raise NotImplementedError
+        """How many rows there are."""
 
+    @abstractmethod
     def _slice(self, start: int, stop: int) -> pa.Table:
         """The rows at some places."""
-        raise NotImplementedError
 
     def _agreeing(self, values: Mapping[str, Any], types: Mapping[str, pa.DataType]) -> pa.Table:
         """The rows that have some values."""
@@ -80,6 +83,26 @@ class Reading:
         [{'a': 1, 'n': 2}]
         """
         return arrow.to_polars(self.to_arrow())
+
+    def arrow(self) -> pa.Table:
+        """`to_arrow()`, by DuckDB's name for it. O(rows)."""
+        return self.to_arrow()
+
+    def df(self) -> pandas.DataFrame:
+        """`to_pandas()`, by DuckDB's name for it. O(rows)."""
+        return self.to_pandas()
+
+    def pl(self) -> polars.DataFrame:
+        """`to_polars()`, by DuckDB's name for it. O(rows).
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> table = db.create_table("r", {"a": "int64"})
+        >>> table.insert({"a": [1, 2]})
+        >>> table.pl()["a"].sum(), int(table.df()["a"].sum()), table.arrow().num_rows
+        (3, 3, 2)
+        """
+        return self.to_polars()
 
     @property
     def columns(self) -> list[str]:
@@ -133,15 +156,18 @@ class Reading:
         >>> view.where(b=6).sort_by("a").to_pylist()
         [{'a': 1, 'b': 6, 'n': 1}, {'a': 2, 'b': 6, 'n': 1}]
         """
-        schema = self.schema
         for name in values:
-            if name not in schema.names:
-                known = ", ".join(schema.names)
-                raise UnknownColumnError(
-                    f"{self._noun} {self.name!r} has no column {name!r}; known columns: {known}"
-                )
+            self._check_column(name)
+        schema = self.schema
         types = {name: schema.field(name).type for name in values}
         return self._agreeing(values, types)
+
+    def _check_column(self, name: str) -> None:
+        if name not in (names := self.columns):
+            raise UnknownColumnError(
+                f"{self._noun} {quoted(self.name)} has no column {quoted(name)}; known columns: "
+                f"{', '.join(names)}{did_you_mean(name, names)}"
+            )
 
     @overload
     def __getitem__(self, at: int) -> dict[str, Any]: ...
@@ -149,8 +175,11 @@ class Reading:
     @overload
     def __getitem__(self, at: slice) -> pa.Table: ...
 
-    def __getitem__(self, at: int | slice) -> dict[str, Any] | pa.Table:
-        """A row by its place, or the rows of a slice as a table.
+    @overload
+    def __getitem__(self, at: str) -> pa.ChunkedArray: ...
+
+    def __getitem__(self, at: int | slice | str) -> dict[str, Any] | pa.Table | pa.ChunkedArray:
+        """A row by its place, the rows of a slice as a table, or a column by its name. O(rows).
 
         Places are fixed between two changes and the same as those of `to_reader`. Of a factorised
         join a row costs a binary search a variable (and the first after a change the groups on its
@@ -158,15 +187,26 @@ class Reading:
 
         Raises:
             IndexError: No row has this place.
+            UnknownColumnError: No column has this name.
+            TypeMismatchError: It is neither a place, a slice nor a name.
 
         >>> import ringview as rv
         >>> db = rv.Database()
         >>> _ = db.create_table("r", {"a": "int64"})
         >>> view = db.create_view("v", "SELECT a FROM r")
         >>> db.insert("r", {"a": [5, 6, 6]})
-        >>> view[-1], view[:2].to_pylist()
-        ({'a': 6}, [{'a': 5}, {'a': 6}])
+        >>> view[-1], view[:2].to_pylist(), view["a"].to_pylist()
+        ({'a': 6}, [{'a': 5}, {'a': 6}], [5, 6, 6])
         """
+        if isinstance(at, str):
+            self._check_column(at)
+            return self.to_arrow().column(at)
+        if not isinstance(at, slice) and not hasattr(at, "__index__"):
+            raise TypeMismatchError(
+                f"{self._noun} {quoted(self.name)}: a row has a place, such as [0], and a column "
+                "a name, "
+                f'such as ["{self.columns[0]}"], not {at!r}; get(..) finds a row by its key'
+            )
         rows = len(self)
         if isinstance(at, slice):
             start, stop, step = at.indices(rows)
@@ -181,7 +221,8 @@ class Reading:
         place = index(at)
         if not -rows <= place < rows:
             raise IndexError(
-                f"{self._noun} {self.name!r} has {rows} rows, so there is no row {place}"
+                f"{self._noun} {quoted(self.name)} has {counted(rows, 'row')}, so there is no "
+                f"row {place}"
             )
         place %= rows
         return arrow.rows(self._slice(place, place + 1))[0]

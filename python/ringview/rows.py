@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol, TypeAlias
 
 from .arrow import Arrow, is_arrow, is_pandas, kind_of
 from .errors import InvalidValueError, TypeMismatchError, UnknownColumnError, did_you_mean
+from .words import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,9 +24,34 @@ if TYPE_CHECKING:
     from . import _native
     from .protocols import TableLike
 
-Rows = Any
+
+class Frame(Protocol):
+    """A frame of pandas, whose stubs may not say that it hands out Arrow data."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of the columns."""
+
+    @property
+    def dtypes(self) -> Any:
+        """Their types."""
+
+    def items(self) -> Iterable[tuple[Any, Any]]:
+        """The columns with their names."""
+
+
+class DataClass(Protocol):
+    """An object of a dataclass: its fields are columns."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+Row: TypeAlias = Mapping[str, object] | tuple[object, ...] | DataClass
+"""A row: a dict, a tuple of all columns in the table's order, or a dataclass."""
+
+Rows: TypeAlias = Arrow | Frame | Row | Iterable[Row | Arrow]
 """Arrow data, a pandas or polars frame, a dict of columns; a row, or a list of rows, which are
-dicts, tuples of all columns, or dataclasses."""
+dicts, tuples of all columns, or dataclasses; a list of Arrow data."""
 
 
 def to_arrow(
@@ -45,21 +71,22 @@ def to_arrow(
         InvalidValueError: A value does not fit its column, or columns differ in length.
         UnknownColumnError: A column that the table lacks.
     """
-    if multiplicity is None and op is None and (type(rows) is list or _is_row(rows)):
+    if multiplicity is None and op is None and (type(rows) is list or is_row(rows)):
         plain = table._native.plain_rows(table.name, rows)
         if plain is not None:
             return [plain]
-    if is_pandas(rows):
-        return [_Reader(table, multiplicity, op).pandas(rows)]
-    if is_arrow(rows):
-        return [rows]
-    if _is_row(rows):
-        rows = [rows]
-    if isinstance(rows, Mapping):
-        return [_Reader(table, multiplicity, op).columns(rows)]
-    if not isinstance(rows, Iterable) or isinstance(rows, (str, bytes)):
-        _refuse(rows)
-    listed = list(rows)
+    form: Any = rows
+    if is_pandas(form):
+        return [_Reader(table, multiplicity, op).pandas(form)]
+    if is_arrow(form):
+        return [form]
+    if is_row(form):
+        form = [form]
+    if isinstance(form, Mapping):
+        return [_Reader(table, multiplicity, op).columns(form)]
+    if not isinstance(form, Iterable) or isinstance(form, (str, bytes)):
+        _refuse(form)
+    listed = list(form)
     if not listed:
         return []
     if all(is_arrow(part) for part in listed):
@@ -68,7 +95,7 @@ def to_arrow(
     return [reader.dicts([reader.named(row, number) for number, row in enumerate(listed)])]
 
 
-def _is_row(rows: object) -> bool:
+def is_row(rows: object) -> bool:
     """Whether it is one row: a tuple, a dataclass, or a dict of values, not of columns."""
     if isinstance(rows, Mapping):
         return bool(rows) and not any(
@@ -76,11 +103,11 @@ def _is_row(rows: object) -> bool:
             for value in rows.values()
         )
     if isinstance(rows, tuple):
-        return bool(rows) and not any(is_arrow(value) or _is_row(value) for value in rows)
+        return bool(rows) and not any(is_arrow(value) or is_row(value) for value in rows)
     return is_dataclass(rows) and not isinstance(rows, type)
 
 
-def as_dicts(rows: Rows) -> list[dict[str, Any]]:
+def as_dicts(rows: Any) -> list[dict[str, Any]]:
     """Rows in any of their forms as dicts of Python values. O(values).
 
     >>> as_dicts({"a": [1, 2]})
@@ -128,7 +155,8 @@ class _Reader:
         columns = {str(name): column for name, column in frame.items()}
         if len(columns) < len(frame.columns):
             raise InvalidValueError(
-                f"table {self.table!r}: the frame has two columns of one name; rename one of them"
+                f"table {quoted(self.table)}: the frame has two columns of one name; rename one "
+                "of them"
             )
         return self._table(columns)
 
@@ -136,7 +164,7 @@ class _Reader:
         for name, values in columns.items():
             if isinstance(values, (str, bytes, Set, Mapping)) or not hasattr(values, "__len__"):
                 raise TypeMismatchError(
-                    f"column {name!r} holds {values!r}, not a list of values; "
+                    f"column {quoted(name)} holds {values!r}, not a list of values; "
                     "a dict is of columns if one of its values is a list, else it is a row"
                 )
         return self._table(columns)
@@ -148,7 +176,8 @@ class _Reader:
                 name = min(row.keys() ^ names, key=str)
                 what = "lacks" if name in names else "has"
                 raise InvalidValueError(
-                    f"table {self.table!r}, row {number} {what} the column {name!r}, unlike row 0; "
+                    f"table {quoted(self.table)}, row {number} {what} the column {quoted(name)}, "
+                    "unlike row 0; "
                     "write None for NULL"
                 )
         return self._table({name: [row[name] for row in rows] for name in names})
@@ -162,7 +191,7 @@ class _Reader:
         if isinstance(row, tuple):
             if len(row) != len(self.fields):
                 raise InvalidValueError(
-                    f"table {self.table!r}, row {number} is a tuple of {len(row)} values; "
+                    f"table {quoted(self.table)}, row {number} is a tuple of {len(row)} values; "
                     f"one has all {len(self.fields)} columns: {', '.join(self.fields)}"
                 )
             return dict(zip(self.fields, row, strict=True))
@@ -178,7 +207,7 @@ class _Reader:
         if len(set(lengths.values())) > 1:
             listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
             raise InvalidValueError(
-                f"table {self.table!r}: columns of different lengths ({listed})"
+                f"table {quoted(self.table)}: columns of different lengths ({listed})"
             )
         return pa.table(arrays)
 
@@ -189,7 +218,9 @@ class _Reader:
             return values
         if name not in self.fields:
             known = ", ".join(self.fields) + did_you_mean(name, self.fields)
-            raise UnknownColumnError(f"table {self.table!r} has no column {name!r}; known: {known}")
+            raise UnknownColumnError(
+                f"table {quoted(self.table)} has no column {quoted(name)}; known: {known}"
+            )
         kind = self.fields[name].type
         try:
             return _convert(values, kind)
@@ -205,10 +236,10 @@ class _Reader:
             except _MISFITS as misfit:
                 error = TypeMismatchError if isinstance(misfit, TypeError) else InvalidValueError
                 raise error(
-                    f"table {self.table!r}, column {name!r}, row {row}: "
+                    f"table {quoted(self.table)}, column {quoted(name)}, row {row}: "
                     f"{value!r} is no {kind} ({misfit})"
                 ) from None
-        raise error(f"table {self.table!r}, column {name!r}: {problem}") from None
+        raise error(f"table {quoted(self.table)}, column {quoted(name)}: {problem}") from None
 
 
 def _convert(values: Any, kind: pa.DataType) -> pa.Array:

@@ -23,6 +23,7 @@ from .errors import (
 )
 from .spread import Estimate, Spread, What
 from .view import View
+from .words import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -245,7 +246,7 @@ def _column(rows: pa.Table, name: str) -> Any:
     if name not in rows.column_names:
         known = ", ".join(rows.column_names)
         raise UnknownColumnError(
-            f"the sample has no column {name!r}; known columns: {known}"
+            f"the sample has no column {quoted(name)}; known columns: {known}"
             + did_you_mean(name, rows.column_names)
         )
     return rows.column(name)

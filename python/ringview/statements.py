@@ -16,6 +16,7 @@ from .declaring import Declaring
 from .errors import ExistsError, QueryError, TypeMismatchError, UnsupportedError
 from .queries import Parameters
 from .transaction import Transaction
+from .words import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -187,7 +188,7 @@ class Executing(Declaring, Changeable):
         if taken is not None and not (known is not None and options["or_replace"]):
             kind = "view" if known is None else "table"
             raise ExistsError(
-                f"there is a {kind} {taken!r} already; DROP it first, or take another name"
+                f"there is a {kind} {quoted(taken)} already; DROP it first, or take another name"
             )
         if statement.schema is None:
             if known is not None:
@@ -216,7 +217,7 @@ class Executing(Declaring, Changeable):
         if taken is not None and not (known is not None and options["or_replace"]):
             kind = "table" if known is None else "view"
             advice = "CREATE OR REPLACE VIEW takes its place" if known else "take another name"
-            raise ExistsError(f"there is a {kind} {taken!r} already; {advice}")
+            raise ExistsError(f"there is a {kind} {quoted(taken)} already; {advice}")
         name = known or name
         self._declared(
             name, lambda: self._native.create_view_stated(statement, name, known is not None), 5

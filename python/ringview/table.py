@@ -15,10 +15,11 @@ from .clock import moment
 from .errors import RingviewError, UnknownTableError
 from .reading import Reading
 from .rows import Rows
+from .words import counted, quoted
 from .writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     import pandas
     import pyarrow as pa
@@ -95,13 +96,12 @@ class Table(Reading):
         >>> table = db.create_table("r", {"ts": "timestamp"}, keep_for=("ts", "7 days"))
         >>> table.insert({"ts": [datetime(2026, 3, 1, 8)]})
         >>> print(table.explain())
-        table 'r': 1 row
+        table "r": 1 row
         a row leaves when ts < now() - INTERVAL '7 days', as advance(to) says; NULL stays
         the oldest row is of 2026-03-01T08:00:00+00:00; the clock is not set
         """
         info = self._info()
-        rows = int(info["rows"])
-        lines = [f"table {self.name!r}: {rows} row{'' if rows == 1 else 's'}"]
+        lines = [f"table {quoted(self.name)}: {counted(int(info['rows']), 'row')}"]
         if info["unique"]:
             lines.append(f"no two rows share ({', '.join(info['unique'])})")
         if info["keep_for"] is None:
@@ -179,11 +179,12 @@ class Table(Reading):
 
         return pa.RecordBatchReader.from_stream(self._native.table_rows(self._handle, None))
 
-    def get(self, key: Mapping[str, Any]) -> dict[str, Any] | None:
+    def get(self, key: lookup.Key) -> dict[str, Any] | None:
         """The row that has a `unique` key; None if there is none.
 
         Args:
-            key: A value for each column of the key.
+            key: A value for each column of the key by its name; or the values alone, a tuple in
+                the order of `unique`; of a single column the value itself.
 
         Raises:
             UnsupportedError: The table has no key, or its rows are not kept (`trust_deletes`).
@@ -197,16 +198,16 @@ class Table(Reading):
         >>> db = rv.Database()
         >>> table = db.create_table("r", {"id": "int64", "a": "string"}, unique="id")
         >>> table.insert({"id": [1, 2], "a": ["x", "y"]})
-        >>> table.get({"id": 2}), table.get({"id": 3})
-        ({'id': 2, 'a': 'y'}, None)
+        >>> table.get({"id": 2}), table.get(2), table.get(3)
+        ({'id': 2, 'a': 'y'}, {'id': 2, 'a': 'y'}, None)
         """
         return self.get_many([key])[0]
 
-    def get_many(self, keys: Rows) -> list[dict[str, Any] | None]:
+    def get_many(self, keys: Rows | Iterable[lookup.Key]) -> list[dict[str, Any] | None]:
         """The rows that have several keys, one a key and in their order; None where there is none.
 
         Args:
-            keys: A list of dicts, or columns: Arrow data, a pandas or polars frame, a dict of
+            keys: A list of keys, or columns: Arrow data, a pandas or polars frame, a dict of
                 lists; each key as for `get`, whose errors are raised.
 
         Complexity: O(keys), however many rows there are.

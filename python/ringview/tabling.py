@@ -14,6 +14,7 @@ from .clock import interval
 from .errors import ExistsError, InvalidValueError, TypeMismatchError
 from .named import Named
 from .table import Table
+from .words import quoted
 
 
 class Tabling:
@@ -89,7 +90,7 @@ class Tabling:
                 for what in ("schema", "unique", "static", "keep_for"):
                     if (found := getattr(old, what)) != (asked := getattr(new, what)):
                         raise ExistsError(
-                            f"the table {name!r} exists already with another {what}: "
+                            f"the table {quoted(name)} exists already with another {what}: "
                             f"{_in_line(found)}, not {_in_line(asked)}"
                         )
                 return old

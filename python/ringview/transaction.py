@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, overload
+from typing import TYPE_CHECKING, Self, Unpack, overload
 
 from .changing import Change, How, change
 from .clock import Moment, microseconds
-from .conditions import delete_where, update_where
+from .conditions import Condition, delete_where, update_where
 from .errors import RingviewError, TypeMismatchError
 from .factors import Factors, products
 from .queries import Parameters
@@ -53,14 +53,7 @@ class Transaction:
     def delete(self, table: str, rows: Rows, *, multiplicity: str | None = None) -> None: ...
 
     @overload
-    def delete(
-        self,
-        table: str,
-        *,
-        where: str,
-        parameters: Parameters | None = None,
-        dialect: str = "duckdb",
-    ) -> int: ...
+    def delete(self, table: str, **condition: Unpack[Condition]) -> int: ...
 
     def delete(
         self,
@@ -103,13 +96,7 @@ class Transaction:
 
     @overload
     def update(
-        self,
-        table: str,
-        rows: Mapping[str, str],
-        *,
-        where: str,
-        parameters: Parameters | None = None,
-        dialect: str = "duckdb",
+        self, table: str, rows: Mapping[str, str], **condition: Unpack[Condition]
     ) -> int: ...
 
     def update(

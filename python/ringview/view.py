@@ -13,9 +13,10 @@ from . import arrow, lookup, notebook
 from .errors import RingviewError, UnknownViewError
 from .follower import Follower
 from .view_rows import ViewRows
+from .words import counted, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
@@ -113,7 +114,8 @@ class View(ViewRows):
 
         A follower with a name has its place in the file of the database: followed under this name
         again, also after a crash, it is given all that moved since its last `commit`. The view
-        remembers what that is until `unfollow(name)`, or until it is dropped or replaced.
+        remembers what that is until `unfollow(name)`, or until it is dropped or replaced. Of a name
+        that is there, `initial` says nothing.
 
         Args:
             name: Whose place it is; all who follow under one name share it.
@@ -121,8 +123,6 @@ class View(ViewRows):
                 only what moves from here on.
             timeout: How many seconds its iteration waits for the next change before it ends; for
                 ever if None.
-
-            Of a name that is there, `initial` says nothing.
 
         Raises:
             UnsupportedError: A name, of a sample or a view that reads one: after a crash it may
@@ -146,20 +146,23 @@ class View(ViewRows):
         2
         """
         native = self._native.follow(self._handle, not initial, name)
-        return Follower(native, self.name, name, timeout)
+        place = (id(self._native), self._handle, name)
+        return Follower(native, self.name, name, timeout, place)
 
-    def get(self, key: Mapping[str, Any]) -> dict[str, Any] | None:
+    def get(self, key: lookup.Key) -> dict[str, Any] | None:
         """The row of one group, by its key; None if there is none, or HAVING leaves it out.
 
         Args:
             key: A value for each column of GROUP BY, by the name that the view shows it under (its
-                own name if it does not). None finds the group of NULL. A view without GROUP BY has
-                one row: `get({})`.
+                own name if it does not). Or the values alone, a tuple in the order of GROUP BY; of
+                a single column the value itself. None finds the group of NULL. A view without
+                GROUP BY has one row: `get({})`.
 
         Raises:
             UnknownColumnError: The view is not grouped by such a column.
             InvalidValueError: A column of the key is missing.
-            TypeMismatchError: A value of another type than its column.
+            TypeMismatchError: A value of another type than its column; as many values without
+                names as there are not columns.
             UnsupportedError: The view shows rows of a join, which no key tells apart.
 
         Complexity: O(columns), however many groups there are; a few microseconds.
@@ -169,21 +172,27 @@ class View(ViewRows):
         >>> _ = db.create_table("r", {"a": "string", "x": "int64"})
         >>> view = db.create_view("v", "SELECT a, SUM(x) AS s FROM r GROUP BY a")
         >>> db.insert("r", [{"a": "Ada", "x": 3}, {"a": "Ada", "x": 4}])
-        >>> view.get({"a": "Ada"}), view.get({"a": "Grace"})
-        ({'a': 'Ada', 's': 7}, None)
+        >>> view.get({"a": "Ada"}), view.get("Ada"), view.get("Grace")
+        ({'a': 'Ada', 's': 7}, {'a': 'Ada', 's': 7}, None)
         """
+        if type(key) is not dict:
+            key = lookup.named(key, self._key(), f"view {quoted(self.name)}")
         try:
-            found = self._native.view_get(self._handle, key if type(key) is dict else dict(key))
+            found = self._native.view_get(self._handle, key)
         except NotImplementedError:
             # A value that is none of Python's own scalars.
             return self.get_many([key])[0]
         return self.get_many([key])[0] if found is NotImplemented else found
 
-    def get_many(self, keys: Rows) -> list[dict[str, Any] | None]:
+    def _key(self) -> list[str]:
+        """The columns that tell its groups."""
+        return [name for name, _ in self._native.view_key(self._handle)]
+
+    def get_many(self, keys: Rows | Iterable[lookup.Key]) -> list[dict[str, Any] | None]:
         """The rows of several groups, one a key and in their order; None where there is none.
 
         Args:
-            keys: A list of dicts, or columns: Arrow data, a pandas or polars frame, a dict of
+            keys: A list of keys, or columns: Arrow data, a pandas or polars frame, a dict of
                 lists; each key as for `get`, whose errors are raised.
 
         Complexity: O(keys), however many groups there are.
@@ -201,7 +210,9 @@ class View(ViewRows):
         import pyarrow as pa
 
         types = {name: arrow.data_type(kind) for name, kind in self._native.view_key(self._handle)}
-        listed = lookup.keys(keys, types)
+        listed = lookup.keys(
+            lookup.all_named(keys, list(types), f"view {quoted(self.name)}"), types
+        )
         rows, places = self._native.view_get_rows(self._handle, listed)
         found: list[dict[str, Any] | None] = [None] * len(listed)
         for place, row in zip(places, pa.table(rows).to_pylist(), strict=True):
@@ -406,5 +417,5 @@ class View(ViewRows):
             shown = notebook.result(found)
         else:
             shown = notebook.result(found, Cofactor.from_arrow)
-        note = f"{escape(self.name)}: {len(self)} rows"
+        note = f"{escape(self.name)}: {counted(len(self), 'row')}"
         return f"{shown}<details><summary>{note}</summary>{self.explain('html')}</details>"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import arrow, lookup
 from .errors import InvalidValueError, UnsupportedError
 from .reading import Reading
+from .words import counted, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -116,8 +117,9 @@ class ViewRows(Reading):
         if found.shape != (1, 1):
             rows, columns = len(self), found.num_columns
             raise InvalidValueError(
-                f"view {self.name!r} has {rows} rows and {columns} columns; scalar() reads a view "
-                "of one row and one column, to_arrow() any"
+                f"view {quoted(self.name)} has {counted(rows, 'row')} and "
+                f"{counted(columns, 'column')}; "
+                "scalar() reads a view of one row and one column, to_arrow() any"
             )
         (value,) = arrow.rows(found)[0].values()
         return value

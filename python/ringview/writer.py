@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .changing import Change, change
 from .errors import InvalidValueError
-from .rows import to_arrow
+from .rows import Row, to_arrow
+from .words import counted, quoted
 
 if TYPE_CHECKING:
     import asyncio
@@ -69,7 +70,7 @@ class Writer:
         self._due: float | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def insert(self, row: object) -> None:
+    def insert(self, row: Row) -> None:
         """Gather a row; insert all that are gathered if it is time.
 
         Raises:
@@ -104,7 +105,7 @@ class Writer:
         self._parts, self._parted, self._due = [], 0, None
         return parts
 
-    def _read(self, row: object) -> int:
+    def _read(self, row: Row) -> int:
         """Gather a row that is not of plain values."""
         parts = to_arrow([row], self._table)
         # What it points to its owner may write to before the flush.
@@ -144,7 +145,8 @@ class Writer:
         elif dropped := len(self):
             self._take()
             raised.add_note(
-                f"{dropped} rows gathered for table {self._table.name!r} were not inserted"
+                f"not inserted: {counted(dropped, 'row')} gathered for table "
+                f"{quoted(self._table.name)}"
             )
 
     async def __aenter__(self) -> Self:

@@ -43,7 +43,12 @@ WAYS = {"shared": {"share": True, "threads": 1}, "apart": {"share": False, "thre
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each random test with views that share and by one thread, and apart and by two."""
+    """Run each random test with views that share and by one thread, and apart and by two.
+
+    One that is marked `once` makes no database.
+    """
+    if metafunc.definition.get_closest_marker("once") is not None:
+        return
     is_random = getattr(metafunc.function, "is_hypothesis_test", False)
     of_spark = metafunc.module.__name__.startswith("test_spark")
     is_long = metafunc.definition.get_closest_marker("long") is not None

@@ -88,6 +88,7 @@ class Stack:
         assert all(view.changes().num_rows == 0 for view in self.db.views.values())
 
     def _refuse(self, db: rv.Database) -> None:
+        come: list[dict[str, Any]]
         come = [{"a": 1, "b": 1, "x": 1, "name": "a"}, {"a": 2, "b": 2, "x": -1, "name": None}]
         with pytest.raises(errors.OverDeleteError), db.transaction() as tx:
             tx.insert("r", come)
@@ -114,16 +115,16 @@ def _check_stack(views: Mapping[str, str], stream: Sequence[Batch], stack: Stack
         stack.check_refusal()
     for batch in stream:
         stack.run(batch)
-    for share in (True, False):
-        late = Stack(views, share=share)
-        late.tables = stack.tables
-        for table, rows in stack.tables.rows.items():
-            late.db.insert(table, rows)
-        if share:
-            late.db.create_views(views)
-        else:
-            late.create()
-        late.check()
+    share = len(stream) % 2 == 0
+    late = Stack(views, share=share)
+    late.tables = stack.tables
+    for table, rows in stack.tables.rows.items():
+        late.db.insert(table, rows)
+    if share:
+        late.db.create_views(views)
+    else:
+        late.create()
+    late.check()
     for name in reversed(list(views)):
         stack.db.drop_view(name)
     assert list(stack.db.views) == []

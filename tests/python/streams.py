@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import ringview as rv
 from hypothesis import strategies as st
-from kept import Kept, kept
+from kept import kept
 from oracle import Oracle, comparable
 from queries import SCHEMAS, rows, updates
 
@@ -72,8 +73,9 @@ def apply(db: rv.Database, changes: list[tuple[str, int, list[dict[str, Any]]]])
 
 
 def everything_leaves() -> list[Batch]:
-    """Batches that delete whatever a short stream has inserted."""
-    return [[(table, [0] * 200)] for table in SCHEMAS]
+    """Batches that delete whatever a short stream has inserted: of joins first one side."""
+    names = list(SCHEMAS)
+    return [[(table, [0] * 200) for table in names[at::2]] for at in range(2)]
 
 
 def twin_of(tables: Tables) -> Tables:
@@ -83,25 +85,31 @@ def twin_of(tables: Tables) -> Tables:
 
 
 def check(sql: str, stream: list[Batch]) -> None:
-    """The view and its twins, in memory and in a file, equal DuckDB after each batch, and its
-    changes add up to it."""
+    """The view and its twin equal DuckDB after each batch, and its changes add up to it.
+
+    The twin trusts deletes, or is in a file: planning a view takes longer than the stream does.
+    """
+    if len(stream) % 2:
+        trusting = database(trust_deletes=True)
+        trusting.create_view("v", sql)
+        _check(sql, stream, lambda: trusting)
+        return
     with kept(lambda db: (tables_of(db), db.create_view("v", sql))) as file:
-        _check(sql, stream, file)
+        _check(sql, stream, file.next)
 
 
-def _check(sql: str, stream: list[Batch], file: Kept) -> None:
-    db, trusting, tables = database(), database(trust_deletes=True), Tables()
-    view, twin = db.create_view("v", sql), trusting.create_view("v", sql)
+def _check(sql: str, stream: list[Batch], twin: Callable[[], rv.Database]) -> None:
+    db, tables = database(), Tables()
+    view = db.create_view("v", sql)
     seen: Counter[tuple[Any, ...]] = Counter()
     for batch in [*stream, *everything_leaves()]:
         changes = tables.change(batch)
         apply(db, changes)
-        apply(trusting, changes)
-        apply(file.next(), changes)
+        other = twin()
+        apply(other, changes)
         expected = ORACLE.rows(sql, tables.rows)
         assert comparable(view.to_arrow()) == expected
-        assert comparable(twin.to_arrow()) == expected
-        assert comparable(file.db["v"].to_arrow()) == expected
+        assert comparable(other["v"].to_arrow()) == expected
         assert len(view) == len(expected)
         for *row, multiplicity in comparable(view.changes()):
             seen[tuple(row)] += int(multiplicity)

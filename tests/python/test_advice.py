@@ -75,7 +75,7 @@ def test_the_engine_s_names_have_near_ones_too() -> None:
         (lambda: db.insert("orders", pa.table({"customers": [1]})), "customer"),
         (lambda: db.create_table("t", {"key": "int64"}, unique=["kee"]), "key"),
     ):
-        with pytest.raises(errors.RingviewError, match=f"did you mean '{near}'"):
+        with pytest.raises(errors.RingviewError, match=f'did you mean "{near}"'):
             call()
     with pytest.raises(errors.UnknownTableError) as far:
         db.drop_table("xyz")

@@ -142,7 +142,7 @@ def test_a_route_goes_where_each_form_has_room() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("batch_size", "batchsize"), "batchsize: there is no such key; did you mean 'batch_size'"),
+        (("batch_size", "batchsize"), 'batchsize: there is no such key; did you mean "batch_size"'),
         (("SUM(i.price)", "SUM(i.prize)"), "prize"),
         (("orders.parquet", "order.parquet"), "cannot read"),
         (('"mult"', '"customer"'), "customer"),
@@ -210,7 +210,7 @@ def test_a_view_with_wrong_sql_is_named(folder: Path) -> None:
     for command in ("run", "explain"):
         done = run(command, folder / "job.toml")
         assert done.exit_code == 1
-        assert done.stderr.startswith("error: view 'count': line 1, column ")
+        assert done.stderr.startswith('error: view "count": line 1, column ')
         assert "idd" in done.stderr
 
 
@@ -227,7 +227,7 @@ def test_corrupt_pages_are_an_error_of_the_file(folder: Path) -> None:
     )
     done = run("run", folder / "job.toml")
     assert done.exit_code == 1, repr(done.exception)
-    assert "error: table 'big': " in done.stderr
+    assert 'error: table "big": ' in done.stderr
     assert "big.parquet" in done.stderr
 
 

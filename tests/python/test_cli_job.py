@@ -65,8 +65,8 @@ def test_outputs_name_views() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("batch_sise = 5\n" + TABLE + VIEW, "batch_sise: .* did you mean 'batch_size'"),
-        (TABLE + 'oder_by = "x"\n' + VIEW, r"table\[1\].oder_by: .* did you mean 'order_by'"),
+        ("batch_sise = 5\n" + TABLE + VIEW, 'batch_sise: .* did you mean "batch_size"'),
+        (TABLE + 'oder_by = "x"\n' + VIEW, r"table\[1\].oder_by: .* did you mean \"order_by\""),
         (TABLE + VIEW + 'querry = "x"\n', r"view\[1\].querry: .* known are name, sql, engine"),
         (TABLE + VIEW + "engine = 5\n", r"view\[1\].engine: must be text, not 5"),
         (TABLE + VIEW + "epsilon = true\n", r"view\[1\].epsilon: must be a number .* not true"),
@@ -79,7 +79,7 @@ def test_outputs_name_views() -> None:
             'engine = "spark"\n' + TABLE + VIEW + 'refresh = "part"\n',
             r"view\[1\].refresh: on Spark how a view is kept",
         ),
-        (TABLE + VIEW + VIEW, r"view\[2\].name: there is a view 'v' already"),
+        (TABLE + VIEW + VIEW, r'view\[2\].name: there is a view "v" already'),
         (VIEW, "table: the job has none"),
         (TABLE, "view: the job has none"),
         ('[[table]]\nname = "r"\n' + VIEW, r"table\[1\].path: is missing"),
@@ -89,7 +89,7 @@ def test_outputs_name_views() -> None:
         ("batch_size = 0\n" + TABLE + VIEW, "batch_size: must be at least 1"),
         ("batch_size = true\n" + TABLE + VIEW, "batch_size: must be a whole number, not true"),
         ('batch_size = "x"\n' + TABLE + VIEW, "batch_size: must be a whole number, not 'x'"),
-        ('engine = "sparc"\n' + TABLE + VIEW, "engine: .* did you mean 'spark'"),
+        ('engine = "sparc"\n' + TABLE + VIEW, 'engine: .* did you mean "spark"'),
         (TABLE + 'static = true\norder_by = "x"\n' + VIEW, "a static table is loaded whole"),
         (TABLE + 'multiplicity = "m"\ncolumns = ["m"]\n' + VIEW, "not a column of it"),
         (TABLE + 'types = {x = "int65"}\n' + VIEW, r"table\[1\].types.x: no type 'int65'"),
@@ -150,11 +150,11 @@ def test_csv_is_read_like_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('columns = ["orderkez"]\n', "columns: .* no column 'orderkez'; did you mean 'orderkey'"),
-        ('multiplicity = "zzz"\n', "multiplicity: .* no column 'zzz'; it has orderkey, seq"),
-        ('order_by = "sequ"\n', "order_by: .* did you mean 'seq'"),
-        ('unique = ["q"]\n', "unique: .* no column 'q'"),
-        ('types = {q = "int64"}\n', "types: .* no column 'q'"),
+        ('columns = ["orderkez"]\n', 'columns: .* no column "orderkez"; did you mean "orderkey"'),
+        ('multiplicity = "zzz"\n', 'multiplicity: .* no column "zzz"; it has orderkey, seq'),
+        ('order_by = "sequ"\n', 'order_by: .* did you mean "seq"'),
+        ('unique = ["q"]\n', 'unique: .* no column "q"'),
+        ('types = {q = "int64"}\n', 'types: .* no column "q"'),
     ],
 )
 def test_columns_that_are_not_there(tmp_path: Path, text: str, message: str) -> None:
@@ -164,22 +164,22 @@ def test_columns_that_are_not_there(tmp_path: Path, text: str, message: str) -> 
 
 def test_files_that_are_not_there_or_not_what_they_say(tmp_path: Path) -> None:
     [spec] = parse(TABLE + VIEW, tmp_path / "job.toml").tables
-    with pytest.raises(JobError, match=r"table 'r': cannot read .*r\.parquet"):
+    with pytest.raises(JobError, match=r"table \"r\": cannot read .*r\.parquet"):
         Source(spec)
     spec.paths[0].write_text("not Parquet at all")
-    with pytest.raises(JobError, match=r"table 'r': .*r\.parquet is not parquet"):
+    with pytest.raises(JobError, match=r"table \"r\": .*r\.parquet is not parquet"):
         Source(spec)
 
 
 def test_a_value_that_cannot_be_cast_is_named(tmp_path: Path) -> None:
     read = source(tmp_path, 'types = {a = "int64"}\n', rows={"a": ["x"]})
-    with pytest.raises(JobError, match="table 'r': column 'a' is string and cannot be read"):
+    with pytest.raises(JobError, match='table "r": column "a" is string and cannot be read'):
         list(read.batches())
 
 
 def test_rows_out_of_order_are_refused(tmp_path: Path) -> None:
     read = source(tmp_path, 'order_by = "seq"\n', rows={"seq": [2, 1]})
-    with pytest.raises(JobError, match="not in the order of 'seq'"):
+    with pytest.raises(JobError, match='not in the order of "seq"'):
         list(batches([read], 10))
     read = source(tmp_path, 'order_by = "seq"\n', rows={"seq": [None, 1]})
     with pytest.raises(JobError, match="holds nulls"):
@@ -232,9 +232,9 @@ def _flat(parts: list[tuple[str, list[int]]]) -> list[tuple[int, str]]:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('v = "v.csv"\nw = "v.csv"', "output.w: v.csv: view 'v' is written to it already"),
-        ('v = ["v.csv", "./x/../v.csv"]', "output.v: v.csv: view 'v' is written"),
-        ('v = "r.parquet"', "output.v: r.parquet: table 'r' is read from it already"),
+        ('v = "v.csv"\nw = "v.csv"', 'output.w: v.csv: view "v" is written to it already'),
+        ('v = ["v.csv", "./x/../v.csv"]', 'output.v: v.csv: view "v" is written'),
+        ('v = "r.parquet"', 'output.v: r.parquet: table "r" is read from it already'),
     ],
 )
 def test_no_output_overwrites_another(text: str, message: str) -> None:
@@ -247,3 +247,21 @@ def test_a_batch_size_beyond_all_counts_is_refused() -> None:
     with pytest.raises(JobError, match="batch_size: must be at most"):
         job_of(f"batch_size = {10**20}\n{TABLE}{VIEW}")
     assert job_of(f"batch_size = {2**63 - 1}\n{TABLE}{VIEW}").batch_size == 2**63 - 1
+
+
+def test_a_value_of_a_csv_file_names_file_row_and_column(tmp_path: Path) -> None:
+    path, job = tmp_path / "r.csv", tmp_path / "job.toml"
+    types = 'types = {id = "int64", "the day" = "date32"}'
+    job.write_text(f'[[table]]\nname = "r"\npath = "r.csv"\n{types}\n{VIEW}')
+    day = "1,2026-01-01\n"
+    for rows, said in [
+        (day + "x,2026-01-02\n", ", row 1: column \"id\": 'x' is no int64"),
+        (day + '2,"a\nb"\n', ", row 1: column \"the day\": 'a\\nb' is no date32[day]"),
+        # Far behind the first block, which tells the types.
+        (day * 300_000 + ",\nx,\n", ", row 300001: column \"id\": 'x' is no int64"),
+        (day + "2\n", " is not csv: CSV parse error"),
+    ]:
+        path.write_text("id,the day\n" + rows)
+        with pytest.raises(JobError) as raised:
+            list(Source(load(job).tables[0]).batches())
+        assert f'table "r": {path}{said}' in str(raised.value)

@@ -109,7 +109,7 @@ def test_arrow_rows(groups: list[list[tuple[int, int, int, str]]], width: int) -
 
 def test_other_columns_are_no_cofactors() -> None:
     table = pa.table({"x": [1]})
-    with pytest.raises(errors.TypeMismatchError, match=r"'x' is int64, not a cofactor"):
+    with pytest.raises(errors.TypeMismatchError, match=r'"x" is int64, not a cofactor'):
         Cofactor.from_arrow(table["x"], table.schema.field("x"))
     with pytest.raises(errors.UnsupportedError, match=r"0 columns .* SELECT COFACTOR"):
         list(cofactors(table))
@@ -127,9 +127,9 @@ def test_subset_keeps_what_is_named() -> None:
 @pytest.mark.parametrize(
     ("names", "error", "message"),
     [
-        (["x", "prize"], errors.UnknownColumnError, "did you mean 'price'"),
+        (["x", "prize"], errors.UnknownColumnError, 'did you mean "price"'),
         (["qqq"], errors.UnknownColumnError, r"there are \['x', 'price'\]"),
-        (["x", "x"], errors.InvalidValueError, "'x' is named twice"),
+        (["x", "x"], errors.InvalidValueError, '"x" is named twice'),
         ("x", errors.TypeMismatchError, r"write \['x'\]"),
     ],
 )

@@ -64,8 +64,8 @@ def warned(db: rv.Database, sql: str, **options: Any) -> list[str]:
 def test_a_dear_view_warns_once_with_cost_and_reason(name: str) -> None:
     db = database()
     [message] = warned(db, DEAR[name])
-    assert message.startswith("view 'v': a change may cost O(")
-    what = message.removeprefix("view 'v': ")
+    assert message.startswith('view "v": a change may cost O(')
+    what = message.removeprefix('view "v": ')
     assert what in db["v"].explain()
     assert what in db.explain(DEAR[name])
     # Once: not again with its rows, nor for who reads it.

@@ -62,7 +62,7 @@ def test_nullability_is_kept() -> None:
     ("schema", "error", "message"),
     [
         ({"x": "int63"}, errors.TypeMismatchError, "no type 'int63'"),
-        ({"x": 5}, errors.TypeMismatchError, "column 'x'"),
+        ({"x": 5}, errors.TypeMismatchError, 'column "x"'),
         ({5: "int64"}, errors.TypeMismatchError, "named by a text"),
         ({"x": "decimal128(50, 2)"}, errors.TypeMismatchError, "decimal128"),
         (5, errors.TypeMismatchError, "no schema in a int"),

@@ -146,7 +146,7 @@ epsilon = {{a = 0.25, b = 1}}
     assert "asked for by its epsilon" in told["mixed"]
     assert [view.result.to_pylist() for view in rv.job.run(loaded).views] == [[{"n": 3}]] * 2
     (tmp_path / "job.toml").write_text(job.replace("0.25", "nan"))
-    with pytest.raises(ValueError, match="view 'mixed': epsilon of 'a': is nan"):
+    with pytest.raises(ValueError, match="view \"mixed\": epsilon of 'a': is nan"):
         rv.job.run(rv.job.load(tmp_path / "job.toml"))
 
 

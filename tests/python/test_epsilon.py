@@ -75,7 +75,7 @@ QUERIES |= {
 }
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(
     st.sampled_from(sorted(QUERIES)),
     st.sampled_from(EPSILONS),

@@ -341,6 +341,6 @@ def test_decompose_wants_each_column_once(columns: list[list[str]]) -> None:
 
 def test_decompose_refuses_other_forms() -> None:
     with pytest.raises(errors.TypeMismatchError):
-        rv.decompose(3, [["i"]])
+        rv.decompose(3, [["i"]])  # type: ignore[arg-type]
     with pytest.raises(errors.TypeMismatchError, match="no integers"):
         rv.decompose({"i": [1], "n": [0.5]}, [["i"]], multiplicity="n")

@@ -46,7 +46,7 @@ def test_a_file_is_opened_with_its_functions(way: str, tmp_path: Path) -> None:
         opened(path, functions={"slug": slug, "spread": other})
     with pytest.raises(errors.TypeMismatchError, match="is a function, not 5"):
         opened(path, functions={"slug": 5})
-    with pytest.raises(errors.InvalidValueError, match="no view calls the function 'rest'"):
+    with pytest.raises(errors.InvalidValueError, match='no view calls the function "rest"'):
         opened(path, functions={"slug": slug, "spread": spread, "rest": bump})
     rest = rv.Function(bump, ["int64"], "int64")
     db = opened(path, functions={"SLUG": slug, "spread": spread, "rest": rest})

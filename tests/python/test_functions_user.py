@@ -155,7 +155,7 @@ def test_names_are_found_in_any_case_and_once() -> None:
         db.create_function("f", slug, [pa.list_(pa.int8())], "string")
     assert list(db.functions) == ["Slug"]
     assert db.functions["Slug"] == rv.Function(slug, ["string"], "string")
-    with pytest.raises(errors.UnknownFunctionError, match="did you mean 'Slug'"):
+    with pytest.raises(errors.UnknownFunctionError, match='did you mean "Slug"'):
         db.functions["slugs"]
 
 

@@ -184,6 +184,7 @@ def test_a_table_gives_its_rows() -> None:
     db = rv.Database()
     table = db.create_table("r", {"a": "int64", "b": "string"})
     assert table.to_arrow().schema == table.schema
+    rows: list[dict[str, Any]]
     rows = [{"a": 1, "b": "x"}, {"a": 1, "b": "x"}, {"a": None, "b": None}]
     table.insert(rows)
     table.insert(rows[:1])

@@ -285,10 +285,10 @@ def test_rows_come_in_many_shapes(give: Any) -> None:
 @pytest.mark.parametrize(
     ("rows", "error", "message"),
     [
-        ({"price": [1]}, errors.UnknownColumnError, "no column 'area'"),
-        ({"price": [1], "area": ["x"]}, errors.TypeMismatchError, "'area' must be numbers"),
-        ({"price": [1, 2], "area": [1, np.nan]}, errors.InvalidValueError, "'area' is nan in row"),
-        ({"price": [np.inf], "area": [1]}, errors.InvalidValueError, "'price' is inf in row 0"),
+        ({"price": [1]}, errors.UnknownColumnError, 'no column "area"'),
+        ({"price": [1], "area": ["x"]}, errors.TypeMismatchError, '"area" must be numbers'),
+        ({"price": [1, 2], "area": [1, np.nan]}, errors.InvalidValueError, '"area" is nan in row'),
+        ({"price": [np.inf], "area": [1]}, errors.InvalidValueError, '"price" is inf in row 0'),
         ({"price": [1, 2], "area": [1]}, errors.InvalidValueError, "of one length"),
         ([[1, 2, 3]], errors.InvalidValueError, r"array of 2 columns .* shape \(1, 3\)"),
         ([1, 2], errors.InvalidValueError, r"shape \(2,\)"),
@@ -305,9 +305,9 @@ def test_wrong_rows(rows: Any, error: type[Exception], message: str) -> None:
     ("model", "error", "message"),
     [
         (Ridge(), errors.InvalidValueError, r"Ridge\(label=\.\.\)"),
-        (Ridge("unit"), errors.UnknownColumnError, "did you mean 'units'"),
-        (Ridge("kind"), errors.InvalidValueError, "label 'kind' is categorical"),
-        (Ridge("units", ["prise"]), errors.UnknownColumnError, "did you mean 'price'"),
+        (Ridge("unit"), errors.UnknownColumnError, 'did you mean "units"'),
+        (Ridge("kind"), errors.InvalidValueError, 'label "kind" is categorical'),
+        (Ridge("units", ["prise"]), errors.UnknownColumnError, 'did you mean "price"'),
         (Ridge("units", ["area", "units"]), errors.InvalidValueError, "among the features"),
         (Ridge("units", ["area", "area"]), errors.InvalidValueError, "named twice"),
         (Ridge("units", "area"), errors.TypeMismatchError, r"write \['area'\]"),

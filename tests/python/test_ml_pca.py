@@ -92,7 +92,7 @@ def test_bad_views() -> None:
         PCA().fit(cofactor(table(0)))
     with pytest.raises(errors.ArithmeticOverflowError, match="'x'"):
         PCA().fit(Cofactor(["x"], 2, [1], [[np.inf]]))
-    with pytest.raises(errors.UnknownColumnError, match="no column 'x1'"):
+    with pytest.raises(errors.UnknownColumnError, match='no column "x1"'):
         PCA().fit(cofactor(table())).transform({"x0": [1]})
 
 

@@ -328,9 +328,9 @@ def test_long_values_whole_rows_and_columns_that_come(
         sources.run(db, [other.source])
         asked(server, "ALTER TABLE more_a ADD COLUMN y INT")
         asked(server, "INSERT INTO more_a (id, y) VALUES (1, 1)")
-        with pytest.raises(errors.UnknownColumnError, match="column 'y' that table 'a' lacks"):
+        with pytest.raises(errors.UnknownColumnError, match='column "y" that table "a" lacks'):
             sources.run(db, [other.source])
-    with pytest.raises(errors.InvalidValueError, match="has a slot 'slot_more' already"):
+    with pytest.raises(errors.InvalidValueError, match='has a slot "slot_more" already'):
         sources.run(keyed(), [other.source])
     other.source.drop()
 

@@ -184,7 +184,7 @@ def test_places_out_of_range(place: int) -> None:
         small()[1][0]
 
 
-@pytest.mark.parametrize("place", [1.0, "a", None, (0, 1)])
+@pytest.mark.parametrize("place", [1.0, b"a", None, (0, 1)])
 def test_places_that_are_none(place: Any) -> None:
     _, view = small()
     with pytest.raises(TypeError):
@@ -307,3 +307,59 @@ def test_blocks_agree_with_one_read() -> None:
     assert (
         view[65_000:140_000].combine_chunks().equals(whole.slice(65_000, 75_000).combine_chunks())
     )
+
+
+def test_a_column_is_read_by_its_name(shop: tuple[rv.Table, rv.View]) -> None:
+    table, view = shop
+    assert sorted(view["units"].to_pylist()) == [1, 5]
+    assert sorted(table["shop"].to_pylist()) == ["a", "b", "b"]
+    for of in (table, view):
+        with pytest.raises(errors.UnknownColumnError, match=r"has no column .shp.*did you mean"):
+            of["shp"]
+        wrong: Any
+        for wrong in (None, 1.5, ("shop",)):
+            with pytest.raises(errors.TypeMismatchError, match=r"such as \[\"(id|shop)\"\].*get"):
+                of[wrong]
+
+
+def test_a_key_may_be_its_values_alone(shop: tuple[rv.Table, rv.View]) -> None:
+    table, view = shop
+    assert view.get("b") == view.get(("b",)) == view.get({"shop": "b"}) == {"shop": "b", "units": 5}
+    assert view.get(None) is None
+    keys: list[Any] = ["a", ("b",), {"shop": "c"}]
+    assert view.get_many(keys) == [view.get("a"), view.get("b"), None]
+    assert table.get((2, "b")) == {"id": 2, "shop": "b", "units": 2}
+    assert table.get_many([(2, "b"), (9, "b")]) == [table.get((2, "b")), None]
+    for wrong in (2, (2,), (2, "b", 3)):
+        with pytest.raises(errors.TypeMismatchError, match=r"a key is a dict, here \{'id'.*shop"):
+            table.get(wrong)
+    with pytest.raises(errors.TypeMismatchError, match="tuple of as many values"):
+        view.get(("a", "b"))
+    with pytest.raises(errors.TypeMismatchError, match="no rows in a str"):
+        view.get_many("a")
+    with pytest.raises(errors.TypeMismatchError):
+        view.get(7)
+
+
+def test_a_database_lists_its_views() -> None:
+    db = rv.Database()
+    assert list(db) == []
+    db.create_table("r", {"a": "int64"})
+    db.create_view("w", "SELECT COUNT(*) AS n FROM r")
+    db.create_view("v", "SELECT COUNT(*) AS n FROM r")
+    assert sorted(db) == ["v", "w"]
+    assert all(name in db and db[name].name == name for name in db)
+    db.close()
+    with pytest.raises(errors.RingviewError, match="closed"):
+        list(db)
+
+
+@pytest.fixture
+def shop() -> tuple[rv.Table, rv.View]:
+    db = rv.Database()
+    table = db.create_table(
+        "sales", {"id": "int64", "shop": "string", "units": "int64"}, unique=["id", "shop"]
+    )
+    view = db.create_view("v", "SELECT shop, SUM(units) AS units FROM sales GROUP BY shop")
+    table.insert([(1, "a", 1), (2, "b", 2), (3, "b", 3)])
+    return table, view

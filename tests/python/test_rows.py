@@ -155,7 +155,7 @@ def test_values_that_fit(kind: str, values: Any) -> None:
 def test_values_that_do_not_fit(kind: str, values: Any, error: type[Exception]) -> None:
     db = rv.Database()
     db.create_table("r", {"a": kind})
-    with pytest.raises(error, match=f"'r', column 'a', row {len(values) - 1}: "):
+    with pytest.raises(error, match=f'"r", column "a", row {len(values) - 1}: '):
         db.insert("r", {"a": values})
     assert len(db.tables["r"]) == 0
 
@@ -169,9 +169,9 @@ def test_values_that_do_not_fit(kind: str, values: Any, error: type[Exception]) 
         ([{1}], errors.TypeMismatchError, "no rows in a set"),
         ({"a": 1, "s": ["x"], "p": 1}, errors.TypeMismatchError, "not a list of values"),
         ({"a": [1], "s": [], "p": []}, errors.InvalidValueError, "different lengths"),
-        ([ROWS[0], {"a": 1}], errors.InvalidValueError, "row 1 lacks the column 'p'"),
-        ([{"a": 1}, ROWS[0]], errors.InvalidValueError, "row 1 has the column 'p'"),
-        ({"a": [1], "z": [1]}, errors.UnknownColumnError, "no column 'z'; known: a, s, p"),
+        ([ROWS[0], {"a": 1}], errors.InvalidValueError, 'row 1 lacks the column "p"'),
+        ([{"a": 1}, ROWS[0]], errors.InvalidValueError, 'row 1 has the column "p"'),
+        ({"a": [1], "z": [1]}, errors.UnknownColumnError, 'no column "z"; known: a, s, p'),
         ({"a": [1], "s": ["x"]}, errors.RingviewError, "p"),
         (TABLE.drop_columns(["p"]), errors.RingviewError, "p"),
         (TABLE.append_column("q", TABLE["a"]), errors.RingviewError, "q"),

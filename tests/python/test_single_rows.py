@@ -254,7 +254,7 @@ def test_an_exception_drops_what_was_not_flushed() -> None:
         for units in 1, 2, 4:
             writer.insert(("x", units))
         _ = 1 // 0
-    assert raised.value.__notes__ == ["1 rows gathered for table 'trades' were not inserted"]
+    assert raised.value.__notes__ == ['not inserted: 1 row gathered for table "trades"']
     assert (view.scalar(), len(writer)) == (3, 0)
 
 

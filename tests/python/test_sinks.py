@@ -273,7 +273,7 @@ def test_what_cannot_be_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(errors.UnsupportedError, match="trust_deletes"):
         sinks.Sender(rv.Database(trust_deletes=True), {})
     db["v"].follow("mail")
-    with pytest.raises(errors.InvalidValueError, match="followed as 'mail' already"):
+    with pytest.raises(errors.InvalidValueError, match='followed as "mail" already'):
         sinks.Sender(db, {"v": print}, name="mail")
     with (
         rv.Database.open(tmp_path / "db", durability="snapshot") as forgets,
@@ -283,7 +283,7 @@ def test_what_cannot_be_is_refused_at_once(tmp_path: Path) -> None:
         forgets.create_view("v", "SELECT COUNT(*) AS n FROM r")
         sinks.Sender(forgets, {"v": print})
     db.insert("r", [{"k": "a", "x": 1}])
-    with pytest.raises(errors.UnknownColumnError, match="did you mean 'k'"):
+    with pytest.raises(errors.UnknownColumnError, match='did you mean "k"'):
         sinks.run(db, {"v": sinks.sqlite(file, "t", key="kk")}, name="unknown")
     table = sinks.sqlite(file, "t", key="n")
     db.insert("r", [{"k": "b", "x": 1}])
@@ -347,7 +347,7 @@ def test_lists_are_json_and_nanoseconds_are_refused(tmp_path: Path) -> None:
     db.create_table("fine", pa.schema([("ts", pa.timestamp("ns"))]))
     db.create_view("w", "SELECT ts, COUNT(*) AS n FROM fine GROUP BY ts")
     db.insert("fine", pa.table({"ts": pa.array([1], pa.timestamp("ns"))}))
-    with pytest.raises(errors.InvalidValueError, match="'ts' has nanoseconds"):
+    with pytest.raises(errors.InvalidValueError, match='"ts" has nanoseconds'):
         sinks.run(db, {"w": sinks.sqlite(file, "w", key="ts")})
 
 

@@ -80,7 +80,7 @@ def test_a_table_of_somebody_else_and_one_that_was_lost(tmp_path: Path) -> None:
         db.insert("r", [{"k": "a", "x": 1}])
         with pytest.raises(errors.CheckpointError, match="none of the batches before 2"):
             sinks.run(db, {"v": sinks.delta(tmp_path / "lost", key="k")})
-        with pytest.raises(errors.UnknownColumnError, match="has no column 'kk'"):
+        with pytest.raises(errors.UnknownColumnError, match='has no column "kk"'):
             sinks.run(db, {"v": sinks.delta(tmp_path / "kk", key="kk")}, name="kk")
         db.insert("r", [{"k": "b", "x": 1}, {"k": "b", "x": 1}])
         for _ in range(2):

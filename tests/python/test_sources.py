@@ -67,7 +67,7 @@ def test_the_tables_of_a_batch_move_together_or_not() -> None:
     db = keyed()
     db.create_table("s", {"id": "int64 not null"}, unique=["id"])
     both = Given([rows("r", {"id": 1, "x": 1}), rows("s", {"id": 7}, {"id": 7})])
-    with pytest.raises(errors.DuplicateKeyError, match=r"source 'given': here, row 1: .*id = 7"):
+    with pytest.raises(errors.DuplicateKeyError, match=r"source \"given\": here, row 1: .*id = 7"):
         sources.run(db, [both])
     assert held(db) == held(db, "s") == []
     both.listed[0][1] = rows("s", {"id": 7})
@@ -156,7 +156,9 @@ def test_rows_that_do_not_fit_are_kept_with_where_and_why() -> None:
         {"id": 10},
     ]
     given = Given([rows("r", *listed)])
-    with pytest.raises(errors.InvalidValueError, match="here, row 5: column 'id': 'six' is no int"):
+    with pytest.raises(
+        errors.InvalidValueError, match="here, row 5: column \"id\": 'six' is no int"
+    ):
         sources.run(db, [given])
     assert held(db) == []
     reader = sources.run(db, [given], dead_letters="rejected")
@@ -170,7 +172,7 @@ def test_rows_that_do_not_fit_are_kept_with_where_and_why() -> None:
     assert found["here, row 6"] == (
         "given",
         {"id": 7, "x": 7.5},
-        "column 'x': 7.5 is no int64 (it has digits behind the point)",
+        'column "x": 7.5 is no int64 (it has digits behind the point)',
     )
     assert "NULL" in found["here, row 7"][2]
     assert "already holds a row with the unique key (id = 3)" in found["here, row 8"][2]
@@ -245,7 +247,7 @@ def test_a_reader_that_watches_is_stopped() -> None:
 
 def test_what_cannot_be_is_refused_at_once() -> None:
     db = keyed()
-    with pytest.raises(errors.InvalidValueError, match="two sources are named 'given'"):
+    with pytest.raises(errors.InvalidValueError, match='two sources are named "given"'):
         sources.Reader(db, [Given(), Given()])
     with pytest.raises(errors.ExistsError):
         sources.Reader(db, [], dead_letters="r")
@@ -258,11 +260,11 @@ def test_what_cannot_be_is_refused_at_once() -> None:
 @pytest.mark.parametrize(
     ("columns", "beside", "error", "text"),
     [
-        ({"id": [1]}, {}, errors.UnknownColumnError, "here has no column 'x', which table 'r'"),
-        ({"id": [1], "x": [1], "y": [1]}, {}, errors.UnknownColumnError, "column 'y' that table"),
-        ({"id": [1.0], "x": [True]}, {}, errors.TypeMismatchError, "column 'x' holds values of"),
+        ({"id": [1]}, {}, errors.UnknownColumnError, 'here has no column "x", which table "r"'),
+        ({"id": [1], "x": [1], "y": [1]}, {}, errors.UnknownColumnError, 'column "y" that table'),
+        ({"id": [1.0], "x": [True]}, {}, errors.TypeMismatchError, 'column "x" holds values of'),
         ({"id": [1], "x": [[1]]}, {}, errors.TypeMismatchError, "do not go into int64"),
-        ({"id": [1], "x": [1]}, {"op": "op", "how": "apply"}, errors.UnknownColumnError, "'op'"),
+        ({"id": [1], "x": [1]}, {"op": "op", "how": "apply"}, errors.UnknownColumnError, '"op"'),
     ],
 )
 def test_columns_that_are_not_those_of_the_table(

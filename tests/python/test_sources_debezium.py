@@ -137,8 +137,8 @@ def test_messages_become_rows_or_nothing() -> None:
         (envelope("c"), "an envelope with op 'c' has no 'after'"),
         (envelope("d"), "an envelope with op 'd' has no 'before'"),
         (envelope("c", None, {"ringview_op": 1}), "a column is named"),
-        (with_schema("c", {"price": "?"}, FIELDS), "column 'price': '[?]' is no decimal"),
-        (with_schema("c", {"any": {"scale": 1}}, FIELDS), "column 'any': .* is no decimal"),
+        (with_schema("c", {"price": "?"}, FIELDS), "column \"price\": '[?]' is no decimal"),
+        (with_schema("c", {"any": {"scale": 1}}, FIELDS), 'column "any": .* is no decimal'),
         ('{"schema": null, "payload": 1}', "its payload is no object"),
     ],
 )

@@ -104,7 +104,7 @@ def test_tables_that_cannot_be_followed(tmp_path: Path) -> None:
     with pytest.raises(errors.InvalidValueError, match="at version 0 and was read to version 1"):
         sources.run(db, [sources.delta(path, table="r", name="moved")])
         sources.run(db, [sources.delta(other, table="r", name="moved")])
-    with pytest.raises(errors.UnknownColumnError, match="version 1 has no column 'z', which"):
+    with pytest.raises(errors.UnknownColumnError, match='version 1 has no column "z", which'):
         db.create_table("s", {"z": "int64"})
         sources.run(db, [sources.delta(path, table="s")])
     assert len(db.tables["s"]) == 0

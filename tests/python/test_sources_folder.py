@@ -173,21 +173,21 @@ def test_a_file_without_bytes_waits_and_one_without_rows_is_read(tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "text", "error", "why"),
     [
-        ("a.csv", b"id,price\n1,1\n", errors.UnknownColumnError, "a.csv has no column 'name'"),
+        ("a.csv", b"id,price\n1,1\n", errors.UnknownColumnError, 'a.csv has no column "name"'),
         ("a.csv", b"id,name,price,z\n1,,1,\n", errors.UnknownColumnError, r"ignore=\['z'\]"),
-        ("a.csv", b"id,id,name,price\n1,1,,1\n", errors.InvalidValueError, "two columns 'id'"),
+        ("a.csv", b"id,id,name,price\n1,1,,1\n", errors.InvalidValueError, 'two columns "id"'),
         ("a.csv", b"id,name,price\n1,a\n", errors.InvalidValueError, "row 0: 2 fields, not 3"),
         (
             "a.csv",
             b"id,name,price\n1,a,x\n",
             errors.InvalidValueError,
-            "row 0: column 'price': 'x'",
+            "row 0: column \"price\": 'x'",
         ),
         ("a.csv", b"id,name,price\n1,\xff,1\n", errors.InvalidValueError, "a.csv is not csv"),
         ("a.jsonl", b'{"id": 1}\n{"id"\n', errors.InvalidValueError, "line 2: it is no JSON"),
         ("a.jsonl", b"\n[1]\n", errors.InvalidValueError, "line 2: it is no JSON object"),
         ("a.jsonl", b'{"id": "\xff"}\n', errors.InvalidValueError, "line 1: it is no UTF-8"),
-        ("a.jsonl", b'{"idd": 1}\n', errors.UnknownColumnError, "did you mean 'id'"),
+        ("a.jsonl", b'{"idd": 1}\n', errors.UnknownColumnError, 'did you mean "id"'),
         ("a.parquet", b"PAR1", errors.InvalidValueError, "a.parquet is not parquet"),
         ("a.txt", b"x", errors.InvalidValueError, "does not say its format"),
     ],
@@ -204,7 +204,9 @@ def test_a_file_that_is_not_as_it_should_be(
 
 def test_a_column_of_a_type_that_never_fits_names_file_and_column(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [True], "name": ["a"], "price": ["1"]}), tmp_path / "a.parquet")
-    with pytest.raises(errors.TypeMismatchError, match=r"a\.parquet: column 'id' holds values of"):
+    with pytest.raises(
+        errors.TypeMismatchError, match=r"a\.parquet: column \"id\" holds values of"
+    ):
         sources.run(bag(), [sources.folder(tmp_path / "*", table="r")], dead_letters="rejected")
 
 

@@ -159,7 +159,7 @@ def test_messages_that_the_broker_lacks_are_an_error(cluster: Cluster) -> None:
 def test_a_broker_that_is_not_there_is_an_error() -> None:
     given = sources.kafka("127.0.0.1:1", {"t": "r"}, config={"log_level": 0})
     given._timeout = 0.1
-    with pytest.raises(errors.StorageError, match="source 'kafka t'"):
+    with pytest.raises(errors.StorageError, match='source "kafka t"'):
         sources.run(shop(), [given])
 
 
@@ -217,7 +217,7 @@ def test_a_broker_that_takes_nothing_is_an_error() -> None:
     db.insert("r", [{"id": 1, "x": 1}])
     config = {"log_level": 0, "message.timeout.ms": 50, "enable.idempotence": False}
     sink = sinks.kafka("127.0.0.1:1", "t", config=config)
-    with pytest.raises(errors.StorageError, match="topic 't' does not take messages"):
+    with pytest.raises(errors.StorageError, match='topic "t" does not take messages'):
         sinks.run(db, {"v": sink})
 
 

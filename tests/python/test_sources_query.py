@@ -138,7 +138,7 @@ def test_what_is_no_connection_and_what_does_not_fit(tmp_path: Path) -> None:
         sources.query({}, "SELECT 1", table="r", rows=0)
     con = connected("sqlite", tmp_path, [(1, "a", "x", "2026-03-09"), (2, "a", "1", "soon")])
     source = sources.query(con, "SELECT * FROM t", table="r")
-    with pytest.raises(errors.InvalidValueError, match="query for r, row 0: column 'price': 'x'"):
+    with pytest.raises(errors.InvalidValueError, match="query for r, row 0: column \"price\": 'x'"):
         sources.run(db, [source])
     assert sources.run(db, [source], dead_letters="rejected").rejected == 2
     with pytest.raises(errors.UnknownColumnError, match="lacks"):

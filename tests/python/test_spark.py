@@ -347,7 +347,7 @@ def test_views_over_views_in_few_shuffles(spark: SparkSession) -> None:
         wanted = expected(f"WITH {given} SELECT * FROM {name}", data)
         assert comparable(table.toArrow()) == wanted, found.explain()
     found.unpersist()
-    with pytest.raises(errors.UnknownViewError, match="did you mean 'best'"):
+    with pytest.raises(errors.UnknownViewError, match='did you mean "best"'):
         found.to_df("bst")
 
 
@@ -358,7 +358,7 @@ def test_the_page_prints_what_it_shows(spark: SparkSession) -> None:
 def test_what_a_worker_raises_is_raised_as_it_was(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, 2), (1, None)], "a long, m long")
     found = evaluate("SELECT SUM(a) AS a FROM sales", {"sales": frame}, multiplicity="m")
-    message = "'m' is NULL in a row of table 'sales'"
+    message = "'m' is NULL in a row of table \"sales\""
     with pytest.raises(errors.InvalidValueError, match=message), raising():
         found.collect()
     gone = spark.createDataFrame([(1, -1)], "a long, m long")

@@ -14,6 +14,7 @@ from spelt import sql_of
 ORACLE = Oracle(SCHEMAS)
 
 
+@pytest.mark.once
 @settings(max_examples=400, deadline=None)
 @given(queries(), contents())
 def test_translation_keeps_the_meaning(sql: str, tables: dict[str, Any]) -> None:

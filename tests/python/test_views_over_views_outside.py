@@ -53,8 +53,8 @@ def test_a_job_s_views_read_those_above_them(folder: Path) -> None:
 def test_a_job_s_views_do_not_read_those_below_them(folder: Path, command: str) -> None:
     status, _, err = run(folder, TABLE + BEST + SPENT, command)
     assert status == 1
-    assert err.startswith("error: view 'best': line 1, column ")
-    assert "the view 'spent' is written further down; write it above what reads it" in err
+    assert err.startswith('error: view "best": line 1, column ')
+    assert 'the view "spent" is written further down; write it above what reads it' in err
     # As advised.
     assert run(folder, TABLE + SPENT + BEST, command)[0] == 0
     itself = '[[view]]\nname = "v"\nsql = "SELECT COUNT(*) AS n FROM v"\n'

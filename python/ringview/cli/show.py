@@ -21,6 +21,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from ringview.job import Progress, Report, ViewReport
+from ringview.words import counted
 
 _ROWS_SHOWN = 20
 _ROWS_ASKED = 1_000
@@ -55,10 +56,10 @@ def report(done: Report) -> None:
     console.print("[bold]views[/bold]")
     console.print(_views(done))
     console.print()
-    steps = "batches" if done.engine == "embedded" else "views"
+    steps = counted(done.batches, "batch" if done.engine == "embedded" else "view")
     console.print(
-        f"{done.engine}: {done.rows:,} rows in {done.seconds:.3f} s, "
-        f"{done.batches:,} {steps}, files and all",
+        f"{done.engine}: {counted(done.rows, 'row')} in {done.seconds:.3f} s, "
+        f"{steps}, files and all",
         highlight=False,
     )
 

@@ -20,6 +20,7 @@ from ringview.job.progress import Outcome, Progress
 from ringview.job.read import Source
 from ringview.job.stream import Part, batches
 from ringview.view import Format
+from ringview.words import quoted
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ def _create_views(job: Job, db: Database) -> None:
                     error.add_note("a view does not read itself")
                 elif later is not None:
                     error.add_note(
-                        f"the view {later!r} is written further down; write it above what reads it"
+                        f"the view {quoted(later)} is written further down; write it above what "
+                        "reads it"
                     )
                 raise
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from ringview._native import tables_named
 from ringview.errors import RingviewError
 from ringview.queries import Epsilon
+from ringview.words import quoted
 
 Engine = Literal["embedded", "spark"]
 Format = Literal["parquet", "csv"]
@@ -68,7 +69,7 @@ class ViewSpec:
         try:
             yield
         except RingviewError as error:
-            named = type(error)(f"view '{self.name}': {error}")
+            named = type(error)(f"view {quoted(self.name)}: {error}")
             for note in getattr(error, "__notes__", []):
                 named.add_note(note)
             raise named from error

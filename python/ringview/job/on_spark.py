@@ -20,6 +20,7 @@ from ringview.job.read import Source
 from ringview.spark import Views, session, views
 from ringview.spark.frames import column
 from ringview.spark.types import spark_schema, to_spark
+from ringview.words import quoted
 
 _NO_TEXT = "\0"
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
@@ -122,7 +123,8 @@ def _readable(source: Source, schema: pa.Schema) -> pa.Schema:
             to_spark(field.type)
         except TypeError as error:
             raise JobError(
-                f"table '{source.spec.name}': column '{field.name}' cannot be read on Spark: "
+                f"table {quoted(source.spec.name)}: column {quoted(field.name)} cannot be read "
+                "on Spark: "
                 f"{error}; leave it out with columns = [..], or cast it with types"
             ) from error
     return pa.schema(fields)

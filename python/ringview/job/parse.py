@@ -19,6 +19,7 @@ from ringview.arrow import data_type
 from ringview.errors import RingviewError, TypeMismatchError, did_you_mean
 from ringview.job.model import Engine, Format, Job, OutputSpec, TableSpec, ViewSpec
 from ringview.queries import Epsilon
+from ringview.words import quoted
 
 _JOB_KEYS = ("engine", "dialect", "batch_size", "trust_deletes", "table", "view", "output")
 _TABLE_KEYS = (
@@ -117,7 +118,8 @@ def _table(entry: Mapping[str, Any], place: str, base: Path) -> TableSpec:
         raise JobError(f"{place}: a static table is loaded whole, before the stream: drop order_by")
     if columns is not None and multiplicity in columns:
         raise JobError(
-            f"{place}.columns: '{multiplicity}' is the multiplicity of a row, not a column of it"
+            f"{place}.columns: {quoted(multiplicity)} is the multiplicity of a row, not a column "
+            "of it"
         )
     return TableSpec(
         name=_value(entry, "name", str, place),
@@ -205,7 +207,7 @@ def _target(target: str, place: str, base: Path) -> Path | None:
 def _check_files(tables: tuple[TableSpec, ...], outputs: tuple[OutputSpec, ...]) -> None:
     """No output may overwrite another, nor a file that a table is read from."""
     taken = {
-        os.path.realpath(path): f"table '{table.name}' is read from it"
+        os.path.realpath(path): f"table {quoted(table.name)} is read from it"
         for table in tables
         for path in table.paths
     }
@@ -215,7 +217,7 @@ def _check_files(tables: tuple[TableSpec, ...], outputs: tuple[OutputSpec, ...])
         place = os.path.realpath(output.file)
         if place in taken:
             raise JobError(f"output.{output.view}: {output.file.name}: {taken[place]} already")
-        taken[place] = f"view '{output.view}' is written to it"
+        taken[place] = f"view {quoted(output.view)} is written to it"
 
 
 def _entries(raw: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
@@ -232,7 +234,7 @@ def _check_unique(kind: str, names: list[str]) -> None:
         if not name:
             raise JobError(f"{kind}[{number}].name: is empty")
         if name in names[: number - 1]:
-            raise JobError(f"{kind}[{number}].name: there is a {kind} '{name}' already")
+            raise JobError(f"{kind}[{number}].name: there is a {kind} {quoted(name)} already")
 
 
 def _check_keys(entry: Mapping[str, Any], known: Iterable[str], place: str) -> None:

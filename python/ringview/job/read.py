@@ -7,6 +7,8 @@ Cost: one batch of rows in memory at a time.
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +21,7 @@ import pyarrow.parquet as pq
 from ringview.errors import did_you_mean
 from ringview.job.model import TableSpec
 from ringview.job.parse import JobError
+from ringview.words import quoted
 
 _READ_ROWS = 65_536
 
@@ -39,7 +42,8 @@ class Source:
         for path, schema in zip(spec.paths[1:], found[1:], strict=True):
             if not schema.equals(found[0]):
                 raise JobError(
-                    f"table '{spec.name}': {path.name} has other columns than {spec.paths[0].name}"
+                    f"table {quoted(spec.name)}: {path.name} has other columns than "
+                    f"{spec.paths[0].name}"
                 )
         self.file_schema = found[0]
         self._check_names()
@@ -77,10 +81,13 @@ class Source:
         chunks = [batch.column(0) for batch in self._read([column])]
         values = pa.chunked_array(chunks, type=self.file_schema.field(column).type)
         if values.null_count:
-            raise JobError(f"table '{self.spec.name}': order_by = '{column}' holds nulls")
+            raise JobError(
+                f"table {quoted(self.spec.name)}: order_by: {quoted(column)} holds nulls"
+            )
         if len(values) > 1 and not pc.all(pc.less_equal(values[:-1], values[1:])).as_py():
             raise JobError(
-                f"table '{self.spec.name}': its rows are not in the order of '{column}': "
+                f"table {quoted(self.spec.name)}: its rows are not in the order of "
+                f"{quoted(column)}: "
                 "sort the file by it, or drop order_by"
             )
         return values
@@ -96,7 +103,8 @@ class Source:
             if name not in self.file_schema.names:
                 found = self.file_schema.names
                 raise JobError(
-                    f"table '{spec.name}', {key}: {spec.paths[0].name} has no column '{name}'"
+                    f"table {quoted(spec.name)}, {key}: {spec.paths[0].name} has no column "
+                    f"{quoted(name)}"
                     + (did_you_mean(name, found) or f"; it has {', '.join(found)}")
                 )
 
@@ -131,7 +139,7 @@ class Source:
                 columns.append(column if column.type == field.type else column.cast(field.type))
             except pa.ArrowException as error:
                 raise JobError(
-                    f"table '{self.spec.name}': column '{field.name}' is {column.type} "
+                    f"table {quoted(self.spec.name)}: column {quoted(field.name)} is {column.type} "
                     f"and cannot be read as {field.type}: {error}"
                 ) from error
         return pa.RecordBatch.from_arrays(columns, schema=wanted)
@@ -151,20 +159,50 @@ def _readable(spec: TableSpec, path: Path) -> Iterator[None]:
     try:
         yield
     except pa.ArrowException as error:
-        raise JobError(f"table '{spec.name}': {path} is not {spec.format}: {error}") from error
+        said = (_wrong_value(spec, path) if spec.format == "csv" else None) or (
+            f"{path} is not {spec.format}: {error}"
+        )
+        raise JobError(f"table {quoted(spec.name)}: {said}") from error
     except OSError as error:
-        raise JobError(f"table '{spec.name}': cannot read {path}: {error}") from error
+        raise JobError(f"table {quoted(spec.name)}: cannot read {path}: {error}") from error
 
 
 def _open_csv(
     spec: TableSpec, path: Path, names: list[str] | None
 ) -> pyarrow.csv.CSVStreamingReader:
+    return pyarrow.csv.open_csv(path, convert_options=_converted(spec, names))
+
+
+def _converted(spec: TableSpec, names: list[str] | None) -> pyarrow.csv.ConvertOptions:
     # An empty text is a text: only an unquoted empty field is null.
-    convert = pyarrow.csv.ConvertOptions(
+    return pyarrow.csv.ConvertOptions(
         column_types=spec.types,
         include_columns=names,
         null_values=[""],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    return pyarrow.csv.open_csv(path, convert_options=convert)
+
+
+# Rows are counted from 1, the line of names among them.
+_VALUE = re.compile(
+    r"In CSV column #(\d+): Row #(\d+): CSV conversion error to (.*): invalid value '(.*)'", re.S
+)
+
+
+def _wrong_value(spec: TableSpec, path: Path) -> str | None:
+    """What is wrong with a file of which one value has another type; None if it is not that."""
+    # Rows are counted by a reader in one thread alone, which is slower than it need be otherwise.
+    alone = pyarrow.csv.ReadOptions(use_threads=False)
+    try:
+        pyarrow.csv.read_csv(path, read_options=alone, convert_options=_converted(spec, None))
+    except (pa.ArrowException, OSError) as error:
+        found = _VALUE.search(str(error))
+        if found is None:
+            return None
+    else:
+        return None
+    column, row, kind, value = int(found[1]), int(found[2]) - 2, found[3], found[4]
+    with path.open(newline="") as lines:
+        name = next(csv.reader(lines))[column]
+    return f"{path}, row {row}: column {quoted(name)}: {value!r} is no {kind}"

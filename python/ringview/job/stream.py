@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from ringview.job.parse import JobError
 from ringview.job.read import Source
+from ringview.words import quoted
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,9 @@ def _merge_order(sources: list[Source]) -> pa.Array:
     for source, values in zip(sources, sequences, strict=True):
         if values.type != kind:
             raise JobError(
-                f"table '{source.spec.name}', order_by: '{source.spec.order_by}' is {values.type}, "
-                f"but that of table '{sources[0].spec.name}' is {kind}"
+                f"table {quoted(source.spec.name)}, order_by: {quoted(source.spec.order_by)} is "
+                f"{values.type}, "
+                f"but that of table {quoted(sources[0].spec.name)} is {kind}"
             )
     owners = pa.concat_arrays(
         [

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..cofactor import Cofactor
 from ..errors import InvalidValueError, TypeMismatchError, UnknownColumnError
+from ..words import quoted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -169,7 +170,9 @@ def columns(rows: Any, names: Sequence[str]) -> list[NDArray[Any]]:
     if known is not None:
         missing = [name for name in names if name not in known]
         if missing:
-            raise UnknownColumnError(f"the rows have no column {missing[0]!r}; they have {known}")
+            raise UnknownColumnError(
+                f"the rows have no column {quoted(missing[0])}; they have {known}"
+            )
         found = [np.asarray(rows[name]) for name in names]
         if len({column.shape for column in found}) > 1 or any(c.ndim != 1 for c in found):
             raise InvalidValueError("the columns must be flat and of one length")
@@ -187,16 +190,16 @@ def _numbers(name: str, column: NDArray[Any]) -> Array:
     try:
         found: Array = np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeMismatchError(f"feature {name!r} must be numbers: {error}") from error
+        raise TypeMismatchError(f"feature {quoted(name)} must be numbers: {error}") from error
     if not np.isfinite(found).all():
         row = int(np.argmin(np.isfinite(found)))
-        raise InvalidValueError(f"feature {name!r} is {found[row]} in row {row}")
+        raise InvalidValueError(f"feature {quoted(name)} is {found[row]} in row {row}")
     return found
 
 
 def _unseen(name: str, value: object) -> InvalidValueError:
     return InvalidValueError(
-        f"feature {name!r} has a category {value!r} that the model has not seen; fit it again"
+        f"feature {quoted(name)} has a category {value!r} that the model has not seen; fit it again"
     )
 
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..cofactor import Cofactor
 from ..errors import InvalidValueError
+from ..words import quoted
 from .source import read
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class MutualInformation(BaseEstimator):  # type: ignore[misc]
         names = self.feature_names_in_.tolist()
         if label is not None:
             if label not in names:
-                raise InvalidValueError(f"there is no column {label!r} among {names}")
+                raise InvalidValueError(f"there is no column {quoted(label)} among {names}")
             at = names.index(label)
             pairs = [(at, other) for other in range(len(names)) if other != at]
         else:
@@ -95,7 +96,8 @@ def check_categorical(cofactor: Cofactor, names: Sequence[str]) -> list[str]:
     for name in found:
         if name in cofactor.names:
             raise InvalidValueError(
-                f"column {name!r} is a number; CATEGORICAL({name}) in the COFACTOR of the view "
+                f"column {quoted(name)} is a number; CATEGORICAL({name}) in the COFACTOR of the "
+                "view "
                 "counts its values"
             )
     if len(found) < 2:

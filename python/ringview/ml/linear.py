@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..cofactor import Cofactor, rounding
 from ..cofactor_origin import total
 from ..errors import InvalidValueError, TooFewRowsError
+from ..words import quoted
 from .encoding import Encoding
 from .solve import Equations, cholesky, descend
 from .source import is_source, of_arrays, read
@@ -177,13 +178,13 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """The features, checked together with the label."""
         cofactor.check_names([label])
         if label in cofactor.categories:
-            raise InvalidValueError(f"the label {label!r} is categorical; a number is wanted")
+            raise InvalidValueError(f"the label {quoted(label)} is categorical; a number is wanted")
         if self.features is None:
             features = [name for name in cofactor.columns if name != label]
         else:
             features = cofactor.check_names(self.features)
         if label in features:
-            raise InvalidValueError(f"the label {label!r} is among the features")
+            raise InvalidValueError(f"the label {quoted(label)} is among the features")
         if not features:
             raise InvalidValueError(f"there are no features to predict {label!r} from")
         return features

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import CheckpointError, InvalidValueError, UnsupportedError
+from ..words import quoted
 from .keyed import by_key, checked
 from .sql import BATCH
 
@@ -90,7 +91,7 @@ class DeltaSink:
             if batch == last:
                 return
             raise CheckpointError(
-                f"{self._path} has batch {last} of view {view!r} already and is given batch "
+                f"{self._path} has batch {last} of view {quoted(view)} already and is given batch "
                 f"{batch}: the database that sends is older than what it sent. Send under another "
                 "name, which begins with the whole view"
             )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrow import rows as as_rows
 from ..errors import InvalidValueError, StorageError, UnsupportedError
+from ..words import quoted
 from .keyed import by_key, checked
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class KafkaSink:
             producer.poll(0)
         producer.flush()
         if refused:
-            raise StorageError(f"topic {self._topic!r} does not take messages: {refused[0]}")
+            raise StorageError(f"topic {quoted(self._topic)} does not take messages: {refused[0]}")
 
     def close(self) -> None:
         """Forget the connection; the next batch opens another one."""

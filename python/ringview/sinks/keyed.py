@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import InvalidValueError, UnknownColumnError, did_you_mean
+from ..words import quoted
 
 Key = tuple[Any, ...]
 
@@ -22,7 +23,9 @@ def checked(view: str, key: Sequence[str], columns: Sequence[str]) -> None:
     for name in key:
         if name not in columns:
             known = did_you_mean(name, columns) or f"; it has {', '.join(columns)}"
-            raise UnknownColumnError(f"key: view {view!r} has no column {name!r}{known}")
+            raise UnknownColumnError(
+                f"key: view {quoted(view)} has no column {quoted(name)}{known}"
+            )
 
 
 def by_key(
@@ -52,7 +55,7 @@ def by_key(
             if at in new or times > 1:
                 said = ", ".join(f"{k} = {v!r}" for k, v in zip(key, at, strict=True))
                 raise InvalidValueError(
-                    f"two rows of view {view!r} have the key ({said}); name as key= columns "
+                    f"two rows of view {quoted(view)} have the key ({said}); name as key= columns "
                     "by which its rows differ, or leave it out for a log of changes"
                 )
             new[at] = values

@@ -21,7 +21,9 @@ from ..errors import (
     RingviewError,
     UnsupportedError,
 )
+from ..log import log
 from ..loop import Loop
+from ..words import quoted
 from .protocol import Sink, begin, close
 
 if TYPE_CHECKING:
@@ -103,7 +105,9 @@ class Sender(Loop):
             raise InvalidValueError(f"every={every!r} is not a number of seconds from 0 on")
         for view, sink in sinks.items():
             if not callable(sink):
-                raise InvalidValueError(f"the sink of view {view!r} is no function but {sink!r}")
+                raise InvalidValueError(
+                    f"the sink of view {quoted(view)} is no function but {sink!r}"
+                )
             # Raises if there is none.
             _ = db.views[view]
         self._db = db
@@ -155,7 +159,8 @@ class Sender(Loop):
             self._last[view] = _Sent(**found[0])
         elif follows:
             raise InvalidValueError(
-                f"view {view!r} is followed as {self._follower!r} already, by no sender; give this "
+                f"view {quoted(view)} is followed as {quoted(self._follower)} already, by no "
+                "sender; give this "
                 "one another name="
             )
         if not follows:
@@ -176,7 +181,8 @@ class Sender(Loop):
                 tx.insert(TABLE, [new.row()])
         except (OverDeleteError, DuplicateKeyError) as problem:
             raise RingviewError(
-                f"view {new.view!r} is sent as {new.name!r} by somebody else; give one of both "
+                f"view {quoted(new.view)} is sent as {quoted(new.name)} by somebody else; give "
+                "one of both "
                 "another name="
             ) from problem
         after = self._db.status()
@@ -204,9 +210,12 @@ class Sender(Loop):
             self._maybe.add(view)
             self._note(last, new)
             last = new
+        else:
+            log("info", "view %s: batch %d is sent again", view, last.batch)
         sink(view, last.batch, changes)
         follower.commit()
         self._maybe.discard(view)
+        log("debug", "view %s: batch %d, %d rows sent", view, last.batch, changes.num_rows)
         self.batches += 1
         self.rows += changes.num_rows
         return True

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrow import rows as as_rows
 from ..errors import CheckpointError, InvalidValueError
+from ..words import quoted
 from .keyed import by_key, checked
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class SqlSink:
         """
         if len(views) != 1:
             raise InvalidValueError(
-                f"the table {self._table!r} takes the changes of one view, not of "
+                f"the table {quoted(self._table)} takes the changes of one view, not of "
                 f"{', '.join(views)}; give each view a sink of its own"
             )
         with self._transaction() as cursor:
@@ -85,14 +86,16 @@ class SqlSink:
                 return
             if not is_new:
                 raise CheckpointError(
-                    f"{self._where}: the table {self._table!r} has none of the batches that were "
+                    f"{self._where}: the table {quoted(self._table)} has none of the batches "
+                    "that were "
                     "sent to it; send under another name, which begins with the whole view"
                 )
             if self._is_there(cursor, self._table):
                 has_rows = self._first(cursor, f"SELECT 1 FROM {self._target()} LIMIT 1")
                 if has_rows and (self._key is None or noted is None):
                     raise CheckpointError(
-                        f"{self._where}: the table {self._table!r} has rows of somebody else, or "
+                        f"{self._where}: the table {quoted(self._table)} has rows of somebody "
+                        "else, or "
                         "of another database; empty it, or name another table"
                     )
                 cursor.execute(f"DELETE FROM {self._target()}")
@@ -115,7 +118,8 @@ class SqlSink:
             owner, last = noted
             if batch < last:
                 raise CheckpointError(
-                    f"{self._where}: the table {self._table!r} has batch {last} of view {view!r} "
+                    f"{self._where}: the table {quoted(self._table)} has batch {last} of view "
+                    f"{quoted(view)} "
                     f"already and is given batch {batch}: the database that sends is older than "
                     "what it sent. Send under another name, which begins with the whole view"
                 )
@@ -198,7 +202,8 @@ class SqlSink:
         checked(view, self._key or (), columns)
         if self._key is None and BATCH in columns:
             raise InvalidValueError(
-                f"view {view!r} has a column {BATCH!r}, which the log needs; name it otherwise"
+                f"view {quoted(view)} has a column {quoted(BATCH)}, which the log needs; name it "
+                "otherwise"
             )
 
     def _create(self, cursor: Any, schema: pa.Schema) -> None:
@@ -269,7 +274,8 @@ def _plain(changes: pa.Table) -> pa.Table:
                 changes = changes.set_column(at, field.name, changes.column(at).cast(kind))
             except pa.ArrowInvalid:
                 raise InvalidValueError(
-                    f"column {field.name!r} has nanoseconds, which a table there does not hold; "
+                    f"column {quoted(field.name)} has nanoseconds, which a table there does not "
+                    "hold; "
                     "truncate them in the view"
                 ) from None
     return changes

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrow import kind_of
 from ..errors import InvalidValueError, TypeMismatchError, UnknownColumnError, did_you_mean
+from ..words import quoted
 from .batch import Casts, Change, Rejected
 from .values import Epoch, MisfitError, value_of
 
@@ -84,11 +85,14 @@ def ready(change: Change, table: TableLike) -> Ready:
         values = _values(change.rows, name)
         columns[name], misfits = cast(values, field.type, change.casts, _where(change, name))
         for row, reason in misfits.items():
-            wrong.setdefault(row, f"column {name!r}: {reason}")
+            wrong.setdefault(row, f"column {quoted(name)}: {reason}")
         if not field.nullable and (columns[name].null_count or misfits):
             for row in _nulls(columns[name]):
                 if row not in wrong and (name in needed[0] or row not in needed[1]):
-                    wrong[row] = f"column {name!r}: NULL, which table {table.name!r} does not take"
+                    wrong[row] = (
+                        f"column {quoted(name)}: NULL, which table {quoted(table.name)} does not "
+                        "take"
+                    )
     rows = pa.table({name: columns[name] for name in fields})
     kept: Sequence[int] = range(count)
     if wrong:
@@ -233,12 +237,13 @@ def _check_names(change: Change, fields: Mapping[str, pa.Field]) -> None:
     if lacking and len(rows):
         near = did_you_mean(lacking[0], there) or f"; it has {', '.join(there)}"
         raise UnknownColumnError(
-            f"{change.origin.name} has no column {lacking[0]!r}, which table {table!r} needs{near}"
+            f"{change.origin.name} has no column {quoted(lacking[0])}, which table "
+            f"{quoted(table)} needs{near}"
         )
     left = [name for name in there if name not in fields and name not in change.ignore]
     if left and "*" not in change.ignore:
         raise UnknownColumnError(
-            f"{change.origin.name} has a column {left[0]!r} that table {table!r} lacks"
+            f"{change.origin.name} has a column {quoted(left[0])} that table {quoted(table)} lacks"
             f"{did_you_mean(left[0], fields)}; leave it out with ignore=[{left[0]!r}], or make the "
             "table with it"
         )
@@ -271,12 +276,12 @@ def _nulls(array: pa.Array) -> list[int]:
 
 
 def _where(change: Change, name: str) -> str:
-    return f"{change.origin.name}: column {name!r}"
+    return f"{change.origin.name}: column {quoted(name)}"
 
 
 def refuse(rejected: Rejected, source: str) -> None:
     """Raise with the first row that cannot be applied."""
     raise InvalidValueError(
-        f"source {source!r}: {rejected.place}: {rejected.reason}; nothing of this batch was "
+        f"source {quoted(source)}: {rejected.place}: {rejected.reason}; nothing of this batch was "
         "applied. Correct it, or keep such rows in a table with dead_letters="
     )

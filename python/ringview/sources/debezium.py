@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import UnsupportedError
+from ..words import quoted
 from .batch import EpochUnit, Rejected
 from .files import parsed
 from .values import Epoch, unscaled
@@ -137,7 +138,7 @@ def _row(value: str | bytes, key: str | bytes | None, place: str) -> dict[str, A
     if not isinstance(row, dict):
         raise ValueError(f"an envelope with op {op!r} has no {side!r}")
     if OP in row:
-        raise ValueError(f"a column is named {OP!r}")
+        raise ValueError(f"a column is named {quoted(OP)}")
     return {OP: _WORDS[op], **{name: _value(row[name], types.get(name)) for name in row}}
 
 
@@ -179,7 +180,7 @@ def _value(value: Any, schema: Any) -> Any:
             return unscaled(data, int(value["scale"]))
     except (binascii.Error, KeyError, TypeError, ValueError) as problem:
         raise ValueError(
-            f"column {schema.get('field')!r}: {value!r} is no decimal ({problem})"
+            f"column {quoted(schema.get('field'))}: {value!r} is no decimal ({problem})"
         ) from None
     return value
 

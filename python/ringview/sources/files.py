@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InvalidValueError, StorageError
+from ..words import quoted
 from .batch import Origin, Rejected
 
 if TYPE_CHECKING:
@@ -131,7 +132,9 @@ def _csv(path: Path, name: str, start: int, size: int) -> Iterator[Chunk]:
     broken.clear()
     if len(set(names)) < len(names):
         twice = next(each for each in names if names.count(each) > 1)
-        raise InvalidValueError(f"{name} has two columns {twice!r}; name one of them otherwise")
+        raise InvalidValueError(
+            f"{name} has two columns {quoted(twice)}; name one of them otherwise"
+        )
     done = 0
     with opened(dict.fromkeys(names, pa.string())) as reader:
         # A block is read ahead: lines behind those that are handed over wait.

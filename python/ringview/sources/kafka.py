@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from ..errors import InvalidValueError, StorageError, UnsupportedError
+from ..words import quoted
 from .batch import Batch, Casts, Change, Decimals, EpochUnit, How, Origin
 from .debezium import OP, Decoded, Message, decode
 from .files import parsed
@@ -86,7 +87,9 @@ class Kafka:
             with _named(self.name):
                 found = consumer.list_topics(topic, timeout=self._timeout).topics[topic]
             if found.error is not None:
-                raise StorageError(f"source {self.name!r}: topic {topic!r}: {found.error}")
+                raise StorageError(
+                    f"source {quoted(self.name)}: topic {quoted(topic)}: {found.error}"
+                )
             for number in found.partitions:
                 part = f"{topic}[{number}]"
                 if part not in assigned:
@@ -116,12 +119,13 @@ class Kafka:
                 client.KafkaError.OFFSET_OUT_OF_RANGE,
             ):
                 raise StorageError(
-                    f"source {self.name!r}: {message.topic()}[{message.partition()}] no longer has "
+                    f"source {quoted(self.name)}: {message.topic()}[{message.partition()}] no "
+                    "longer has "
                     f"the messages that come next ({problem}). Fill the table anew under another "
                     "name=, and keep messages for longer"
                 )
             elif not problem.retriable():
-                raise StorageError(f"source {self.name!r}: {problem}")
+                raise StorageError(f"source {quoted(self.name)}: {problem}")
         return good
 
     def _batches(self, good: Mapping[tuple[str, int], list[Message]]) -> Iterator[Batch]:
@@ -283,4 +287,4 @@ def _named(source: str) -> Iterator[None]:
     try:
         yield
     except client.KafkaException as problem:
-        raise StorageError(f"source {source!r}: {problem.args[0]}") from problem
+        raise StorageError(f"source {quoted(source)}: {problem.args[0]}") from problem

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import InvalidValueError, UnsupportedError
+from ..words import quoted
 from .batch import Batch, Casts, Change, Origin
 from .debezium import OP
 from .folder import shaped
@@ -57,7 +58,8 @@ class Postgres:
             if place is None:
                 if _has_slot(con, self._slot):
                     raise InvalidValueError(
-                        f"source {self.name!r}: PostgreSQL has a slot {self._slot!r} already, of "
+                        f"source {quoted(self.name)}: PostgreSQL has a slot {quoted(self._slot)} "
+                        "already, of "
                         "another reader maybe; give this one another slot=, or drop that one"
                     )
                 # From here on a slot of this name is known to be this reader's.
@@ -96,7 +98,8 @@ class Postgres:
             return
         if follows:
             raise InvalidValueError(
-                f"source {self.name!r}: PostgreSQL lost the slot {self._slot!r}, so nobody knows "
+                f"source {quoted(self.name)}: PostgreSQL lost the slot {quoted(self._slot)}, so "
+                "nobody knows "
                 "what happened meanwhile; fill the tables anew under another name="
             )
         made = "SELECT pg_create_logical_replication_slot(%s, 'pgoutput')"

@@ -19,7 +19,9 @@ from ..errors import (
     RingviewError,
     UnknownKeyError,
 )
+from ..log import log
 from ..loop import Loop
+from ..words import quoted
 from . import positions
 from .batch import Batch, Rejected, Source
 from .casts import Ready, ready, refuse
@@ -68,7 +70,7 @@ class Reader(Loop):
     >>> reader
     Reader(batches=1, rows=1, rejected=1)
     >>> db.tables["rejected"].to_arrow()["reason"].to_pylist()
-    ["column 'price': 'x' is no int64"]
+    ['column "price": \'x\' is no int64']
     """
 
     def __init__(
@@ -84,7 +86,7 @@ class Reader(Loop):
         for name in names:
             if names.count(name) > 1:
                 raise InvalidValueError(
-                    f"two sources are named {name!r}; give one of them another name="
+                    f"two sources are named {quoted(name)}; give one of them another name="
                 )
         if not every >= 0:
             raise InvalidValueError(f"every={every!r} is not a number of seconds from 0 on")
@@ -137,6 +139,7 @@ class Reader(Loop):
         try:
             if name not in self._open:
                 self._known[name] = positions.read(self._db, name)
+                log("info", "source %s begins, %s", name, self._known[name] or "at its start")
                 self._open[name] = iter(source.batches(dict(self._known[name])))
             batch = next(self._open[name], _END)
             if isinstance(batch, Batch):
@@ -146,6 +149,7 @@ class Reader(Loop):
             self._leave(name)
             raise
         if batch is _END:
+            log("info", "source %s ended", name)
             self._ended.add(name)
             self._leave(name)
         return isinstance(batch, Batch)
@@ -172,16 +176,19 @@ class Reader(Loop):
         except _OF_ROWS as problem:
             if positions.TABLE in str(problem):
                 raise RingviewError(
-                    f"source {source!r} was read by somebody else meanwhile; let one reader read it"
+                    f"source {quoted(source)} was read by somebody else meanwhile; let one "
+                    "reader read it"
                 ) from problem
             if self._letters is None:
                 _, place, why = self._first_refused(changes, 0, problem)
-                raise type(problem)(f"source {source!r}: {place}: {why}") from problem
+                raise type(problem)(f"source {quoted(source)}: {place}: {why}") from problem
             changes = self._without_refused(source, changes, rejected, problem)
             self._commit(source, changes, rejected, reached, batch.batch_id)
         known.update(reached)
+        rows = sum(change.rows.num_rows for change in changes)
+        log("debug", "source %s: %d rows applied, %d rejected", source, rows, len(rejected))
         self.batches += 1
-        self.rows += sum(change.rows.num_rows for change in changes)
+        self.rows += rows
         self.rejected += len(rejected)
 
     def _commit(
@@ -235,7 +242,8 @@ class Reader(Loop):
                 return left
             problem = found
         raise type(problem)(
-            f"source {source!r}: more than {MOST_REFUSED} rows of one batch are refused, so it is "
+            f"source {quoted(source)}: more than {MOST_REFUSED} rows of one batch are refused, "
+            "so it is "
             f"not applied; the last one: {problem}"
         )
 
@@ -269,7 +277,7 @@ class Reader(Loop):
                 tx.delete(positions.TABLE, [(_NOBODY, "", "")])
         except _OF_ROWS as problem:
             return None if _NOBODY in str(problem) else problem
-        raise RingviewError(f"a source is named {_NOBODY!r}")
+        raise RingviewError(f"a source is named {quoted(_NOBODY)}")
 
 
 def run(

@@ -23,6 +23,7 @@ from ringview.errors import InvalidValueError, UnsupportedError
 from ringview.spark.partition import Relation
 from ringview.spark.slots import PARTITION, Layout, with_multiplicity
 from ringview.spark.variables import Query
+from ringview.words import quoted
 
 _PART = pa.field("part", pa.int32())
 # As text, for a join may have more rows than fit an integer of Spark's.
@@ -154,7 +155,7 @@ def _added_up(relation: Relation, batches: Sequence[pa.RecordBatch]) -> pa.Table
     if rows[times].null_count:
         raise InvalidValueError(
             f"multiplicity: {relation.multiplicity!r} is NULL in a row of table "
-            f"{relation.table!r}; how often a row is there is an integer"
+            f"{quoted(relation.table)}; how often a row is there is an integer"
         )
     for at, field in enumerate(relation.schema):
         if pa.types.is_floating(field.type):
@@ -166,7 +167,7 @@ def _added_up(relation: Relation, batches: Sequence[pa.RecordBatch]) -> pa.Table
     summed = summed.rename_columns([*names, times]).select(schema.names)
     if pc.any(pc.less(summed[times], 0)).as_py():
         raise InvalidValueError(
-            f"table {relation.table!r}: a row is deleted more often than it is inserted"
+            f"table {quoted(relation.table)}: a row is deleted more often than it is inserted"
         )
     there = summed.filter(pc.not_equal(summed[times], 0)).cast(schema)
     return there.sort_by([(name, "ascending") for name in names])

@@ -33,6 +33,7 @@ from ringview.spark.ship import Shipped
 from ringview.spark.skew import Heavy
 from ringview.spark.stage import Stage
 from ringview.spark.types import arrow_schema
+from ringview.words import quoted
 
 Rows = Mapping[str, int]
 
@@ -334,7 +335,7 @@ class Views:
         """
         if name is not None and name not in self.views:
             raise UnknownViewError(
-                f"there is no view {name!r} among {', '.join(self.views)}"
+                f"there is no view {quoted(name)} among {', '.join(self.views)}"
                 + did_you_mean(name, self.views)
             )
         if self._found is None:

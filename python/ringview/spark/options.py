@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 
 from ringview.errors import InvalidValueError, TypeMismatchError, UnknownTableError
 from ringview.spark.session import cores
+from ringview.words import quoted
 
 # What one engine takes in a fraction of a second, less than a task more costs.
 _ROWS_AN_ENGINE = 100_000
@@ -25,7 +26,8 @@ def check_frame(name: str, frame: DataFrame) -> None:
         raise TypeMismatchError(f"tables: {name!r} is no DataFrame but a {type(frame).__name__}")
     if frame.isStreaming:
         raise InvalidValueError(
-            f"table {name!r} is a stream, which has no end to evaluate: ringview.spark.stream "
+            f"table {quoted(name)} is a stream, which has no end to evaluate: "
+            "ringview.spark.stream "
             "keeps views over streams fresh"
         )
 

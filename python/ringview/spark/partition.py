@@ -23,6 +23,7 @@ from ringview.errors import InvalidValueError
 from ringview.spark.grid import Spread
 from ringview.spark.slots import PARTITION, Layout, rows_to_batches
 from ringview.spark.variables import Query
+from ringview.words import quoted
 
 Op = tuple[str, int, pa.RecordBatch, str | None]
 
@@ -171,7 +172,7 @@ def insert(
         if multiplicity.null_count:
             raise InvalidValueError(
                 f"multiplicity: {relation.multiplicity!r} is NULL in a row of table "
-                f"{relation.table!r}; how often a row is there is an integer"
+                f"{quoted(relation.table)}; how often a row is there is an integer"
             )
         if len(rows) and pc.min(multiplicity).as_py() < 0:
             negative = pc.less(multiplicity, 0)

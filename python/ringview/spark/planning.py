@@ -24,6 +24,7 @@ from ringview.errors import (
 from ringview.queries import Definition, Parameters, tables_of
 from ringview.spark.place import Catalog
 from ringview.spark.variables import Query, queries
+from ringview.words import quoted
 
 # The forms of a text, best first: joins with conditions, which lie in one grid; then what a
 # database keeps.
@@ -189,7 +190,7 @@ def catalog_of(query: Query, tables: Mapping[str, pa.Schema]) -> Catalog:
 
 
 def _of_view(name: str, error: RingviewError) -> RingviewError:
-    named = type(error)(f"view {name!r}: {error}")
+    named = type(error)(f"view {quoted(name)}: {error}")
     for note in getattr(error, "__notes__", ()):
         named.add_note(note)
     return named
@@ -198,7 +199,7 @@ def _of_view(name: str, error: RingviewError) -> RingviewError:
 def _in_order(views: Mapping[str, str], tables: Mapping[str, Any], dialect: str) -> Iterator[str]:
     """The views, each behind those that it reads."""
     if both := [name for name in views if name in tables]:
-        raise ExistsError(f"{both[0]!r} is a table and a view; give one of them another name")
+        raise ExistsError(f"{quoted(both[0])} is a table and a view; give one of them another name")
     known = {name.lower(): name for name in views}
     named = {name: _native.tables_named(sql, dialect) for name, sql in views.items()}
     left = {

@@ -44,6 +44,8 @@ def stream(
 ) -> Stream:
     """Views over streams of Spark, exact after every micro-batch.
 
+    Columns that say how rows count are no columns of the tables.
+
     Args:
         views: SQL by name, as `ringview.Database.create_view` takes it; views read tables, and
             views before them.
@@ -64,8 +66,6 @@ def stream(
             deletes. Two changes of a key that are not told apart are refused.
         parameters: As for `ringview.Database.create_views`.
         dialect: As there.
-
-        Columns that say how rows count are no columns of the tables.
 
     Raises:
         UnknownTableError, UnknownColumnError, TypeMismatchError, InvalidValueError: A name or a
