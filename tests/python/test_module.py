@@ -12,7 +12,7 @@ import pytest
 import ringview as rv
 from mypy import api
 
-PARTS = ["graph", "job", "ml", "plot", "sinks", "sources", "spark"]
+PARTS = ["graph", "job", "ml", "plot", "serve", "sinks", "sources", "spark"]
 
 
 @pytest.mark.parametrize("name", PARTS)

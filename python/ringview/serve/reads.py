@@ -1,0 +1,186 @@
+"""Routes that read: views, tables, queries.
+
+Invariant: an answer is of one committed state. Cost: that of `View.get`, `where`, a slice, or
+`Database.sql`, and O(rows of the answer).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..errors import InvalidValueError
+from ..sources.batch import Casts
+from ..sources.casts import cast
+from . import answers, cells
+from .answers import RefusedError
+from .context import Context, body, of
+
+if TYPE_CHECKING:
+    from ..table import Table
+    from ..view import View
+
+
+async def views(request: Request) -> Response:
+    """All views with their columns and how many rows they have."""
+    context = of(request)
+    return answers.json(await context.run("read", _views, context))
+
+
+def _views(context: Context) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "rows": len(view), "columns": cells.columns(view.schema), "sql": sql(view)}
+        for name, view in context.db.views.items()
+    ]
+
+
+def sql(view: View) -> str | None:
+    """The text of a view; a sample has none."""
+    return view.sql or None
+
+
+async def tables(request: Request) -> Response:
+    """All tables with their columns and how many rows they have."""
+    context = of(request)
+    return answers.json(await context.run("read", _tables, context))
+
+
+def _tables(context: Context) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "rows": len(table),
+            "columns": cells.columns(table.schema),
+            "unique": table.unique,
+            "static": table.static,
+        }
+        for name, table in context.db.tables.items()
+    ]
+
+
+async def view(request: Request) -> Response:
+    """The rows of a view."""
+    context, name = of(request), request.path_params["name"]
+    return await _rows(request, await context.run("read", lambda: context.db.views[name]))
+
+
+async def table(request: Request) -> Response:
+    """The rows of a table."""
+    context, name = of(request), request.path_params["name"]
+    return await _rows(request, await context.run("read", lambda: context.db.tables[name]))
+
+
+async def _rows(request: Request, of_: View | Table) -> Response:
+    context, asked = of(request), dict(request.query_params)
+    arrow = answers.wants_arrow(request)
+    unknown = set(asked) - {"format", "key", "where", "limit", "offset"}
+    if unknown:
+        raise InvalidValueError(
+            f"there is no parameter {sorted(unknown)[0]!r}; known are key, where, limit, offset, "
+            "format"
+        )
+    if "key" in asked and len(asked.keys() & {"where", "limit", "offset"}):
+        raise InvalidValueError("key finds one row; leave out where, limit and offset")
+    limit, offset = _count(asked, "limit"), _count(asked, "offset") or 0
+
+    def read() -> tuple[pa.Table, int]:
+        if "key" in asked:
+            found = of_.get(_values(asked, "key", of_))
+            if found is None:
+                raise RefusedError(404, "UnknownKeyError", f"no row has the key {asked['key']}")
+            return pa.Table.from_pylist([found], schema=of_.schema), 1
+        if "where" in asked:
+            whole = of_.where(**_values(asked, "where", of_))
+            start, stop = _part(context, whole.num_rows, limit, offset)
+            return whole.slice(start, stop - start), whole.num_rows
+        total = len(of_)
+        start, stop = _part(context, total, limit, offset)
+        return of_[start:stop], total
+
+    found, total = await context.run("read", read)
+    about = {"name": of_.name, "total": total}
+    return answers.rows(found, arrow, about)
+
+
+def _part(context: Context, total: int, limit: int | None, offset: int) -> tuple[int, int]:
+    """The first row of an answer and the one behind its last."""
+    start = min(offset, total)
+    stop = total if limit is None else min(total, start + limit)
+    check(context, stop - start, "read parts with limit and offset, or set max_rows")
+    return start, stop
+
+
+def check(context: Context, rows: int, advice: str) -> None:
+    """Refuse an answer that is too long."""
+    most = context.limits.max_rows
+    if rows > most:
+        raise RefusedError(
+            413, "TooLongError", f"these are {rows} rows and an answer has {most} at most; {advice}"
+        )
+
+
+def _count(asked: dict[str, str], name: str) -> int | None:
+    if name not in asked:
+        return None
+    if not asked[name].isdecimal():
+        raise InvalidValueError(f"{name} is a number of rows from 0 on, not {asked[name]!r}")
+    return min(int(asked[name]), 2**62)
+
+
+def _values(asked: dict[str, str], name: str, of_: View | Table) -> dict[str, Any]:
+    """Values from JSON, of the types of their columns; unknown columns are said by who reads."""
+    try:
+        found = json.loads(asked[name])
+    except (ValueError, RecursionError) as problem:
+        raise InvalidValueError(f"{name} is no JSON: {problem}") from problem
+    if not isinstance(found, dict):
+        raise InvalidValueError(f'{name} is an object of columns and values, {{"a": 1}}')
+    schema = of_.schema
+    values = {}
+    for column, value in found.items():
+        if column not in schema.names:
+            values[column] = value
+            continue
+        array, misfits = cast([value], schema.field(column).type, Casts())
+        if misfits:
+            raise InvalidValueError(f"{name}: column {column!r}: {misfits[0]}")
+        values[column] = array[0].as_py()
+    return values
+
+
+async def query(request: Request) -> Response:
+    """The rows of a query over tables and views as they are now."""
+    context, arrow = of(request), answers.wants_arrow(request)
+    given = await statement(request)
+    found = await context.run("query", context.db.sql, **given)
+    check(context, found.num_rows, "add LIMIT, or set max_rows")
+    return answers.rows(found, arrow, {"total": found.num_rows})
+
+
+async def statement(request: Request) -> dict[str, Any]:
+    """A text of SQL and what is said beside it: as text, or in JSON with `sql` and `parameters`."""
+    raw = await body(request)
+    if "json" not in request.headers.get("content-type", ""):
+        try:
+            return {"sql": raw.decode()}
+        except UnicodeDecodeError as problem:
+            raise InvalidValueError(f"the text is no UTF-8: {problem.reason}") from problem
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError) as problem:
+        raise InvalidValueError(f"the body is no JSON: {problem}") from problem
+    if not isinstance(found, dict) or not isinstance(found.get("sql"), str):
+        raise InvalidValueError('the body is an object with "sql", a text')
+    unknown = sorted(set(found) - {"sql", "parameters", "dialect"})
+    if unknown:
+        raise InvalidValueError(
+            f"the body has {unknown[0]!r}; known are sql, parameters and dialect"
+        )
+    parameters, dialect = found.get("parameters"), found.get("dialect", "duckdb")
+    if not isinstance(parameters, list | dict | None) or not isinstance(dialect, str):
+        raise InvalidValueError("parameters is a list or an object, dialect a text")
+    return {"sql": found["sql"], "parameters": parameters, "dialect": dialect}
