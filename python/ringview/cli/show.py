@@ -92,6 +92,21 @@ def explanation(name: str, text: str) -> None:
     console.print()
 
 
+def served(url: str, views: int, writable: bool) -> None:
+    """Where it is served; the page of the views is there, too."""
+    ending = "" if views == 1 else "s"
+    mode = "changes allowed" if writable else "read only"
+    Console(stderr=True, soft_wrap=True).print(
+        f"{url}  {views} view{ending}, {mode}; Ctrl-C ends it", highlight=False
+    )
+
+
+def feed_failed(feed: object, problem: Exception) -> None:
+    """A source or a sink whose step failed, and which will try again."""
+    text = escape(f"{feed}: {problem}; it is tried again")
+    Console(stderr=True).print(f"[bold red]error:[/bold red] {text}", soft_wrap=True)
+
+
 def error(problem: Exception) -> None:
     """One error, with what was added to it on its way."""
     console = Console(stderr=True)

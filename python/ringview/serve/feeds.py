@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from ..loop import Loop
-
-if TYPE_CHECKING:
-    pass
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 
@@ -108,6 +105,15 @@ class Feed(Loop):
         if moved:
             self.changed = time.time()
         return moved
+
+    def tell(self) -> None:
+        """Let it end behind the step that it is in; returns at once."""
+        self._told.set()
+
+    def end(self, seconds: float) -> bool:
+        """Let it end, and wait for that so long at the most; whether it has."""
+        self.tell()
+        return self.join(seconds)
 
     def close(self) -> None:
         """Let go of files and connections."""
