@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
@@ -116,9 +117,9 @@ async def _sent(
     finally:
         # Nothing is waited for here: the reader may be gone, and this be cancelled.
         if not context.closing:
-            context.threads.start("read", context.streams.leave, stream, reader)
+            context.threads.start("read", partial(context.streams.leave, stream, reader))
             if watch is not None:
-                context.threads.start("read", context.watches.leave, watch)
+                context.threads.start("read", partial(context.watches.leave, watch))
             wait = context.streams.seconds + 1
             asyncio.get_running_loop().call_later(wait, _expire, context)
 

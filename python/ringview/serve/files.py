@@ -20,6 +20,8 @@ from ..sources import Batch, Change, Origin
 if TYPE_CHECKING:
     from ..job import Job
 
+_A_SECOND = 5
+
 
 class Files:
     """The files of some tables of a job, in the order in which `ringview run` applies them.
@@ -38,13 +40,16 @@ class Files:
         self._job = job
         self._sources = list(sources)
         self._pace = pace
+        # Several batches a second, so that who looks on sees them come.
+        few = job.batch_size if pace is None else max(1, int(pace / _A_SECOND))
+        self._size = min(job.batch_size, few)
 
     def __repr__(self) -> str:
         return f"Files({[source.spec.name for source in self._sources]})"
 
     def _mark(self) -> list[list[object]]:
         """What tells these files from others, and from themselves when they were changed."""
-        found: list[list[object]] = [[self._job.batch_size]]
+        found: list[list[object]] = [[self._size]]
         for source in self._sources:
             for path in source.spec.paths:
                 at = path.stat()
@@ -63,7 +68,7 @@ class Files:
         if known["files"] != self._mark():
             raise JobError(
                 f"the {self.name} are others than those that {self._job.serve.file} was filled "
-                "from, or batch_size is; serve another file, or bring rows that come later by a "
+                "from, or batch_size or pace is; serve another file, or bring rows that come later by a "
                 "[[source]]"
             )
         done: int = known["batches"]
@@ -72,7 +77,7 @@ class Files:
     def batches(self, positions: Mapping[str, str]) -> Iterator[Batch | None]:
         """The batches behind those that were applied; see `ringview.sources.Source`."""
         done, mark, due = self.applied(positions), self._mark(), time.monotonic()
-        for number, parts in enumerate(batches(self._sources, self._job.batch_size), start=1):
+        for number, parts in enumerate(batches(self._sources, self._size), start=1):
             if number <= done:
                 continue
             while time.monotonic() < due:

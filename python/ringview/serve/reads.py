@@ -13,7 +13,7 @@ import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..errors import InvalidValueError
+from ..errors import InvalidValueError, UnsupportedError
 from ..sources.batch import Casts
 from ..sources.casts import cast
 from . import answers, cells
@@ -33,14 +33,23 @@ async def views(request: Request) -> Response:
 
 def _views(context: Context) -> list[dict[str, Any]]:
     return [
-        {"name": name, "rows": len(view), "columns": cells.columns(view.schema), "sql": sql(view)}
+        {
+            "name": name,
+            "rows": len(view),
+            "columns": cells.columns(view.schema),
+            "key": _key(view),
+            "sql": view.sql or None,
+        }
         for name, view in context.db.views.items()
     ]
 
 
-def sql(view: View) -> str | None:
-    """The text of a view; a sample has none."""
-    return view.sql or None
+def _key(view: View) -> list[str] | None:
+    """The columns that tell the rows of a view apart; None if rows may be equal."""
+    try:
+        return [name for name, _ in view._native.view_key(view._handle)]
+    except UnsupportedError:
+        return None
 
 
 async def tables(request: Request) -> Response:

@@ -193,6 +193,6 @@ class _Collected:
         for row in tables[TABLE].to_arrow().to_pylist():
             text = row["position"]
             is_number = text.isdecimal()
-            place = ["", float(text)] if is_number else [text, 1.0]
-            family.add_metric([row["source"], row["part"], str(place[0])], float(place[1]))
+            named = [row["source"], row["part"], "" if is_number else text]
+            family.add_metric(named, float(text) if is_number else 1.0)
         yield family

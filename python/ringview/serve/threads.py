@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Literal, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
@@ -43,9 +44,11 @@ class Threads:
         future = self._pools[kind].submit(call, *args, **kwargs)
         return await asyncio.wrap_future(future)
 
-    def start(self, kind: Kind, call: Callable[_P, object], /, *args: _P.args) -> None:  # type: ignore[valid-type]
-        """Do a call some time, and wait for nothing."""
-        self._pools[kind].submit(call, *args)
+    def start(self, kind: Kind, call: Callable[[], object]) -> None:
+        """Do a call some time, and wait for nothing; nothing is done once they are closed."""
+        # A pool that is closed refuses.
+        with suppress(RuntimeError):
+            self._pools[kind].submit(call)
 
     def close(self) -> None:
         """Wait for the calls that run; those that wait are dropped."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 from starlette.requests import Request
@@ -27,7 +27,7 @@ from .context import Context, body, of
 from .reads import check, statement
 
 _OPS = ("insert", "delete", "upsert", "update")
-Rows = pa.Table | list[dict[str, Any]]
+Rows: TypeAlias = "pa.Table | list[dict[str, Any]]"
 
 
 async def rows(request: Request) -> Response:
