@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -132,7 +132,7 @@ def serve_command(
         if parsed is None and not what.exists():
             raise JobError(f"there is no file {what}; name a job, or a file of Database.open")
         given = {"host": host, "port": port, "token_file": token_file, "writable": writable}
-        said = {name: value for name, value in given.items() if value is not None}
+        said: dict[str, Any] = {name: each for name, each in given.items() if each is not None}
         if token_file is not None:
             said["token"] = None
         spec = replace(ServeSpec() if parsed is None else parsed.serve, **said)

@@ -67,9 +67,9 @@ class Files:
             return 0
         if known["files"] != self._mark():
             raise JobError(
-                f"the {self.name} are others than those that {self._job.serve.file} was filled "
-                "from, or batch_size or pace is; serve another file, or bring rows that come later by a "
-                "[[source]]"
+                f"the {self.name}, their batch_size or pace are others than those that "
+                f"{self._job.serve.file} was filled by; serve another file, or bring rows that "
+                "come later by a [[source]]"
             )
         done: int = known["batches"]
         return done

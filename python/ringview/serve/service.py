@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -19,7 +20,7 @@ from ..job import JobError, ServeSpec
 from ..job.embedded import create_views
 from ..job.read import Source
 from ..sources import Reader, positions
-from .feeds import Feed
+from .feeds import Feed, Stepping
 from .files import Files
 from .guard import Limits
 from .server import Server, check
@@ -38,12 +39,13 @@ _FILES, _STATIC = "job's files", "job's static files"
 class Service:
     """A database that is served with its sources and sinks; made by `job` or `file`.
 
-    >>> import ringview.job
-    >>> from dataclasses import replace
-    >>> made = ringview.job.load("examples/tpch_stream/job.toml")
-    >>> with Service.job(replace(made, serve=ringview.job.ServeSpec(port=0))) as service:
-    ...     sorted(service.db.views)
-    ['q1', 'q10', 'q3', 'q5']
+        >>> import ringview.job
+        >>> from dataclasses import replace
+    from functools import partial
+        >>> made = ringview.job.load("examples/tpch_stream/job.toml")
+        >>> with Service.job(replace(made, serve=ringview.job.ServeSpec(port=0))) as service:
+        ...     sorted(service.db.views)
+        ['q1', 'q10', 'q3', 'q5']
     """
 
     def __init__(
@@ -78,7 +80,7 @@ class Service:
             feed.start()
             stack.callback(feed.end, _PATIENCE)
         # All are told first, so that none waits for another one.
-        stack.callback(lambda: [feed.tell() for feed in feeds])
+        stack.callback(_tell, feeds)
         self._stack = stack
 
     @classmethod
@@ -114,15 +116,14 @@ class Service:
             feeds = list(loads)
             for source in job.sources:
                 name = source.make(watch=True).name
-                make = _later(source.reader, db, True)
+                make: Callable[[], Stepping] = partial(source.reader, db, True)
                 feeds.append(Feed("source", name, make, every=source.every, failed=failed))
             for sink in job.sinks:
-                make = _later(sink.sender, db)
+                make = partial(sink.sender, db)
                 feeds.append(Feed("sink", sink.name, make, every=sink.every, failed=failed))
             service = cls(stack, db, spec, feeds, loads)
-            stack.pop_all()
-            return service
-        raise AssertionError
+            service._stack = stack.pop_all()
+        return service
 
     @classmethod
     def file(cls, path: Path, spec: ServeSpec) -> Self:
@@ -135,9 +136,8 @@ class Service:
         with ExitStack() as stack:
             db = stack.enter_context(Database.open(path))
             service = cls(stack, db, replace(spec, file=path), [], [])
-            stack.pop_all()
-            return service
-        raise AssertionError
+            service._stack = stack.pop_all()
+        return service
 
     def close(self) -> None:
         """End all of it, the database last; twice does nothing."""
@@ -159,8 +159,9 @@ class Service:
         return f"Service({self.server.url!r}, feeds={[feed.name for feed in self.feeds]})"
 
 
-def _later(make: Callable[..., object], *given: object) -> Callable[[], object]:
-    return lambda: make(*given)
+def _tell(feeds: list[Feed]) -> None:
+    for feed in feeds:
+        feed.tell()
 
 
 def _declare(db: Database, sources: list[Source]) -> None:

@@ -112,7 +112,7 @@ async def metrics(request: Request) -> Response:
 
     def written() -> bytes:
         registry = CollectorRegistry(auto_describe=False)
-        registry.register(_Collected(_status(context, guard), context))  # type: ignore[arg-type]
+        registry.register(_Collected(_status(context, guard), context))
         return generate_latest(registry) + generate_latest(request.app.state.registry)
 
     return Response(await context.run("read", written), media_type=_METRICS)
