@@ -98,8 +98,9 @@ class Guard:
         if self._token is None:
             return True
         kind, _, given = headers.get("authorization", "").partition(" ")
-        # As bytes, for a text with other letters than ASCII cannot be compared in constant time.
-        same = hmac.compare_digest(given.strip().encode(), self._token.encode())
+        # As the bytes that came: texts of other letters than ASCII cannot be compared so.
+        came = given.strip().encode("latin-1")
+        same = hmac.compare_digest(came, self._token.encode())
         return kind.lower() == "bearer" and same
 
     def _shared(self, origin: str | None, send: Send) -> Send:
