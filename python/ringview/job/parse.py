@@ -79,6 +79,7 @@ def parse(text: str, path: Path) -> Job:
     except tomllib.TOMLDecodeError as error:
         raise JobError(f"{path.name} is not valid TOML: {error}") from error
     check_keys(raw, _JOB_KEYS, "")
+    serve = serve_of(raw, path.parent)
     tables = tuple(_table(entry, place, path.parent) for place, entry in entries(raw, "table"))
     views = tuple(_view(entry, place) for place, entry in entries(raw, "view"))
     check_unique("table", [table.name for table in tables])
@@ -116,7 +117,7 @@ def parse(text: str, path: Path) -> Job:
         outputs=outputs,
         sources=sources_of(raw, {table.name: table for table in tables}, path.parent),
         sinks=sinks_of(raw, [view.name for view in views], path.parent),
-        serve=serve_of(raw, path.parent),
+        serve=serve,
     )
 
 

@@ -24,7 +24,7 @@ except ImportError as problem:
 else:
     del _prometheus_client, _starlette, _uvicorn
 
-from .app import App
+from .application import App
 from .guard import Limits
 from .listeners import Listener
 from .server import Server

@@ -17,7 +17,7 @@ import uvicorn
 
 from ..errors import InvalidValueError, StorageError
 from . import listeners
-from .app import App
+from .application import App
 from .guard import LOOPBACK, Limits
 
 if TYPE_CHECKING:

@@ -1,0 +1,250 @@
+"""Servers that are killed, a table of PostgreSQL that is served, and the page in a browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import threading
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import ringview as rv
+from postgres_server import Server as Postgres
+from ringview import serve
+from ringview.job import parse
+from ringview.serve.service import Service
+from serving import PATIENCE, Reader, client, rows_of, shop
+from test_serve_service import process, wait
+
+pytestmark = pytest.mark.long
+PICTURE = Path(__file__).parents[2] / "docs" / "images" / "live.png"
+
+
+def test_a_server_that_is_killed_in_the_midst_of_a_stream(tmp_path: Path) -> None:
+    # Writer and reader know nothing of each other, and both go on where they were.
+    path, chance = tmp_path / "shop.ringview", random.Random(1)
+    with rv.Database.open(path) as db:
+        shop(db)
+    applied = 0
+    reader: Reader | None = None
+    for _ in range(8):
+        with process(str(path), "--port", "0", "--writable") as (running, url):
+            again = Reader(url, "totals", follower="mail")
+            if reader is not None:
+                again.last, again.rows, again.snapshots = reader.last, reader.rows, reader.snapshots
+            reader = again
+            thread = threading.Thread(target=_until_killed, args=[reader])
+            thread.start()
+            end = threading.Timer(chance.uniform(0.3, 1.5), running.send_signal, [signal.SIGKILL])
+            end.start()
+            try:
+                with client(url) as web:
+                    while True:
+                        number = applied
+                        rows = [{"id": 1000 + number, "customer": 1 + number % 2, "price": 1}]
+                        done = web.post(f"/tables/orders?batch_id=b{number}", json=rows)
+                        done.raise_for_status()
+                        applied += 1
+            except httpx.HTTPError:
+                pass
+            end.join()
+            running.wait()
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+        with rv.Database.open(path) as db:
+            # What was answered is there; what was not may be.
+            found = len(db.tables["orders"]) - 3
+            assert applied <= found <= applied + 1
+    assert applied > 50
+    assert reader is not None
+    with process(str(path), "--port", "0", "--writable") as (_, url):
+        last = Reader(url, "totals", follower="mail")
+        last.last, last.rows, last.snapshots = reader.last, reader.rows, reader.snapshots
+        with client(url) as web:
+            web.post("/tables/orders", json=[{"id": 1, "customer": 1, "price": 0}])
+            web.post("/tables/orders", json=[{"id": 99999, "customer": 1, "price": 1}])
+        wanted = rows_of(url, "totals")
+        last.read(lambda found: found.rows == wanted)
+        total = sum(float(json.loads(row)["total"]) for row in last.rows)
+        with client(url) as web:
+            orders = web.get("/tables/orders").json()["rows"]
+        assert total == sum(float(row["price"]) for row in orders)
+
+
+def _until_killed(reader: Reader) -> None:
+    try:
+        while True:
+            reader.read()
+    except (httpx.HTTPError, AssertionError):
+        return
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    pytest.importorskip("psycopg")
+    with Postgres() as server:
+        yield server
+
+
+JOB = """[[table]]
+name = "orders"
+schema = {id = "int64 not null", customer = "int64", price = "decimal128(12, 2)"}
+unique = "id"
+[[table]]
+name = "customers"
+schema = {id = "int64 not null", name = "string"}
+unique = "id"
+[[source]]
+kind = "postgres"
+connection = "CONNECTION"
+tables = {orders = "orders", customers = "customers"}
+[[view]]
+name = "totals"
+sql = "SELECT name, SUM(price) AS total FROM orders o, customers c WHERE customer=c.id GROUP BY 1"
+"""
+
+
+def test_fifteen_lines_serve_a_join_of_tables_of_postgres(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres.address, autocommit=True) as con:
+        con.execute("CREATE TABLE customers (id BIGINT PRIMARY KEY, name TEXT)")
+        con.execute(
+            "CREATE TABLE orders (id BIGINT PRIMARY KEY, customer BIGINT, price NUMERIC(12, 2))"
+        )
+        con.execute("INSERT INTO customers VALUES (1, 'Ada'), (2, 'Grace')")
+        con.execute("INSERT INTO orders VALUES (1, 1, 9.5), (2, 2, 1)")
+        assert len(JOB.splitlines()) == 15
+        text = JOB.replace("CONNECTION", postgres.address)
+        text += '[serve]\nport = 0\nfile = "shop.ringview"\n'
+        for life in range(2):
+            with (
+                Service.job(parse(text, tmp_path / "job.toml")) as service,
+                client(service.server.url) as web,
+            ):
+
+                def is_fresh(con: Any = con, web: httpx.Client = web) -> bool:
+                    rows = con.execute(
+                        "SELECT name, SUM(price)::text FROM orders o JOIN customers c "
+                        "ON customer = c.id GROUP BY name"
+                    ).fetchall()
+                    found = web.get("/views/totals").json()["rows"]
+                    return Counter(map(tuple, rows)) == Counter(
+                        (row["name"], row["total"]) for row in found
+                    )
+
+                wait(is_fresh)
+                con.execute("INSERT INTO orders VALUES (%s, 1, 3)", [10 + life])
+                con.execute("UPDATE orders SET price = price + 1 WHERE id = 2")
+                wait(is_fresh)
+                con.execute("DELETE FROM orders WHERE id = %s", [10 + life])
+                wait(is_fresh)
+                assert web.get("/ready").status_code == 200
+                assert not [feed.problem for feed in service.feeds if feed.problem]
+            con.execute("INSERT INTO orders VALUES (%s, 2, 4)", [20 + life])
+
+
+@pytest.fixture
+def browser() -> Iterator[Any]:
+    webdriver = pytest.importorskip("selenium.webdriver")
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("chromium and its driver are not installed")
+    from selenium.webdriver.chrome.service import Service as Driver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    switches = "headless=new no-sandbox disable-gpu disable-dev-shm-usage hide-scrollbars"
+    for each in switches.split():
+        options.add_argument(f"--{each}")
+    options.add_argument("--window-size=1280,1000")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    made = webdriver.Chrome(service=Driver(driver), options=options)
+    made.set_page_load_timeout(PATIENCE)
+    yield made
+    made.quit()
+
+
+def _texts(browser: Any, selector: str) -> list[str]:
+    script = "return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)"
+    return list(browser.execute_script(script, selector))
+
+
+def test_the_page_shows_a_number_that_moves(browser: Any) -> None:
+    with rv.Database() as db, serve.Server(shop(db), port=0) as server:
+        browser.get(f"{server.url}/#totals")
+        wait(lambda: _texts(browser, "#rows td") == ["Ada", "15.00", "Grace", "7.00"])
+        assert _texts(browser, "#state") == ["live"]
+        db.insert("orders", [(9, 2, 1000)])
+        wait(lambda: _texts(browser, "#rows td") == ["Ada", "15.00", "Grace", "1,007.00"])
+        assert _texts(browser, "td.flash") == ["1,007.00"]
+        wait(lambda: "Grace" in "".join(_texts(browser, "#chart text")))
+        wait(lambda: any("o[" in text for text in _texts(browser, "#tree text")))
+        db.delete("customers", [(2, "Grace")])
+        wait(lambda: _texts(browser, "#rows td") == ["Ada", "15.00"])
+        # One whose rows may be equal, and one that comes while the page is open.
+        browser.execute_script("location.hash = 'pairs'")
+        wait(lambda: _texts(browser, "#rows td") == ["Ada", "10.00", "Ada", "5.00"])
+        db.create_view("late", "SELECT COUNT(*) AS n FROM orders")
+        wait(lambda: "late" in _texts(browser, "#views .what"))
+        assert [line for line in browser.get_log("browser") if line["level"] == "SEVERE"] == []
+
+
+def test_the_page_asks_for_a_token(browser: Any) -> None:
+    with rv.Database() as db, serve.Server(shop(db), port=0, token="open sesame") as server:
+        browser.get(f"{server.url}/#totals")
+        wait(lambda: bool(browser.execute_script("return document.getElementById('ask').open")))
+        browser.execute_script(
+            "document.getElementById('token').value = 'open sesame';"
+            "document.querySelector('#ask button').click()"
+        )
+        wait(lambda: _texts(browser, "#rows td") == ["Ada", "15.00", "Grace", "7.00"])
+
+
+def test_the_page_comes_back_when_the_server_does(browser: Any) -> None:
+    with rv.Database() as db:
+        with serve.Server(shop(db), port=0) as server:
+            browser.get(f"{server.url}/#totals")
+            wait(lambda: _texts(browser, "#state") == ["live"])
+            port = int(server.url.rpartition(":")[2])
+        wait(lambda: _texts(browser, "#state") == ["reconnecting"])
+        db.insert("orders", [(9, 1, 1)])
+        with serve.Server(db, port=port):
+            wait(lambda: _texts(browser, "#rows td") == ["Ada", "16.00", "Grace", "7.00"])
+
+
+def test_the_picture_of_the_page(browser: Any, tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "tpch_stream" / "job.toml"
+    with process(str(example), "--port", "0") as (_, url):
+        browser.get(f"{url}/#q5")
+        wait(lambda: len(_texts(browser, "#rows tbody tr")) >= 3)
+        time.sleep(3)
+        picture = tmp_path / "live.png"
+        assert browser.save_screenshot(str(picture))
+    assert 10_000 < picture.stat().st_size < 200_000
+    if os.environ.get("RINGVIEW_PICTURES"):
+        PICTURE.parent.mkdir(exist_ok=True)
+        shutil.copy(picture, PICTURE)
+    assert PICTURE.exists()
+
+
+def test_the_wheel_has_the_page() -> None:
+    from ringview.serve.application import STATIC
+
+    whole = {path.name for path in STATIC.iterdir()}
+    assert {"index.html", "page.css", "page.js", "icon.svg"} <= whole
+    root = Path(__file__).parents[2]
+    maturin = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["maturin"]
+    packed = {path.name for each in maturin["include"] for path in root.glob(each)}
+    assert whole <= packed
