@@ -103,6 +103,10 @@ class Reader:
                 found = {}
         return self
 
+    def read_to(self, wanted: Counter[str]) -> Reader:
+        """Connect, and read until the view has these rows."""
+        return self.read(lambda found: found.rows == wanted)
+
     def _take(self, found: dict[str, str]) -> bool:
         data = json.loads(found["data"])
         if found["event"] == "end":

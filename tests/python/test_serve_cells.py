@@ -62,7 +62,7 @@ def test_values_of_each_type(kind: pa.DataType, values: list[Any], wanted: list[
     assert cells.rows(table.slice(0, 0)) == []
 
 
-BACK = {
+BACK: dict[str, tuple[str, list[Any]]] = {
     "i": ("int64", [2**63 - 1, -(2**63), 0]),
     "d": (
         "decimal128(38, 4)",

@@ -68,7 +68,7 @@ def test_readers_come_back_again_and_again(
                 db.upsert("orders", [(number, 1 + number % 2, price)])
         wanted = rows_of(server.url, view)
         if reader.rows != wanted:
-            reader.read(lambda found, wanted=wanted: found.rows == wanted)
+            reader.read_to(wanted)
         assert reader.rows == wanted
     assert reader.snapshots == 1
 
@@ -179,9 +179,9 @@ def test_a_follower_goes_on_after_the_server_was_started_anew(tmp_path: Path, vi
             db.insert("orders", [(100 + 10 * step, 1, 1)])
             with serve.Server(db, port=0, writable=True) as server:
                 reader = _again(reader, server.url, view)
-                reader.read(lambda found: found.rows == rows_of(server.url, view))
+                reader.read_to(rows_of(server.url, view))
                 db.insert("orders", [(101 + 10 * step, 2, 1)])
-                reader.read(lambda found: found.rows == rows_of(server.url, view))
+                reader.read_to(rows_of(server.url, view))
             db.insert("orders", [(102 + 10 * step, 2, 1)])
     assert reader is not None
     # Rows that may be equal are sent anew: which of two equal batches was the last is not known.
@@ -212,7 +212,7 @@ def test_a_place_that_the_file_is_past_begins_anew(tmp_path: Path) -> None:
             again = Reader(server.url, "totals", follower="mail")
             again.last, again.rows = places[at][0], places[at][1].copy()
             wanted = rows_of(server.url, "totals")
-            again.read(lambda found, wanted=wanted: found.rows == wanted)
+            again.read_to(wanted)
             assert again.snapshots in snapshots
 
 

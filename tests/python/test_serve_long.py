@@ -73,7 +73,7 @@ def test_a_server_that_is_killed_in_the_midst_of_a_stream(tmp_path: Path) -> Non
             web.post("/tables/orders", json=[{"id": 1, "customer": 1, "price": 0}])
             web.post("/tables/orders", json=[{"id": 99999, "customer": 1, "price": 1}])
         wanted = rows_of(url, "totals")
-        last.read(lambda found: found.rows == wanted)
+        last.read_to(wanted)
         total = sum(float(json.loads(row)["total"]) for row in last.rows)
         with client(url) as web:
             orders = web.get("/tables/orders").json()["rows"]

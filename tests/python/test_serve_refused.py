@@ -159,7 +159,7 @@ def test_a_token_is_asked_for(db: rv.Database) -> None:
             answer = web.get("/views", headers={"authorization": given})
             assert problem(answer)[:2] == (401, "TokenError")
             assert answer.headers["www-authenticate"] == "Bearer"
-        right = {"authorization": "Bearer s3cret-ö".encode()}
+        right = {b"authorization": "Bearer s3cret-ö".encode()}
         assert web.get("/views", headers=right).status_code == 200
         assert web.get("/").status_code == web.get("/health").status_code == 200
         for path in ("/metrics", "/status", "/ready", "/views/totals/changes"):

@@ -23,6 +23,7 @@ from ringview.cli.prompt import statements
 from ringview.database import Database
 from ringview.errors import RingviewError
 from ringview.job import JobError, ServeSpec, explain, load, run
+from ringview.job.compare import check, compared
 
 app = typer.Typer(
     help="Always-fresh analytics over joins, under inserts and deletes.",
@@ -62,13 +63,23 @@ JobFile = Annotated[Path, typer.Argument(metavar="JOB.toml", help="The job file.
 
 
 @app.command("run")
-def run_command(job: JobFile) -> None:
+def run_command(
+    job: JobFile,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Then compute each view anew, and compare the times.")
+    ] = False,
+) -> None:
     """Stream the job's files through its views and show what they come to."""
     with _errors():
         parsed = load(job)
+        if compare:
+            check(parsed)
         with show.progress() as step:
             report = run(parsed, step)
         show.report(report)
+        if compare:
+            show.comparison(compared(parsed))
+            show.hint(f"to see the views move: ringview serve {job}")
 
 
 @app.command("explain")

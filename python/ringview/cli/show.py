@@ -8,7 +8,7 @@ Cost: of a result only the first rows are formatted.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
@@ -21,6 +21,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from ringview.job import Progress, Report, ViewReport
+from ringview.job.compare import Comparison
 
 _ROWS_SHOWN = 20
 _ROWS_ASKED = 1_000
@@ -90,6 +91,39 @@ def explanation(name: str, text: str) -> None:
     console.print(f"[bold]{escape(name)}[/bold]", highlight=False)
     console.print(escape(text), highlight=False, soft_wrap=True)
     console.print()
+
+
+def comparison(found: Sequence[Comparison]) -> None:
+    """What a batch costs, against computing each view anew."""
+    console = _console()
+    table = _table()
+    for name in ("view", "kept fresh, a batch", "computed anew", "of it planning", "ratio"):
+        table.add_column(name, justify="left" if name == "view" else "right")
+    for each in found:
+        anew = "reads views" if each.anew is None else _milliseconds(each.anew)
+        ratio = "" if each.ratio is None else f"{each.ratio:,.1f}"
+        planning = "" if each.anew is None else _milliseconds(each.planning)
+        table.add_row(escape(each.name), _milliseconds(each.batch), anew, planning, ratio)
+    console.print()
+    console.print("[bold]fresh against anew[/bold]")
+    console.print(table)
+    if found:
+        console.print(
+            f"\na batch of {found[0].rows:,.0f} rows of the stream, into the tables and this view "
+            f"alone (mean of {found[0].batches:,});\nanew: its query by db.sql over the rows at "
+            "the end, by the same engine without views, with its planning, which does not grow with "
+            "the rows (best of 3)",
+            highlight=False,
+        )
+
+
+def hint(text: str) -> None:
+    """What else there is to do."""
+    _console().print(f"\n{escape(text)}", highlight=False)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:,.3f} ms"
 
 
 def served(url: str, views: int, writable: bool) -> None:

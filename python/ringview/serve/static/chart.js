@@ -71,7 +71,8 @@ export function line(place, points, measure) {
   const from = points[0].at, until = Math.max(points.at(-1).at, from + 1000);
   let low = Math.min(...points.map((p) => p.value)), high = Math.max(...points.map((p) => p.value));
   const room = (high - low || Math.abs(high) || 1) * 0.08;
-  [low, high] = [low - room, high + room];
+  // What is never below 0 is not drawn there.
+  [low, high] = [low >= 0 ? Math.max(0, low - room) : low - room, high + room];
   const x = (at) => left + ((at - from) / (until - from)) * (width - left - right);
   const y = (value) => top + (1 - (value - low) / (high - low)) * (HEIGHT - top - bottom);
   for (let step = 0; step <= 4; step += 1) {

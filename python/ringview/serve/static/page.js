@@ -58,7 +58,8 @@ class Shown {
     this.drawn = performance.now();
     this.points = [];
     this.measure = null;
-    this.asLine = null;
+    this.asLine = false;
+    this.isPicked = false;
     this.total = view.rows;
     this.ending = new AbortController();
     by("name").textContent = view.name;
@@ -128,7 +129,8 @@ class Shown {
     document.querySelector(".chart").hidden = !found.length;
     if (!found.some((c) => c.name === this.measure?.name)) [this.measure, this.points] = [found[0] ?? null, []];
     if (this.measure) select.value = this.measure.name;
-    this.asLine ??= this.rows.size < 2;
+    // A view of one row has nothing to compare.
+    if (!this.isPicked) this.asLine = !this.rows.key?.length && this.rows.size < 2;
     by("as-bars").setAttribute("aria-pressed", String(!this.asLine));
     by("as-line").setAttribute("aria-pressed", String(this.asLine));
   }
@@ -219,6 +221,7 @@ by("measure").addEventListener("change", (event) => {
 for (const [id, asLine] of [["as-bars", false], ["as-line", true]]) {
   by(id).addEventListener("click", () => {
     chosen.asLine = asLine;
+    chosen.isPicked = true;
     chosen.choose();
     chosen.chart();
   });
