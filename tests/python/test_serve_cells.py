@@ -76,27 +76,19 @@ BACK: dict[str, tuple[str, list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", BACK)
-def test_what_is_written_is_read_back(name: str) -> None:
-    kind, values = BACK[name]
-    with rv.Database() as db:
-        table = db.create_table("r", {"a": kind})
-        table.insert({"a": [*values, None]})
-        other = db.create_table("s", {"a": kind})
-        with served(db, writable=True) as web:
-            rows = web.get("/tables/r").json()["rows"]
-            web.post("/tables/s", json=rows).raise_for_status()
-            if name != "x":
-                for row in rows:
-                    found = web.get("/tables/r", params={"where": json.dumps(row)})
-                    assert found.json()["rows"] == [row]
-        left = sorted(map(repr, table.to_arrow()["a"].to_pylist()))
-        assert sorted(map(repr, other.to_arrow()["a"].to_pylist())) == left
-
-
-def test_nan_goes_in_and_out() -> None:
-    with rv.Database() as db:
-        db.create_table("r", {"a": "float64"})
-        with served(db, writable=True) as web:
-            assert web.post("/tables/r", content=b'[{"a": "NaN"}]').json()["rows"] == 1
-            assert web.get("/tables/r").json()["rows"] == [{"a": "NaN"}]
+def test_what_is_written_is_read_back() -> None:
+    with rv.Database() as db, served(db, writable=True) as web:
+        for name, (kind, values) in BACK.items():
+            table = db.create_table(name, {"a": kind})
+            table.insert({"a": [*values, None]})
+            other = db.create_table(f"other_{name}", {"a": kind})
+            rows = web.get(f"/tables/{name}").json()["rows"]
+            web.post(f"/tables/other_{name}", json=rows).raise_for_status()
+            left = sorted(map(repr, table.to_arrow()["a"].to_pylist()))
+            assert sorted(map(repr, other.to_arrow()["a"].to_pylist())) == left
+            for row in rows if name != "x" else []:
+                found = web.get(f"/tables/{name}", params={"where": json.dumps(row)})
+                assert found.json()["rows"] == [row]
+        # NaN is no number of JSON.
+        assert web.post("/tables/other_x", content=b'[{"a": "NaN"}]').json()["rows"] == 1
+        assert {"a": "NaN"} in web.get("/tables/other_x").json()["rows"]

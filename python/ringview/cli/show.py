@@ -111,8 +111,8 @@ def comparison(found: Sequence[Comparison]) -> None:
         console.print(
             f"\na batch of {found[0].rows:,.0f} rows of the stream, into the tables and this view "
             f"alone (mean of {found[0].batches:,});\nanew: its query by db.sql over the rows at "
-            "the end, by the same engine without views, with its planning, which does not grow with "
-            "the rows (best of 3)",
+            "the end, by the same engine\nwithout views, with its planning, which does not grow "
+            "with the rows (best of 3)",
             highlight=False,
         )
 

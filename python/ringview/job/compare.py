@@ -2,7 +2,8 @@
 
 Invariant: both are measured here, by one engine over the same rows: a batch goes into the tables
 and one view; anew is the query of that view over the rows that are left at the end, in a database
-that keeps no views, with its planning, which is told apart. Cost: the stream once for each view and once more, and each view three times.
+that keeps no views, with its planning, which is told apart. Cost: the stream once for each view and
+once more, and each view six times.
 """
 
 from __future__ import annotations
