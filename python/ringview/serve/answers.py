@@ -19,6 +19,7 @@ from .. import errors
 from . import cells
 
 ARROW = "application/vnd.apache.arrow.stream"
+_JSON = "application/json"
 _BATCH = 8_192
 
 _STATUS: tuple[tuple[type[Exception], int], ...] = (
@@ -74,15 +75,19 @@ def wants_arrow(request: Request) -> bool:
 
 
 def rows(table: pa.Table, arrow: bool, about: dict[str, Any]) -> Response:
-    """Rows, as a stream of Arrow or as JSON behind what is said about them."""
-    if arrow:
-        return StreamingResponse(_arrow(table), media_type=ARROW)
-    return StreamingResponse(_json(table, about), media_type="application/json")
+    """Rows, as a stream of Arrow or as JSON behind what is said about them; from a thread."""
+    parts: Iterator[str] | Iterator[bytes] = _arrow(table) if arrow else _json(table, about)
+    kind = ARROW if arrow else _JSON
+    if table.num_rows > _BATCH:
+        # Written in parts, as they are read.
+        return StreamingResponse(parts, media_type=kind)
+    whole = b"".join(part.encode() if isinstance(part, str) else part for part in parts)
+    return Response(whole, media_type=kind)
 
 
 def json(value: Any) -> Response:
     """A value as JSON, as cells are written."""
-    return Response(cells.text(value), media_type="application/json")
+    return Response(cells.text(value), media_type=_JSON)
 
 
 def _arrow(table: pa.Table) -> Iterator[bytes]:
@@ -100,6 +105,6 @@ def _json(table: pa.Table, about: dict[str, Any]) -> Iterator[str]:
     head = cells.text({**about, "columns": cells.columns(table.schema)})
     yield f'{head[:-1]},"rows":['
     for at, part in enumerate(cells.chunks(table, _BATCH)):
-        listed = cells.text(cells.rows(part))[1:-1]
+        listed = cells.dumped(cells.rows(part))[1:-1]
         yield f",{listed}" if at else listed
     yield "]}\n"

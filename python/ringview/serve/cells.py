@@ -12,11 +12,13 @@ import json
 import math
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 SAFE = 2**53 - 1
 """The largest whole number that every reader of JSON reads exactly."""
@@ -51,7 +53,12 @@ def text(value: Any) -> str:
     >>> text({"price": Decimal("1.50"), "day": date(2026, 3, 9)})
     '{"price":"1.50","day":"2026-03-09"}'
     """
-    return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return dumped(plain(value))
+
+
+def dumped(value: Any) -> str:
+    """JSON in one line of what is plain already, such as `rows`."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def plain(value: Any) -> Any:
@@ -113,10 +120,23 @@ def _listed(column: pa.ChunkedArray) -> list[Any]:
         zone = kind.tz and "UTC"
         texts = column.cast(pa.timestamp(kind.unit, zone)).cast(pa.string())
         return [each and each.replace(" ", "T", 1) for each in texts.to_pylist()]
+    if is_of.is_decimal(kind) and kind.scale == 0:
+        # Sums of integers are such, and mostly short.
+        with suppress(pa.ArrowInvalid):
+            return _listed(column.cast(pa.int64()))
     found: list[Any] = column.to_pylist()
-    if is_of.is_boolean(kind) or is_of.is_string(kind) or is_of.is_large_string(kind):
-        return found
-    return [plain(value) for value in found]
+    return found if _is_plain(column) else [plain(value) for value in found]
+
+
+def _is_plain(column: pa.ChunkedArray) -> bool:
+    """Whether JSON has all values of a column as Python has them."""
+    kind, is_of = column.type, pa.types
+    if is_of.is_integer(kind):
+        ends = pc.min_max(column).as_py()
+        return ends["min"] is None or (ends["min"] >= -SAFE and ends["max"] <= SAFE)
+    if is_of.is_floating(kind):
+        return pc.all(pc.is_finite(column)).as_py() is not False
+    return bool(is_of.is_boolean(kind) or is_of.is_string(kind) or is_of.is_large_string(kind))
 
 
 def chunks(table: pa.Table, size: int) -> Iterator[pa.Table]:

@@ -84,9 +84,10 @@ def events(owner: str, view: str, batch: int, changes: pa.Table) -> Iterator[Eve
         is_snapshot = batch < 2 and at == 0
         if is_snapshot:
             body["columns"] = cells.columns(changes.schema)
-        body["rows"] = cells.rows(part)
+        # The rows come last, so that what is before them is written apart.
+        head, listed = cells.text(body)[:-1], cells.dumped(cells.rows(part))
         kind = "snapshot" if is_snapshot else "changes"
-        text = f"id: {Token(owner, place)}\nevent: {kind}\ndata: {cells.text(body)}\n\n"
+        text = f'id: {Token(owner, place)}\nevent: {kind}\ndata: {head},"rows":{listed}}}\n\n'
         yield Event(place, text.encode())
 
 

@@ -7,6 +7,7 @@ Invariant: an answer is of one committed state. Cost: that of `View.get`, `where
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -74,17 +75,17 @@ def _tables(context: Context) -> list[dict[str, Any]]:
 async def view(request: Request) -> Response:
     """The rows of a view."""
     context, name = of(request), request.path_params["name"]
-    return await _rows(request, await context.run("read", lambda: context.db.views[name]))
+    return await context.run("read", _rows, request, context, lambda: context.db.views[name])
 
 
 async def table(request: Request) -> Response:
     """The rows of a table."""
     context, name = of(request), request.path_params["name"]
-    return await _rows(request, await context.run("read", lambda: context.db.tables[name]))
+    return await context.run("read", _rows, request, context, lambda: context.db.tables[name])
 
 
-async def _rows(request: Request, of_: View | Table) -> Response:
-    context, asked = of(request), dict(request.query_params)
+def _rows(request: Request, context: Context, find: Callable[[], View | Table]) -> Response:
+    of_, asked = find(), dict(request.query_params)
     arrow = answers.wants_arrow(request)
     unknown = set(asked) - {"format", "key", "where", "limit", "offset"}
     if unknown:
@@ -95,24 +96,21 @@ async def _rows(request: Request, of_: View | Table) -> Response:
     if "key" in asked and len(asked.keys() & {"where", "limit", "offset"}):
         raise InvalidValueError("key finds one row; leave out where, limit and offset")
     limit, offset = _count(asked, "limit"), _count(asked, "offset") or 0
-
-    def read() -> tuple[pa.Table, int]:
-        if "key" in asked:
-            found = of_.get(_values(asked, "key", of_))
-            if found is None:
-                raise RefusedError(404, "UnknownKeyError", f"no row has the key {asked['key']}")
-            return pa.Table.from_pylist([found], schema=of_.schema), 1
-        if "where" in asked:
-            whole = of_.where(**_values(asked, "where", of_))
-            start, stop = _part(context, whole.num_rows, limit, offset)
-            return whole.slice(start, stop - start), whole.num_rows
+    if "key" in asked:
+        row = of_.get(_values(asked, "key", of_))
+        if row is None:
+            raise RefusedError(404, "UnknownKeyError", f"no row has the key {asked['key']}")
+        found, total = pa.Table.from_pylist([row], schema=of_.schema), 1
+    elif "where" in asked:
+        whole = of_.where(**_values(asked, "where", of_))
+        total = whole.num_rows
+        start, stop = _part(context, total, limit, offset)
+        found = whole.slice(start, stop - start)
+    else:
         total = len(of_)
         start, stop = _part(context, total, limit, offset)
-        return of_[start:stop], total
-
-    found, total = await context.run("read", read)
-    about = {"name": of_.name, "total": total}
-    return answers.rows(found, arrow, about)
+        found = of_[start:stop]
+    return answers.rows(found, arrow, {"name": of_.name, "total": total})
 
 
 def _part(context: Context, total: int, limit: int | None, offset: int) -> tuple[int, int]:
@@ -165,9 +163,13 @@ async def query(request: Request) -> Response:
     """The rows of a query over tables and views as they are now."""
     context, arrow = of(request), answers.wants_arrow(request)
     given = await statement(request)
-    found = await context.run("query", context.db.sql, **given)
-    check(context, found.num_rows, "add LIMIT, or set max_rows")
-    return answers.rows(found, arrow, {"total": found.num_rows})
+
+    def asked() -> Response:
+        found = context.db.sql(**given)
+        check(context, found.num_rows, "add LIMIT, or set max_rows")
+        return answers.rows(found, arrow, {"total": found.num_rows})
+
+    return await context.run("query", asked)
 
 
 async def statement(request: Request) -> dict[str, Any]:

@@ -178,18 +178,17 @@ async def execute(request: Request) -> Response:
     context.must_write()
     given = await statement(request)
 
-    def script() -> Any:
+    def script() -> Response:
         # A transaction that one script begins is none of another's.
         own = Database.__new__(Database)
         own._native = context.db._native
         found = own.execute(**given)
         if own._open is not None:
             raise QueryError("the script ends in a transaction; COMMIT it. Nothing of it was done")
-        context.note(found if isinstance(found, int) else 0)
-        return found
+        if isinstance(found, pa.Table):
+            check(context, found.num_rows, "add LIMIT, or set max_rows")
+            return answers.rows(found, arrow, {"total": found.num_rows})
+        context.note(found or 0)
+        return answers.json({"changed": found})
 
-    found = await context.run("change", script)
-    if isinstance(found, pa.Table):
-        check(context, found.num_rows, "add LIMIT, or set max_rows")
-        return answers.rows(found, arrow, {"total": found.num_rows})
-    return answers.json({"changed": found})
+    return await context.run("change", script)
