@@ -48,6 +48,25 @@ def test_a_job_has_sources_sinks_and_says_how_it_is_served() -> None:
     assert job.tables[0].schema is not None
 
 
+def fifteen_lines() -> str:
+    """The job that docs/serve.md begins with."""
+    page = (Path(__file__).parents[2] / "docs" / "serve.md").read_text()
+    return page.split("```toml\n")[1].split("```")[0]
+
+
+def test_fifteen_lines_are_a_job() -> None:
+    assert len(fifteen_lines().splitlines()) == 15
+    job = job_of(fifteen_lines())
+    assert [source.kind for source in job.sources] == ["postgres"]
+    assert job.serve.host == "127.0.0.1"
+
+
+def test_the_jobs_of_the_pages_are_read() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text()
+    first, ends = (part.split("```")[0] for part in page.split("```toml\n")[1:3])
+    assert [sink.name for sink in job_of(ends + first).sinks] == ["sqlite out.sqlite"]
+
+
 BAD = [
     ("[serve]\nprot = 1\n", "serve.prot: there is no such key; did you mean 'port'"),
     ("[serve]\nport = 65536\n", "serve.port: must be a port from 0 to 65535, not 65536"),

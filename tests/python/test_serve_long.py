@@ -23,6 +23,7 @@ from ringview import serve
 from ringview.job import parse
 from ringview.serve.service import Service
 from serving import PATIENCE, Reader, client, rows_of, shop
+from test_serve_job import fifteen_lines
 from test_serve_service import process, wait
 
 pytestmark = pytest.mark.long
@@ -95,24 +96,6 @@ def postgres() -> Iterator[Postgres]:
         yield server
 
 
-JOB = """[[table]]
-name = "orders"
-schema = {id = "int64 not null", customer = "int64", price = "decimal128(12, 2)"}
-unique = "id"
-[[table]]
-name = "customers"
-schema = {id = "int64 not null", name = "string"}
-unique = "id"
-[[source]]
-kind = "postgres"
-connection = "CONNECTION"
-tables = {orders = "orders", customers = "customers"}
-[[view]]
-name = "totals"
-sql = "SELECT name, SUM(price) AS total FROM orders o, customers c WHERE customer=c.id GROUP BY 1"
-"""
-
-
 def test_fifteen_lines_serve_a_join_of_tables_of_postgres(
     postgres: Postgres, tmp_path: Path
 ) -> None:
@@ -125,8 +108,7 @@ def test_fifteen_lines_serve_a_join_of_tables_of_postgres(
         )
         con.execute("INSERT INTO customers VALUES (1, 'Ada'), (2, 'Grace')")
         con.execute("INSERT INTO orders VALUES (1, 1, 9.5), (2, 2, 1)")
-        assert len(JOB.splitlines()) == 15
-        text = JOB.replace("CONNECTION", postgres.address)
+        text = fifteen_lines().replace("dbname=shop", postgres.address)
         text += '[serve]\nport = 0\nfile = "shop.ringview"\n'
         for life in range(2):
             with (

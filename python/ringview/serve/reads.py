@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ..table import Table
     from ..view import View
 
+_PARTS = "read parts with limit and offset, or set max_rows"
+
 
 async def views(request: Request) -> Response:
     """All views with their columns and how many rows they have."""
@@ -103,22 +105,17 @@ def _rows(request: Request, context: Context, find: Callable[[], View | Table]) 
         found, total = pa.Table.from_pylist([row], schema=of_.schema), 1
     elif "where" in asked:
         whole = of_.where(**_values(asked, "where", of_))
-        total = whole.num_rows
-        start, stop = _part(context, total, limit, offset)
-        found = whole.slice(start, stop - start)
+        found, total = whole.slice(offset, limit), whole.num_rows
+        check(context, found.num_rows, _PARTS)
     else:
-        total = len(of_)
-        start, stop = _part(context, total, limit, offset)
-        found = of_[start:stop]
+        # One read, for the rows of two are of two states; one row too many is enough to refuse.
+        most = context.limits.max_rows + 1
+        count = most if limit is None else min(limit, most)
+        found = of_._slice(offset, offset + count)
+        check(context, found.num_rows, _PARTS)
+        is_last = 0 < found.num_rows < count
+        total = offset + found.num_rows if is_last else len(of_)
     return answers.rows(found, arrow, {"name": of_.name, "total": total})
-
-
-def _part(context: Context, total: int, limit: int | None, offset: int) -> tuple[int, int]:
-    """The first row of an answer and the one behind its last."""
-    start = min(offset, total)
-    stop = total if limit is None else min(total, start + limit)
-    check(context, stop - start, "read parts with limit and offset, or set max_rows")
-    return start, stop
 
 
 def check(context: Context, rows: int, advice: str) -> None:
@@ -126,7 +123,7 @@ def check(context: Context, rows: int, advice: str) -> None:
     most = context.limits.max_rows
     if rows > most:
         raise RefusedError(
-            413, "TooLongError", f"these are {rows} rows and an answer has {most} at most; {advice}"
+            413, "TooLongError", f"an answer has {most} rows at most, and this has more; {advice}"
         )
 
 
