@@ -64,7 +64,7 @@ def test_fifteen_lines_are_a_job() -> None:
 def test_the_jobs_of_the_pages_are_read() -> None:
     page = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text()
     first, ends = (part.split("```")[0] for part in page.split("```toml\n")[1:3])
-    assert [sink.name for sink in job_of(ends + first).sinks] == ["sqlite out.sqlite"]
+    assert [sink.name for sink in job_of(first + ends).sinks] == ["sqlite out.sqlite"]
 
 
 BAD = [
