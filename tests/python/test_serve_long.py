@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import pytest
 import ringview as rv
+from browsers import browser, texts
 from postgres_server import Server as Postgres
 from ringview import serve
 from ringview.job import parse
@@ -138,82 +139,62 @@ def test_fifteen_lines_serve_a_join_of_tables_of_postgres(
 
 
 @pytest.fixture
-def browser() -> Iterator[Any]:
-    webdriver = pytest.importorskip("selenium.webdriver")
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        pytest.skip("chromium and its driver are not installed")
-    from selenium.webdriver.chrome.service import Service as Driver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    switches = "headless=new no-sandbox disable-gpu disable-dev-shm-usage hide-scrollbars"
-    for each in switches.split():
-        options.add_argument(f"--{each}")
-    options.add_argument("--window-size=1280,1000")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    made = webdriver.Chrome(service=Driver(driver), options=options)
-    made.set_page_load_timeout(PATIENCE)
-    yield made
-    made.quit()
+def page() -> Iterator[Any]:
+    with browser() as made:
+        yield made
 
 
-def _texts(browser: Any, selector: str) -> list[str]:
-    script = "return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)"
-    return list(browser.execute_script(script, selector))
-
-
-def test_the_page_shows_a_number_that_moves(browser: Any) -> None:
+def test_the_page_shows_a_number_that_moves(page: Any) -> None:
     with rv.Database() as db, serve.Server(shop(db), port=0) as server:
-        browser.get(f"{server.url}/#totals")
-        wait(lambda: _texts(browser, "#rows td") == ["Ada", "15.00", "Grace", "7.00"])
-        assert _texts(browser, "#state") == ["live"]
+        page.get(f"{server.url}/#totals")
+        wait(lambda: texts(page, "#rows td") == ["Ada", "15.00", "Grace", "7.00"])
+        assert texts(page, "#state") == ["live"]
         db.insert("orders", [(9, 2, 1000)])
-        wait(lambda: _texts(browser, "#rows td") == ["Ada", "15.00", "Grace", "1,007.00"])
-        assert _texts(browser, "td.flash") == ["1,007.00"]
-        wait(lambda: "Grace" in "".join(_texts(browser, "#chart text")))
-        wait(lambda: any("o[" in text for text in _texts(browser, "#tree text")))
+        wait(lambda: texts(page, "#rows td") == ["Ada", "15.00", "Grace", "1,007.00"])
+        assert texts(page, "td.flash") == ["1,007.00"]
+        wait(lambda: "Grace" in "".join(texts(page, "#chart text")))
+        wait(lambda: any("o[" in text for text in texts(page, "#tree text")))
         db.delete("customers", [(2, "Grace")])
-        wait(lambda: _texts(browser, "#rows td") == ["Ada", "15.00"])
+        wait(lambda: texts(page, "#rows td") == ["Ada", "15.00"])
         # One whose rows may be equal, and one that comes while the page is open.
-        browser.execute_script("location.hash = 'pairs'")
-        wait(lambda: _texts(browser, "#rows td") == ["Ada", "10.00", "Ada", "5.00"])
+        page.execute_script("location.hash = 'pairs'")
+        wait(lambda: texts(page, "#rows td") == ["Ada", "10.00", "Ada", "5.00"])
         db.create_view("late", "SELECT COUNT(*) AS n FROM orders")
-        wait(lambda: "late" in _texts(browser, "#views .what"))
-        assert [line for line in browser.get_log("browser") if line["level"] == "SEVERE"] == []
+        wait(lambda: "late" in texts(page, "#views .what"))
+        assert [line for line in page.get_log("browser") if line["level"] == "SEVERE"] == []
 
 
-def test_the_page_asks_for_a_token(browser: Any) -> None:
+def test_the_page_asks_for_a_token(page: Any) -> None:
     with rv.Database() as db, serve.Server(shop(db), port=0, token="open sesame") as server:
-        browser.get(f"{server.url}/#totals")
-        wait(lambda: bool(browser.execute_script("return document.getElementById('ask').open")))
-        browser.execute_script(
+        page.get(f"{server.url}/#totals")
+        wait(lambda: bool(page.execute_script("return document.getElementById('ask').open")))
+        page.execute_script(
             "document.getElementById('token').value = 'open sesame';"
             "document.querySelector('#ask button').click()"
         )
-        wait(lambda: _texts(browser, "#rows td") == ["Ada", "15.00", "Grace", "7.00"])
+        wait(lambda: texts(page, "#rows td") == ["Ada", "15.00", "Grace", "7.00"])
 
 
-def test_the_page_comes_back_when_the_server_does(browser: Any) -> None:
+def test_the_page_comes_back_when_the_server_does(page: Any) -> None:
     with rv.Database() as db:
         with serve.Server(shop(db), port=0) as server:
-            browser.get(f"{server.url}/#totals")
-            wait(lambda: _texts(browser, "#state") == ["live"])
+            page.get(f"{server.url}/#totals")
+            wait(lambda: texts(page, "#state") == ["live"])
             port = int(server.url.rpartition(":")[2])
-        wait(lambda: _texts(browser, "#state") == ["reconnecting"])
+        wait(lambda: texts(page, "#state") == ["reconnecting"])
         db.insert("orders", [(9, 1, 1)])
         with serve.Server(db, port=port):
-            wait(lambda: _texts(browser, "#rows td") == ["Ada", "16.00", "Grace", "7.00"])
+            wait(lambda: texts(page, "#rows td") == ["Ada", "16.00", "Grace", "7.00"])
 
 
-def test_the_picture_of_the_page(browser: Any, tmp_path: Path) -> None:
+def test_the_picture_of_the_page(page: Any, tmp_path: Path) -> None:
     example = Path(__file__).parents[2] / "examples" / "tpch_stream" / "job.toml"
     with process(str(example), "--port", "0") as (_, url):
-        browser.get(f"{url}/#q5")
-        wait(lambda: len(_texts(browser, "#rows tbody tr")) >= 3)
+        page.get(f"{url}/#q5")
+        wait(lambda: len(texts(page, "#rows tbody tr")) >= 3)
         time.sleep(3)
         picture = tmp_path / "live.png"
-        assert browser.save_screenshot(str(picture))
+        assert page.save_screenshot(str(picture))
     assert 10_000 < picture.stat().st_size < 200_000
     if os.environ.get("RINGVIEW_PICTURES"):
         PICTURE.parent.mkdir(exist_ok=True)

@@ -15,8 +15,7 @@ import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from .. import errors
-from . import cells
+from .. import cells, errors
 
 ARROW = "application/vnd.apache.arrow.stream"
 _JSON = "application/json"

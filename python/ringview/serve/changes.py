@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from .. import cells
 from ..errors import InvalidValueError, RingviewError
-from . import answers, cells
+from . import answers
 from .answers import RefusedError
 from .context import Context, of
 from .events import Place, Token

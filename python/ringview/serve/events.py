@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from . import cells
+from .. import cells
 
 ROWS = 2_000
 """Rows of one event at the most."""

@@ -14,10 +14,11 @@ import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
 
+from .. import cells
 from ..errors import InvalidValueError, UnsupportedError
 from ..sources.batch import Casts
 from ..sources.casts import cast
-from . import answers, cells
+from . import answers
 from .answers import RefusedError
 from .context import Context, body, of
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
-from ringview.serve import cells
+from ringview import cells
 from serving import served
 
 SAFE = 2**53 - 1
