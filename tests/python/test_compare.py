@@ -39,7 +39,8 @@ def test_a_view_that_reads_views_is_kept_with_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ['engine = "spark"\n', ""])
 def test_what_cannot_be_streamed_again_is_refused(text: str) -> None:
-    text += '[[table]]\nname = "r"\nschema = {a = "int64"}\n[[view]]\nname = "v"\n'
+    of = 'path = "r.csv"' if "spark" in text else 'schema = {a = "int64"}'
+    text += f'[[table]]\nname = "r"\n{of}\n[[view]]\nname = "v"\n'
     text += 'sql = "SELECT COUNT(*) AS n FROM r"\n'
     if "spark" not in text:
         text += '[[source]]\nkind = "folder"\npath = "x.csv"\ntable = "r"\n'

@@ -279,7 +279,9 @@ def test_a_stream_keeps_no_more_than_it_may() -> None:
     assert len(whole) == 2
 
 
-@pytest.mark.parametrize("text", ["", "a", "a.1", "a.1.2.3", "a.-1.0", "a.1.x", "a.²."])
+@pytest.mark.parametrize(
+    "text", ["", "a", "a.1", "a.1.2.3", "a.-1.0", "a.1.x", "a.².", f"a.{'1' * 5000}.0"]
+)
 def test_tokens_that_are_none(text: str) -> None:
     assert Token.read(text) is None
 

@@ -132,6 +132,7 @@ BAD_JOBS = [
     (FED.replace('unique = "id"', 'unique = "idd"') + VIEW, "table[1].unique: there is no column"),
     ("trust_deletes = true\n" + FED + VIEW + FOLDER, "source: does not go with trust_deletes"),
     ('engine = "spark"\n' + FED + VIEW + FOLDER, 'source: does not go with engine = "spark"'),
+    ('engine = "spark"\n' + FED + VIEW, "table[1].schema: on Spark tables are of files"),
     (
         '[[table]]\nname = "r"\npath = "r.csv"\nstatic = true\n' + VIEW + FOLDER,
         "source[1].table: table 'r' is static",

@@ -36,6 +36,7 @@ READS = [
     ("/nothing", 404, "UnknownRouteError", "/nothing"),
     ("/views/totals?lmit=1", 400, "InvalidValueError", "limit"),
     ("/views/totals?limit=-1", 400, "InvalidValueError", "limit"),
+    ("/views/totals?limit=" + "9" * 5000, 400, "InvalidValueError", "limit"),
     ("/views/totals?limit=x", 400, "InvalidValueError", "limit"),
     ("/views/totals?format=xml", 400, "InvalidValueError", "arrow"),
     ("/views/totals?key=Ada", 400, "InvalidValueError", "no JSON"),

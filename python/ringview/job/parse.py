@@ -106,6 +106,9 @@ def parse(text: str, path: Path) -> Job:
         if key in raw and (trusts or engine == "spark"):
             said = "trust_deletes = true" if trusts else 'engine = "spark"'
             raise JobError(f"{key}: does not go with {said}, which keeps no rows; leave out either")
+    for number, table in enumerate(tables, start=1):
+        if engine == "spark" and table.schema is not None:
+            raise JobError(f"table[{number}].schema: on Spark tables are of files; give it a path")
     return Job(
         path=path,
         engine=cast(Engine, engine),

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from .. import cells
 
+_LONGEST = 100
 ROWS = 2_000
 """Rows of one event at the most."""
 
@@ -55,7 +56,11 @@ class Token:
         ('ab.3.0', None, None)
         """
         parts = text.split(".")
-        if len(parts) != 3 or not (parts[1].isdecimal() and parts[2].isdecimal()):
+        if (
+            len(parts) != 3
+            or len(text) > _LONGEST
+            or not (parts[1].isdecimal() and parts[2].isdecimal())
+        ):
             return None
         return cls(parts[0], Place(int(parts[1]), -int(parts[2])))
 

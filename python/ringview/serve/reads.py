@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ..table import Table
     from ..view import View
 
+# Of a number of rows, so that it fits 64 bits.
+_DIGITS = 18
 _PARTS = "read parts with limit and offset, or set max_rows"
 
 
@@ -111,6 +113,8 @@ def _rows(request: Request, context: Context, find: Callable[[], View | Table]) 
     else:
         # One read, for the rows of two are of two states; one row too many is enough to refuse.
         most = context.limits.max_rows + 1
+        if limit is None:
+            check(context, len(of_) - offset, _PARTS)
         count = most if limit is None else min(limit, most)
         found = of_._slice(offset, offset + count)
         check(context, found.num_rows, _PARTS)
@@ -131,9 +135,9 @@ def check(context: Context, rows: int, advice: str) -> None:
 def _count(asked: dict[str, str], name: str) -> int | None:
     if name not in asked:
         return None
-    if not asked[name].isdecimal():
+    if not asked[name].isdecimal() or len(asked[name]) > _DIGITS:
         raise InvalidValueError(f"{name} is a number of rows from 0 on, not {asked[name]!r}")
-    return min(int(asked[name]), 2**62)
+    return int(asked[name])
 
 
 def _values(asked: dict[str, str], name: str, of_: View | Table) -> dict[str, Any]:
