@@ -105,6 +105,7 @@ def test_what_sources_bring_is_served_and_sent(folder: Path) -> None:
         text = web.get("/metrics").text
         assert re.search(r'ringview_feed_rows_total\{kind="source",name="folder .*"\} 3.0', text)
         assert 'ringview_feed_up{kind="sink",name="sqlite out.sqlite"} 1.0' in text
+        assert re.search(r"ringview_source_parts\{source=\"folder .*\"\} 2.0", text)
         assert "ringview_source_position{" in text
     with pytest.raises(rv.RingviewError):
         len(service.db.tables)

@@ -39,13 +39,12 @@ _FILES, _STATIC = "job's files", "job's static files"
 class Service:
     """A database that is served with its sources and sinks; made by `job` or `file`.
 
-        >>> import ringview.job
-        >>> from dataclasses import replace
-    from functools import partial
-        >>> made = ringview.job.load("examples/tpch_stream/job.toml")
-        >>> with Service.job(replace(made, serve=ringview.job.ServeSpec(port=0))) as service:
-        ...     sorted(service.db.views)
-        ['q1', 'q10', 'q3', 'q5']
+    >>> import ringview.job
+    >>> from dataclasses import replace
+    >>> made = ringview.job.load("examples/tpch_stream/job.toml")
+    >>> with Service.job(replace(made, serve=ringview.job.ServeSpec(port=0))) as service:
+    ...     sorted(service.db.views)
+    ['q1', 'q10', 'q3', 'q5']
     """
 
     def __init__(

@@ -19,12 +19,14 @@ from starlette.responses import JSONResponse, Response
 
 from .. import __version__
 from ..errors import InvalidValueError, RingviewError
+from ..sources.positions import TABLE
 from . import answers
 from .context import Context, of
 
 if TYPE_CHECKING:
     from .guard import Guard
 
+_MOST_PARTS = 100
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -180,19 +182,39 @@ class _Collected:
         yield from (up, batches, rows, lag)
 
     def _positions(self) -> Iterator[Metric]:
-        from ..sources.positions import TABLE
-
-        tables = self._context.db.tables
-        if TABLE not in tables:
+        """Where sources are, as far as that is a number; one of many files says only how many."""
+        if TABLE not in self._context.db.tables:
             return
-        family = GaugeMetricFamily(
-            "ringview_source_position",
-            "Where a source is; a position that is no number is in the label.",
-            labels=["source", "part", "position"],
+        places: dict[str, list[tuple[str, str]]] = {}
+        for row in self._context.db.tables[TABLE].to_arrow().to_pylist():
+            places.setdefault(row["source"], []).append((row["part"], row["position"]))
+        parts = GaugeMetricFamily(
+            "ringview_source_parts", "Files or partitions that were begun.", labels=["source"]
         )
-        for row in tables[TABLE].to_arrow().to_pylist():
-            text = row["position"]
-            is_number = text.isdecimal()
-            named = [row["source"], row["part"], "" if is_number else text]
-            family.add_metric(named, float(text) if is_number else 1.0)
-        yield family
+        at = GaugeMetricFamily(
+            "ringview_source_position",
+            "Where a source is: an offset, rows of a file, a place in a log.",
+            labels=["source", "part", "of"],
+        )
+        for source, found in places.items():
+            parts.add_metric([source], len(found))
+            # Each is a series that a collector keeps.
+            for part, text in found if len(found) <= _MOST_PARTS else []:
+                for field, number in _numbers(text):
+                    at.add_metric([source, part, field], number)
+        yield from (parts, at)
+
+
+def _numbers(text: str) -> Iterator[tuple[str, float]]:
+    """The numbers of a position, which is one, or JSON that has some.
+
+    >>> [*_numbers("17")], [*_numbers('{"lsn": 5, "state": "following"}')], [*_numbers("x")]
+    ([('', 17.0)], [('lsn', 5.0)], [])
+    """
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return
+    for name, value in found.items() if isinstance(found, dict) else [("", found)]:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            yield name, float(value)

@@ -168,7 +168,7 @@ class Shown {
     this.moves = this.moves.filter((move) => now - move.at < WINDOW);
     by("v-rows").textContent = count(this.total);
     by("v-rate").textContent = rate(this.moves.reduce((sum, move) => sum + move.rows, 0) / (WINDOW / 1000));
-    by("v-fresh").textContent = this.at === null ? "opened" : ago((Date.now() - this.at) / 1000);
+    by("v-fresh").textContent = this.at === null ? "none yet" : ago((Date.now() - this.at) / 1000);
     const size = status?.views.find((view) => view.name === this.name)?.bytes;
     if (size !== undefined) by("v-bytes").textContent = bytes(size);
   }
@@ -190,7 +190,7 @@ async function look() {
     status = await json("status");
     skew = Date.now() / 1000 - status.now;
     const names = status.views.map((view) => view.name).join("\u0000");
-    if (names !== views.map((view) => view.name).join("\u0000")) {
+    if (!names || names !== views.map((view) => view.name).join("\u0000")) {
       views = await json("views");
       show();
     }
@@ -207,7 +207,9 @@ async function look() {
 }
 
 function tick() {
-  if (status?.changed) by("changed").textContent = ago(Date.now() / 1000 - skew - status.changed);
+  // Changes of the process itself are seen by the view that is followed alone.
+  const at = Math.max(status?.changed ? status.changed + skew : 0, (chosen?.at ?? 0) / 1000);
+  if (at) by("changed").textContent = ago(Date.now() / 1000 - at);
   chosen?.tiles();
   if (chosen?.asLine) chosen.chart();
 }

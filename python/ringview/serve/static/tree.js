@@ -43,7 +43,7 @@ export function draw(place, told) {
     const box = el("g", { transform: `translate(${x(at)},${y(at)})` });
     box.append(el("rect", { class: node.table === null ? "node" : "node leaf", width: WIDE, height: HIGH, rx: 9 }));
     const label = fitted(node.label, WIDE - 24, 600);
-    const rows = node.rows === null || node.rows === undefined ? "" : `${count(node.rows)} rows`;
+    const rows = node.rows === null || node.rows === undefined ? "" : `${count(node.rows)} ${node.rows === 1 ? "row" : "rows"}`;
     const held = node.stored ? bytes(node.bytes ?? 0) : "not stored";
     [[label, "label", 20], [`${rows}${rows && " · "}${held}`, "quiet", 37]].forEach(([said, kind, at]) => {
       const text = el("text", { class: kind, x: 12, y: at });
