@@ -12,6 +12,7 @@ import httpx
 import pyarrow as pa
 import pytest
 import ringview as rv
+from prometheus_client.parser import text_string_to_metric_families
 from ringview import serve
 from serving import ARROW, client, problem, served, shop, table
 
@@ -179,6 +180,8 @@ def test_statements_of_sql_are_done(web: httpx.Client, db: rv.Database) -> None:
 def test_figures_are_in_the_format_of_prometheus(web: httpx.Client) -> None:
     web.post("/tables/customers", json=[{"id": 7, "name": "Alan"}])
     text = web.get("/metrics").text
+    families = {family.name for family in text_string_to_metric_families(text)}
+    assert {"ringview_view_bytes", "ringview_change_rows", "ringview_request_seconds"} <= families
     for line in (
         r'ringview_view_rows{view="totals"} 2.0',
         r'ringview_table_rows{table="customers"} 3.0',

@@ -1,8 +1,8 @@
 """Who may ask: the host that is named, the page that asks, the token, how many at once.
 
 Invariant: a request that is refused reaches no route, and tokens are compared in constant time.
-A page of another site cannot write, as its Origin is refused, nor read, as its host is not one of
-`hosts`. Cost: microseconds a request.
+A page of another site cannot ask, as its browser says where it is from, nor by a name of its own,
+as that is none of `hosts`. Cost: microseconds a request.
 """
 
 from __future__ import annotations
@@ -88,6 +88,9 @@ class Guard:
         path = scope["path"].removeprefix(scope.get("root_path", "")) or "/"
         if path in _OPEN or path.startswith("/static/"):
             return None
+        # Pictures and scripts of other pages come without an origin.
+        if origin is None and headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+            return 403, "OriginError", "pages of other sites may not ask this server"
         if scope["method"] != "OPTIONS" and not self._is_known(headers):
             return 401, "TokenError", "give the token: Authorization: Bearer .."
         if self.connections >= self._limits.max_connections:

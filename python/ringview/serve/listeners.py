@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
@@ -24,7 +24,7 @@ class Opening:
 
     host: str
     port: int
-    password: str | None
+    password: str | None = field(repr=False)
     writable: bool
 
 

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..database import Database
-from ..errors import InvalidValueError, QueryError
+from ..errors import InvalidValueError, QueryError, UnknownColumnError
 from ..sources.batch import Change, How, Origin
 from ..sources.casts import Ready, ready
 from ..sources.files import parsed
@@ -112,7 +112,12 @@ def _cast(db: Database, change: Mapping[str, Any], at: int) -> tuple[str, Ready]
     table = db.tables[name]
     of_: Any = _Partly(table, found) if op in ("delete", "update") else table
     as_ = Change(name, found, Origin("the body"), cast(How, op), multiplicity=times)
-    cast_ = ready(as_, of_)
+    try:
+        cast_ = ready(as_, of_)
+    except UnknownColumnError as problem:
+        # What else is said there is for who writes Python.
+        why = str(problem).partition("; leave it out with")[0]
+        raise UnknownColumnError(f"{why}; nothing was changed") from problem
     if cast_.rejected:
         first = cast_.rejected[0]
         raise InvalidValueError(f"{first.place}: {first.reason}; nothing was changed")
