@@ -19,8 +19,8 @@ CRATES := $(shell find rust -name '*.rs' -not -path '*/tests/*' -not -path '*/ex
 
 .PHONY: demo demo-spark test test-rust test-python test-spark test-long bench lint docs site wheel wheel-test setup clean
 
-demo: $(VENV)/native-dev  ## the TPC-H stream with deletes, its views fresh after every batch
-	$(BIN)/ringview run examples/tpch_stream/job.toml
+demo: $(VENV)/native-dev  ## the TPC-H stream with deletes, its views fresh after every batch, against computing them anew
+	$(BIN)/ringview run --compare examples/tpch_stream/job.toml
 
 demo-spark: $(VENV)/native-dev $(VENV)/spark  ## TPC-H as a stream of Spark, with a restart; needs Java 17
 	$(BIN)/python examples/spark_stream/tpch.py
@@ -82,7 +82,7 @@ $(VENV)/base: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/development: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
-	$(BIN)/python .ci/requirements.py cli ml plot test spark | $(BIN)/pip install --quiet -r /dev/stdin
+	$(BIN)/python .ci/requirements.py cli ml plot test spark serve | $(BIN)/pip install --quiet -r /dev/stdin
 	touch $@
 
 # It reads the sources, so it needs no extension.

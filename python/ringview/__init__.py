@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from . import job as job
     from . import ml as ml
     from . import plot as plot
+    from . import serve as serve
     from . import sinks as sinks
     from . import sources as sources
     from . import spark as spark
@@ -58,7 +59,7 @@ __all__ = [
 ]
 
 # Parts that are imported when they are first named: most have needs of their own.
-_MODULES = ("graph", "job", "ml", "plot", "sinks", "sources", "spark")
+_MODULES = ("graph", "job", "ml", "plot", "serve", "sinks", "sources", "spark")
 _NAMES = {
     "MatrixChain": "matrix_chain",
     "PaiMap": "indexes",

@@ -340,6 +340,36 @@ class View(ViewRows):
         """
         return self._native.view_explain(self._handle, format)
 
+    def live(self, rows: int = 20, *, every: float = 0.5) -> Any:
+        """The view as a widget of Jupyter or marimo, which moves as the view does.
+
+        Args:
+            rows: How many rows it shows, the first ones.
+            every: How many seconds to wait between two looks.
+
+        Returns:
+            A widget, to be shown as the value of a cell; its `close()` ends it.
+
+        Raises:
+            UnsupportedError: anywidget is not installed.
+            InvalidValueError: No rows, or no time.
+
+        Complexity: a thread; a look at what moved, and a read of these rows.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> widget = db.create_view("v", "SELECT a, COUNT(*) AS n FROM r GROUP BY a").live()
+        >>> db.insert("r", {"a": [1, 1]})
+        >>> _ = widget.refresh()
+        >>> widget.shown["rows"]
+        [{'a': 1, 'n': 2}]
+        >>> widget.close()
+        """
+        from .live import live
+
+        return live(self, rows, every)
+
     def cofactor(self) -> Cofactor:
         """The counts, sums and products of a COFACTOR view without groups. O(m^2).
 

@@ -42,6 +42,15 @@ CHANGES = [
 ]
 
 
+def refusal(db: rv.Database, statement: str) -> str:
+    """Why a statement is not done; nothing if it was."""
+    try:
+        db.execute(statement)
+    except errors.RingviewError as refused:
+        return str(refused)
+    return ""
+
+
 @settings(max_examples=60)
 @given(
     st.lists(st.sampled_from([f"ALTER TABLE r {step}" for step in STEPS] + CHANGES), max_size=10)
@@ -55,13 +64,11 @@ def test_tables_are_altered_as_duckdb_does(script: list[str]) -> None:
     seen: dict[str, int] = {}
     with db["v"].follow() as follower:
         for statement in script:
-            try:
-                db.execute(statement)
-            except errors.UnsupportedError as refused:
-                # DuckDB takes types that do not have all values.
-                assert "does not have all values" in str(refused)
+            why = refusal(db, statement)
+            # DuckDB takes types that do not have all values.
+            if "does not have all values" in why:
                 continue
-            except errors.RingviewError:
+            if why:
                 with pytest.raises(duckdb.Error):
                     duck.execute(statement).fetchall()
                 continue

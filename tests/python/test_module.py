@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import ringview as rv
 
-PARTS = ["graph", "job", "ml", "plot", "sinks", "sources", "spark"]
+PARTS = ["graph", "job", "ml", "plot", "serve", "sinks", "sources", "spark"]
 
 
 @pytest.mark.parametrize("name", PARTS)

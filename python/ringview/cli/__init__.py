@@ -1,4 +1,4 @@
-"""The command line: ``ringview run JOB.toml``, ``explain JOB.toml``, ``sql FILE``, ``--version``.
+"""The command line: ``ringview run JOB``, ``explain JOB``, ``serve JOB``, ``sql FILE``.
 
 Invariant: results go to standard output, everything else to standard error; the exit
 status is 0 if all went well, 1 for an error in the job or its data, 2 for a wrong

@@ -6,12 +6,14 @@ Invariant: a command prints and exits; what it does is in ``ringview.job``.
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,7 +22,8 @@ from ringview.cli import show
 from ringview.cli.prompt import statements
 from ringview.database import Database
 from ringview.errors import RingviewError
-from ringview.job import explain, load, run
+from ringview.job import JobError, ServeSpec, explain, load, run
+from ringview.job.compare import check, compared
 
 app = typer.Typer(
     help="Always-fresh analytics over joins, under inserts and deletes.",
@@ -60,13 +63,23 @@ JobFile = Annotated[Path, typer.Argument(metavar="JOB.toml", help="The job file.
 
 
 @app.command("run")
-def run_command(job: JobFile) -> None:
+def run_command(
+    job: JobFile,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Then compute each view anew, and compare the times.")
+    ] = False,
+) -> None:
     """Stream the job's files through its views and show what they come to."""
     with _errors():
         parsed = load(job)
+        if compare:
+            check(parsed)
         with show.progress() as step:
             report = run(parsed, step)
         show.report(report)
+        if compare:
+            show.comparison(compared(parsed))
+            show.hint(f"to see the views move: ringview serve {job}")
 
 
 @app.command("explain")
@@ -102,6 +115,47 @@ def sql_command(
             with _told() if is_prompt else nullcontext():
                 start = time.monotonic()
                 show.done(db.execute(text), time.monotonic() - start)
+
+
+@app.command("serve")
+def serve_command(
+    what: Annotated[
+        Path,
+        typer.Argument(metavar="JOB.toml|FILE", help="A job, or a file of Database.open."),
+    ],
+    host: Annotated[str | None, typer.Option(help="Where to listen; by default here.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="0 for a free one; by default 8080.")
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="A file with the token that requests name.")
+    ] = None,
+    writable: Annotated[
+        bool | None, typer.Option("--writable", help="Let rows be changed.", show_default=False)
+    ] = None,
+) -> None:
+    """Serve the views of a job or of a file by HTTP, with a page on which they move."""
+    with _errors():
+        from ringview.serve.service import Service
+
+        is_job = what.suffix.lower() == ".toml"
+        parsed = load(what) if is_job else None
+        if parsed is None and not what.exists():
+            raise JobError(f"there is no file {what}; name a job, or a file of Database.open")
+        given = {"host": host, "port": port, "token_file": token_file, "writable": writable}
+        said: dict[str, Any] = {name: each for name, each in given.items() if each is not None}
+        if token_file is not None:
+            said["token"] = None
+        spec = replace(ServeSpec() if parsed is None else parsed.serve, **said)
+        made = (
+            Service.file(what, spec)
+            if parsed is None
+            else Service.job(replace(parsed, serve=spec), show.feed_failed)
+        )
+        with made as service:
+            show.served(service.server.url, len(service.db.views), spec.writable)
+            # A signal ends it, as an exception.
+            threading.Event().wait()
 
 
 @contextmanager

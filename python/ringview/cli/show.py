@@ -8,7 +8,7 @@ Cost: of a result only the first rows are formatted.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal
 
@@ -21,6 +21,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from ringview.job import Progress, Report, ViewReport
+from ringview.job.compare import Comparison
 from ringview.words import counted
 
 _ROWS_SHOWN = 20
@@ -91,6 +92,54 @@ def explanation(name: str, text: str) -> None:
     console.print(f"[bold]{escape(name)}[/bold]", highlight=False)
     console.print(escape(text), highlight=False, soft_wrap=True)
     console.print()
+
+
+def comparison(found: Sequence[Comparison]) -> None:
+    """What a batch costs, against computing each view anew."""
+    console = _console()
+    table = _table()
+    for name in ("view", "kept fresh, a batch", "computed anew", "of it planning", "ratio"):
+        table.add_column(name, justify="left" if name == "view" else "right")
+    for each in found:
+        anew = "reads views" if each.anew is None else _milliseconds(each.anew)
+        ratio = "" if each.ratio is None else f"{each.ratio:,.1f}"
+        planning = "" if each.anew is None else _milliseconds(each.planning)
+        table.add_row(escape(each.name), _milliseconds(each.batch), anew, planning, ratio)
+    console.print()
+    console.print("[bold]fresh against anew[/bold]")
+    console.print(table)
+    if found:
+        console.print(
+            f"\na batch of {found[0].rows:,.0f} rows of the stream, into the tables and this view "
+            f"alone (mean of {found[0].batches:,});\nanew: its query by db.sql over the rows at "
+            "the end, by the same engine\nwithout views, with its planning, which does not grow "
+            "with the rows (best of 3)",
+            highlight=False,
+        )
+
+
+def hint(text: str) -> None:
+    """What else there is to do."""
+    _console().print(f"\n{escape(text)}", highlight=False)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:,.3f} ms"
+
+
+def served(url: str, views: int, writable: bool) -> None:
+    """Where it is served; the page of the views is there, too."""
+    ending = "" if views == 1 else "s"
+    mode = "changes allowed" if writable else "read only"
+    Console(stderr=True, soft_wrap=True).print(
+        f"{url}  {views} view{ending}, {mode}; Ctrl-C ends it", highlight=False
+    )
+
+
+def feed_failed(feed: object, problem: Exception) -> None:
+    """A source or a sink whose step failed, and which will try again."""
+    text = escape(f"{feed}: {problem}; it is tried again")
+    Console(stderr=True).print(f"[bold red]error:[/bold red] {text}", soft_wrap=True)
 
 
 def error(problem: Exception) -> None:

@@ -7,10 +7,13 @@ Cost: O(rows) to read, plus what the views cost (see ``explain``). Tables with
 ``order_by`` keep their sequence numbers in memory while they run, 16 bytes a row.
 """
 
+from ringview.job.checks import JobError
+from ringview.job.ends import SinkSpec, SourceSpec
 from ringview.job.model import Job, OutputSpec, TableSpec, ViewSpec
-from ringview.job.parse import JobError, load, parse
+from ringview.job.parse import load, parse
 from ringview.job.progress import Progress
 from ringview.job.run import Report, ViewReport, explain, run
+from ringview.job.serving import ServeSpec
 
 __all__ = [
     "Job",
@@ -18,6 +21,9 @@ __all__ = [
     "OutputSpec",
     "Progress",
     "Report",
+    "ServeSpec",
+    "SinkSpec",
+    "SourceSpec",
     "TableSpec",
     "ViewReport",
     "ViewSpec",

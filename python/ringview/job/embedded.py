@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 
 from ringview import Database
@@ -46,7 +46,12 @@ def database(job: Job, sources: Sequence[Source]) -> Database:
     return db
 
 
-def _create_views(job: Job, db: Database) -> None:
+def create_views(job: Job, db: Database) -> None:
+    """Create the views of a job.
+
+    Raises:
+        RingviewError: What `create_view` raises, with the name of its view.
+    """
     # An error names its view, below.
     with suppress(RingviewError):
         if not any(view.beside for view in job.views):
@@ -72,7 +77,7 @@ def steps(job: Job, db: Database, sources: Sequence[Source]) -> Iterator[Step]:
     """Create the views in ``db`` and apply the job; yields each batch once it is applied."""
     for static in (True, False):
         if not static:
-            _create_views(job, db)
+            create_views(job, db)
         chosen = [source for source in sources if source.spec.static == static]
         for parts in batches(chosen, job.batch_size):
             start = time.perf_counter()
@@ -81,7 +86,7 @@ def steps(job: Job, db: Database, sources: Sequence[Source]) -> Iterator[Step]:
 
 
 def run(job: Job, sources: Sequence[Source], progress: Callable[[Progress], None]) -> Outcome:
-    """Stream the whole job through one database."""
+    """Stream the whole job through one database: its files, its sources, then to its sinks."""
     counts = [source.rows for source in sources]
     total = None if None in counts else sum(count for count in counts if count is not None)
     start = time.perf_counter()
@@ -93,6 +98,15 @@ def run(job: Job, sources: Sequence[Source], progress: Callable[[Progress], None
         rows = now.rows + step.rows
         now = Progress(rows, total, now.batches + 1, time.perf_counter() - start)
         progress(now)
+    for rows, seconds in _read(job, db):
+        engine += seconds
+        now = Progress(now.rows + rows, None, now.batches + 1, time.perf_counter() - start)
+        progress(now)
+    for sink in job.sinks:
+        sender = sink.sender(db)
+        with closing(sender):
+            while sender.step():
+                pass
     return Outcome(
         now,
         {view.name: db[view.name].to_arrow() for view in job.views},
@@ -101,10 +115,24 @@ def run(job: Job, sources: Sequence[Source], progress: Callable[[Progress], None
     )
 
 
+def _read(job: Job, db: Database) -> Iterator[tuple[int, float]]:
+    """Read the job's sources to their end, after its files: the rows and seconds of each batch."""
+    for source in job.sources:
+        reader = source.reader(db, watch=False)
+        with closing(reader):
+            while not reader.finished:
+                rows, start = reader.rows, time.perf_counter()
+                if reader.step():
+                    yield reader.rows - rows, time.perf_counter() - start
+                elif not reader.finished:
+                    # It says watch = true: more may come, until Ctrl-C.
+                    time.sleep(source.every)
+
+
 def explain(job: Job, sources: Sequence[Source], format: Format = "text") -> dict[str, str]:
     """The engine's own account of each view."""
     db = database(job, sources)
-    _create_views(job, db)
+    create_views(job, db)
     return {view.name: db[view.name].explain(format) for view in job.views}
 
 

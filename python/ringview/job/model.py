@@ -16,6 +16,8 @@ import pyarrow as pa
 
 from ringview._native import tables_named
 from ringview.errors import RingviewError
+from ringview.job.ends import SinkSpec, SourceSpec
+from ringview.job.serving import ServeSpec
 from ringview.queries import Epsilon
 from ringview.words import quoted
 
@@ -28,7 +30,7 @@ class TableSpec:
     """One table and the files that feed it.
 
     ``columns`` are the columns to keep (``None``: all but ``multiplicity`` and
-    ``order_by``); ``types`` casts columns as they are read.
+    ``order_by``); ``types`` casts columns as they are read. One with a ``schema`` has no files.
     """
 
     name: str
@@ -40,6 +42,7 @@ class TableSpec:
     order_by: str | None = None
     unique: tuple[str, ...] | None = None
     static: bool = False
+    schema: pa.Schema | None = None
 
 
 @dataclass(frozen=True)
@@ -102,3 +105,6 @@ class Job:
     tables: tuple[TableSpec, ...]
     views: tuple[ViewSpec, ...]
     outputs: tuple[OutputSpec, ...]
+    sources: tuple[SourceSpec, ...] = ()
+    sinks: tuple[SinkSpec, ...] = ()
+    serve: ServeSpec = field(default_factory=ServeSpec)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from ringview.job.checks import JobError
 from ringview.job.model import Job
-from ringview.job.parse import JobError
 from ringview.job.progress import Outcome, Progress
 from ringview.job.read import Source
 from ringview.spark import Views, session, views

@@ -19,15 +19,15 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from ringview.errors import did_you_mean
+from ringview.job.checks import JobError
 from ringview.job.model import TableSpec
-from ringview.job.parse import JobError
 from ringview.words import quoted
 
 _READ_ROWS = 65_536
 
 
 class Source:
-    """The files of one table.
+    """The files of one table; of one with a schema there are none.
 
     Example:
         >>> import ringview.job
@@ -38,6 +38,9 @@ class Source:
 
     def __init__(self, spec: TableSpec) -> None:
         self.spec = spec
+        if spec.schema is not None:
+            self.file_schema = self.schema = spec.schema
+            return
         found = [_file_schema(spec, path) for path in spec.paths]
         for path, schema in zip(spec.paths[1:], found[1:], strict=True):
             if not schema.equals(found[0]):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ringview.job.parse import JobError
+from ringview.job.checks import JobError
 from ringview.job.read import Source
 from ringview.words import quoted
 

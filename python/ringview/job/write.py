@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from ringview.job.parse import JobError
+from ringview.job.checks import JobError
 
 
 def in_order(table: pa.Table) -> pa.Table:

@@ -1,0 +1,75 @@
+"""What listens beside HTTP, each started and stopped with the server.
+
+Invariant: all of them are started, or none; they are closed in the other order. Cost: none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from ..database import Database
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How a listener is to listen."""
+
+    host: str
+    port: int
+    password: str | None = field(repr=False)
+    writable: bool
+
+
+class Listener(Protocol):
+    """A server of a protocol over one database, as a context manager."""
+
+    @property
+    def address(self) -> Any:
+        """Where it listens."""
+
+    def close(self) -> None:
+        """End it; twice does nothing."""
+
+
+Start = Callable[["Database", Opening], AbstractContextManager[Listener]]
+
+
+def _postgres(db: Database, how: Opening) -> AbstractContextManager[Listener]:
+    name = f"{__package__}.postgres"
+    if find_spec(name) is None:
+        raise UnsupportedError(
+            "serve.postgres: this version does not speak PostgreSQL's protocol; leave it out, and "
+            "ask by HTTP"
+        )
+    made: AbstractContextManager[Listener] = import_module(name).PostgresServer(
+        db, host=how.host, port=how.port, password=how.password, writable=how.writable
+    )
+    return made
+
+
+LISTENERS: Mapping[str, Start] = {"postgres": _postgres}
+"""By the key of `[serve]` that has its port. A further protocol is one line here."""
+
+
+def start(
+    stack: ExitStack, db: Database, wanted: Mapping[str, int], how: Opening
+) -> dict[str, Listener]:
+    """Start listeners by their ports; the stack ends them.
+
+    Raises:
+        UnsupportedError: A protocol that is not there.
+    """
+    return {
+        key: stack.enter_context(
+            LISTENERS[key](db, Opening(how.host, port, how.password, how.writable))
+        )
+        for key, port in wanted.items()
+    }

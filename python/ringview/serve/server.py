@@ -1,0 +1,188 @@
+"""A server of HTTP, and of what else listens, in threads of this process.
+
+Invariant: when `Server` returns it answers; when `close` returns nobody is answered any more, what
+was committed is there wholly, and the database is still open. Cost: one thread, and those of calls.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import uvicorn
+
+from ..errors import InvalidValueError, StorageError
+from . import listeners
+from .application import App
+from .guard import LOOPBACK, Limits
+
+if TYPE_CHECKING:
+    from ..database import Database
+    from .feeds import Feed
+    from .listeners import Listener
+
+_GRACE = 5
+"""Seconds that answers have to end when the server is closed."""
+
+
+class Server:
+    """Serves a database until it is closed.
+
+    Args:
+        db: The database, which stays open when the server is closed.
+        host: Where to listen; any other address than that of this machine needs a token.
+        port: The port; 0 for one that is free.
+        token: What each request names as `Authorization: Bearer ..`.
+        writable: Whether rows may be changed, and statements done.
+        followers: Whether readers of changes may have a place of their own in the database; by
+            default whether it is writable.
+        origins: Pages of other sites, such as `"https://shop.example"`, that may ask.
+        limits: How much it takes at once.
+        feeds: Sources and sinks that are fed meanwhile; their owner starts and stops them.
+        ports: Of what else listens, by its name, such as `{"postgres": 5432}`.
+
+    Raises:
+        InvalidValueError: An address of a network without a token.
+        StorageError: It cannot listen there.
+
+    Complexity: a read costs what it costs by Python, and some hundred microseconds.
+
+    >>> import ringview as rv
+    >>> from urllib.request import urlopen
+    >>> db = rv.Database()
+    >>> _ = db.create_table("r", {"a": "int64"})
+    >>> _ = db.create_view("v", "SELECT SUM(a) AS total FROM r")
+    >>> db.insert("r", {"a": [3, 4]})
+    >>> with Server(db, port=0) as server:
+    ...     print(urlopen(f"{server.url}/views/v").read().decode())
+    {"name":"v","total":1,"columns":[{"name":"total","type":"decimal128(38, 0)",\
+"nullable":true}],"rows":[{"total":7}]}
+    <BLANKLINE>
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        token: str | None = None,
+        writable: bool = False,
+        followers: bool | None = None,
+        origins: Collection[str] = (),
+        limits: Limits | None = None,
+        feeds: Sequence[Feed] = (),
+        ports: Mapping[str, int] | None = None,
+    ) -> None:
+        check(host, token)
+        limits = limits or Limits()
+        is_local = host in LOOPBACK
+        self._app = App(
+            db,
+            writable=writable,
+            followers=followers,
+            token=token,
+            hosts=LOOPBACK if is_local else None,
+            origins=origins,
+            limits=limits,
+            feeds=feeds,
+        )
+        with ExitStack() as stack:
+            stack.callback(self._app.close)
+            self._socket = stack.enter_context(_listening(host, port))
+            how = listeners.Opening(host, 0, token, writable)
+            self.listeners: dict[str, Listener] = listeners.start(stack, db, ports or {}, how)
+            bound = self._socket.getsockname()[1]
+            shown = f"[{host}]" if ":" in host else host
+            self.url = f"http://{shown}:{bound}"
+            config = uvicorn.Config(
+                self._app,
+                lifespan="off",
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                ws="none",
+                # Connections without a request count, too.
+                limit_concurrency=2 * limits.max_connections + 8,
+                timeout_graceful_shutdown=_GRACE,
+            )
+            self._server = uvicorn.Server(config)
+            self._thread = threading.Thread(target=self._run, name="ringview serve", daemon=True)
+            self._thread.start()
+            stack.callback(self._end)
+            while not self._server.started and self._thread.is_alive():
+                self._thread.join(0.005)
+            self._stack = stack.pop_all()
+
+    @property
+    def app(self) -> App:
+        """The application that it serves."""
+        return self._app
+
+    def _run(self) -> None:
+        self._server.run(sockets=[self._socket])
+
+    def _end(self) -> None:
+        self._app.context.closing = True
+        # Streams that wait for changes end, so that none is cut off.
+        self._app.context.watches.close()
+        self._server.should_exit = True
+        self._thread.join()
+
+    def close(self) -> None:
+        """End it; the database stays open. Twice does nothing."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        """The server itself, which the end of the block closes."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "" if self._thread.is_alive() else ", closed"
+        return f"Server({self.url!r}{state})"
+
+
+def check(host: str, token: str | None) -> None:
+    """Refuse to listen to a network without a token.
+
+    Raises:
+        InvalidValueError: That is asked for, or the token is empty.
+    """
+    if token == "":
+        raise InvalidValueError("the token is empty; leave it out, or give one")
+    if host not in LOOPBACK and token is None:
+        raise InvalidValueError(
+            f"host {host!r} may be reached from a network, so it needs a token: set token or "
+            'token_file, or listen to "127.0.0.1"'
+        )
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, address = found[0]
+        made = socket.socket(family, kind, protocol)
+        try:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind(address)
+            made.listen(512)
+        except BaseException:
+            made.close()
+            raise
+    except (OSError, OverflowError) as problem:
+        raise StorageError(
+            f"cannot listen to {host}, port {port}: {problem}; choose another port, or 0"
+        ) from problem
+    return made

@@ -1,0 +1,193 @@
+"""A job, or a file of a database, served: opened, fed and closed together.
+
+Invariant: static tables are whole and all views are there before anybody is answered. What sources
+brought is there once, in a file also after a kill. Closing ends readers, sources and sinks behind
+the step that they are in, then the database. Cost: that of the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ..database import Database
+from ..errors import ExistsError
+from ..job import JobError, ServeSpec
+from ..job.embedded import create_views
+from ..job.read import Source
+from ..sources import Reader, positions
+from .feeds import Feed, Stepping
+from .files import Files
+from .guard import Limits
+from .server import Server, check
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..job import Job
+
+Failed = Callable[[Feed, Exception], object]
+_PATIENCE = 10.0
+"""Seconds that a source or a sink has to end the step that it is in."""
+_FILES, _STATIC = "job's files", "job's static files"
+
+
+class Service:
+    """A database that is served with its sources and sinks; made by `job` or `file`.
+
+    >>> import ringview.job
+    >>> from dataclasses import replace
+    >>> made = ringview.job.load("examples/tpch_stream/job.toml")
+    >>> with Service.job(replace(made, serve=ringview.job.ServeSpec(port=0))) as service:
+    ...     sorted(service.db.views)
+    ['q1', 'q10', 'q3', 'q5']
+    """
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        db: Database,
+        spec: ServeSpec,
+        feeds: list[Feed],
+        loads: list[Feed],
+    ) -> None:
+        self.db = db
+        self.feeds = feeds
+        token = spec.secret()
+        limits = Limits(spec.max_connections, spec.max_body, spec.max_rows, spec.timeout)
+        ports = {} if spec.postgres is None else {"postgres": spec.postgres}
+        self.server = stack.enter_context(
+            Server(
+                db,
+                host=spec.host,
+                port=spec.port,
+                token=token,
+                writable=spec.writable,
+                followers=spec.followers,
+                origins=spec.origins,
+                limits=limits,
+                feeds=feeds,
+                ports=ports,
+            )
+        )
+        self.server.app.context.is_ready = lambda: all(feed.finished for feed in loads)
+        for feed in feeds:
+            feed.start()
+            stack.callback(feed.end, _PATIENCE)
+        # All are told first, so that none waits for another one.
+        stack.callback(_tell, feeds)
+        self._stack = stack
+
+    @classmethod
+    def job(cls, job: Job, failed: Failed | None = None) -> Self:
+        """Open what a job describes, and serve it.
+
+        Args:
+            job: The job; its sources are read for ever, unless they say otherwise.
+            failed: Called with a source or a sink whose step failed, and what it raised.
+
+        Raises:
+            JobError: Its files, or the file that keeps it, do not fit it.
+            RingviewError: What opening, declaring, loading and listening raise.
+        """
+        spec = job.serve
+        # What is wrong with these is said before anything is read.
+        check(spec.host, spec.secret())
+        with ExitStack() as stack:
+            sources = [Source(table) for table in job.tables]
+            db = stack.enter_context(Database() if spec.file is None else Database.open(spec.file))
+            _declare(db, sources)
+            positions.prepare(db)
+            named = [source for source in sources if source.spec.paths]
+            static = Files(job, [s for s in named if s.spec.static], _STATIC)
+            moving = Files(job, [s for s in named if not s.spec.static], _FILES, spec.pace)
+            for files in (static, moving):
+                files.applied(positions.read(db, files.name))
+            Reader(db, [static]).run()
+            _views(job, db)
+            loads = [
+                Feed("source", _FILES, lambda: Reader(db, [moving]), every=0.02, failed=failed)
+            ]
+            feeds = list(loads)
+            for source in job.sources:
+                name = source.make(watch=True).name
+                make: Callable[[], Stepping] = partial(source.reader, db, True)
+                feeds.append(Feed("source", name, make, every=source.every, failed=failed))
+            for sink in job.sinks:
+                make = partial(sink.sender, db)
+                feeds.append(Feed("sink", sink.name, make, every=sink.every, failed=failed))
+            service = cls(stack, db, spec, feeds, loads)
+            service._stack = stack.pop_all()
+        return service
+
+    @classmethod
+    def file(cls, path: Path, spec: ServeSpec) -> Self:
+        """Open the file of a database, and serve it.
+
+        Raises:
+            RingviewError: What `Database.open` and listening raise.
+        """
+        check(spec.host, spec.secret())
+        with ExitStack() as stack:
+            db = stack.enter_context(Database.open(path))
+            service = cls(stack, db, replace(spec, file=path), [], [])
+            service._stack = stack.pop_all()
+        return service
+
+    def close(self) -> None:
+        """End all of it, the database last; twice does nothing."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        """The service itself, which the end of the block closes."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Service({self.server.url!r}, feeds={[feed.name for feed in self.feeds]})"
+
+
+def _tell(feeds: list[Feed]) -> None:
+    for feed in feeds:
+        feed.tell()
+
+
+def _declare(db: Database, sources: list[Source]) -> None:
+    for source in sources:
+        spec = source.spec
+        unique = list(spec.unique) if spec.unique else None
+        try:
+            db.create_table(
+                spec.name, source.schema, unique=unique, static=spec.static, if_not_exists=True
+            )
+        except ExistsError as error:
+            raise JobError(
+                f"table '{spec.name}': {db.path or 'the database'} has one with other columns, or "
+                "of another kind; serve another file, or take another name"
+            ) from error
+
+
+def _views(job: Job, db: Database) -> None:
+    """Create the views that are not there yet, and anew those whose text is another."""
+    known = db.views
+    if not any(view.name in known for view in job.views):
+        create_views(job, db)
+        return
+    for view in job.views:
+        with view.named():
+            if view.name in known and known[view.name].sql == view.sql:
+                continue
+            db.create_view(
+                view.name, view.sql, dialect=job.dialect, create_or_replace=True, **view.beside
+            )
