@@ -228,7 +228,8 @@ def sinks_of(raw: Mapping[str, Any], views: Iterable[str], base: Path) -> tuple[
         name, every = given.pop("name", f"{kind} {where}"), given.pop("every", 1.0)
         if (view, name) in names:
             raise JobError(
-                f"{place}.name: view {quoted(view)} is sent as {quoted(name)} already; give it another one"
+                f"{place}.name: view {quoted(view)} is sent as {quoted(name)} already; "
+                "give it another one"
             )
         names.append((view, name))
         found.append(SinkSpec(kind, view, name, given, every))
