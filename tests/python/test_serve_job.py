@@ -68,7 +68,7 @@ def test_the_jobs_of_the_pages_are_read() -> None:
 
 
 BAD = [
-    ("[serve]\nprot = 1\n", "serve.prot: there is no such key; did you mean 'port'"),
+    ("[serve]\nprot = 1\n", 'serve.prot: there is no such key; did you mean "port"'),
     ("[serve]\nport = 65536\n", "serve.port: must be a port from 0 to 65535, not 65536"),
     ("[serve]\nport = '80'\n", "serve.port: must be a whole number"),
     ("[serve]\nport = true\n", "serve.port: must be a whole number"),
@@ -85,10 +85,13 @@ BAD = [
     ("[serve]\norigins = 3\n", "serve.origins: must be text, or a non-empty list"),
     ("[serve]\nwritable = 'yes'\n", "serve.writable: must be true or false"),
     ("[[serve]]\nport = 1\n", "serve: must be a table"),
-    ("[[source]]\nkind = 'foldr'\n", "source[1].kind: there is no 'foldr'; did you mean 'folder'"),
+    (
+        "[[source]]\nkind = 'foldr'\n",
+        "source[1].kind: there is no 'foldr'; did you mean \"folder\"",
+    ),
     ("[[source]]\ntable = 'r'\n", "source[1].kind: is missing"),
     ("[source]\nkind = 'folder'\n", "source: must be a list"),
-    (FOLDER + "pth = 'x'\n", "source[1].pth: there is no such key; did you mean 'path'"),
+    (FOLDER + "pth = 'x'\n", 'source[1].pth: there is no such key; did you mean "path"'),
     (FOLDER.replace('"r"', '"R2"'), 'source[1].table: there is no table "R2"'),
     (FOLDER + "how = 'put'\n", "must be 'insert', 'delete' or 'upsert', not 'put'"),
     (FOLDER + "op = 'o'\nhow = 'upsert'\n", "source[1]: op= says what each row does"),
@@ -113,7 +116,7 @@ BAD = [
     ("[[sink]]\nkind = 'mail'\nview = 'v'\n", "sink[1].kind: there is no 'mail'"),
     (
         2 * "[[sink]]\nkind = 'parquet'\nview = 'v'\npath = 'x'\n",
-        "sink[2].name: view 'v' is sent as 'parquet x' already",
+        'sink[2].name: view "v" is sent as "parquet x" already',
     ),
 ]
 
@@ -135,7 +138,7 @@ BAD_JOBS = [
     ('engine = "spark"\n' + FED + VIEW, "table[1].schema: on Spark tables are of files"),
     (
         '[[table]]\nname = "r"\npath = "r.csv"\nstatic = true\n' + VIEW + FOLDER,
-        "source[1].table: table 'r' is static",
+        'source[1].table: table "r" is static',
     ),
 ]
 
