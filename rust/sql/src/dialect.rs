@@ -110,7 +110,8 @@ macro_rules! as_the_parser_has_it {
         }
 
         fn get_next_precedence(&self, parser: &Parser) -> Option<Parsed<u8>> {
-            precedence::of_operator(parser)
+            let is_duckdb = self.dialect() == DuckDbDialect {}.type_id();
+            precedence::of_operator(parser, is_duckdb)
         }
 
         fn prec_value(&self, of: Precedence) -> u8 {

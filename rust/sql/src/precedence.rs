@@ -2,6 +2,8 @@
 //!
 //! From the weakest: OR, AND, NOT, IS, comparisons, LIKE with IN and BETWEEN, all other operators (`||`, `|`, `&`, `<<`,
 //! `~`, ..), `+ -`, `* / // %`, `^`, a sign, `::`. A prefix `~` is one of the other operators: `~a + b` is `~(a + b)`.
+//! DuckDB has one level more, between these and LIKE: `+` and its kin in front of a `~`. So `a | b * ~c | d` is
+//! `(a | b) * ((~c) | d)` there.
 //! Invariant: operators of one level are read from the left. Cost: none. Source: PostgreSQL's manual, "Lexical
 //! Structure", operator precedence.
 
@@ -16,7 +18,20 @@ pub(crate) fn level(of: Precedence) -> u8 {
 }
 
 /// The level of the operator that comes next, where it is not that of its kind.
-pub(crate) fn of_operator(parser: &Parser) -> Option<Result<u8, ParserError>> {
+pub(crate) fn of_operator(parser: &Parser, is_duckdb: bool) -> Option<Result<u8, ParserError>> {
+    let is_arithmetic = matches!(
+        parser.peek_token_ref().token,
+        Token::Plus
+            | Token::Minus
+            | Token::Mul
+            | Token::Div
+            | Token::DuckIntDiv
+            | Token::Mod
+            | Token::Caret
+    );
+    if is_duckdb && is_arithmetic && parser.peek_nth_token_ref(1).token == Token::Tilde {
+        return Some(Ok(level(Precedence::PgOther) - 1));
+    }
     match parser.peek_token_ref().token {
         Token::Tilde
         | Token::TildeAsterisk
