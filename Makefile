@@ -78,11 +78,11 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/base: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
-	$(BIN)/python .ci/requirements.py build cli | $(BIN)/pip install --quiet -r /dev/stdin
+	$(BIN)/python .ci/requirements.py build cli serve | $(BIN)/pip install --quiet -r /dev/stdin
 	touch $@
 
 $(VENV)/development: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
-	$(BIN)/python .ci/requirements.py cli ml plot test spark serve | $(BIN)/pip install --quiet -r /dev/stdin
+	$(BIN)/python .ci/requirements.py cli ml plot test spark | $(BIN)/pip install --quiet -r /dev/stdin
 	touch $@
 
 # It reads the sources, so it needs no extension.

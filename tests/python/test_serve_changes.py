@@ -255,12 +255,44 @@ def test_streams_that_nobody_comes_back_to_are_forgotten(db: rv.Database) -> Non
     streams.leave(stream, reader)
     other, place, _ = streams.open(db["totals"], None, token)
     assert (other is stream, place) == (False, NOTHING)
+    # One that was gone before it was sent anything is forgotten, too, and one that reads is not.
+    gone, _, _ = streams.open(db["totals"], None, None)
+    reading, _, _ = streams.open(db["totals"], None, None)
+    streams.begin(reading)
+    streams.expire()
+    assert repr(streams) == "Streams(passing=1, named=0)"
+    with pytest.raises(rv.RingviewError, match="closed"):
+        gone.next(NOTHING)
+    assert reading.next(NOTHING)
+    streams.close()
     kept = Streams(db, seconds=60.0, most=2)
     opened = [kept.open(db["totals"], None, None) for _ in range(4)]
+    for stream, _, _ in opened:
+        kept.begin(stream)
     for stream, _, reader in opened:
         kept.leave(stream, reader)
     assert repr(kept) == "Streams(passing=2, named=0)"
     kept.close()
+
+
+def test_a_look_that_takes_long_holds_up_nobody_who_reads_what_is_kept(db: rv.Database) -> None:
+    looking, gate = threading.Event(), threading.Event()
+
+    class Slow(Passing):
+        def _look(self, sent: Place) -> list[Event]:
+            looking.set()
+            gate.wait(60)
+            return super()._look(sent)
+
+    stream = Slow(db["totals"])
+    thread = threading.Thread(target=stream.next, args=[NOTHING])
+    thread.start()
+    assert looking.wait(60)
+    assert stream.after(NOTHING) == []
+    gate.set()
+    thread.join()
+    assert len(stream.after(NOTHING)) == 1
+    stream.close()
 
 
 def test_a_stream_keeps_no_more_than_it_may() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import ringview as rv
 from ringview.job import Job, JobError, parse, run
@@ -171,6 +172,43 @@ def test_a_run_reads_sources_to_their_end_and_sends_to_sinks(tmp_path: Path) -> 
     assert report.views[0].result.to_pylist() == [{"x": "a", "n": 2}, {"x": "b", "n": 1}]
     rows = sqlite3.connect(tmp_path / "out.sqlite").execute("SELECT * FROM v ORDER BY x").fetchall()
     assert rows == [("a", 2), ("b", 1)]
+
+
+def test_a_run_reads_and_writes_other_stores(tmp_path: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    rows = pa.table({"id": pa.array([1, 2], pa.int64()), "x": ["a", "b"]})
+    deltalake.write_deltalake(str(tmp_path / "in"), rows)
+    with sqlite3.connect(tmp_path / "in.sqlite") as con:
+        con.execute("CREATE TABLE r (id BIGINT, x VARCHAR)")
+        con.execute("INSERT INTO r VALUES (3, 'a')")
+    con.close()
+    text = (
+        '[[source]]\nkind = "delta"\npath = "in"\ntable = "r"\n'
+        '[[source]]\nkind = "query"\ntable = "r"\nsql = "SELECT id, x FROM r"\n'
+        f'connection = "sqlite:///{tmp_path / "in.sqlite"}"\n'
+        '[[sink]]\nkind = "delta"\nview = "v"\npath = "out"\nkey = "x"\n'
+        '[[sink]]\nkind = "parquet"\nview = "v"\npath = "log"\n'
+    )
+    report = run(job_of(FED + VIEW + text, tmp_path))
+    assert report.rows == 3
+    found = deltalake.DeltaTable(str(tmp_path / "out")).to_pyarrow_table()
+    wanted = [{"x": "a", "n": 2}, {"x": "b", "n": 1}]
+    assert found.select(["x", "n"]).sort_by("x").to_pylist() == wanted
+    log = rv.sinks.ParquetSink(tmp_path / "log").read("v")
+    assert log.select(["x", "n"]).sort_by("x").to_pylist() == wanted
+
+
+def test_sinks_of_other_systems_are_made_and_open_nothing() -> None:
+    text = (
+        '[[sink]]\nkind = "kafka"\nview = "v"\nservers = "k:9092"\ntopic = "t"\nkey = ["x"]\n'
+        '[[source]]\nkind = "kafka"\nservers = "k:9092"\ntopics = {t = "r"}\nformat = "json"\n'
+    )
+    job = job_of(FED + VIEW + text)
+    with rv.Database() as db:
+        db.create_table("r", {"id": "int64", "x": "string"})
+        db.create_view("v", job.views[0].sql)
+        assert repr(job.sinks[0].sender(db)) == "Sender(['v'], batches=0, rows=0)"
+        assert repr(job.sources[0].reader(db, True)) == "Reader(batches=0, rows=0, rejected=0)"
 
 
 def test_an_explained_job_reads_no_source() -> None:

@@ -111,6 +111,8 @@ def test_fifteen_lines_serve_a_join_of_tables_of_postgres(
         con.execute("INSERT INTO orders VALUES (1, 1, 9.5), (2, 2, 1)")
         text = fifteen_lines().replace("dbname=shop", postgres.address)
         text += '[serve]\nport = 0\nfile = "shop.ringview"\n'
+        text += '[[sink]]\nkind = "postgres"\nview = "totals"\nkey = "name"\nevery = 0.05\n'
+        text += f'table = "sent"\nconnection = "{postgres.address}"\n'
         for life in range(2):
             with (
                 Service.job(parse(text, tmp_path / "job.toml")) as service,
@@ -134,6 +136,13 @@ def test_fifteen_lines_serve_a_join_of_tables_of_postgres(
                 con.execute("DELETE FROM orders WHERE id = %s", [10 + life])
                 wait(is_fresh)
                 assert web.get("/ready").status_code == 200
+
+                def is_sent(con: Any = con, web: httpx.Client = web) -> bool:
+                    rows = con.execute("SELECT name, total::text FROM sent").fetchall()
+                    found = web.get("/views/totals").json()["rows"]
+                    return sorted(rows) == sorted((row["name"], row["total"]) for row in found)
+
+                wait(is_sent)
                 assert not [feed.problem for feed in service.feeds if feed.problem]
             con.execute("INSERT INTO orders VALUES (%s, 2, 4)", [20 + life])
 

@@ -7,8 +7,8 @@ where nothing moves, by which a reader that is gone is found.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
@@ -21,6 +21,7 @@ from .answers import RefusedError
 from .context import Context, of
 from .events import Place, Token
 from .streams import Stream
+from .watch import Watch
 
 if TYPE_CHECKING:
     from ..view import View
@@ -87,14 +88,50 @@ def _every(text: str) -> float:
     return found
 
 
+class _Seat:
+    """The place of a reader at a stream and a watch: taken at most once, and left for good.
+
+    Who asked for it may be gone before it is taken, so that both may come at the same time.
+    """
+
+    def __init__(self, context: Context, view: View, stream: Stream, reader: int) -> None:
+        self._context = context
+        self._view = view
+        self._stream = stream
+        self._reader = reader
+        self._watch: Watch | None = None
+        self._is_left = False
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"_Seat({self._stream!r}, reader={self._reader})"
+
+    def take(self) -> Watch:
+        """Begin to read, and to be woken; it blocks while the view is changed."""
+        with self._lock:
+            if self._is_left:
+                raise RingviewError("its reader is gone")
+            self._context.streams.begin(self._stream)
+            self._watch = self._context.watches.join(self._view)
+            return self._watch
+
+    def leave(self) -> None:
+        """Leave the stream to wait for its reader."""
+        with self._lock:
+            self._is_left = True
+            self._context.streams.leave(self._stream, self._reader)
+            if self._watch is not None:
+                self._context.watches.leave(self._watch)
+                self._watch = None
+
+
 async def _sent(
     context: Context, view: View, stream: Stream, place: Place, reader: int, every: float
 ) -> AsyncIterator[bytes]:
     """What is sent, until the reader goes, another one takes its place, or all is closed."""
-    watch = None
-    owner = stream.owner
+    owner, seat = stream.owner, _Seat(context, view, stream, reader)
     try:
-        watch = await context.run("read", context.watches.join, view)
+        watch = await context.run("read", seat.take)
         yield b"retry: 1000\n\n"
         while not context.closing and (stream.reader, stream.owner) == (reader, owner):
             found = stream.after(place)
@@ -118,9 +155,7 @@ async def _sent(
     finally:
         # Nothing is waited for here: the reader may be gone, and this be cancelled.
         if not context.closing:
-            context.threads.start("read", partial(context.streams.leave, stream, reader))
-            if watch is not None:
-                context.threads.start("read", partial(context.watches.leave, watch))
+            context.threads.start("read", seat.leave)
             wait = context.streams.seconds + 1
             asyncio.get_running_loop().call_later(wait, _expire, context)
 

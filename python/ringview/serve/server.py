@@ -116,6 +116,8 @@ class Server:
             stack.callback(self._end)
             while not self._server.started and self._thread.is_alive():
                 self._thread.join(0.005)
+            if not self._server.started:
+                raise StorageError(f"the server of {self.url} ended at once; its log says why")
             self._stack = stack.pop_all()
 
     @property

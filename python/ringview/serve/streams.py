@@ -39,7 +39,9 @@ class Stream(ABC):
         self.reader = 0
         """Counts who reads; who finds another number was followed by somebody else, and ends."""
         self._log = Log(KEPT)
+        # What is kept is read on the event loop, so its lock is held for no look at the database.
         self._lock = threading.Lock()
+        self._looking = threading.Lock()
 
     def resume(self, token: Token | None) -> Place | None:
         """The place to go on from; None if that is not known."""
@@ -55,11 +57,12 @@ class Stream(ABC):
 
     def next(self, sent: Place) -> bool:
         """Look what moved, where all up to `sent` was handed on; whether anything had."""
-        with self._lock:
-            if self._log.after(sent):
+        with self._looking:
+            if self.after(sent):
                 return True
             found = self._look(sent)
-            self._log.add(found)
+            with self._lock:
+                self._log.add(found)
             return bool(found)
 
     @abstractmethod
@@ -143,8 +146,9 @@ class Named(Stream):
     def begin(self, owner: str, views: list[str], is_new: bool) -> None:
         """The sender says whose numbers come."""
         if owner != self.owner:
-            self.owner, self._sent = owner, 0
-            self._log.begin(NOTHING)
+            with self._lock:
+                self.owner, self._sent = owner, 0
+                self._log.begin(NOTHING)
 
     def __call__(self, view: str, batch: int, changes: pa.Table) -> None:
         """The sender has a batch: handed on already, or to be handed on now."""
@@ -153,10 +157,11 @@ class Named(Stream):
 
     def resume(self, token: Token | None) -> Place | None:
         """The place to go on from; begins anew, so that a snapshot comes, if that is not known."""
-        found = super().resume(token)
-        with self._lock:
+        with self._looking:
+            found = super().resume(token)
             if found is None and token is not None and self._is_next(token):
-                self._log.begin(token.place)
+                with self._lock:
+                    self._log.begin(token.place)
                 found = token.place
             if found is None and self._noted():
                 self.view.unfollow(self._name)
@@ -257,9 +262,16 @@ class Streams:
                 if place is None and stream is known:
                     stream = Passing(view)
                 self._passing[stream.owner] = stream
+                # Until `begin`: a reader may be gone before it was sent anything.
                 self._left.pop(stream.owner, None)
+                self._left[stream.owner] = time.monotonic()
             stream.reader += 1
             return stream, NOTHING if place is None else place, stream.reader
+
+    def begin(self, stream: Stream) -> None:
+        """A reader is sent its first event; the stream waits for nobody from here on."""
+        with self._lock:
+            self._left.pop(stream.owner, None)
 
     def leave(self, stream: Stream, reader: int) -> None:
         """A reader left; the stream waits for it unless another one reads it by now."""
