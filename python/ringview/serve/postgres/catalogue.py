@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _PUBLIC = 2200
 _FIRST = 16384
+_TEXT = ("text_of", "text_part", "d")
 _TEXTS = ("constraint_texts", "index_texts", "view_texts")
 
 
@@ -98,9 +99,9 @@ class Catalogue:
             run(f"CREATE TYPE {type_name} AS {of}")
         for table, columns in TABLES.items():
             run(f"CREATE TABLE {table} ({columns})")
-        run("CREATE TABLE type_names (oid bigint, shown varchar)")
+        run("CREATE TABLE type_names (type_number bigint, shown varchar)")
         for table in _TEXTS:
-            run(f"CREATE TABLE {table} (oid bigint, number integer, d varchar)")
+            run(f"CREATE TABLE {table} (text_of bigint, text_part integer, d varchar)")
         for macro, forms in MACROS.items():
             run(f"CREATE MACRO {macro}" + ", ".join(forms))
         run("CREATE MACRO version() AS $v$" + settings.get("version", "") + "$v$")
@@ -118,7 +119,7 @@ class Catalogue:
         ]
         columns = ("oid", "typname", "typcategory", "typlen", "typelem", "typarray")
         self._fill("pg_type", columns, types)
-        self._fill("type_names", ("oid", "shown"), [(t[0], t[2]) for t in PG_TYPES])
+        self._fill("type_names", ("type_number", "shown"), [(t[0], t[2]) for t in PG_TYPES])
         self._fill("pg_am", ("oid", "amname", "amtype"), [(2, "heap", "t"), (403, "btree", "i")])
         self._fill("pg_roles", ("oid", "rolname"), [(10, "ringview")])
         self._fill("pg_database", ("oid", "datname"), [(5, name)])
@@ -169,7 +170,7 @@ class Catalogue:
         shown = [("public", name, "ringview", f"{sql};") for name, sql in views]
         self._fill("pg_views", ("schemaname", "viewname", "viewowner", "definition"), shown)
         texts = [(self._number("v", name), 0, f" {sql};") for name, sql in views]
-        self._fill("view_texts", ("oid", "number", "d"), texts)
+        self._fill("view_texts", _TEXT, texts)
         tables = [("public", r.name, "ringview", bool(r.key)) for r in relations if r.kind == "r"]
         of_table = ("schemaname", "tablename", "tableowner", "hasindexes")
         self._fill("pg_tables", of_table, tables)
@@ -210,9 +211,9 @@ class Catalogue:
             self._fill("pg_indexes", ("schemaname", "tablename", "indexname", "indexdef"),
                        [("public", name, index, made)])
             texts = [(number, 0, made), *((number, i, _quoted(c)) for i, c in enumerate(key, 1))]
-            self._fill("index_texts", ("oid", "number", "d"), texts)
+            self._fill("index_texts", _TEXT, texts)
             keyed = (constraint, 0, f"PRIMARY KEY ({shown})")
-            self._fill("constraint_texts", ("oid", "number", "d"), [keyed])
+            self._fill("constraint_texts", _TEXT, [keyed])
 
     def __repr__(self) -> str:
         return f"Catalogue(relations={len(self._known or ())})"

@@ -241,7 +241,8 @@ VIEWS: dict[str, str] = {
         NULL::varchar AS event_object_table WHERE false""",
 }
 
-# Functions: their parameters and what they are, once for each number of parameters.
+# Functions: their parameters and what they are, once for each number of parameters. What stands for a
+# parameter is put into their text, so columns of their own tables have names that no client has.
 MACROS: dict[str, list[str]] = {
     "array_upper": ["(a, n) AS len(a)"],
     "array_lower": ["(a, n) AS CASE WHEN len(a) > 0 THEN 1 END"],
@@ -254,7 +255,7 @@ MACROS: dict[str, list[str]] = {
             WHEN type IS NULL THEN NULL
             WHEN modifier >= 4 AND type = 1700 THEN concat('numeric(',
                 numeric_precision(modifier), ',', numeric_scale(modifier), ')')
-            ELSE coalesce((SELECT shown FROM type_names WHERE oid = type), '???') END"""
+            ELSE coalesce((SELECT shown FROM type_names WHERE type_number = type), '???') END"""
     ],
     "has_any_column_privilege": ["(t, p) AS true", "(u, t, p) AS true"],
     "has_column_privilege": ["(t, c, p) AS true", "(u, t, c, p) AS true"],
@@ -269,19 +270,20 @@ MACROS: dict[str, list[str]] = {
     "numeric_scale": ["(m) AS CASE WHEN m >= 4 THEN (m - 4) & 2047 END"],
     "obj_description": ["(object) AS NULL::varchar", "(object, catalogue) AS NULL::varchar"],
     "pg_backend_pid": ["() AS 0"],
+    "pg_collation_is_visible": ["(object) AS true"],
     "pg_encoding_to_char": ["(encoding) AS CASE encoding WHEN 6 THEN 'UTF8' ELSE '' END"],
     "pg_function_is_visible": ["(object) AS true"],
     "pg_get_constraintdef": [
-        "(object) AS (SELECT d FROM constraint_texts WHERE oid = object)",
-        "(object, pretty) AS (SELECT d FROM constraint_texts WHERE oid = object)",
+        "(object) AS (SELECT d FROM constraint_texts WHERE text_of = object)",
+        "(object, pretty) AS (SELECT d FROM constraint_texts WHERE text_of = object)",
     ],
     "pg_get_expr": ["(e, relation) AS NULL::varchar", "(e, relation, pretty) AS NULL::varchar"],
     "pg_get_function_arguments": ["(object) AS ''"],
     "pg_get_function_identity_arguments": ["(object) AS ''"],
     "pg_get_function_result": ["(object) AS ''"],
     "pg_get_indexdef": [
-        "(object) AS (SELECT d FROM index_texts WHERE oid = object AND number = 0)",
-        "(object, n, pretty) AS (SELECT d FROM index_texts WHERE oid = object AND number = n)",
+        "(object) AS (SELECT d FROM index_texts WHERE text_of = object AND text_part = 0)",
+        "(object, n, pretty) AS (SELECT d FROM index_texts WHERE text_of = object AND text_part = n)",
     ],
     "pg_get_partition_constraintdef": ["(object) AS NULL::varchar"],
     "pg_get_partkeydef": ["(object) AS NULL::varchar"],
@@ -291,8 +293,8 @@ MACROS: dict[str, list[str]] = {
     "pg_get_triggerdef": ["(object) AS NULL::varchar", "(object, pretty) AS NULL::varchar"],
     "pg_get_userbyid": ["(role) AS 'ringview'"],
     "pg_get_viewdef": [
-        "(object) AS (SELECT d FROM view_texts WHERE oid = object)",
-        "(object, pretty) AS (SELECT d FROM view_texts WHERE oid = object)",
+        "(object) AS (SELECT d FROM view_texts WHERE text_of = object)",
+        "(object, pretty) AS (SELECT d FROM view_texts WHERE text_of = object)",
     ],
     "pg_has_role": ["(r, p) AS true", "(u, r, p) AS true"],
     "pg_is_in_recovery": ["() AS false"],

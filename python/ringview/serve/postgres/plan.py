@@ -32,10 +32,10 @@ _BY_WORD: dict[str, tuple[str, str]] = {
     "discard": ("discard", "DISCARD ALL"),
     "deallocate": ("deallocate", "DEALLOCATE"),
     "copy": ("copy", "COPY"),
+    "savepoint": ("savepoint", "SAVEPOINT"),
+    "release": ("release", "RELEASE"),
 }
 _REFUSED: dict[str, str] = {
-    "savepoint": "a transaction is done whole or not at all; there are no savepoints",
-    "release": "a transaction is done whole or not at all; there are no savepoints",
     "declare": "there are no cursors of SQL; a driver can fetch the rows of a portal in parts",
     "fetch": "there are no cursors of SQL; a driver can fetch the rows of a portal in parts",
     "listen": "COPY (SUBSCRIBE view) TO STDOUT is told of each change",
@@ -72,7 +72,7 @@ def planned(piece: Piece, parameters: Sequence[object] | None) -> Step:
     words = piece.words
     first = words[0]
     if first == "rollback" and "to" in words:
-        raise Failed("0A000", _REFUSED["savepoint"], position=piece.start + 1)
+        return Step(piece, "rollback_to", "ROLLBACK")
     if first in _BY_WORD:
         return Step(piece, *_BY_WORD[first])
     if first in _REFUSED:

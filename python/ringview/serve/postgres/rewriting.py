@@ -18,6 +18,14 @@ _LOOKED_UP = {
     "regnamespace": "to_regnamespace",
     "regproc": "to_regproc",
 }
+# Functions that have another name in DuckDB.
+_RENAMED = {
+    "json_build_object": "json_object",
+    "json_agg": "json_group_array",
+    "jsonb_agg": "json_group_array",
+    "jsonb_build_object": "json_object",
+}
+_CLAUSES = {"select", "from", "join", "on", "where", "group", "order", "having", "limit", "union"}
 _SERIES = {"generate_series", "unnest"}
 _USERS = {"current_user", "session_user"}
 _CLOCKS = {"now", "current_timestamp", "current_date", "localtimestamp", "clock_timestamp"}
@@ -79,7 +87,7 @@ def rewritten(piece: Piece, user: str, settings: Mapping[str, str] | None = None
             found.append(_quoted(known[after[1].strip("'")]))
             at = _closing(texts, at + 1) + 1
         else:
-            found.append(text)
+            found.append(_RENAMED.get(text.lower(), text) if after[:1] == ["("] else text)
             at += 1
     return " ".join(found)
 
@@ -87,14 +95,23 @@ def rewritten(piece: Piece, user: str, settings: Mapping[str, str] | None = None
 def _with_columns(texts: list[str]) -> list[str]:
     """The tokens with functions in FROM as tables of one column, which has the name of the table."""
     found: list[str] = []
+    # The clause of each bracket that is open.
+    clauses = [""]
     at = 0
     while at < len(texts):
         word, before = texts[at].lower(), found[-1].lower() if found else ""
+        if word == "(":
+            clauses.append("")
+        elif word == ")":
+            clauses = clauses[:-1] or [""]
+        elif word in _CLAUSES:
+            clauses[-1] = word
         end = _closing(texts, at + 1) if texts[at + 1 : at + 2] == ["("] else 0
         tail = texts[end + 1 : end + 4] if end else []
         name = tail[1] if tail[:1] and tail[0].lower() == "as" and tail[1:] else "".join(tail[:1])
         skip = end + (3 if tail[:1] and tail[0].lower() == "as" else 2)
-        is_table = before in ("from", ",", "join") and name.isidentifier()
+        starts = before in ("from", ",", "join") and clauses[-1] in ("from", "join", "on")
+        is_table = starts and name.isidentifier()
         if is_table and word in _SERIES and texts[skip : skip + 1] != ["("]:
             found += [*texts[at : end + 1], "AS", name, "(", name, ")"]
             at = skip

@@ -66,6 +66,8 @@ class Session:
         self._user = user
         self._writable = writable
         self._open: Transaction | None = None
+        # Savepoints: their names, and how many changes there were.
+        self._saved: list[tuple[str, int]] = []
         self._failed = False
 
     def prepare(self, sql: str) -> tuple[bool, int, Told | None]:
@@ -138,7 +140,7 @@ class Session:
 
     def close(self) -> None:
         """Forget what its transaction would have changed."""
-        self._open, self._failed = None, False
+        self._open, self._failed, self._saved = None, False, []
 
     def _begin(self) -> None:
         self._open = Transaction(self._db).__enter__()
@@ -147,10 +149,15 @@ class Session:
         if step.kind in ("begin", "commit", "rollback"):
             self._bounded(step, said)
             return
+        if step.kind == "rollback_to":
+            self._back_to(step, said)
+            return
         if self._failed:
             raise Failed("25P02", _ABORTED)
         if step.kind in ("select", "catalogue", "show"):
             self._query(step, parameters, said)
+        elif step.kind in ("savepoint", "release"):
+            self._saves(step, said)
         elif step.kind == "copy":
             self._copy(step, said)
         elif step.kind == "set":
@@ -181,6 +188,34 @@ class Session:
             tag = "ROLLBACK"
         self.close()
         said.outcomes.append(("done", tag))
+
+    def _saves(self, step: Step, said: _Said) -> None:
+        """SAVEPOINT, RELEASE."""
+        if self._open is None:
+            raise Failed("25P01", f"{step.tag} can only be used in transaction blocks")
+        name = step.piece.tokens[-1].named
+        if step.kind == "savepoint":
+            self._saved.append((name, len(self._open._collected())))
+        else:
+            del self._saved[self._savepoint(name) :]
+        said.outcomes.append(("done", step.tag))
+
+    def _back_to(self, step: Step, said: _Said) -> None:
+        """ROLLBACK TO: the changes since the savepoint are forgotten, it stays, and so does the rest."""
+        if self._open is None:
+            raise Failed("25P01", "ROLLBACK TO SAVEPOINT can only be used in transaction blocks")
+        at = self._savepoint(step.piece.tokens[-1].named)
+        del self._open._collected()[self._saved[at][1] :]
+        del self._saved[at + 1 :]
+        self._failed = False
+        said.outcomes.append(("done", step.tag))
+
+    def _savepoint(self, name: str) -> int:
+        """The place of the last savepoint of a name."""
+        for at in reversed(range(len(self._saved))):
+            if self._saved[at][0] == name:
+                return at
+        raise Failed("3B001", f'savepoint "{name}" does not exist')
 
     def _commit(self) -> None:
         transaction, self._open = self._open, None
