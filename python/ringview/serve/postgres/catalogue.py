@@ -128,9 +128,10 @@ class Catalogue:
 
     def _fill(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         if rows:
-            marks = ", ".join("?" for _ in columns)
-            into = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
-            self._duckdb.executemany(into, rows)
+            marks = "(" + ", ".join("?" for _ in columns) + ")"
+            all_marks = ", ".join(marks for _ in rows)
+            into = f"INSERT INTO {table} ({', '.join(columns)}) VALUES {all_marks}"
+            self._duckdb.execute(into, [value for row in rows for value in row])
 
     def _number(self, kind: str, name: str) -> int:
         return self._numbers.setdefault((kind, name), _FIRST + len(self._numbers))
@@ -160,8 +161,8 @@ class Catalogue:
             classes.append((number, name, kind, len(schema), bool(key), 2 if kind == "r" else 0))
             types = _native.postgres_types(schema)
             for at, (field, (oid, size, modifier)) in enumerate(zip(schema, types, strict=True), 1):
-                needed = not field.nullable or field.name in key
-                columns.append((number, field.name, oid, size, at, modifier, needed))
+                of = (number, field.name, oid, size, at, modifier, not field.nullable)
+                columns.append(of)
         of_class = ("oid", "relname", "relkind", "relnatts", "relhasindex", "relam")
         self._fill("pg_class", of_class, classes)
         of_column = ("attrelid", "attname", "atttypid", "attlen", "attnum", "atttypmod", "attnotnull")

@@ -55,6 +55,8 @@ class Step:
     kind: str
     tag: str
     statement: Any = None
+    # The text as the database takes it.
+    text: str = ""
 
     @property
     def gives_rows(self) -> bool:
@@ -99,4 +101,4 @@ def planned(piece: Piece, parameters: Sequence[object] | None) -> Step:
         tag = statement.kind.upper()
     else:
         tag = statement.kind.replace("_", " ").upper()
-    return Step(piece, statement.kind, tag, statement)
+    return Step(piece, statement.kind, tag, statement, text)

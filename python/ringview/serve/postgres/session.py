@@ -224,16 +224,26 @@ class Session:
 
     def _query(self, step: Step, parameters: Sequence[object], said: _Said) -> None:
         rows: Any
-        if step.kind == "catalogue":
+        if step.kind == "catalogue" or self._is_of_nothing(step):
             rows = self._catalogue.query(
                 step.piece, parameters, self._user, self._settings.all()
             )
         elif step.kind == "show":
             rows = self._shown(step.piece)
         else:
-            pending = [] if self._open is None else self._open._collected()
-            rows = self._db._native.select(step.statement, pending)
+            rows = self._selected(step, parameters)
         said.outcomes.append(("rows", "SHOW" if step.kind == "show" else "SELECT", rows))
+
+    def _is_of_nothing(self, step: Step) -> bool:
+        """Whether it asks for constants where there is no table, as clients do to see who is there."""
+        return step.kind == "select" and "from" not in step.piece.words and not self._db.tables
+
+    def _selected(self, step: Step, parameters: Sequence[Any]) -> _native.Rows:
+        """The rows of a query: as `Database.sql` has them, or behind the changes of the transaction."""
+        if self._open is not None:
+            return self._db._native.select(step.statement, self._open._collected())
+        of = Definition(step.text, parameters=list(parameters), dialect="postgres")
+        return self._db._native.evaluate(of.native())
 
     def _columns(self, sql: str, values: Sequence[Parameter]) -> pa.Schema:
         import pyarrow as pa
