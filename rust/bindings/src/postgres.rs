@@ -38,8 +38,13 @@ type Told = (String, String, Option<String>, Option<usize>);
 #[pyfunction]
 pub(crate) fn postgres_types(schema: &Bound<'_, PyAny>) -> PyResult<Vec<(u32, i16, i32)>> {
     let schema = incoming::schema(schema)?;
-    let kinds = schema.fields().iter().map(|field| Kind::of(field.data_type()));
-    Ok(kinds.map(|kind| (kind.oid(), kind.size(), kind.modifier())).collect())
+    let kinds = schema
+        .fields()
+        .iter()
+        .map(|field| Kind::of(field.data_type()));
+    Ok(kinds
+        .map(|kind| (kind.oid(), kind.size(), kind.modifier()))
+        .collect())
 }
 
 /// A server; it runs until it is closed.
@@ -53,7 +58,10 @@ pub(crate) struct PostgresServer {
 impl PostgresServer {
     #[new]
     #[pyo3(signature = (backend, host, port, *, password, settings, connections, message, statement, idle, certificate))]
-    #[expect(clippy::too_many_arguments, reason = "by their names, and by Python alone")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "by their names, and by Python alone"
+    )]
     fn new(
         py: Python<'_>,
         backend: Py<PyAny>,
@@ -81,15 +89,17 @@ impl PostgresServer {
         };
         let place = format!("{}:{}", options.host, options.port);
         let backend = Arc::new(PyBackend(backend));
-        let server = py.detach(|| Server::start(backend, options)).map_err(|problem| {
-            let class = match problem.kind() {
-                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::InvalidInput => {
-                    "InvalidValueError"
-                }
-                _ => "StorageError",
-            };
-            named(py, class, &format!("cannot serve at {place}: {problem}"))
-        })?;
+        let server = py
+            .detach(|| Server::start(backend, options))
+            .map_err(|problem| {
+                let class = match problem.kind() {
+                    std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::InvalidInput => {
+                        "InvalidValueError"
+                    }
+                    _ => "StorageError",
+                };
+                named(py, class, &format!("cannot serve at {place}: {problem}"))
+            })?;
         let address = server.address();
         Ok(PostgresServer {
             address: (address.ip().to_string(), address.port()),
@@ -113,7 +123,11 @@ impl PostgresServer {
     /// Ends all statements and connections; twice does nothing.
     fn close(&self, py: Python<'_>) {
         py.detach(|| {
-            let taken = self.server.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let taken = self
+                .server
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
             if let Some(mut server) = taken {
                 server.stop();
             }
@@ -129,12 +143,17 @@ struct PyBackend(Py<PyAny>);
 
 impl Backend for PyBackend {
     fn open(&self, client: &Client) -> Result<Arc<dyn Session>, Failure> {
-        let Client { user, database, application } = client;
+        let Client {
+            user,
+            database,
+            application,
+        } = client;
         Python::attach(|py| {
             let of = (user, database, application);
             let opened = self.0.call_method1(py, intern!(py, "open"), of);
-            let (session, failure): (Py<PyAny>, Option<Told>) =
-                opened.and_then(|opened| opened.extract(py)).map_err(|raised| unasked(py, &raised))?;
+            let (session, failure): (Py<PyAny>, Option<Told>) = opened
+                .and_then(|opened| opened.extract(py))
+                .map_err(|raised| unasked(py, &raised))?;
             match failure {
                 Some(failure) => Err(failure_of(failure)),
                 None => Ok(Arc::new(PySession {
@@ -159,8 +178,10 @@ impl PySession {
         read: impl FnOnce(&Bound<'_, PyAny>, &Arc<AtomicBool>) -> PyResult<T>,
     ) -> Result<T, Failure> {
         Python::attach(|py| {
-            watch::cancellable(&self.cancelled, || read(self.session.bind(py), &self.cancelled))
-                .map_err(|raised| unasked(py, &raised))
+            watch::cancellable(&self.cancelled, || {
+                read(self.session.bind(py), &self.cancelled)
+            })
+            .map_err(|raised| unasked(py, &raised))
         })
     }
 }
@@ -173,7 +194,10 @@ impl Session for PySession {
         })?;
         match found {
             (_, _, Some(failure)) => Err(failure_of(failure)),
-            (is_query, parameters, None) => Ok(Prepared { is_query, parameters }),
+            (is_query, parameters, None) => Ok(Prepared {
+                is_query,
+                parameters,
+            }),
         }
     }
 
@@ -271,7 +295,9 @@ fn answer_of(found: &Bound<'_, PyAny>, cancelled: &Arc<AtomicBool>) -> PyResult<
         String,
     );
     let (outcomes, failure, warnings, settings, status): Found<'_> = found.extract()?;
-    let outcomes = outcomes.iter().map(|outcome| outcome_of(outcome, cancelled));
+    let outcomes = outcomes
+        .iter()
+        .map(|outcome| outcome_of(outcome, cancelled));
     Ok(Answer {
         outcomes: outcomes.collect::<PyResult<_>>()?,
         failure: failure.map(failure_of),
@@ -293,7 +319,11 @@ fn outcome_of(outcome: &Bound<'_, PyTuple>, cancelled: &Arc<AtomicBool>) -> PyRe
         "rows" => {
             let (schema, batches) = batches(&outcome.get_item(2)?)?;
             let tag = outcome.get_item(1)?.extract()?;
-            Outcome::Rows(Rows { schema, batches, tag })
+            Outcome::Rows(Rows {
+                schema,
+                batches,
+                tag,
+            })
         }
         "copy" => {
             let schema = incoming::schema(&outcome.get_item(1)?)?;
@@ -319,7 +349,12 @@ fn batches(rows: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, Vec<RecordBatch>)> {
 }
 
 fn failure_of((code, message, hint, position): Told) -> Failure {
-    Failure { code, message, hint, position }
+    Failure {
+        code,
+        message,
+        hint,
+        position,
+    }
 }
 
 /// What a client is told of an exception that nobody there dealt with.
@@ -332,11 +367,18 @@ fn unasked(py: Python<'_>, raised: &PyErr) -> Failure {
 
 fn python_of<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     let parsed = |module: &str, class: &str, text: &str| {
-        py.import(module)?.getattr(class)?.call_method1("fromisoformat", (text,))
+        py.import(module)?
+            .getattr(class)?
+            .call_method1("fromisoformat", (text,))
     };
     let found = match value {
         Value::Null => return Ok(py.None().into_bound(py)),
-        Value::Bool(truth) => return truth.into_pyobject(py).map(|t| t.to_owned().into_any()).map_err(Into::into),
+        Value::Bool(truth) => {
+            return truth
+                .into_pyobject(py)
+                .map(|t| t.to_owned().into_any())
+                .map_err(Into::into);
+        }
         Value::Int(number) => number.into_pyobject(py)?.into_any(),
         Value::Float(number) => number.into_pyobject(py)?.into_any(),
         Value::Decimal(digits) => py.import("decimal")?.getattr("Decimal")?.call1((digits,))?,

@@ -42,7 +42,10 @@ pub(crate) fn cancellable<T>(flag: &Arc<AtomicBool>, run: impl FnOnce() -> T) ->
 
 /// Raises KeyboardInterrupt if Ctrl-C came, or the flag of this thread was raised.
 pub(crate) fn check(py: Python<'_>) -> PyResult<()> {
-    let raised = FLAG.with_borrow(|flag| flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)));
+    let raised = FLAG.with_borrow(|flag| {
+        flag.as_ref()
+            .is_some_and(|flag| flag.load(Ordering::Relaxed))
+    });
     match raised {
         true => Err(PyKeyboardInterrupt::new_err("the call was cancelled")),
         false => py.check_signals(),

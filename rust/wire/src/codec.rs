@@ -6,7 +6,9 @@ use std::io;
 
 use bytes::{Buf, Bytes, BytesMut};
 use pgwire::error::PgWireError;
-use pgwire::messages::{DecodeContext, PgWireBackendMessage, PgWireFrontendMessage, ProtocolVersion};
+use pgwire::messages::{
+    DecodeContext, PgWireBackendMessage, PgWireFrontendMessage, ProtocolVersion,
+};
 use tokio_util::codec::{Decoder, Encoder};
 
 /// What is sent.

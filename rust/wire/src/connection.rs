@@ -123,7 +123,8 @@ impl Connection {
                     true => drop(self.state.names.statements.remove(&name)),
                     false => drop(self.state.names.portals.remove(&name)),
                 }
-                self.feed(Message::CloseComplete(CloseComplete::new())).await
+                self.feed(Message::CloseComplete(CloseComplete::new()))
+                    .await
             }
             Request::Sync(_) => {
                 self.state.skips = false;
@@ -155,11 +156,14 @@ impl Connection {
     async fn query(&mut self, sql: String) -> Done {
         self.session.begin();
         let limit = self.limits.statement;
-        let answer = self.work(limit, move |session| session.run(&sql, None)).await?;
+        let answer = self
+            .work(limit, move |session| session.run(&sql, None))
+            .await?;
         for outcome in self.told(answer).await? {
             match outcome? {
                 Outcome::Empty => {
-                    self.feed(Message::EmptyQueryResponse(EmptyQueryResponse::new())).await?;
+                    self.feed(Message::EmptyQueryResponse(EmptyQueryResponse::new()))
+                        .await?;
                 }
                 Outcome::Done(tag) => self.feed(reply::done(tag)).await?,
                 Outcome::Copy(schema, source) => self.copy(&schema, &source).await?,
@@ -176,7 +180,9 @@ impl Connection {
 
     async fn parse(&mut self, parse: Parse) -> Done {
         let sql = parse.query.clone();
-        let is = self.work(None, move |session| session.prepare(&sql)).await??;
+        let is = self
+            .work(None, move |session| session.prepare(&sql))
+            .await??;
         let statement = Statement {
             sql: parse.query,
             oids: parse.type_oids,
@@ -188,8 +194,12 @@ impl Connection {
             let what = format!("prepared statement \"{name}\" already exists");
             return Err(Failure::new("42P05", what).into());
         }
-        self.state.names.statements.insert(name, Arc::new(statement));
-        self.feed(Message::ParseComplete(ParseComplete::new())).await
+        self.state
+            .names
+            .statements
+            .insert(name, Arc::new(statement));
+        self.feed(Message::ParseComplete(ParseComplete::new()))
+            .await
     }
 
     async fn describe(&mut self, describe: Describe) -> Done {
@@ -206,7 +216,9 @@ impl Connection {
         let (sql, oids) = (statement.sql.clone(), statement.oids.clone());
         self.session.begin();
         let limit = self.limits.statement;
-        let columns = self.work(limit, move |session| session.describe(&sql, &oids)).await??;
+        let columns = self
+            .work(limit, move |session| session.describe(&sql, &oids))
+            .await??;
         self.feed(reply::columns(&columns, &[])).await?;
         Arc::make_mut(&mut statement).told = Some(columns);
         self.state.names.statements.insert(name, statement);
@@ -241,7 +253,9 @@ impl Connection {
         let (statement, values) = (Arc::clone(&portal.statement), portal.values.clone());
         self.session.begin();
         let (sql, limit) = (statement.sql.clone(), self.limits.statement);
-        let answer = self.work(limit, move |session| session.run(&sql, Some(&values))).await?;
+        let answer = self
+            .work(limit, move |session| session.run(&sql, Some(&values)))
+            .await?;
         let mut outcomes = self.told(answer).await?;
         if let (Some(told), Some(Ok(Outcome::Rows(rows)))) = (&statement.told, outcomes.first_mut())
         {
@@ -264,7 +278,8 @@ impl Connection {
         for outcome in self.run(&name).await? {
             match outcome? {
                 Outcome::Empty => {
-                    self.feed(Message::EmptyQueryResponse(EmptyQueryResponse::new())).await?;
+                    self.feed(Message::EmptyQueryResponse(EmptyQueryResponse::new()))
+                        .await?;
                 }
                 Outcome::Done(tag) => self.feed(reply::done(tag)).await?,
                 Outcome::Copy(schema, source) => self.copy(&schema, &source).await?,
@@ -285,7 +300,10 @@ impl Connection {
         }
         match is_done {
             true => self.feed(reply::done(format!("{tag} {count}"))).await,
-            false => self.feed(Message::PortalSuspended(PortalSuspended::new())).await,
+            false => {
+                self.feed(Message::PortalSuspended(PortalSuspended::new()))
+                    .await
+            }
         }
     }
 
@@ -347,7 +365,8 @@ impl Connection {
             self.feed(reply::notice(warning)).await?;
         }
         for (name, value) in answer.settings {
-            self.feed(Message::ParameterStatus(ParameterStatus::new(name, value))).await?;
+            self.feed(Message::ParameterStatus(ParameterStatus::new(name, value)))
+                .await?;
         }
         let outcomes = answer.outcomes.into_iter().map(Ok);
         Ok(outcomes.chain(answer.failure.map(Err)).collect())

@@ -13,8 +13,8 @@ use futures_util::Sink;
 use pgwire::api::auth::sasl::SASLAuthStartupHandler;
 use pgwire::api::auth::sasl::scram::{SCRAM_ITERATIONS, ScramAuth, gen_salted_password};
 use pgwire::api::auth::{
-    AuthSource, LoginInfo, Password, ServerParameterProvider, StartupHandler, finish_authentication,
-    protocol_negotiation, save_startup_parameters_to_metadata,
+    AuthSource, LoginInfo, Password, ServerParameterProvider, StartupHandler,
+    finish_authentication, protocol_negotiation, save_startup_parameters_to_metadata,
 };
 use pgwire::api::{ClientInfo, PidSecretKeyGenerator, RandomPidSecretKeyGenerator};
 use pgwire::error::{PgWireError, PgWireResult};
@@ -29,7 +29,10 @@ pub(crate) struct Settings(Vec<(String, String)>);
 impl ServerParameterProvider for Settings {
     fn server_parameters<C: ClientInfo>(&self, client: &C) -> Option<HashMap<String, String>> {
         let mut told: HashMap<String, String> = self.0.iter().cloned().collect();
-        for (from, to) in [("application_name", "application_name"), ("user", "session_authorization")] {
+        for (from, to) in [
+            ("application_name", "application_name"),
+            ("user", "session_authorization"),
+        ] {
             if let Some(value) = client.metadata().get(from) {
                 told.insert(to.to_owned(), value.clone());
             }
@@ -94,7 +97,9 @@ impl Login {
         let source: Arc<dyn AuthSource> = Arc::<Salted>::clone(password);
         let handler = SASLAuthStartupHandler::new(Arc::clone(&self.settings))
             .with_scram(ScramAuth::new(source))
-            .with_pid_secret_key_generator(Arc::<RandomPidSecretKeyGenerator>::clone(&self.numbers));
+            .with_pid_secret_key_generator(Arc::<RandomPidSecretKeyGenerator>::clone(
+                &self.numbers,
+            ));
         Handshake::Password(Box::new(handler))
     }
 }

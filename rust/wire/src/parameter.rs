@@ -27,7 +27,10 @@ pub(crate) fn read(bytes: Option<&[u8]>, oid: u32, binary: bool) -> Result<Value
 
 fn of_text(text: &str, oid: u32) -> Result<Value, Failure> {
     let bad = |kind: &str| {
-        Failure::new("22P02", format!("the parameter {text:?} is no {kind}; send one that is"))
+        Failure::new(
+            "22P02",
+            format!("the parameter {text:?} is no {kind}; send one that is"),
+        )
     };
     let trimmed = text.trim();
     Ok(match oid {
@@ -40,7 +43,10 @@ fn of_text(text: &str, oid: u32) -> Result<Value, Failure> {
         700 | 701 => Value::Float(trimmed.parse().map_err(|_| bad("number"))?),
         1700 => {
             trimmed.parse::<f64>().map_err(|_| bad("number"))?;
-            match trimmed.bytes().all(|byte| byte.is_ascii_digit() || b".-".contains(&byte)) {
+            match trimmed
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || b".-".contains(&byte))
+            {
                 true => Value::Decimal(trimmed.to_owned()),
                 false => Value::Float(trimmed.parse().map_err(|_| bad("number"))?),
             }
@@ -63,7 +69,9 @@ fn of_text(text: &str, oid: u32) -> Result<Value, Failure> {
 fn zoned(text: &str) -> Option<Value> {
     let text = text.replacen('T', " ", 1);
     let forms = ["%Y-%m-%d %H:%M:%S%.f%#z", "%Y-%m-%d %H:%M:%S%.f %#z"];
-    let found = forms.iter().find_map(|form| DateTime::parse_from_str(&text, form).ok());
+    let found = forms
+        .iter()
+        .find_map(|form| DateTime::parse_from_str(&text, form).ok());
     let moment = match found {
         Some(moment) => moment.naive_utc(),
         None => {
@@ -71,7 +79,9 @@ fn zoned(text: &str) -> Option<Value> {
             chrono::NaiveDateTime::parse_from_str(bare, "%Y-%m-%d %H:%M:%S%.f").ok()?
         }
     };
-    Some(Value::Timestamp(moment.format("%Y-%m-%d %H:%M:%S%.6f").to_string()))
+    Some(Value::Timestamp(
+        moment.format("%Y-%m-%d %H:%M:%S%.6f").to_string(),
+    ))
 }
 
 fn of_binary(bytes: &[u8], oid: u32) -> Result<Value, Failure> {
@@ -132,7 +142,8 @@ fn uuid(bytes: &[u8]) -> String {
 }
 
 fn unread(oid: u32) -> Failure {
-    let message = format!("parameters of the type {oid} are not read in this format; cast it to text");
+    let message =
+        format!("parameters of the type {oid} are not read in this format; cast it to text");
     Failure::new("0A000", message)
 }
 
@@ -149,8 +160,18 @@ mod tests {
             (&[0], 16, true, Value::Bool(false)),
             (b"1.50", 1700, false, Value::Decimal("1.50".to_owned())),
             (b"NaN", 701, false, Value::Float(f64::INFINITY)),
-            (b"2024-02-29", 1082, false, Value::Date("2024-02-29".to_owned())),
-            (&59_i32.to_be_bytes(), 1082, true, Value::Date("2000-02-29".to_owned())),
+            (
+                b"2024-02-29",
+                1082,
+                false,
+                Value::Date("2024-02-29".to_owned()),
+            ),
+            (
+                &59_i32.to_be_bytes(),
+                1082,
+                true,
+                Value::Date("2000-02-29".to_owned()),
+            ),
             (
                 b"2024-02-29 10:00:00+02",
                 1184,

@@ -55,7 +55,11 @@ pub(crate) struct Cursor {
 
 impl Cursor {
     pub(crate) fn new(rows: Rows) -> Cursor {
-        Cursor { rows, batch: 0, row: 0 }
+        Cursor {
+            rows,
+            batch: 0,
+            row: 0,
+        }
     }
 
     /// The next rows of one batch, at most so many.
@@ -86,7 +90,10 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn statement(&self, name: &str) -> Result<&Arc<Statement>, Failure> {
         self.statements.get(name).ok_or_else(|| {
-            Failure::new("26000", format!("prepared statement \"{name}\" does not exist"))
+            Failure::new(
+                "26000",
+                format!("prepared statement \"{name}\" does not exist"),
+            )
         })
     }
 

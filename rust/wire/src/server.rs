@@ -113,7 +113,11 @@ impl Server {
                 statement: options.statement,
                 idle: options.idle,
             },
-            tls: options.certificate.as_ref().map(|(c, k)| tls(c, k)).transpose()?,
+            tls: options
+                .certificate
+                .as_ref()
+                .map(|(c, k)| tls(c, k))
+                .transpose()?,
             end: ended,
         });
         let listener = {
@@ -190,8 +194,7 @@ fn tls(certificate: &Path, key: &Path) -> io::Result<TlsAcceptor> {
     let chain = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| bad(certificate, error.to_string()))?;
-    let secret =
-        PrivateKeyDer::from_pem_file(key).map_err(|error| bad(key, error.to_string()))?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| bad(key, error.to_string()))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|config| config.with_no_client_auth().with_single_cert(chain, secret))
@@ -224,8 +227,11 @@ async fn connect(socket: TcpStream, shared: Arc<Shared>) {
     let Ok(Ok(Some((socket, seat)))) = entered else {
         return;
     };
-    let (client, key, version) =
-        (client_of(&socket), socket.pid_and_secret_key(), socket.protocol_version());
+    let (client, key, version) = (
+        client_of(&socket),
+        socket.pid_and_secret_key(),
+        socket.protocol_version(),
+    );
     let old = socket.into_parts();
     let mut parts = FramedParts::new::<Out>(old.io, Codec::new(version, shared.message));
     (parts.read_buf, parts.write_buf) = (old.read_buf, old.write_buf);
@@ -240,7 +246,9 @@ async fn connect(socket: TcpStream, shared: Arc<Shared>) {
                 _ => Failure::new("XX000", "the session could not be opened"),
             };
             // The client may not be there to be told.
-            let _ = socket.send(Out::Message(reply::error(failure, "FATAL"))).await;
+            let _ = socket
+                .send(Out::Message(reply::error(failure, "FATAL")))
+                .await;
             return;
         }
     };

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import _native
@@ -56,19 +57,19 @@ class Catalogue:
     """
 
     def __init__(self, db: Database, name: str, settings: dict[str, str]) -> None:
-        try:
-            import duckdb
-        except ImportError as problem:
+        if find_spec("duckdb") is None:
             raise UnsupportedError(
                 "the catalogue that clients of PostgreSQL ask for needs DuckDB: "
                 "pip install 'ringview[serve]'"
-            ) from problem
+            )
         self._db = db
         self._lock = threading.Lock()
         self._numbers: dict[tuple[str, str], int] = {}
         self._known: list[_Relation] | None = None
-        self._duckdb = duckdb.connect(":memory:")
-        self._define(name, settings)
+        self._name = name
+        self._settings = settings
+        # Made by the first who asks.
+        self._connected: Any = None
 
     def query(
         self,
@@ -89,7 +90,17 @@ class Catalogue:
     def close(self) -> None:
         """Free it."""
         with self._lock:
-            self._duckdb.close()
+            if self._connected is not None:
+                self._connected.close()
+
+    @property
+    def _duckdb(self) -> Any:
+        if self._connected is None:
+            import duckdb
+
+            self._connected = duckdb.connect(":memory:")
+            self._define(self._name, self._settings)
+        return self._connected
 
     def _define(self, name: str, settings: dict[str, str]) -> None:
         run = self._duckdb.execute

@@ -12,7 +12,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::{ArrowError, DataType};
 use bytes::{BufMut, BytesMut};
 
-use super::kind::{Kind, plain};
+use super::kind::{Kind, cast, plain};
 use super::{json, numeric, text};
 
 /// PostgreSQL counts days and microseconds from 2000.
@@ -31,7 +31,7 @@ impl Column {
         let kind = Kind::of(array.data_type());
         let to = plain(array.data_type());
         let array = match kind != Kind::Json && to != *array.data_type() {
-            true => arrow_cast::cast(array, &to)?,
+            true => cast(array, &to)?,
             false => ArrayRef::clone(array),
         };
         Ok(Column { kind, array })
@@ -45,7 +45,11 @@ impl Column {
     pub(super) fn text(&self, row: usize, out: &mut BytesMut) -> Result<(), ArrowError> {
         let array = &self.array;
         match &self.kind {
-            Kind::Bool => out.put_u8(if array.as_boolean().value(row) { b't' } else { b'f' }),
+            Kind::Bool => out.put_u8(if array.as_boolean().value(row) {
+                b't'
+            } else {
+                b'f'
+            }),
             Kind::Int2 => integer(i64::from(array.as_primitive::<Int16Type>().value(row)), out),
             Kind::Int4 => integer(i64::from(array.as_primitive::<Int32Type>().value(row)), out),
             Kind::Int8 => integer(array.as_primitive::<Int64Type>().value(row), out),
@@ -62,13 +66,19 @@ impl Column {
             Kind::Text => out.put_slice(array.as_string::<i32>().value(row).as_bytes()),
             Kind::Bytea => text::bytes(array.as_binary::<i32>().value(row), out),
             Kind::Date => text::date(array.as_primitive::<Date32Type>().value(row), out),
-            Kind::Time => text::time(array.as_primitive::<Time64MicrosecondType>().value(row), out),
+            Kind::Time => text::time(
+                array.as_primitive::<Time64MicrosecondType>().value(row),
+                out,
+            ),
             Kind::Timestamp | Kind::Timestamptz => {
                 let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
                 text::timestamp(micros, self.kind == Kind::Timestamptz, out);
             }
             Kind::Interval => {
-                text::interval(array.as_primitive::<IntervalMonthDayNanoType>().value(row), out);
+                text::interval(
+                    array.as_primitive::<IntervalMonthDayNanoType>().value(row),
+                    out,
+                );
             }
             Kind::Json => json::write(array, row, out)?,
             Kind::Array(_) => {
@@ -124,7 +134,9 @@ impl Column {
                 let items = Column::of(&array.as_list::<i32>().value(row))?;
                 let count = items.array.len() as i32;
                 out.put_i32(i32::from(count > 0));
-                out.put_i32(i32::from((0..items.array.len()).any(|at| items.is_null(at))));
+                out.put_i32(i32::from(
+                    (0..items.array.len()).any(|at| items.is_null(at)),
+                ));
                 out.put_u32(of.oid());
                 if count > 0 {
                     out.put_i32(count);
@@ -161,7 +173,9 @@ impl Column {
     }
 
     fn digits(&self, row: usize) -> String {
-        self.array.as_primitive::<Decimal128Type>().value_as_string(row)
+        self.array
+            .as_primitive::<Decimal128Type>()
+            .value_as_string(row)
     }
 }
 

@@ -36,7 +36,9 @@ pub(super) fn write(array: &ArrayRef, row: usize, out: &mut BytesMut) -> Result<
         DataType::FixedSizeList(..) => list(&array.as_fixed_size_list().value(row), out)?,
         other => {
             let options = FormatOptions::default();
-            let text = ArrayFormatter::try_new(array, &options)?.value(row).to_string();
+            let text = ArrayFormatter::try_new(array, &options)?
+                .value(row)
+                .to_string();
             let bare = other.is_numeric() && text.parse::<f64>().is_ok_and(f64::is_finite);
             match bare || *other == DataType::Boolean {
                 true => out.put_slice(text.as_bytes()),

@@ -3,7 +3,9 @@
 //! Invariant: no value of a type is outside what it is sent as. Integers without a sign are sent as the next wider type, 64
 //! bits of them as numeric; what PostgreSQL has no type for (structs, maps, lists of lists) as json. Cost: O(depth).
 
-use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
+use arrow_array::ArrayRef;
+use arrow_cast::CastOptions;
+use arrow_schema::{ArrowError, DataType, Field, IntervalUnit, TimeUnit};
 
 /// A type of PostgreSQL's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +135,15 @@ impl Kind {
     }
 }
 
+/// Casts a column; a value that is none of the type is an error, not NULL.
+pub(super) fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    let options = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    arrow_cast::cast_with_options(array, to, &options)
+}
+
 /// The type that a column is cast to before it is sent.
 pub(super) fn plain(data_type: &DataType) -> DataType {
     match data_type {
@@ -144,7 +155,9 @@ pub(super) fn plain(data_type: &DataType) -> DataType {
         DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) => {
             DataType::Decimal128(*precision, *scale)
         }
-        DataType::Decimal256(precision, scale) => DataType::Decimal128((*precision).min(38), *scale),
+        DataType::Decimal256(precision, scale) => {
+            DataType::Decimal128((*precision).min(38), *scale)
+        }
         DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
         DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             DataType::Binary

@@ -21,7 +21,10 @@ pub(super) fn write(text: &str, out: &mut BytesMut) {
     let groups: Vec<i16> = padded
         .as_bytes()
         .chunks(4)
-        .map(|four| four.iter().fold(0, |n, digit| n * 10 + i16::from(digit - b'0')))
+        .map(|four| {
+            four.iter()
+                .fold(0, |n, digit| n * 10 + i16::from(digit - b'0'))
+        })
         .collect();
     let first = groups.iter().position(|group| *group != 0);
     let last = groups.iter().rposition(|group| *group != 0);
@@ -34,16 +37,28 @@ pub(super) fn write(text: &str, out: &mut BytesMut) {
     };
     out.put_i16(shown.len() as i16);
     out.put_i16(weight);
-    out.put_u16(if negative && !shown.is_empty() { NEGATIVE } else { 0 });
+    out.put_u16(if negative && !shown.is_empty() {
+        NEGATIVE
+    } else {
+        0
+    });
     out.put_i16(behind.len() as i16);
     shown.iter().for_each(|group| out.put_i16(*group));
 }
 
 /// Reads one as digits with a point; `None` if it is none, `NaN` and the infinities among that.
 pub(crate) fn read(bytes: &[u8]) -> Option<String> {
-    let word = |at: usize| bytes.get(at..at + 2).map(|b| i16::from_be_bytes([b[0], b[1]]));
+    let word = |at: usize| {
+        bytes
+            .get(at..at + 2)
+            .map(|b| i16::from_be_bytes([b[0], b[1]]))
+    };
     let (count, weight, sign, scale) = (word(0)?, word(2)?, word(4)? as u16, word(6)?);
-    if sign != 0 && sign != NEGATIVE || count < 0 || scale < 0 || bytes.len() != 8 + 2 * count as usize {
+    if sign != 0 && sign != NEGATIVE
+        || count < 0
+        || scale < 0
+        || bytes.len() != 8 + 2 * count as usize
+    {
         return None;
     }
     let digit = |place: i32| -> Option<i16> {
@@ -58,7 +73,11 @@ pub(crate) fn read(bytes: &[u8]) -> Option<String> {
         text.push_str(&format!("{:04}", digit(place)?));
     }
     let whole = text.trim_start_matches('0');
-    let mut text = if whole.is_empty() { "0".to_owned() } else { whole.to_owned() };
+    let mut text = if whole.is_empty() {
+        "0".to_owned()
+    } else {
+        whole.to_owned()
+    };
     if scale > 0 {
         let mut behind = String::new();
         let mut place = -1;
@@ -82,8 +101,19 @@ mod tests {
     #[test]
     fn a_decimal_reads_back_as_itself() {
         let all = [
-            "0", "1", "-1", "9999", "10000", "-10000.5", "0.00012", "123456789.987654321", "0.10", "-0.001",
-            "99999999999999999999999999999999999999", "1.0000000000000000000000000000000000000", "100000000",
+            "0",
+            "1",
+            "-1",
+            "9999",
+            "10000",
+            "-10000.5",
+            "0.00012",
+            "123456789.987654321",
+            "0.10",
+            "-0.001",
+            "99999999999999999999999999999999999999",
+            "1.0000000000000000000000000000000000000",
+            "100000000",
         ];
         for text in all {
             let mut out = BytesMut::new();

@@ -7,6 +7,7 @@ use arrow_schema::{ArrowError, DataType, SchemaRef};
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::column::Column;
+use super::kind::cast;
 
 /// How many bytes are sent at a time.
 const PIECE: usize = 1 << 16;
@@ -40,7 +41,11 @@ impl Pieces {
         layout: Layout,
     ) -> Result<Pieces, ArrowError> {
         Ok(Pieces {
-            columns: batch.columns().iter().map(Column::of).collect::<Result<_, _>>()?,
+            columns: batch
+                .columns()
+                .iter()
+                .map(Column::of)
+                .collect::<Result<_, _>>()?,
             layout,
             next: rows.start,
             end: rows.end,
@@ -127,20 +132,27 @@ pub fn as_described(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBat
         let what = "the columns of a prepared statement changed; prepare it again".to_owned();
         return Err(ArrowError::SchemaError(what));
     }
-    let as_said = same.clone().all(|(is, said)| is.data_type() == said.data_type());
+    let as_said = same
+        .clone()
+        .all(|(is, said)| is.data_type() == said.data_type());
     if as_said {
         return Ok(batch.clone());
     }
-    let nulls = |data_type: &DataType| *data_type == DataType::Null;
-    let columns = batch.columns().iter().zip(schema.fields()).map(|(column, said)| {
-        match nulls(said.data_type()) {
-            true => arrow_cast::cast(column, &DataType::Utf8),
-            false => arrow_cast::cast(column, said.data_type()),
-        }
-    });
+    let columns = batch
+        .columns()
+        .iter()
+        .zip(schema.fields())
+        .map(|(column, said)| match said.data_type() {
+            DataType::Null => cast(column, &DataType::Utf8),
+            other => cast(column, other),
+        });
     let columns = columns.collect::<Result<Vec<_>, _>>()?;
     let fields = schema.fields().iter().zip(&columns).map(|(field, column)| {
-        field.as_ref().clone().with_data_type(column.data_type().clone()).with_nullable(true)
+        field
+            .as_ref()
+            .clone()
+            .with_data_type(column.data_type().clone())
+            .with_nullable(true)
     });
     let schema = arrow_schema::Schema::new(fields.collect::<Vec<_>>());
     RecordBatch::try_new(schema.into(), columns)

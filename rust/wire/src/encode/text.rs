@@ -16,9 +16,11 @@ pub(super) fn float(number: f64, shortest: &str, exponent: &str, out: &mut Bytes
     // Writing to memory never fails, here and below.
     let _ = match () {
         () if number.is_nan() => out.write_str("NaN"),
-        () if number.is_infinite() => {
-            out.write_str(if number > 0.0 { "Infinity" } else { "-Infinity" })
-        }
+        () if number.is_infinite() => out.write_str(if number > 0.0 {
+            "Infinity"
+        } else {
+            "-Infinity"
+        }),
         () if size != 0.0 && !(1e-4..1e15).contains(&size) => match exponent.split_once('e') {
             Some((digits, power)) if power.starts_with('-') => write!(out, "{digits}e{power}"),
             Some((digits, power)) => write!(out, "{digits}e+{power}"),
@@ -70,7 +72,11 @@ fn clock(micros: i64, out: &mut BytesMut) {
 /// A moment, in microseconds since 1970; in UTC if it has a zone.
 pub(super) fn timestamp(micros: i64, zoned: bool, out: &mut BytesMut) {
     let Some(moment) = DateTime::from_timestamp_micros(micros) else {
-        out.put_slice(if micros < 0 { b"-infinity" } else { b"infinity" });
+        out.put_slice(if micros < 0 {
+            b"-infinity"
+        } else {
+            b"infinity"
+        });
         return;
     };
     let start = out.len();
@@ -95,7 +101,11 @@ pub(super) fn interval(of: IntervalMonthDayNano, out: &mut BytesMut) {
     let mut part = |number: i32, one: &str, many: &str| {
         if number != 0 {
             let blank = if out.len() > start { " " } else { "" };
-            let _ = write!(out, "{blank}{number} {}", if number == 1 { one } else { many });
+            let _ = write!(
+                out,
+                "{blank}{number} {}",
+                if number == 1 { one } else { many }
+            );
         }
     };
     part(of.months / 12, "year", "years");
