@@ -49,7 +49,7 @@ def test_handing_on_is_no_import_but_using_is() -> None:
 
 def test_the_core_of_the_python_package_stands_without_its_extras() -> None:
     packages = imports.packages()
-    extras = {"cli", "job", "ml", "plot", "sinks", "sources", "spark"}
+    extras = {"cli", "job", "ml", "plot", "serve", "sinks", "sources", "spark"}
     core = set(packages) - extras - {"__init__", "__main__"}
     assert {(a, b) for a in core for b in packages[a] & extras} == set()
 

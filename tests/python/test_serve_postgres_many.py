@@ -1,4 +1,4 @@
-"""Many clients of PostgreSQL's protocol at a time: readers, subscribers, one writer, some that die."""
+"""Many clients of PostgreSQL's protocol: readers, subscribers, a writer, some that die."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Subscriber:
 
     def _read(self, copy: str) -> None:
         try:
-            with self.client.cursor().copy(copy) as rows:  # type: ignore[call-overload]
+            with self.client.cursor().copy(copy) as rows:
                 for row in rows.rows():
                     self.rows.append(row)
                     self.state[row[1:]] += int(row[0])

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
 import ringview as rv
 from psycopg import errors as pg
-from psycopg.pq import TransactionStatus as Status
 from ringview.serve.postgres import PostgresServer
 from wire_clients import connect, needs_psql, psql, shop
+
+
+def status(client: psycopg.Connection[Any]) -> str:
+    """Where a connection is, as its server says."""
+    return client.info.transaction_status.name
 
 
 @pytest.fixture
@@ -29,9 +34,9 @@ def test_a_transaction_is_seen_by_its_own_connection_until_it_commits(
 ) -> None:
     with connect(server) as one, connect(server) as two:
         count = "SELECT COUNT(*) FROM r"
-        assert one.info.transaction_status == Status.IDLE
+        assert status(one) == "IDLE"
         one.execute("BEGIN")
-        assert one.info.transaction_status == Status.INTRANS
+        assert status(one) == "INTRANS"
         one.execute("INSERT INTO r VALUES (3, 'three', 1)")
         one.execute("UPDATE r SET x = 9 WHERE id = 0")
         one.execute("DELETE FROM r WHERE id = 1")
@@ -42,7 +47,7 @@ def test_a_transaction_is_seen_by_its_own_connection_until_it_commits(
         assert two.execute("SELECT n FROM v WHERE a = 'one'").fetchone() == (2,)
         assert len(db.tables["r"]) == 3
         one.execute("COMMIT")
-        assert one.info.transaction_status == Status.IDLE
+        assert status(one) == "IDLE"
         assert two.execute("SELECT n FROM v WHERE a = 'one'").fetchone() == (1,)
 
 
@@ -60,11 +65,11 @@ def test_after_an_error_only_the_end_is_left(db: rv.Database, server: PostgresSe
         client.execute("DELETE FROM r")
         with pytest.raises(pg.UndefinedTable):
             client.execute("SELECT * FROM nope")
-        assert client.info.transaction_status == Status.INERROR
+        assert status(client) == "INERROR"
         with pytest.raises(pg.InFailedSqlTransaction):
             client.execute("SELECT 1")
         assert client.execute("COMMIT").statusmessage == "ROLLBACK"
-        assert client.info.transaction_status == Status.IDLE
+        assert status(client) == "IDLE"
     assert len(db.tables["r"]) == 3
 
 
@@ -72,8 +77,8 @@ def test_an_error_of_the_protocol_fails_the_transaction_too(server: PostgresServ
     with connect(server) as client:
         client.execute("BEGIN")
         result = client.pgconn.exec_prepared(b"nobody", [])
-        assert b"26000" == result.error_field(psycopg.pq.DiagnosticField.SQLSTATE)
-        assert client.info.transaction_status == Status.INERROR
+        assert result.error_field(psycopg.pq.DiagnosticField.SQLSTATE) == b"26000"
+        assert status(client) == "INERROR"
         with pytest.raises(pg.InFailedSqlTransaction):
             client.execute("SELECT 1")
         client.execute("ROLLBACK")
@@ -89,7 +94,7 @@ def test_who_is_second_with_the_same_rows_tries_again(
         one.execute("COMMIT")
         with pytest.raises(pg.SerializationFailure):
             two.execute("COMMIT")
-        assert two.info.transaction_status == Status.IDLE
+        assert status(two) == "IDLE"
         two.execute("UPDATE r SET x = x + 1 WHERE id = 0")
     assert db.tables["r"].get({"id": 0}) == {"id": 0, "a": "one", "x": 2.5}
 
@@ -125,7 +130,7 @@ def test_savepoints(db: rv.Database, server: PostgresServer) -> None:
 def test_definitions_in_a_transaction_are_refused(server: PostgresServer) -> None:
     with connect(server) as client:
         client.execute("BEGIN")
-        with pytest.raises(pg.FeatureNotSupported, match="COMMIT first|would not undo"):
+        with pytest.raises(pg.FeatureNotSupported, match="would not undo"):
             client.execute("CREATE TABLE t (a bigint)")
 
 
@@ -155,7 +160,7 @@ def test_a_transaction_of_the_process_is_no_client_s(
 ) -> None:
     db.execute("BEGIN; DELETE FROM r")
     with connect(server) as client:
-        assert client.info.transaction_status == Status.IDLE
+        assert status(client) == "IDLE"
         client.execute("INSERT INTO r VALUES (3, 'three', 1)")
         assert client.execute("SELECT COUNT(*) FROM r").fetchone() == (4,)
     db.execute("ROLLBACK")

@@ -1,5 +1,5 @@
 """A database over the network.
 
-Invariant: a server reads and changes a database as any other thread of the process does. Cost: that of
-the calls, and their bytes.
+Invariant: a server reads and changes a database as any other thread of the process does. Cost:
+that of the calls, and their bytes.
 """

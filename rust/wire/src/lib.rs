@@ -8,6 +8,7 @@
 //! | `backend` | what a server asks of a database |
 //! | `server` | a server: its address, its threads, its limits, its end |
 //! | `connection` | the messages of one connection, one after the other |
+//! | `line` | the socket of one, and the calls that it waits for |
 //! | `reply` | what a connection answers |
 //! | `prepared` | prepared statements and portals |
 //! | `login` | who is let in: startup, passwords (SCRAM-SHA-256), TLS |
@@ -24,6 +25,7 @@ pub mod backend;
 mod codec;
 mod connection;
 pub mod encode;
+mod line;
 mod login;
 mod parameter;
 mod prepared;

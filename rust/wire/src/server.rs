@@ -4,6 +4,7 @@
 //! from another machine. When the server is stopped, its statements are ended and its threads are gone, but for a call of the
 //! database that does not end in time. Cost: two threads, and one for each statement that runs.
 
+use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -27,7 +28,8 @@ use tokio_util::codec::{Framed, FramedParts};
 
 use crate::backend::{Backend, Failure};
 use crate::codec::{Codec, Out};
-use crate::connection::{Connection, Limits, State};
+use crate::connection::{Connection, State};
+use crate::line::Line;
 use crate::login::{Login, client_of};
 use crate::reply;
 use crate::running::Running;
@@ -78,7 +80,8 @@ struct Shared {
     seats: Arc<Semaphore>,
     most: usize,
     message: usize,
-    limits: Limits,
+    statement: Option<Duration>,
+    idle: Option<Duration>,
     tls: Option<TlsAcceptor>,
     end: watch::Receiver<bool>,
 }
@@ -109,10 +112,8 @@ impl Server {
             seats: Arc::clone(&seats),
             most: options.connections,
             message: options.message,
-            limits: Limits {
-                statement: options.statement,
-                idle: options.idle,
-            },
+            statement: options.statement,
+            idle: options.idle,
             tls: options
                 .certificate
                 .as_ref()
@@ -254,10 +255,14 @@ async fn connect(socket: TcpStream, shared: Arc<Shared>) {
     };
     let registered = shared.running.register(key, &session);
     let connection = Connection {
-        socket,
-        session,
-        limits: shared.limits,
-        end,
+        line: Line {
+            socket,
+            session,
+            idle: shared.idle,
+            end,
+            waiting: VecDeque::new(),
+        },
+        limit: shared.statement,
         state: State::default(),
     };
     connection.serve().await;

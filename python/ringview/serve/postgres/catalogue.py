@@ -1,11 +1,12 @@
 """PostgreSQL's catalogue of a database: its tables and views, their columns, types and keys.
 
-DuckDB, in memory, holds it as tables of the names that PostgreSQL has, and answers what clients ask of
-them. Nothing but names and types is in there.
+DuckDB, in memory, holds it as tables of the names that PostgreSQL has, and answers what clients
+ask of them. Nothing but names and types is in there.
 
-Invariant: it is as the database was when it was asked; the number of a table or view is the same as long
-as the server lives. Cost: O(tables + views) to see whether it still is; a rebuild, some ten milliseconds
-and O(columns), after a definition; DuckDB's own time for a query, some milliseconds.
+Invariant: it is as the database was when it was asked; the number of a table or view is the same
+as long as the server lives. Cost: O(tables + views) to see whether it still is; a rebuild, some
+ten milliseconds and O(columns), after a definition; DuckDB's own time for a query, some
+milliseconds.
 """
 
 from __future__ import annotations
@@ -128,8 +129,8 @@ class Catalogue:
             (oid, type_name, category, size, item, arrays.get(oid, 0))
             for oid, type_name, _, category, size, item in PG_TYPES
         ]
-        columns = ("oid", "typname", "typcategory", "typlen", "typelem", "typarray")
-        self._fill("pg_type", columns, types)
+        of_type = ("oid", "typname", "typcategory", "typlen", "typelem", "typarray")
+        self._fill("pg_type", of_type, types)
         self._fill("type_names", ("type_number", "shown"), [(t[0], t[2]) for t in PG_TYPES])
         self._fill("pg_am", ("oid", "amname", "amtype"), [(2, "heap", "t"), (403, "btree", "i")])
         self._fill("pg_roles", ("oid", "rolname"), [(10, "ringview")])
@@ -158,8 +159,16 @@ class Catalogue:
         if relations == self._known:
             return
         self._known = None
-        for table in ("pg_class", "pg_attribute", "pg_index", "pg_constraint", "pg_views",
-                      "pg_tables", "pg_indexes", *_TEXTS):
+        for table in (
+            "pg_class",
+            "pg_attribute",
+            "pg_index",
+            "pg_constraint",
+            "pg_views",
+            "pg_tables",
+            "pg_indexes",
+            *_TEXTS,
+        ):
             self._duckdb.execute(f"DELETE FROM {table}")
         self._put_relations(relations)
         self._put_keys([relation for relation in relations if relation.key])
@@ -176,7 +185,15 @@ class Catalogue:
                 columns.append(of)
         of_class = ("oid", "relname", "relkind", "relnatts", "relhasindex", "relam")
         self._fill("pg_class", of_class, classes)
-        of_column = ("attrelid", "attname", "atttypid", "attlen", "attnum", "atttypmod", "attnotnull")
+        of_column = (
+            "attrelid",
+            "attname",
+            "atttypid",
+            "attlen",
+            "attnum",
+            "atttypmod",
+            "attnotnull",
+        )
         self._fill("pg_attribute", of_column, columns)
         views = [(r.name, r.sql or "") for r in relations if r.kind == "v"]
         shown = [("public", name, "ringview", f"{sql};") for name, sql in views]
@@ -209,8 +226,10 @@ class Catalogue:
                 [(constraint, index, table, number, places)],
             )
             types = _native.postgres_types(schema)
-            parts = [(number, column, *types[at - 1], i, True)
-                     for i, (column, at) in enumerate(zip(key, places, strict=True), 1)]
+            parts = [
+                (number, column, *types[at - 1], i, True)
+                for i, (column, at) in enumerate(zip(key, places, strict=True), 1)
+            ]
             self._fill(
                 "pg_attribute",
                 ("attrelid", "attname", "atttypid", "attlen", "atttypmod", "attnum", "attnotnull"),
@@ -220,8 +239,11 @@ class Catalogue:
                 f"CREATE UNIQUE INDEX {_quoted(index)} ON public.{_quoted(name)} "
                 f"USING btree ({shown})"
             )
-            self._fill("pg_indexes", ("schemaname", "tablename", "indexname", "indexdef"),
-                       [("public", name, index, made)])
+            self._fill(
+                "pg_indexes",
+                ("schemaname", "tablename", "indexname", "indexdef"),
+                [("public", name, index, made)],
+            )
             texts = [(number, 0, made), *((number, i, _quoted(c)) for i, c in enumerate(key, 1))]
             self._fill("index_texts", _TEXT, texts)
             keyed = (constraint, 0, f"PRIMARY KEY ({shown})")
@@ -237,7 +259,7 @@ def _quoted(name: str) -> str:
 
 
 def _shown(name: str, text: str) -> str:
-    """The name of a column that has none of its own, as PostgreSQL gives it: that of its function."""
+    """The name of a column that has none of its own, as in PostgreSQL: that of its function."""
     if name.isidentifier() or f'"{name}"' in text:
         return name
     called = re.match(r"(\w+)\(", name)

@@ -1,7 +1,7 @@
 """Errors as PostgreSQL's clients are told them: a code, a message, a place in the text.
 
-Invariant: each exception of ringview has a code of the class that PostgreSQL has for it, so that drivers
-raise what their users expect. Cost: O(length of the message).
+Invariant: each exception of ringview has a code of the class that PostgreSQL has for it, so that
+drivers raise what their users expect. Cost: O(length of the message).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _DUCKDB = {"CatalogException": "42P01", "BinderException": "42703", "ParserExcep
 _PLACE = re.compile(r"line (\d+), column (\d+): ")
 
 
-class Failed(Exception):
+class SqlStateError(Exception):
     """A failure that has its code already."""
 
     def __init__(
@@ -63,10 +63,11 @@ class Failed(Exception):
 def told(problem: BaseException, sql: str = "", start: int = 0) -> Told:
     """What a client is told of an exception, which is about a text that begins somewhere.
 
-    >>> told(errors.UnknownTableError("line 1, column 15: no table 's'; known: r"), "SELECT * FROM s")
+    >>> problem = errors.UnknownTableError("line 1, column 15: no table 's'; known: r")
+    >>> told(problem, "SELECT * FROM s")
     ('42P01', "no table 's'; known: r", None, 15)
     """
-    if isinstance(problem, Failed):
+    if isinstance(problem, SqlStateError):
         return problem.told
     if isinstance(problem, KeyboardInterrupt):
         return ("57014", "canceling statement due to user request", None, None)

@@ -1,8 +1,9 @@
 """COPY .. TO STDOUT: what it copies, and the sources that it is read from.
 
-Invariant: a subscription is given each change of its view once, in the order of commits, and in all what
-the view has; changes between two reads are one, so what is kept for a client that is slow is at most the
-rows of the view, twice. Cost: of a look, the groups that moved since the last one.
+Invariant: a subscription is given each change of its view once, in the order of commits, and in
+all what the view has; changes between two reads are one, so what is kept for a client that is
+slow is at most the rows of the view, twice. Cost: of a look, the groups that moved since the last
+one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import RingviewError, UnknownViewError
 from ...statements import spelt
-from .codes import Failed, Told, told
+from .codes import SqlStateError, Told, told
 from .tokens import Piece, Token
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Copy:
 
 
 def read(piece: Piece) -> Copy:
-    """Read a COPY; raises Failed for what is not copied.
+    """Read a COPY; raises SqlStateError for what is not copied.
 
     >>> from ringview.serve.postgres.tokens import pieces
     >>> read(pieces("COPY (SUBSCRIBE v WITH (SNAPSHOT false)) TO STDOUT")[0])
@@ -84,7 +85,9 @@ def _end(tokens: list[Token]) -> int:
 
 
 def _options(piece: Piece, tokens: list[Token]) -> dict[str, str]:
-    words = [token for token in tokens if token.word not in ("with", "(", ")", ",", "=", "as", "of")]
+    words = [
+        token for token in tokens if token.word not in ("with", "(", ")", ",", "=", "as", "of")
+    ]
     if len(words) == 1:
         words = [Token("word", "format", words[0].start), words[0]]
     if len(words) % 2:
@@ -101,8 +104,8 @@ def _only(piece: Piece, options: dict[str, str], known: set[str]) -> None:
         raise _refused(piece, "the format is text, no other")
 
 
-def _refused(piece: Piece, why: str) -> Failed:
-    return Failed("0A000", f"{why}; there is {_FORM}", position=piece.start + 1)
+def _refused(piece: Piece, why: str) -> SqlStateError:
+    return SqlStateError("0A000", f"{why}; there is {_FORM}", position=piece.start + 1)
 
 
 def _text(piece: Piece, tokens: list[Token]) -> str:
@@ -165,8 +168,11 @@ def subscribe(copy: Copy, views: Mapping[str, View]) -> tuple[pa.Schema, Subscri
     name = spelt(copy.view or "", views)
     if name is None:
         known = ", ".join(views) or "none"
-        raise Failed("42P01", f"no view {copy.view!r} to subscribe to; known: {known}",
-                     "of a table, subscribe to a view: CREATE VIEW v AS SELECT * FROM t")
+        raise SqlStateError(
+            "42P01",
+            f"no view {copy.view!r} to subscribe to; known: {known}",
+            "of a table, subscribe to a view: CREATE VIEW v AS SELECT * FROM t",
+        )
     view = views[name]
     schema = pa.schema([pa.field("multiplicity", pa.int64(), nullable=False), *view.schema])
     return schema, Subscription(view.follow(initial=copy.snapshot))

@@ -1,10 +1,11 @@
 """What clients find in PostgreSQL's catalogue: its tables, and the functions that go with them.
 
-Each column has the value that a row has unless it says another; tables without rows are those of things
-that a database of ringview does not have. `information_schema` is defined over them, in a schema of another
-name, for DuckDB has one of its own.
+Each column has the value that a row has unless it says another; tables without rows are those of
+things that a database of ringview does not have. `information_schema` is defined over them, in a
+schema of another name, for DuckDB has one of its own.
 
-Invariant: each table has the columns that PostgreSQL 14 has and the known clients ask for. Cost: none.
+Invariant: each table has the columns that PostgreSQL 14 has and the known clients ask for. Cost:
+none.
 """
 
 from __future__ import annotations
@@ -171,7 +172,8 @@ VIEWS: dict[str, str] = {
         'ringview' AS schema_owner, NULL::varchar AS default_character_set_name
         FROM pg_namespace""",
     "tables": f"""SELECT {_DATABASE} AS table_catalog, nspname AS table_schema,
-        relname AS table_name, CASE relkind WHEN 'r' THEN 'BASE TABLE' ELSE 'VIEW' END AS table_type,
+        relname AS table_name,
+        CASE relkind WHEN 'r' THEN 'BASE TABLE' ELSE 'VIEW' END AS table_type,
         NULL::varchar AS self_referencing_column_name, NULL::varchar AS reference_generation,
         CASE relkind WHEN 'r' THEN 'YES' ELSE 'NO' END AS is_insertable_into, 'NO' AS is_typed
         FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind IN ('r', 'v')""",
@@ -241,15 +243,16 @@ VIEWS: dict[str, str] = {
         NULL::varchar AS event_object_table WHERE false""",
 }
 
-# Functions: their parameters and what they are, once for each number of parameters. What stands for a
-# parameter is put into their text, so columns of their own tables have names that no client has.
+# Functions: their parameters and what they are, once for each number of parameters. What stands for
+# a parameter is put into their text, so tables of their own have columns that no client names.
 MACROS: dict[str, list[str]] = {
     "array_upper": ["(a, n) AS len(a)"],
     "array_lower": ["(a, n) AS CASE WHEN len(a) > 0 THEN 1 END"],
     "col_description": ["(relation, number) AS NULL::varchar"],
     "current_schema": ["() AS 'public'"],
-    "current_schemas": ["(implicit) AS CASE WHEN implicit THEN ['pg_catalog', 'public'] "
-                        "ELSE ['public'] END"],
+    "current_schemas": [
+        "(implicit) AS CASE WHEN implicit THEN ['pg_catalog', 'public'] ELSE ['public'] END"
+    ],
     "format_type": [
         """(type, modifier) AS CASE
             WHEN type IS NULL THEN NULL
@@ -283,7 +286,8 @@ MACROS: dict[str, list[str]] = {
     "pg_get_function_result": ["(object) AS ''"],
     "pg_get_indexdef": [
         "(object) AS (SELECT d FROM index_texts WHERE text_of = object AND text_part = 0)",
-        "(object, n, pretty) AS (SELECT d FROM index_texts WHERE text_of = object AND text_part = n)",
+        "(object, n, pretty) AS "
+        "(SELECT d FROM index_texts WHERE text_of = object AND text_part = n)",
     ],
     "pg_get_partition_constraintdef": ["(object) AS NULL::varchar"],
     "pg_get_partkeydef": ["(object) AS NULL::varchar"],

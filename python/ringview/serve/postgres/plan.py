@@ -1,7 +1,7 @@
 """What a statement is: told by its first words, the rest of it read by whoever does it.
 
-Invariant: no statement of a text is done before all are read, so that one that is none does nothing.
-Cost: that of reading it.
+Invariant: no statement of a text is done before all are read, so that one that is none does
+nothing. Cost: that of reading it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from ... import _native
 from ...errors import RingviewError
-from .codes import Failed, told
+from .codes import SqlStateError, told
 from .rewriting import is_of_catalogue
 from .tokens import Piece
 
@@ -64,8 +64,10 @@ class Step:
         return self.kind in _ROWS
 
 
-def planned(piece: Piece, parameters: Sequence[object] | None) -> Step:
+def planned(piece: Piece, parameters: Sequence[Any] | None, *, later: bool = False) -> Step:
     """Read a statement; None for parameters that have no values yet.
+
+    A query that is read `later`, by who asks it, is not read here.
 
     >>> from ringview.serve.postgres.tokens import pieces
     >>> planned(pieces("START TRANSACTION READ ONLY")[0], []).tag
@@ -79,19 +81,19 @@ def planned(piece: Piece, parameters: Sequence[object] | None) -> Step:
         return Step(piece, *_BY_WORD[first])
     if first in _REFUSED:
         why = f"{first.upper()} is not supported: {_REFUSED[first]}"
-        raise Failed("0A000", why, position=piece.start + 1)
+        raise SqlStateError("0A000", why, position=piece.start + 1)
     if first in ("select", "with", "values", "table", "("):
         if is_of_catalogue(piece):
             return Step(piece, "catalogue", "SELECT")
-        if parameters is None and piece.parameters:
-            return Step(piece, "select", "SELECT")
+        if later or (parameters is None and piece.parameters):
+            return Step(piece, "select", "SELECT", None, _text(piece))
     elif parameters is None and piece.parameters:
         return Step(piece, first, first.upper())
-    text = f"SELECT * FROM {piece.text[5:]}" if first == "table" else piece.text
+    text = _text(piece)
     try:
         [statement] = _native.script(text, "postgres", parameters)
     except RingviewError as problem:
-        raise Failed(*told(problem, piece.text, piece.start)) from problem
+        raise SqlStateError(*told(problem, piece.text, piece.start)) from problem
     tag = " ".join(words[:2]).upper().replace("CREATE OR", "CREATE")
     if statement.kind == "select":
         tag = "SELECT"
@@ -102,3 +104,9 @@ def planned(piece: Piece, parameters: Sequence[object] | None) -> Step:
     else:
         tag = statement.kind.replace("_", " ").upper()
     return Step(piece, statement.kind, tag, statement, text)
+
+
+def _text(piece: Piece) -> str:
+    """A statement as the database takes it: without TABLE."""
+    is_table = piece.words[0] == "table"
+    return f"SELECT * FROM {piece.text[5:]}" if is_table else piece.text

@@ -1,7 +1,7 @@
 """Queries of PostgreSQL's catalogue, as DuckDB takes them.
 
-Invariant: what is rewritten means what it did; what no rule is about stays as it is, and DuckDB says so
-where that is nothing it knows. Cost: linear in the tokens.
+Invariant: what is rewritten means what it did; what no rule is about stays as it is, and DuckDB
+says so where that is nothing it knows. Cost: linear in the tokens.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def rewritten(piece: Piece, user: str, settings: Mapping[str, str] | None = None
 
 
 def _with_columns(texts: list[str]) -> list[str]:
-    """The tokens with functions in FROM as tables of one column, which has the name of the table."""
+    """The tokens with functions in FROM as tables of one column, named as the table."""
     found: list[str] = []
     # The clause of each bracket that is open.
     clauses = [""]
@@ -143,7 +143,7 @@ def _is_value(text: str) -> bool:
 
 
 def _without_operators(tokens: list[Token]) -> list[str]:
-    """The tokens with the operators in OPERATOR(..) in its place, and without the usual collation."""
+    """The tokens with the operators of OPERATOR(..) in its place, and without collations."""
     texts = [token.text for token in tokens]
     words = [token.word for token in tokens]
     found: list[str] = []
@@ -162,7 +162,7 @@ def _without_operators(tokens: list[Token]) -> list[str]:
 
 
 def _without_schemas(texts: list[str]) -> list[str]:
-    """The tokens without `pg_catalog.`, and with another name of `information_schema` for its tables."""
+    """The tokens without `pg_catalog.`, and `information_schema` by another name."""
     found: list[str] = []
     at = 0
     while at < len(texts):

@@ -1,7 +1,7 @@
 """A server of PostgreSQL's wire protocol, and what it is given when it starts.
 
-Invariant: nobody is let in from another machine without a password. Cost: two threads, and one for each
-statement that runs; nothing while nobody asks.
+Invariant: nobody is let in from another machine without a password. Cost: two threads, and one
+for each statement that runs; nothing while nobody asks.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ class PostgresServer:
         _check("port", port, 0, 65_535)
         _check("max_connections", max_connections, 1, 10_000)
         _check("max_message", max_message, 1024, 1 << 30)
-        for name, limit in (("statement_timeout", statement_timeout), ("idle_timeout", idle_timeout)):
+        for name, limit in (
+            ("statement_timeout", statement_timeout),
+            ("idle_timeout", idle_timeout),
+        ):
             if limit is not None and not limit > 0:
                 raise InvalidValueError(f"{name}={limit!r}: seconds above 0, or None for no limit")
         if password == "":

@@ -1,9 +1,9 @@
 """One connection: its transaction, its settings, and how each of its statements is done.
 
-Invariant: a transaction belongs to the connection that began it. It takes no lock: what it would change is
-gathered, and applied at COMMIT, whole or not at all; where another was faster with the same rows, COMMIT
-fails with 40001 and is to be tried again. Cost: of a statement, that of the database; of a transaction,
-memory for its changes.
+Invariant: a transaction belongs to the connection that began it. It takes no lock: what it would
+change is gathered, and applied at COMMIT, whole or not at all; where another was faster with the
+same rows, COMMIT fails with 40001 and is to be tried again. Cost: of a statement, that of the
+database; of a transaction, memory for its changes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...queries import Definition, Parameter
 from ...transaction import Transaction
 from . import copying
 from .catalogue import Catalogue
-from .codes import Failed, Told, told
+from .codes import SqlStateError, Told, told
 from .plan import CHANGES, Step, planned
 from .settings import Settings
 from .tokens import Piece, pieces
@@ -56,7 +56,12 @@ class Session:
     """A session of a client; every call comes from one thread at a time."""
 
     def __init__(
-        self, db: Database, catalogue: Catalogue, settings: dict[str, str], user: str, writable: bool
+        self,
+        db: Database,
+        catalogue: Catalogue,
+        settings: dict[str, str],
+        user: str,
+        writable: bool,
     ) -> None:
         # A transaction that the process itself has open is none of this session's.
         self._db = copies.copy(db)
@@ -80,7 +85,7 @@ class Session:
             return False, 0, None
         try:
             step = planned(found[0], None)
-        except Failed as problem:
+        except SqlStateError as problem:
             return False, 0, problem.told
         return step.gives_rows, found[0].parameters, None
 
@@ -111,8 +116,10 @@ class Session:
         piece, together = Piece("", [], 0), False
         try:
             steps = []
+            # Of several none is done before all are read; one alone is read as it is done.
+            alone = len(found) == 1 and self._open is None
             for piece in found:
-                steps.append(planned(piece, values))
+                steps.append(planned(piece, values, later=alone))
             # As in PostgreSQL, a script is one transaction, where all of it can be undone.
             together = self._open is None and _is_together(steps)
             if together:
@@ -153,7 +160,7 @@ class Session:
             self._back_to(step, said)
             return
         if self._failed:
-            raise Failed("25P02", _ABORTED)
+            raise SqlStateError("25P02", _ABORTED)
         if step.kind in ("select", "catalogue", "show"):
             self._query(step, parameters, said)
         elif step.kind in ("savepoint", "release"):
@@ -171,12 +178,14 @@ class Session:
             self._change(step, said)
 
     def _bounded(self, step: Step, said: _Said) -> None:
-        """BEGIN, COMMIT, ROLLBACK; where they have no place, PostgreSQL warns, and so does this."""
+        """BEGIN, COMMIT, ROLLBACK; out of place they are warned of, as in PostgreSQL."""
         if step.kind == "begin":
             if self._open is None:
                 self._begin()
             else:
-                said.warnings.append(_warning("25001", "there is already a transaction in progress"))
+                said.warnings.append(
+                    _warning("25001", "there is already a transaction in progress")
+                )
             said.outcomes.append(("done", step.tag))
             return
         if self._open is None:
@@ -192,7 +201,7 @@ class Session:
     def _saves(self, step: Step, said: _Said) -> None:
         """SAVEPOINT, RELEASE."""
         if self._open is None:
-            raise Failed("25P01", f"{step.tag} can only be used in transaction blocks")
+            raise SqlStateError("25P01", f"{step.tag} can only be used in transaction blocks")
         name = step.piece.tokens[-1].named
         if step.kind == "savepoint":
             self._saved.append((name, len(self._open._collected())))
@@ -201,9 +210,11 @@ class Session:
         said.outcomes.append(("done", step.tag))
 
     def _back_to(self, step: Step, said: _Said) -> None:
-        """ROLLBACK TO: the changes since the savepoint are forgotten, it stays, and so does the rest."""
+        """ROLLBACK TO: the changes since the savepoint are forgotten; it stays itself."""
         if self._open is None:
-            raise Failed("25P01", "ROLLBACK TO SAVEPOINT can only be used in transaction blocks")
+            raise SqlStateError(
+                "25P01", "ROLLBACK TO SAVEPOINT can only be used in transaction blocks"
+            )
         at = self._savepoint(step.piece.tokens[-1].named)
         del self._open._collected()[self._saved[at][1] :]
         del self._saved[at + 1 :]
@@ -215,7 +226,7 @@ class Session:
         for at in reversed(range(len(self._saved))):
             if self._saved[at][0] == name:
                 return at
-        raise Failed("3B001", f'savepoint "{name}" does not exist')
+        raise SqlStateError("3B001", f'savepoint "{name}" does not exist')
 
     def _commit(self) -> None:
         transaction, self._open = self._open, None
@@ -225,9 +236,7 @@ class Session:
     def _query(self, step: Step, parameters: Sequence[object], said: _Said) -> None:
         rows: Any
         if step.kind == "catalogue" or self._is_of_nothing(step):
-            rows = self._catalogue.query(
-                step.piece, parameters, self._user, self._settings.all()
-            )
+            rows = self._catalogue.query(step.piece, parameters, self._user, self._settings.all())
         elif step.kind == "show":
             rows = self._shown(step.piece)
         else:
@@ -235,11 +244,11 @@ class Session:
         said.outcomes.append(("rows", "SHOW" if step.kind == "show" else "SELECT", rows))
 
     def _is_of_nothing(self, step: Step) -> bool:
-        """Whether it asks for constants where there is no table, as clients do to see who is there."""
+        """Whether it asks for constants where there is no table, as clients do to say hello."""
         return step.kind == "select" and "from" not in step.piece.words and not self._db.tables
 
     def _selected(self, step: Step, parameters: Sequence[Any]) -> _native.Rows:
-        """The rows of a query: as `Database.sql` has them, or behind the changes of the transaction."""
+        """The rows of a query: those of `Database.sql`, or behind the transaction's changes."""
         if self._open is not None:
             return self._db._native.select(step.statement, self._open._collected())
         of = Definition(step.text, parameters=list(parameters), dialect="postgres")
@@ -281,13 +290,15 @@ class Session:
 
     def _change(self, step: Step, said: _Said) -> None:
         if not self._writable:
-            raise Failed(
+            raise SqlStateError(
                 "25006",
                 f"cannot execute {step.tag} in a read-only transaction",
                 "the server was started to be read alone; PostgresServer(.., writable=True) is not",
             )
         if step.statement is None:
-            raise Failed("0A000", f"{step.tag} is not done here", position=step.piece.start + 1)
+            raise SqlStateError(
+                "0A000", f"{step.tag} is not done here", position=step.piece.start + 1
+            )
         if step.kind in CHANGES:
             if self._open is not None:
                 count = self._open._do(step.statement)
@@ -298,13 +309,13 @@ class Session:
             said.outcomes.append(("done", f"{step.tag}{counted}"))
             return
         if self._open is not None:
-            raise Failed(
+            raise SqlStateError(
                 "0A000",
                 f"{step.tag} in a transaction is not supported: ROLLBACK would not undo it",
                 "COMMIT first, or connect with autocommit",
             )
-        count = self._db._done(step.statement, None)
-        tag = step.tag if count is None else f"SELECT {count}"
+        made = self._db._done(step.statement, None)
+        tag = step.tag if made is None else f"SELECT {made}"
         said.outcomes.append(("done", tag))
 
     def __repr__(self) -> str:

@@ -1,13 +1,13 @@
 """Settings of a session: SET, RESET and SHOW.
 
-Invariant: what changes how values are written stays as it is: texts are UTF-8, dates ISO, moments in UTC.
-Everything else is remembered and shown, and has no effect. Cost: O(1).
+Invariant: what changes how values are written stays as it is: texts are UTF-8, dates ISO, moments
+in UTC. Everything else is remembered and shown, and has no effect. Cost: O(1).
 """
 
 from __future__ import annotations
 
 from ... import __version__
-from .codes import Failed
+from .codes import SqlStateError
 from .tokens import Piece
 
 VERSION = "14.0"
@@ -78,10 +78,10 @@ class Settings:
         self._values = dict(self._first)
 
     def show(self, name: str) -> str:
-        """The value of a setting; raises Failed if there is none."""
+        """The value of a setting; raises SqlStateError if there is none."""
         spelt = _SPELT.get(name.lower(), name.lower())
         if spelt not in self._values:
-            raise Failed("42704", f'unrecognized configuration parameter "{name}"')
+            raise SqlStateError("42704", f'unrecognized configuration parameter "{name}"')
         return self._values[spelt]
 
     def all(self) -> dict[str, str]:
@@ -90,7 +90,7 @@ class Settings:
 
     def set(self, piece: Piece) -> list[tuple[str, str]]:
         """Do a SET; what clients are to be told is returned."""
-        words = [token for token in piece.tokens[1:]]
+        words = piece.tokens[1:]
         if words and words[0].word in ("session", "local") and len(words) > 1:
             if words[1].word == "characteristics":
                 return []
@@ -104,7 +104,9 @@ class Settings:
         else:
             at = next((i for i, t in enumerate(words) if t.word in ("to", "=")), None)
             if at is None:
-                raise Failed("42601", "SET takes a name, TO and a value", position=piece.start + 1)
+                raise SqlStateError(
+                    "42601", "SET takes a name, TO and a value", position=piece.start + 1
+                )
             name, values = "".join(t.named for t in words[:at]), words[at + 1 :]
         texts = [token.text[1:-1] if token.kind == "text" else token.named for token in values]
         return self._put(name.lower(), "".join(texts))
@@ -114,10 +116,12 @@ class Settings:
         if value.lower() == "default":
             value = self._first.get(spelt, "")
         if name in _READ_ONLY:
-            raise Failed("55P02", f'parameter "{spelt}" cannot be changed')
+            raise SqlStateError("55P02", f'parameter "{spelt}" cannot be changed')
         if name in _FIXED and value.lower() not in _FIXED[name]:
             only = self._first.get(spelt, _FIXED[name][0])
-            raise Failed("22023", f"{spelt} is {only}, and no other value is taken, not {value!r}")
+            raise SqlStateError(
+                "22023", f"{spelt} is {only}, and no other value is taken, not {value!r}"
+            )
         if name in _FIXED:
             return []
         if name in ("timezone", "datestyle"):
