@@ -27,7 +27,7 @@ use crate::incoming;
 use crate::watch;
 
 /// A failure as Python says it: code, message, hint, position.
-type Told = (String, String, Option<String>, Option<usize>);
+type Report = (String, String, Option<String>, Option<usize>);
 
 /// The types that PostgreSQL has for the columns of a schema: number, bytes of a value, modifier.
 ///
@@ -151,7 +151,7 @@ impl Backend for PyBackend {
         Python::attach(|py| {
             let of = (user, database, application);
             let opened = self.0.call_method1(py, intern!(py, "open"), of);
-            let (session, failure): (Py<PyAny>, Option<Told>) = opened
+            let (session, failure): (Py<PyAny>, Option<Report>) = opened
                 .and_then(|opened| opened.extract(py))
                 .map_err(|raised| unasked(py, &raised))?;
             match failure {
@@ -190,7 +190,7 @@ impl Session for PySession {
     fn prepare(&self, sql: &str) -> Result<Prepared, Failure> {
         let found = self.call(|session, _| {
             let found = session.call_method1(intern!(session.py(), "prepare"), (sql,))?;
-            found.extract::<(bool, usize, Option<Told>)>()
+            found.extract::<(bool, usize, Option<Report>)>()
         })?;
         match found {
             (_, _, Some(failure)) => Err(failure_of(failure)),
@@ -205,7 +205,7 @@ impl Session for PySession {
         self.call(|session, _| {
             let py = session.py();
             let found = session.call_method1(intern!(py, "describe"), (sql, oids.to_vec()))?;
-            let (schema, failure): (Bound<'_, PyAny>, Option<Told>) = found.extract()?;
+            let (schema, failure): (Bound<'_, PyAny>, Option<Report>) = found.extract()?;
             match failure {
                 Some(failure) => Ok(Err(failure_of(failure))),
                 None => Ok(Ok(SchemaRef::new(incoming::schema(&schema)?))),
@@ -224,14 +224,18 @@ impl Session for PySession {
             let found = session.call_method1(intern!(py, "run"), (sql, values.transpose()?))?;
             answer_of(&found, cancelled)
         });
-        answer.unwrap_or_else(|failure| Answer {
-            failure: Some(failure),
-            ..Answer::default()
+        answer.unwrap_or_else(|failure| {
+            self.notify("fail");
+            Answer {
+                failure: Some(failure),
+                status: self.status(),
+                ..Answer::default()
+            }
         })
     }
 
     fn fail(&self) {
-        self.told("fail");
+        self.notify("fail");
     }
 
     fn begin(&self) {
@@ -244,14 +248,28 @@ impl Session for PySession {
 
     fn close(&self) {
         self.begin();
-        self.told("close");
+        self.notify("close");
     }
 }
 
 impl PySession {
-    fn told(&self, what: &str) {
+    fn status(&self) -> Status {
+        let letter = self.call(|session, _| session.getattr("status")?.extract::<String>());
+        letter.map_or(Status::Failed, |letter| status_of(&letter))
+    }
+
+    fn notify(&self, what: &str) {
         // It has nothing to say, and nobody to say it to.
         let _ = self.call(|session, _| session.call_method0(what).map(drop));
+    }
+}
+
+/// PostgreSQL's letters.
+fn status_of(letter: &str) -> Status {
+    match letter {
+        "T" => Status::Open,
+        "E" => Status::Failed,
+        _ => Status::Idle,
     }
 }
 
@@ -267,7 +285,8 @@ impl Source for PySource {
             let found = watch::cancellable(&self.cancelled, || {
                 watch::check(py)?;
                 let found = self.source.bind(py).call_method0(intern!(py, "next"))?;
-                let (rows, failure): (Option<Bound<'_, PyAny>>, Option<Told>) = found.extract()?;
+                let (rows, failure): (Option<Bound<'_, PyAny>>, Option<Report>) =
+                    found.extract()?;
                 match (rows, failure) {
                     (_, Some(failure)) => Ok(Err(failure_of(failure))),
                     (Some(rows), None) => Ok(Ok(Some(batches(&rows)?.1))),
@@ -289,8 +308,8 @@ impl Source for PySource {
 fn answer_of(found: &Bound<'_, PyAny>, cancelled: &Arc<AtomicBool>) -> PyResult<Answer> {
     type Found<'py> = (
         Vec<Bound<'py, PyTuple>>,
-        Option<Told>,
-        Vec<Told>,
+        Option<Report>,
+        Vec<Report>,
         Vec<(String, String)>,
         String,
     );
@@ -303,11 +322,7 @@ fn answer_of(found: &Bound<'_, PyAny>, cancelled: &Arc<AtomicBool>) -> PyResult<
         failure: failure.map(failure_of),
         warnings: warnings.into_iter().map(failure_of).collect(),
         settings,
-        status: match status.as_str() {
-            "T" => Status::Open,
-            "E" => Status::Failed,
-            _ => Status::Idle,
-        },
+        status: status_of(&status),
     })
 }
 
@@ -348,7 +363,7 @@ fn batches(rows: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, Vec<RecordBatch>)> {
     Ok((schema, batches))
 }
 
-fn failure_of((code, message, hint, position): Told) -> Failure {
+fn failure_of((code, message, hint, position): Report) -> Failure {
     Failure {
         code,
         message,

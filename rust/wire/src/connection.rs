@@ -121,7 +121,7 @@ impl Connection {
             .line
             .work(limit, move |session| session.run(&sql, None))
             .await?;
-        for outcome in self.told(answer).await? {
+        for outcome in self.announce(answer).await? {
             match outcome? {
                 Outcome::Empty => {
                     self.line
@@ -153,7 +153,7 @@ impl Connection {
             sql: parse.query,
             oids: parse.type_oids,
             is,
-            told: None,
+            described: None,
         };
         let name = parse.name.unwrap_or_default();
         if !name.is_empty() && self.state.names.statements.contains_key(&name) {
@@ -188,7 +188,7 @@ impl Connection {
             .work(limit, move |session| session.describe(&sql, &oids))
             .await??;
         self.line.feed(reply::columns(&columns, &[])).await?;
-        Arc::make_mut(&mut statement).told = Some(columns);
+        Arc::make_mut(&mut statement).described = Some(columns);
         self.state.names.statements.insert(name, statement);
         Ok(())
     }
@@ -225,12 +225,16 @@ impl Connection {
             .line
             .work(limit, move |session| session.run(&sql, Some(&values)))
             .await?;
-        let mut outcomes = self.told(answer).await?;
-        if let (Some(told), Some(Ok(Outcome::Rows(rows)))) = (&statement.told, outcomes.first_mut())
+        let mut outcomes = self.announce(answer).await?;
+        if let (Some(described), Some(Ok(Outcome::Rows(rows)))) =
+            (&statement.described, outcomes.first_mut())
         {
-            let batches = rows.batches.iter().map(|batch| as_described(batch, told));
+            let batches = rows
+                .batches
+                .iter()
+                .map(|batch| as_described(batch, described));
             rows.batches = batches.collect::<Result<_, _>>()?;
-            rows.schema = SchemaRef::clone(told);
+            rows.schema = SchemaRef::clone(described);
         }
         Ok(outcomes)
     }
@@ -289,7 +293,7 @@ impl Connection {
         {
             count += range.len();
             let mut pieces = Pieces::of(batch, range, Layout::Rows(binary.to_vec()))?;
-            while let Some(piece) = pieces.next()? {
+            while let Some(piece) = pieces.piece()? {
                 self.line.socket.feed(Out::Bytes(piece)).await?;
             }
         }
@@ -321,7 +325,7 @@ impl Connection {
             for batch in batches {
                 count += batch.num_rows();
                 let mut pieces = Pieces::of(&batch, 0..batch.num_rows(), Layout::Copy)?;
-                while let Some(piece) = pieces.next()? {
+                while let Some(piece) = pieces.piece()? {
                     self.line.socket.feed(Out::Bytes(piece)).await?;
                 }
             }
@@ -330,7 +334,7 @@ impl Connection {
     }
 
     /// Tells the client what an answer says beside its outcomes, which it returns, the failure behind them.
-    async fn told(&mut self, answer: Answer) -> Result<Vec<Result<Outcome, Failure>>, Problem> {
+    async fn announce(&mut self, answer: Answer) -> Result<Vec<Result<Outcome, Failure>>, Problem> {
         self.state.status = answer.status;
         for warning in answer.warnings {
             self.line.feed(reply::notice(warning)).await?;

@@ -21,7 +21,7 @@ pub(crate) struct Statement {
     pub(crate) oids: Vec<u32>,
     pub(crate) is: Prepared,
     /// The columns that the client was told.
-    pub(crate) told: Option<SchemaRef>,
+    pub(crate) described: Option<SchemaRef>,
 }
 
 impl Statement {

@@ -11,7 +11,7 @@ import re
 from ... import errors
 
 # Code, message, hint, the character from 1.
-Told = tuple[str, str, str | None, int | None]
+Report = tuple[str, str, str | None, int | None]
 
 _CODES: dict[type[BaseException], str] = {
     errors.UnknownTableError: "42P01",
@@ -57,18 +57,18 @@ class SqlStateError(Exception):
         self, code: str, message: str, hint: str | None = None, position: int | None = None
     ) -> None:
         super().__init__(message)
-        self.told: Told = (code, message, hint, position)
+        self.report: Report = (code, message, hint, position)
 
 
-def told(problem: BaseException, sql: str = "", start: int = 0) -> Told:
+def report(problem: BaseException, sql: str = "", start: int = 0) -> Report:
     """What a client is told of an exception, which is about a text that begins somewhere.
 
     >>> problem = errors.UnknownTableError("line 1, column 15: no table 's'; known: r")
-    >>> told(problem, "SELECT * FROM s")
+    >>> report(problem, "SELECT * FROM s")
     ('42P01', "no table 's'; known: r", None, 15)
     """
     if isinstance(problem, SqlStateError):
-        return problem.told
+        return problem.report
     if isinstance(problem, KeyboardInterrupt):
         return ("57014", "canceling statement due to user request", None, None)
     lines = str(problem).splitlines() or [type(problem).__name__]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import RingviewError, UnknownViewError
 from ...statements import spelt
-from .codes import SqlStateError, Told, told
+from .codes import Report, SqlStateError, report
 from .tokens import Piece, Token
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Once:
     def __init__(self, rows: pa.Table) -> None:
         self._rows: pa.Table | None = rows
 
-    def next(self) -> tuple[pa.Table | None, Told | None]:
+    def next(self) -> tuple[pa.Table | None, Report | None]:
         """The rows, and then nothing."""
         rows, self._rows = self._rows, None
         return rows, None
@@ -141,7 +141,7 @@ class Subscription:
     def __init__(self, follower: Follower) -> None:
         self._follower = follower
 
-    def next(self) -> tuple[pa.Table | None, Told | None]:
+    def next(self) -> tuple[pa.Table | None, Report | None]:
         """What moved since the last look, waited for; nothing where the view is dropped."""
         try:
             found = self._follower.poll(timeout=None)
@@ -149,9 +149,9 @@ class Subscription:
         except UnknownViewError:
             return None, None
         except RingviewError as problem:
-            return None, None if self._follower.closed else told(problem)
+            return None, None if self._follower.closed else report(problem)
         except KeyboardInterrupt as problem:
-            return None, told(problem)
+            return None, report(problem)
 
     def close(self) -> None:
         """Follow no longer."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from ... import _native
 from ...errors import RingviewError
-from .codes import SqlStateError, told
+from .codes import SqlStateError, report
 from .rewriting import is_of_catalogue
 from .tokens import Piece
 
@@ -93,7 +93,7 @@ def planned(piece: Piece, parameters: Sequence[Any] | None, *, later: bool = Fal
     try:
         [statement] = _native.script(text, "postgres", parameters)
     except RingviewError as problem:
-        raise SqlStateError(*told(problem, piece.text, piece.start)) from problem
+        raise SqlStateError(*report(problem, piece.text, piece.start)) from problem
     tag = " ".join(words[:2]).upper().replace("CREATE OR", "CREATE")
     if statement.kind == "select":
         tag = "SELECT"

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Self
 from ... import _native
 from ...errors import InvalidValueError, TypeMismatchError
 from .catalogue import Catalogue
-from .codes import Told
+from .codes import Report
 from .session import Session
-from .settings import DEFAULTS, TOLD
+from .settings import DEFAULTS, REPORTED
 
 if TYPE_CHECKING:
     from ...database import Database
@@ -100,7 +100,7 @@ class PostgresServer:
                 host,
                 port,
                 password=password,
-                settings=[(name, value) for name, value in settings.items() if name in TOLD],
+                settings=[(name, value) for name, value in settings.items() if name in REPORTED],
                 connections=max_connections,
                 message=max_message,
                 statement=statement_timeout,
@@ -166,7 +166,7 @@ class _Backend:
 
     def open(
         self, user: str, database: str, application: str
-    ) -> tuple[Session | None, Told | None]:
+    ) -> tuple[Session | None, Report | None]:
         """A session of a client."""
         settings = {**self._settings, "application_name": application}
         return Session(self._db, self._catalogue, settings, user, self._writable), None

@@ -19,7 +19,7 @@ from ...queries import Definition, Parameter
 from ...transaction import Transaction
 from . import copying
 from .catalogue import Catalogue
-from .codes import SqlStateError, Told, told
+from .codes import Report, SqlStateError, report
 from .plan import CHANGES, Step, planned
 from .settings import Settings
 from .tokens import Piece, pieces
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ...database import Database
 
 Outcome = tuple[Any, ...]
-Answer = tuple[list[Outcome], Told | None, list[Told], list[tuple[str, str]], str]
+Answer = tuple[list[Outcome], Report | None, list[Report], list[tuple[str, str]], str]
 
 _ABORTED = "current transaction is aborted, commands ignored until end of transaction block"
 # A value of each type of parameter, to bind a query by that has none yet.
@@ -48,7 +48,7 @@ class _Said:
     """What a text of SQL comes to, bit by bit."""
 
     outcomes: list[Outcome] = field(default_factory=list)
-    warnings: list[Told] = field(default_factory=list)
+    warnings: list[Report] = field(default_factory=list)
     settings: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -75,7 +75,7 @@ class Session:
         self._saved: list[tuple[str, int]] = []
         self._failed = False
 
-    def prepare(self, sql: str) -> tuple[bool, int, Told | None]:
+    def prepare(self, sql: str) -> tuple[bool, int, Report | None]:
         """Whether a statement gives rows, and how many parameters it has."""
         found = pieces(sql)
         if len(found) > 1:
@@ -86,10 +86,10 @@ class Session:
         try:
             step = planned(found[0], None)
         except SqlStateError as problem:
-            return False, 0, problem.told
+            return False, 0, problem.report
         return step.gives_rows, found[0].parameters, None
 
-    def describe(self, sql: str, oids: Sequence[int]) -> tuple[pa.Schema | None, Told | None]:
+    def describe(self, sql: str, oids: Sequence[int]) -> tuple[pa.Schema | None, Report | None]:
         """The columns of a query whose parameters have no values yet."""
         [piece] = pieces(sql)
         count = max(piece.parameters, len(oids))
@@ -104,14 +104,14 @@ class Session:
             return said.outcomes[0][2].schema, None
         except (Exception, KeyboardInterrupt) as problem:
             self.fail()
-            return None, told(problem, piece.text, piece.start)
+            return None, report(problem, piece.text, piece.start)
 
     def run(self, sql: str, parameters: Sequence[object] | None) -> Answer:
         """Do the statements of a text; without parameters, a script, which is read whole first."""
         said, found = _Said(), pieces(sql)
         if not found:
             said.outcomes.append(("empty",))
-        failure: Told | None = None
+        failure: Report | None = None
         values = [] if parameters is None else parameters
         piece, together = Piece("", [], 0), False
         try:
@@ -130,7 +130,7 @@ class Session:
             if together:
                 self._commit()
         except (Exception, KeyboardInterrupt) as problem:
-            failure = told(problem, piece.text, piece.start)
+            failure = report(problem, piece.text, piece.start)
             if together:
                 self._open = None
             self.fail()
@@ -328,5 +328,5 @@ def _is_together(steps: Sequence[Step]) -> bool:
     return changes > 1 and all(step.kind in (*CHANGES, "select") for step in steps)
 
 
-def _warning(code: str, what: str) -> Told:
+def _warning(code: str, what: str) -> Report:
     return (code, what, None, None)

@@ -12,7 +12,7 @@ from .tokens import Piece
 
 VERSION = "14.0"
 
-# What a session begins with; the names that `TOLD` has are told to clients.
+# What a session begins with; the names that `REPORTED` has are told to clients.
 DEFAULTS: dict[str, str] = {
     "server_version": f"{VERSION} (ringview {__version__})",
     "server_version_num": "140000",
@@ -46,7 +46,7 @@ DEFAULTS: dict[str, str] = {
     "lc_messages": "C",
     "wal_level": "minimal",
 }
-TOLD = {
+REPORTED = {
     *("server_version", "server_encoding", "client_encoding", "integer_datetimes"),
     *("in_hot_standby", "is_superuser", "default_transaction_read_only"),
     *("standard_conforming_strings", "TimeZone", "DateStyle", "IntervalStyle", "search_path"),
@@ -128,7 +128,7 @@ class Settings:
             # Values are written as ever, each with its zone, so that nothing is read wrongly.
             return []
         self._values[spelt] = value
-        return [(spelt, value)] if spelt in TOLD | {"application_name"} else []
+        return [(spelt, value)] if spelt in REPORTED | {"application_name"} else []
 
     def reset(self, piece: Piece) -> None:
         """Do a RESET or DISCARD."""

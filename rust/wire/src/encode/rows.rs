@@ -56,7 +56,7 @@ impl Pieces {
     ///
     /// # Errors
     /// A value that cannot be written.
-    pub fn next(&mut self) -> Result<Option<Bytes>, ArrowError> {
+    pub fn piece(&mut self) -> Result<Option<Bytes>, ArrowError> {
         if self.next == self.end {
             return Ok(None);
         }

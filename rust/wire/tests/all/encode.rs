@@ -25,7 +25,7 @@ fn lines(array: ArrayRef) -> Vec<String> {
     let batch = batch(array);
     let mut pieces = Pieces::of(&batch, 0..batch.num_rows(), Layout::Copy).unwrap();
     let mut found = Vec::new();
-    while let Some(piece) = pieces.next().unwrap() {
+    while let Some(piece) = pieces.piece().unwrap() {
         let mut rest = &piece[..];
         while let [b'd', a, b, c, d, tail @ ..] = rest {
             let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize - 4;
@@ -42,7 +42,7 @@ fn lines(array: ArrayRef) -> Vec<String> {
 fn binary(array: ArrayRef) -> Option<Vec<u8>> {
     let batch = batch(array);
     let mut pieces = Pieces::of(&batch, 0..1, Layout::Rows(vec![true])).unwrap();
-    let piece = pieces.next().unwrap().unwrap();
+    let piece = pieces.piece().unwrap().unwrap();
     let length = i32::from_be_bytes(piece[7..11].try_into().unwrap());
     (length >= 0).then(|| piece[11..].to_vec())
 }
@@ -278,7 +278,7 @@ fn pieces_are_whole_messages_of_a_bounded_size() {
     let batch = batch(Arc::new(StringArray::from(vec![text.as_str(); 500])));
     let mut pieces = Pieces::of(&batch, 100..400, Layout::Rows(Vec::new())).unwrap();
     let (mut count, mut rows) = (0, 0);
-    while let Some(piece) = pieces.next().unwrap() {
+    while let Some(piece) = pieces.piece().unwrap() {
         assert!(piece.len() < (1 << 16) + 1100);
         assert_eq!(piece.len() % 1011, 0);
         (count, rows) = (count + 1, rows + piece.len() / 1011);
