@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import socket
 import ssl
 import struct
@@ -214,6 +215,24 @@ def test_a_program_that_ends_does_not_wait_for_its_server() -> None:
     )
     assert done.stdout == "(1,)\n"
     gc.collect()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_a_fork_leaves_the_server_to_its_parent() -> None:
+    code = (
+        "import os, ringview as rv; from ringview.serve.postgres import PostgresServer\n"
+        "server = PostgresServer(rv.Database(), port=0)\n"
+        "child = os.fork()\n"
+        "if child:\n"
+        "    print(os.waitpid(child, 0)[1])\n"
+        "    import psycopg\n"
+        "    psycopg.connect(host='127.0.0.1', port=server.address[1], user='me').close()\n"
+        "server.close()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout == "0\n"
 
 
 @pytest.fixture(scope="module")

@@ -70,6 +70,8 @@ pub struct Server {
     seats: Arc<Semaphore>,
     most: usize,
     runtime: Option<Runtime>,
+    /// The process that has its threads; a fork of it has none of them.
+    process: u32,
 }
 
 /// What all connections have.
@@ -133,6 +135,7 @@ impl Server {
             seats,
             most: options.connections,
             runtime: Some(runtime),
+            process: std::process::id(),
         })
     }
 
@@ -153,6 +156,11 @@ impl Server {
         let Some(runtime) = self.runtime.take() else {
             return;
         };
+        if self.process != std::process::id() {
+            // Waiting for threads that are not there would never end.
+            std::mem::forget(runtime);
+            return;
+        }
         // The connections may be gone already.
         let _ = self.end.send(true);
         self.running.cancel_all();
