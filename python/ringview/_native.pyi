@@ -19,6 +19,7 @@ __all__ = [
     "Follower",
     "MatrixChain",
     "PaiMap",
+    "PostgresServer",
     "ReservoirLaw",
     "RowBuffer",
     "RowMap",
@@ -35,6 +36,7 @@ __all__ = [
     "filter_columns",
     "merge_samples",
     "output_schema",
+    "postgres_types",
     "product_columns",
     "script",
     "spark_filter",
@@ -553,6 +555,38 @@ def output_schema(query_json: str, tables: Sequence[tuple[str, _Schema]]) -> Col
 
     A COFACTOR among them is a struct without fields.
     """
+
+@final
+class PostgresServer:
+    """A server of PostgreSQL's wire protocol; it runs until it is closed."""
+
+    def __new__(
+        cls,
+        backend: object,
+        host: str,
+        port: int,
+        *,
+        password: str | None,
+        settings: Sequence[tuple[str, str]],
+        connections: int,
+        message: int,
+        statement: float | None,
+        idle: float | None,
+        certificate: tuple[str | PathLike[str], str | PathLike[str]] | None,
+    ) -> PostgresServer: ...
+    @property
+    def address(self) -> tuple[str, int]:
+        """The number of the address, and the port."""
+
+    @property
+    def connections(self) -> int:
+        """How many connections there are."""
+
+    def close(self) -> None:
+        """End all statements and connections; twice does nothing."""
+
+def postgres_types(schema: _Schema) -> list[tuple[int, int, int]]:
+    """The types that PostgreSQL has for some columns: number, bytes of a value, modifier."""
 
 def tables_named(sql: str, dialect: str = "duckdb") -> list[str]:
     """What a text names in FROM, in subqueries too: tables, views, names of WITH."""

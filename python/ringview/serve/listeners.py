@@ -8,11 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
-
-from ..errors import UnsupportedError
 
 if TYPE_CHECKING:
     from ..database import Database
@@ -43,16 +39,11 @@ Start = Callable[["Database", Opening], AbstractContextManager[Listener]]
 
 
 def _postgres(db: Database, how: Opening) -> AbstractContextManager[Listener]:
-    name = f"{__package__}.postgres"
-    if find_spec(name) is None:
-        raise UnsupportedError(
-            "serve.postgres: this version does not speak PostgreSQL's protocol; leave it out, and "
-            "ask by HTTP"
-        )
-    made: AbstractContextManager[Listener] = import_module(name).PostgresServer(
+    from .postgres import PostgresServer
+
+    return PostgresServer(
         db, host=how.host, port=how.port, password=how.password, writable=how.writable
     )
-    return made
 
 
 LISTENERS: Mapping[str, Start] = {"postgres": _postgres}
@@ -65,7 +56,7 @@ def start(
     """Start listeners by their ports; the stack ends them.
 
     Raises:
-        UnsupportedError: A protocol that is not there.
+        Others: As the listener, which names what it needs.
     """
     return {
         key: stack.enter_context(

@@ -21,6 +21,7 @@
 //! | `expressions` | what the texts of a query's expressions name |
 //! | `outgoing` | schemas and rows handed to such a library |
 //! | `stream` | the class `RowStream`: rows of a view, block by block |
+//! | `postgres` | the class `PostgresServer`: PostgreSQL's wire protocol |
 //! | `function` | functions of the user, which Python computes |
 //! | `handle` | what tables and views are called by |
 //! | `follower` | the class `Follower`: what moved in a view, for one reader |
@@ -48,6 +49,7 @@ mod outgoing;
 mod output;
 mod parameters;
 mod planned;
+mod postgres;
 mod reservoir;
 mod row_map;
 mod sql;
@@ -75,6 +77,8 @@ mod _native {
     use super::outgoing::{Columns, Rows};
     #[pymodule_export]
     use super::output::{check_joins, output_schema, translate};
+    #[pymodule_export]
+    use super::postgres::{PostgresServer, postgres_types};
     #[pymodule_export]
     use super::reservoir::{ReservoirLaw, merge_samples};
     #[pymodule_export]

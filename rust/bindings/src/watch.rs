@@ -3,11 +3,18 @@
 //! A call that looks small begins with the interpreter in its hands, as letting it go would take longer than
 //! the call; when it turns out not to be, it is let go after all, at the second look.
 //!
+//! A thread that is not the main one hears no Ctrl-C. It can be given a flag instead (`cancellable`), by which another thread
+//! ends its call: a look hears that, too.
+//!
 //! Cost: a call that handles few rows never looks; a long one looks once in `EVERY` rows, and when it
 //! is asked again with no row more done: what one row, or one chunk of them, means takes long.
 
+use std::cell::RefCell;
 use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use ringview_core::Error;
@@ -16,6 +23,34 @@ use crate::errors::OrRaise;
 
 /// Rows between two looks.
 const EVERY: u64 = 1 << 16;
+
+thread_local! {
+    static FLAG: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
+}
+
+/// Runs what ends soon after the flag is raised, as on Ctrl-C.
+pub(crate) fn cancellable<T>(flag: &Arc<AtomicBool>, run: impl FnOnce() -> T) -> T {
+    struct Before(Option<Arc<AtomicBool>>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            FLAG.set(self.0.take());
+        }
+    }
+    let _before = Before(FLAG.replace(Some(Arc::clone(flag))));
+    run()
+}
+
+/// Raises KeyboardInterrupt if Ctrl-C came, or the flag of this thread was raised.
+pub(crate) fn check(py: Python<'_>) -> PyResult<()> {
+    let raised = FLAG.with_borrow(|flag| {
+        flag.as_ref()
+            .is_some_and(|flag| flag.load(Ordering::Relaxed))
+    });
+    match raised {
+        true => Err(PyKeyboardInterrupt::new_err("the call was cancelled")),
+        false => py.check_signals(),
+    }
+}
 
 /// Watches over one call.
 #[derive(Debug)]
@@ -106,7 +141,7 @@ impl Progress {
     fn look(&mut self, done: u64) -> ringview_core::Result<()> {
         self.come_back();
         let looked = Python::attach(|py| {
-            py.check_signals()?;
+            check(py)?;
             match &self.progress {
                 Some(progress) => progress.call1(py, (done,)).map(drop),
                 None => Ok(()),

@@ -14,6 +14,7 @@ use ringview_engine::{Database as Engine, ViewFollower};
 use super::Database;
 use crate::errors::{OrRaise, named};
 use crate::outgoing::Rows;
+use crate::watch;
 
 /// Between two looks for Ctrl-C.
 const SLICE: Duration = Duration::from_millis(50);
@@ -144,7 +145,7 @@ impl Follower {
                     return Ok(false);
                 }
                 py.detach(|| bell.wait(heard, left.min(SLICE)));
-                py.check_signals()?;
+                watch::check(py)?;
             }
         }
     }

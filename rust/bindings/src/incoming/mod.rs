@@ -171,7 +171,8 @@ fn array_in(capsule: &Bound<'_, PyCapsule>) -> PyResult<FFI_ArrowArray> {
     }
 }
 
-fn stream_in(capsule: &Bound<'_, PyCapsule>) -> PyResult<FFI_ArrowArrayStream> {
+/// The stream of a capsule, which is read once.
+pub(crate) fn stream_in(capsule: &Bound<'_, PyCapsule>) -> PyResult<FFI_ArrowArrayStream> {
     let pointer = capsule.pointer_checked(Some(STREAM))?;
     // SAFETY: by its name the capsule holds a C stream; it is moved out and marked as released.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast().as_ptr()) };

@@ -1,0 +1,179 @@
+"""A server of PostgreSQL's wire protocol, and what it is given when it starts.
+
+Invariant: nobody is let in from another machine without a password. Cost: two threads, and one
+for each statement that runs; nothing while nobody asks.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ... import _native
+from ...errors import InvalidValueError, TypeMismatchError
+from .catalogue import Catalogue
+from .codes import Report
+from .session import Session
+from .settings import DEFAULTS, REPORTED
+
+if TYPE_CHECKING:
+    from ...database import Database
+
+
+class PostgresServer:
+    """A database as clients of PostgreSQL see it, until it is closed.
+
+    psql, drivers, SQLAlchemy, Grafana and Metabase list its tables and views, read them by SQL of
+    PostgreSQL's dialect, write if they may, and subscribe: `COPY (SUBSCRIBE view) TO STDOUT`.
+    See docs/postgres.md.
+
+    Args:
+        db: The database. It goes on to be used as ever; the server never closes it.
+        host: The address to listen at. Any but one of this machine alone needs a password.
+        port: The port; 0 for any that is free, which `address` has then.
+        password: What clients must have, whatever user they name (SCRAM-SHA-256); None lets in
+            whoever reaches the address.
+        writable: Whether clients may change rows, and define and drop tables and views.
+        database: The name that the database goes by; clients may ask for any.
+        max_connections: The most connections at a time; one more is refused (53300).
+        max_message: The most bytes of a message, such as a statement with its parameters.
+        statement_timeout: The most seconds that a statement may take (57014), but a subscription.
+        idle_timeout: The most seconds between two messages of a client (57P05).
+        certificate: The files of a certificate and its key, in PEM, for clients that want TLS.
+
+    Raises:
+        InvalidValueError: An address that others reach, without a password; files that are no
+            certificate; a number out of range.
+        StorageError: The address is taken, or is none.
+        UnsupportedError: DuckDB is not there, which holds the catalogue: `ringview[serve]`.
+
+    >>> import ringview as rv
+    >>> db = rv.Database()
+    >>> _ = db.create_table("r", {"a": "int64"})
+    >>> with PostgresServer(db, port=0) as server:
+    ...     print(server.address[0])
+    127.0.0.1
+    >>> server
+    PostgresServer(closed)
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 5432,
+        password: str | None = None,
+        writable: bool = False,
+        database: str = "ringview",
+        max_connections: int = 100,
+        max_message: int = 64 << 20,
+        statement_timeout: float | None = None,
+        idle_timeout: float | None = None,
+        certificate: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
+    ) -> None:
+        _check("port", port, 0, 65_535)
+        _check("max_connections", max_connections, 1, 10_000)
+        _check("max_message", max_message, 1024, 1 << 30)
+        for name, limit in (
+            ("statement_timeout", statement_timeout),
+            ("idle_timeout", idle_timeout),
+        ):
+            if limit is not None and not limit > 0:
+                raise InvalidValueError(f"{name}={limit!r}: seconds above 0, or None for no limit")
+        if password == "":
+            raise InvalidValueError("password='': a password has characters; None asks for none")
+        self._db = db
+        self._writable = writable
+        read_only = "off" if writable else "on"
+        self._settings = {
+            "default_transaction_read_only": read_only,
+            "transaction_read_only": read_only,
+        }
+        settings = {**DEFAULTS, **self._settings}
+        self._catalogue = Catalogue(db, database, settings)
+        try:
+            self._native: _native.PostgresServer | None = _native.PostgresServer(
+                _Backend(self),
+                host,
+                port,
+                password=password,
+                settings=[(name, value) for name, value in settings.items() if name in REPORTED],
+                connections=max_connections,
+                message=max_message,
+                statement=statement_timeout,
+                idle=idle_timeout,
+                certificate=certificate,
+            )
+        except BaseException:
+            self._catalogue.close()
+            raise
+        self._address = self._native.address
+        # Threads of the server must be gone before the interpreter is.
+        atexit.register(self.close)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """The number of the address, and the port."""
+        return self._address
+
+    @property
+    def connections(self) -> int:
+        """How many connections there are now."""
+        return 0 if self._native is None else self._native.connections
+
+    def close(self) -> None:
+        """End all statements and connections, and listen no longer; twice does nothing.
+
+        What a transaction has not committed is forgotten. The database stays open. A statement that
+        does not end within some seconds is left alone.
+        """
+        native, self._native = self._native, None
+        if native is not None:
+            atexit.unregister(self.close)
+            native.close()
+            self._catalogue.close()
+
+    def __enter__(self) -> Self:
+        """The server itself, which the end of the block closes."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._native is None:
+            return "PostgresServer(closed)"
+        host, port = self._address
+        return f"PostgresServer({host}:{port}, connections={self.connections})"
+
+
+class _Backend:
+    """What the extension asks for sessions."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self._db = server._db
+        self._catalogue = server._catalogue
+        self._settings = server._settings
+        self._writable = server._writable
+
+    def open(
+        self, user: str, database: str, application: str
+    ) -> tuple[Session | None, Report | None]:
+        """A session of a client."""
+        settings = {**self._settings, "application_name": application}
+        return Session(self._db, self._catalogue, settings, user, self._writable), None
+
+
+def _check(name: str, number: int, least: int, most: int) -> None:
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeMismatchError(f"{name}={number!r} is not an integer")
+    if not least <= number <= most:
+        raise InvalidValueError(f"{name}={number}: a number from {least} to {most}")

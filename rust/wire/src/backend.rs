@@ -1,0 +1,176 @@
+//! What a server asks of a database: sessions, and what a statement gives.
+//!
+//! Invariant: every call blocks its thread but `begin` and `cancel`, which a server calls from its event loop. A call that
+//! fails has changed nothing that its `Failure` does not speak of. Cost: that of the database.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+
+/// An error as PostgreSQL's clients are told it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Its SQLSTATE: five characters.
+    pub code: String,
+    /// What was wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+    /// The character of the text that it is about, from 1.
+    pub position: Option<usize>,
+}
+
+impl Failure {
+    /// A failure of a code.
+    pub fn new(code: &str, message: impl Into<String>) -> Failure {
+        Failure {
+            code: code.to_owned(),
+            message: message.into(),
+            hint: None,
+            position: None,
+        }
+    }
+}
+
+/// Whether a session is in a transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Status {
+    /// It is not.
+    #[default]
+    Idle,
+    /// It is.
+    Open,
+    /// It is, and a statement of it failed.
+    Failed,
+}
+
+/// The value of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// NULL.
+    Null,
+    /// TRUE or FALSE.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A double.
+    Float(f64),
+    /// A decimal, as digits with a point.
+    Decimal(String),
+    /// A text, or a value of whatever type a text is taken for.
+    Text(String),
+    /// A day, as `2024-02-29`.
+    Date(String),
+    /// A moment, as `2024-02-29 10:00:00`, in UTC.
+    Timestamp(String),
+}
+
+/// What a statement gives.
+pub enum Outcome {
+    /// Nothing: there was no statement.
+    Empty,
+    /// That it was done, in the words of its command tag.
+    Done(String),
+    /// Rows.
+    Rows(Rows),
+    /// Rows that are copied out as text, as they come.
+    Copy(SchemaRef, Arc<dyn Source>),
+}
+
+/// Rows of a statement.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    /// Their columns.
+    pub schema: SchemaRef,
+    /// The rows.
+    pub batches: Vec<RecordBatch>,
+    /// The word of the command tag that stands before their number.
+    pub tag: String,
+}
+
+/// Rows that come bit by bit.
+pub trait Source: Send + Sync {
+    /// The next rows, waited for; `None` at the end.
+    ///
+    /// # Errors
+    /// Whatever ends them before their end.
+    fn next(&self) -> Result<Option<Vec<RecordBatch>>, Failure>;
+
+    /// Says that nobody reads on.
+    fn close(&self);
+}
+
+/// What a text of SQL comes to.
+#[derive(Default)]
+pub struct Answer {
+    /// What its statements gave, in their order, up to the one that failed.
+    pub outcomes: Vec<Outcome>,
+    /// What made one fail.
+    pub failure: Option<Failure>,
+    /// What a user is to be warned of.
+    pub warnings: Vec<Failure>,
+    /// Settings that changed, which clients are told.
+    pub settings: Vec<(String, String)>,
+    /// Where the session is now.
+    pub status: Status,
+}
+
+/// What a prepared statement is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prepared {
+    /// Whether it gives rows, and changes nothing.
+    pub is_query: bool,
+    /// How many parameters it has.
+    pub parameters: usize,
+}
+
+/// What one connection does.
+pub trait Session: Send + Sync {
+    /// Reads a statement.
+    ///
+    /// # Errors
+    /// A text that is none.
+    fn prepare(&self, sql: &str) -> Result<Prepared, Failure>;
+
+    /// The columns of a query whose parameters have these types, 0 where that is open.
+    ///
+    /// # Errors
+    /// A query that cannot be asked.
+    fn describe(&self, sql: &str, oids: &[u32]) -> Result<SchemaRef, Failure>;
+
+    /// Does one statement with parameters, or, without, a script of several.
+    fn run(&self, sql: &str, parameters: Option<&[Value]>) -> Answer;
+
+    /// Says that the connection failed otherwise, so that a transaction that is open did.
+    fn fail(&self);
+
+    /// Says that a call comes, which `cancel` is about from here on.
+    fn begin(&self);
+
+    /// Ends the call that is running, soon, from any thread.
+    fn cancel(&self);
+
+    /// Ends the session: what its transaction would have changed is forgotten.
+    fn close(&self);
+}
+
+/// Who connects.
+#[derive(Clone, Debug, Default)]
+pub struct Client {
+    /// The name that the user goes by.
+    pub user: String,
+    /// The database that was asked for.
+    pub database: String,
+    /// What the client calls itself.
+    pub application: String,
+}
+
+/// A database that can be connected to.
+pub trait Backend: Send + Sync + 'static {
+    /// A session for a client.
+    ///
+    /// # Errors
+    /// A client that is not let in.
+    fn open(&self, client: &Client) -> Result<Arc<dyn Session>, Failure>;
+}

@@ -1,0 +1,36 @@
+//! PostgreSQL's wire protocol: connections, their statements, rows in both formats.
+//!
+//! A `Backend` is what a database is to a server: it opens sessions, which read, describe and do statements, blocking.
+//! Nothing is said here of what runs them.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `backend` | what a server asks of a database |
+//! | `server` | a server: its address, its threads, its limits, its end |
+//! | `connection` | the messages of one connection, one after the other |
+//! | `line` | the socket of one, and the calls that it waits for |
+//! | `reply` | what a connection answers |
+//! | `prepared` | prepared statements and portals |
+//! | `login` | who is let in: startup, passwords (SCRAM-SHA-256), TLS |
+//! | `running` | which sessions run, for requests to cancel them |
+//! | `codec` | messages from bytes, of a bounded length |
+//! | `parameter` | values of parameters |
+//! | `encode/` | Arrow to PostgreSQL's formats |
+//!
+//! Invariant: whatever blocks runs on threads of its own, so that no connection waits for the statement of another. A client
+//! that goes away, a request to cancel, a limit of time and the end of the server all end the statement that runs. Cost: of a
+//! statement, two hops between threads and the bytes of its rows, of which a piece of 64 kB is written at a time.
+
+pub mod backend;
+mod codec;
+mod connection;
+pub mod encode;
+mod line;
+mod login;
+mod parameter;
+mod prepared;
+mod reply;
+mod running;
+mod server;
+
+pub use server::{Options, Server};

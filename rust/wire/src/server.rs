@@ -1,0 +1,325 @@
+//! A server: its address, its threads, its limits, its end.
+//!
+//! Invariant: there are never more connections than the limit; a request to cancel is none. Nobody is let in without a password
+//! from another machine. When the server is stopped, its statements are ended and its threads are gone, but for a call of the
+//! database that does not end in time. Cost: two threads, and one for each statement that runs.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use pgwire::api::{ClientInfo, PgWireConnectionState};
+use pgwire::messages::PgWireBackendMessage as Message;
+use pgwire::messages::PgWireFrontendMessage as Request;
+use pgwire::tokio::TlsAcceptor;
+use pgwire::tokio::server::{MaybeTls, PgWireMessageServerCodec, negotiate_tls};
+use pgwire::tokio::tokio_rustls::rustls::ServerConfig;
+use pgwire::tokio::tokio_rustls::rustls::crypto::ring::default_provider;
+use pgwire::tokio::tokio_rustls::rustls::pki_types::pem::PemObject;
+use pgwire::tokio::tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_util::codec::{Framed, FramedParts};
+
+use crate::backend::{Backend, Failure};
+use crate::codec::{Codec, Out};
+use crate::connection::{Connection, State};
+use crate::line::Line;
+use crate::login::{Login, client_of};
+use crate::reply;
+use crate::running::Running;
+
+/// How long a client may take to be let in.
+const LOGIN: Duration = Duration::from_secs(60);
+/// How long statements may take to end when the server is stopped.
+const END: Duration = Duration::from_secs(5);
+
+/// How a server serves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The name or number of the address.
+    pub host: String,
+    /// The port; 0 for any that is free.
+    pub port: u16,
+    /// What clients must have; anyone is let in without.
+    pub password: Option<String>,
+    /// What clients are told of the server.
+    pub settings: Vec<(String, String)>,
+    /// The most connections at a time.
+    pub connections: usize,
+    /// The most bytes of a message.
+    pub message: usize,
+    /// The longest that a statement may take.
+    pub statement: Option<Duration>,
+    /// The longest that a connection may do nothing.
+    pub idle: Option<Duration>,
+    /// The files of a certificate and its key, in PEM, for TLS.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+}
+
+/// A server that runs until it is stopped or dropped.
+pub struct Server {
+    address: SocketAddr,
+    end: watch::Sender<bool>,
+    running: Arc<Running>,
+    seats: Arc<Semaphore>,
+    most: usize,
+    runtime: Option<Runtime>,
+    /// The process that has its threads; a fork of it has none of them.
+    process: u32,
+}
+
+/// What all connections have.
+struct Shared {
+    backend: Arc<dyn Backend>,
+    login: Login,
+    running: Arc<Running>,
+    seats: Arc<Semaphore>,
+    most: usize,
+    message: usize,
+    statement: Option<Duration>,
+    idle: Option<Duration>,
+    tls: Option<TlsAcceptor>,
+    end: watch::Receiver<bool>,
+}
+
+impl Server {
+    /// Listens, and serves.
+    ///
+    /// # Errors
+    /// An address that is not there or is taken; one that others reach, without a password; files of a certificate that are
+    /// none.
+    pub fn start(backend: Arc<dyn Backend>, options: Options) -> io::Result<Server> {
+        let listener = listen(&options)?;
+        let address = listener.local_addr()?;
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(options.connections + 8)
+            .thread_name("ringview-postgres")
+            .enable_io()
+            .enable_time()
+            .build()?;
+        let (end, ended) = watch::channel(false);
+        let running = Arc::<Running>::default();
+        let seats = Arc::new(Semaphore::new(options.connections));
+        let shared = Arc::new(Shared {
+            backend,
+            login: Login::new(options.settings, options.password.as_deref())?,
+            running: Arc::clone(&running),
+            seats: Arc::clone(&seats),
+            most: options.connections,
+            message: options.message,
+            statement: options.statement,
+            idle: options.idle,
+            tls: options
+                .certificate
+                .as_ref()
+                .map(|(c, k)| tls(c, k))
+                .transpose()?,
+            end: ended,
+        });
+        let listener = {
+            let _inside = runtime.enter();
+            TcpListener::from_std(listener)?
+        };
+        runtime.spawn(accept(listener, shared));
+        Ok(Server {
+            address,
+            end,
+            running,
+            seats,
+            most: options.connections,
+            runtime: Some(runtime),
+            process: std::process::id(),
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How many connections there are.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.most - self.seats.available_permits()
+    }
+
+    /// Ends all statements and connections, and waits for that; twice does nothing.
+    pub fn stop(&mut self) {
+        let Some(runtime) = self.runtime.take() else {
+            return;
+        };
+        if self.process != std::process::id() {
+            // Waiting for threads that are not there would never end.
+            std::mem::forget(runtime);
+            return;
+        }
+        // The connections may be gone already.
+        let _ = self.end.send(true);
+        self.running.cancel_all();
+        let (seats, all) = (Arc::clone(&self.seats), self.most as u32);
+        runtime.block_on(async {
+            let _ = tokio::time::timeout(END, seats.acquire_many(all)).await;
+        });
+        runtime.shutdown_timeout(END);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn listen(options: &Options) -> io::Result<StdListener> {
+    let Options { host, port, .. } = options;
+    let addresses: Vec<SocketAddr> = (host.as_str(), *port).to_socket_addrs()?.collect();
+    let outside = addresses.iter().find(|address| !address.ip().is_loopback());
+    if let (Some(outside), None) = (outside, &options.password) {
+        let what = format!(
+            "other machines reach {}, and whoever does would read the database; give a password, or \
+             listen on 127.0.0.1",
+            outside.ip()
+        );
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+    }
+    let listener = StdListener::bind(&addresses[..])?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+fn tls(certificate: &Path, key: &Path) -> io::Result<TlsAcceptor> {
+    let bad = |path: &Path, what: String| {
+        let what = format!("{}: {what}; give a file in PEM", path.display());
+        io::Error::new(io::ErrorKind::InvalidInput, what)
+    };
+    let chain = CertificateDer::pem_file_iter(certificate)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| bad(certificate, error.to_string()))?;
+    let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| bad(key, error.to_string()))?;
+    let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|config| config.with_no_client_auth().with_single_cert(chain, secret))
+        .map_err(|error| bad(certificate, error.to_string()))?;
+    config.alpn_protocols = vec![b"postgresql".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut end = shared.end.clone();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = end.changed() => return,
+        };
+        match accepted {
+            Ok((socket, _)) => drop(tokio::spawn(connect(socket, Arc::clone(&shared)))),
+            // As when there are no more numbers for sockets: some are given back soon.
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+async fn connect(socket: TcpStream, shared: Arc<Shared>) {
+    let mut end = shared.end.clone();
+    let entered = tokio::select! {
+        entered = tokio::time::timeout(LOGIN, enter(socket, &shared)) => entered,
+        _ = end.changed() => return,
+    };
+    let Ok(Ok(Some((socket, seat)))) = entered else {
+        return;
+    };
+    let (client, key, version) = (
+        client_of(&socket),
+        socket.pid_and_secret_key(),
+        socket.protocol_version(),
+    );
+    let old = socket.into_parts();
+    let mut parts = FramedParts::new::<Out>(old.io, Codec::new(version, shared.message));
+    (parts.read_buf, parts.write_buf) = (old.read_buf, old.write_buf);
+    let mut socket = Framed::from_parts(parts);
+    let backend = Arc::clone(&shared.backend);
+    let opened = tokio::task::spawn_blocking(move || backend.open(&client)).await;
+    let session = match opened {
+        Ok(Ok(session)) => session,
+        other => {
+            let failure = match other {
+                Ok(Err(failure)) => failure,
+                _ => Failure::new("XX000", "the session could not be opened"),
+            };
+            // The client may not be there to be told.
+            let _ = socket
+                .send(Out::Message(reply::error(failure, "FATAL")))
+                .await;
+            return;
+        }
+    };
+    let registered = shared.running.register(key, &session);
+    let connection = Connection {
+        line: Line {
+            socket,
+            session,
+            idle: shared.idle,
+            end,
+            waiting: VecDeque::new(),
+        },
+        limit: shared.statement,
+        state: State::default(),
+    };
+    connection.serve().await;
+    drop((registered, seat));
+}
+
+type Entering = Framed<MaybeTls, PgWireMessageServerCodec<()>>;
+
+/// Lets a client in, if there is a seat; `None` where there is none, or it came for something else.
+async fn enter(
+    socket: TcpStream,
+    shared: &Shared,
+) -> io::Result<Option<(Entering, OwnedSemaphorePermit)>> {
+    let Some(mut socket) = negotiate_tls::<()>(socket, shared.tls.clone()).await? else {
+        return Ok(None);
+    };
+    let handshake = shared.login.handshake();
+    let mut seat = None;
+    loop {
+        let failure = match socket.next().await {
+            None => return Ok(None),
+            Some(Err(error)) => reply::protocol(&error),
+            Some(Ok(Request::CancelRequest(request))) => {
+                shared.running.cancel(&request);
+                return Ok(None);
+            }
+            Some(Ok(message)) => {
+                if seat.is_none() {
+                    seat = Arc::clone(&shared.seats).try_acquire_owned().ok();
+                }
+                match seat.is_some() {
+                    true => match handshake.take(&mut socket, message).await {
+                        Ok(()) if is_in(&socket) => return Ok(seat.map(|seat| (socket, seat))),
+                        Ok(()) => continue,
+                        Err(error) => reply::protocol(&error),
+                    },
+                    false => {
+                        let most = shared.most;
+                        let what = format!("too many connections: the server takes {most}");
+                        Failure::new("53300", what)
+                    }
+                }
+            }
+        };
+        let message: Message = reply::error(failure, "FATAL");
+        return socket.send(message).await.map(|()| None);
+    }
+}
+
+fn is_in(socket: &Entering) -> bool {
+    matches!(socket.state(), PgWireConnectionState::ReadyForQuery)
+}
