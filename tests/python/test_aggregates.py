@@ -116,7 +116,7 @@ def views(draw: st.DrawFn) -> str:
     return text + (f" HAVING {having}" if having else "")
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(views(), st.lists(batches(), max_size=5))
 def test_views_equal_duckdb(sql: str, stream: list[Batch]) -> None:
     check(sql, stream)

@@ -10,7 +10,7 @@ from stacks import check_stack
 from streams import Batch, batches
 
 
-@settings(max_examples=20)
+@settings(max_examples=14)
 @given(views=dags(), stream=st.lists(batches(), max_size=3))
 def test_random_dags(views: dict[str, str], stream: list[Batch]) -> None:
     check_stack(views, stream)

@@ -23,7 +23,7 @@ from streams import (
 )
 
 
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(queries(), st.lists(batches(), max_size=5))
 def test_views_equal_duckdb(sql: str, stream: list[Batch]) -> None:
     check(sql, stream)

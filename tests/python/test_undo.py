@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 import ringview as rv
 
-# Progress is told every 2^16 rows, so twice.
-ROWS = 1 << 17
+# Progress is told after 2^16 rows, so in the midst of these.
+ROWS = (1 << 16) + (1 << 12)
 
 
 class StopError(Exception):
