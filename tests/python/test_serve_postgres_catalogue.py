@@ -139,6 +139,17 @@ def test_names_that_are_no_plain_words(db: rv.Database, server: PostgresServer) 
     db.drop_table("Odd name")
 
 
+def test_a_view_of_any_type_is_listed(db: rv.Database, server: PostgresServer) -> None:
+    db.create_view("cofactors", "SELECT COFACTOR(id, x) AS c FROM r WHERE x > 0")
+    db.create_view("lists", "SELECT list(a) AS l FROM r")
+    listed = "SELECT data_type FROM information_schema.columns WHERE table_name = %s"
+    with connect(server) as client:
+        for view, shown in (("cofactors", "json"), ("lists", "ARRAY")):
+            assert client.execute(listed, [view]).fetchall() == [(shown,)]
+            assert len(client.execute(f"SELECT * FROM {view}").fetchall()) == 1
+            db.drop_view(view)
+
+
 def test_a_table_of_a_user_is_no_catalogue(db: rv.Database, server: PostgresServer) -> None:
     db.create_table("tables", {"pg_class": "int64", "version": "int64"})
     db.insert("tables", {"pg_class": [1], "version": [2]})
