@@ -148,7 +148,7 @@ def test_a_view_of_any_type_is_listed(db: rv.Database, server: PostgresServer) -
         for view, shown in (("cofactors", "json"), ("lists", "ARRAY")):
             assert client.execute(listed, [view]).fetchall() == [(shown,)]
         assert len(client.execute("SELECT * FROM lists").fetchall()) == 1
-        with pytest.raises(psycopg.errors.FeatureNotSupported, match="read it with ringview.ml"):
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="holds matrices"):
             client.execute("SELECT * FROM cofactors")
     db.drop_view("cofactors")
     db.drop_view("lists")
