@@ -188,6 +188,43 @@ def test_a_described_statement_tells_its_columns_and_parameters(server: Postgres
     assert found[b"T"].startswith(b"\0\2a\0")
 
 
+@pytest.mark.parametrize(
+    ("sql", "oids"),
+    [
+        ("SELECT 1 AS one", [20]),
+        ("TABLE v", [25, 20]),
+        ("SELECT COFACTOR(id) AS c FROM r", [114]),
+        ("SELECT relname FROM pg_class WHERE oid = $1", [25]),
+        ("SELECT id, $1 AS text FROM r WHERE x > $2 LIMIT 1", [20, 25]),
+        ("SHOW server_version", [25]),
+    ],
+)
+def test_what_is_described_is_what_comes(server: PostgresServer, sql: str, oids: list[int]) -> None:
+    count = sql.count("$")
+    types = b"".join(oid.to_bytes(4, "big") for oid in [25, 701][:count])
+    values = b"".join(len(v).to_bytes(4, "big") + v for v in [b"7", b"0.1"][:count])
+    number = count.to_bytes(2, "big")
+    with by_hand(server) as made:
+        parse = message(b"P", b"q\0" + sql.encode() + b"\0" + number + types)
+        bind = message(b"B", b"\0q\0\0\0" + number + values + b"\0\0")
+        made.sendall(parse + message(b"D", b"Sq\0") + bind + message(b"D", b"P\0"))
+        made.sendall(message(b"E", b"\0\0\0\0\0") + message(b"S", b""))
+        found = read_until(made, b"Z")
+    assert b"".join(kind for kind, _ in found if kind != b"D") == b"1tT2TCZ"
+    described = [_types(body) for kind, body in found if kind == b"T"]
+    assert described == [oids, oids]
+
+
+def _types(body: bytes) -> list[int]:
+    """The types of a message that describes rows."""
+    rest, found = body[2:], []
+    while rest:
+        _, _, rest = rest.partition(b"\0")
+        found.append(int.from_bytes(rest[6:10], "big"))
+        rest = rest[18:]
+    return found
+
+
 def test_nothing_is_an_empty_query(client: psycopg.Connection[Any]) -> None:
     result = client.pgconn.exec_(b" ; -- nothing\n")
     assert result.status == psycopg.pq.ExecStatus.EMPTY_QUERY

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
+import psycopg
 import pytest
 import ringview as rv
 import sqlalchemy as sa
@@ -137,6 +138,20 @@ def test_names_that_are_no_plain_words(db: rv.Database, server: PostgresServer) 
         client.execute("INSERT INTO \"Odd name\" VALUES (1, 'x')")
         assert client.execute('SELECT "ä" FROM "Odd name"').fetchone() == ("x",)
     db.drop_table("Odd name")
+
+
+def test_a_view_of_any_type_is_listed(db: rv.Database, server: PostgresServer) -> None:
+    db.create_view("cofactors", "SELECT COFACTOR(id, x) AS c FROM r WHERE x > 0")
+    db.create_view("lists", "SELECT list(a) AS l FROM r")
+    listed = "SELECT data_type FROM information_schema.columns WHERE table_name = %s"
+    with connect(server) as client:
+        for view, shown in (("cofactors", "json"), ("lists", "ARRAY")):
+            assert client.execute(listed, [view]).fetchall() == [(shown,)]
+        assert len(client.execute("SELECT * FROM lists").fetchall()) == 1
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="holds matrices"):
+            client.execute("SELECT * FROM cofactors")
+    db.drop_view("cofactors")
+    db.drop_view("lists")
 
 
 def test_a_table_of_a_user_is_no_catalogue(db: rv.Database, server: PostgresServer) -> None:

@@ -157,6 +157,8 @@ def test_rows_are_copied_out(server: PostgresServer) -> None:
         ("COPY v TO '/tmp/x'", pg.FeatureNotSupported),
         ("COPY v", pg.FeatureNotSupported),
         ("COPY (SELECT nope FROM r) TO STDOUT", pg.UndefinedColumn),
+        ("COPY (BEGIN) TO STDOUT", pg.FeatureNotSupported),
+        ("COPY (DELETE FROM r) TO STDOUT", pg.FeatureNotSupported),
         ("SUBSCRIBE v", pg.FeatureNotSupported),
     ],
 )

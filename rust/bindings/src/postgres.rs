@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_array::ffi_stream::ArrowArrayStreamReader;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -37,7 +37,7 @@ type Report = (String, String, Option<String>, Option<usize>);
 /// [(20, 8, -1), (25, -1, -1)]
 #[pyfunction]
 pub(crate) fn postgres_types(schema: &Bound<'_, PyAny>) -> PyResult<Vec<(u32, i16, i32)>> {
-    let schema = incoming::schema(schema)?;
+    let schema = schema_of(schema)?;
     let kinds = schema
         .fields()
         .iter()
@@ -208,7 +208,7 @@ impl Session for PySession {
             let (schema, failure): (Bound<'_, PyAny>, Option<Report>) = found.extract()?;
             match failure {
                 Some(failure) => Ok(Err(failure_of(failure))),
-                None => Ok(Ok(SchemaRef::new(incoming::schema(&schema)?))),
+                None => Ok(Ok(SchemaRef::new(schema_of(&schema)?))),
             }
         })?
     }
@@ -341,7 +341,7 @@ fn outcome_of(outcome: &Bound<'_, PyTuple>, cancelled: &Arc<AtomicBool>) -> PyRe
             })
         }
         "copy" => {
-            let schema = incoming::schema(&outcome.get_item(1)?)?;
+            let schema = schema_of(&outcome.get_item(1)?)?;
             let source = PySource {
                 source: outcome.get_item(2)?.unbind(),
                 cancelled: Arc::clone(cancelled),
@@ -350,6 +350,14 @@ fn outcome_of(outcome: &Bound<'_, PyTuple>, cancelled: &Arc<AtomicBool>) -> PyRe
         }
         _ => Outcome::Empty,
     })
+}
+
+/// A schema of whatever types, also those that no table holds.
+fn schema_of(source: &Bound<'_, PyAny>) -> PyResult<Schema> {
+    let py = source.py();
+    let capsule = source.call_method0(intern!(py, "__arrow_c_schema__"))?;
+    Schema::try_from(incoming::schema_in(&capsule.cast_into()?)?)
+        .map_err(|problem| named(py, "TypeMismatchError", &problem.to_string()))
 }
 
 fn batches(rows: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, Vec<RecordBatch>)> {

@@ -34,13 +34,12 @@ Answer = tuple[list[Outcome], Report | None, list[Report], list[tuple[str, str]]
 
 _ABORTED = "current transaction is aborted, commands ignored until end of transaction block"
 # A value of each type of parameter, to bind a query by that has none yet.
-_SAMPLES: dict[int, Parameter] = {
+_NUMBERS: dict[int, Parameter] = {
     **dict.fromkeys((20, 21, 23, 26), 0),
     **dict.fromkeys((700, 701), 0.5),
     16: True,
-    25: "",
-    1043: "",
 }
+_SAMPLES: dict[int, Parameter] = {**_NUMBERS, 25: "", 1043: ""}
 
 
 @dataclass
@@ -90,21 +89,24 @@ class Session:
         return step.gives_rows, found[0].parameters, None
 
     def describe(self, sql: str, oids: Sequence[int]) -> tuple[pa.Schema | None, Report | None]:
-        """The columns of a query whose parameters have no values yet."""
+        """The columns of a query whose parameters have no values yet: it is asked with some."""
+        import pyarrow as pa
+
         [piece] = pieces(sql)
         count = max(piece.parameters, len(oids))
         given = [*oids, *[0] * (count - len(oids))]
-        values = [_SAMPLES.get(oid) for oid in given]
-        try:
-            step = planned(piece, values)
-            if step.kind == "select":
-                return self._columns(piece.text, values), None
+        failure: Report | None = None
+        # A text may stand where only some texts are values; NULL does everywhere.
+        for samples in (_SAMPLES, _NUMBERS):
+            values = [samples.get(oid) for oid in given]
             said = _Said()
-            self._query(step, values, said)
-            return said.outcomes[0][2].schema, None
-        except (Exception, KeyboardInterrupt) as problem:
-            self.fail()
-            return None, report(problem, piece.text, piece.start)
+            try:
+                self._query(planned(piece, values), values, said)
+                return pa.RecordBatchReader.from_stream(said.outcomes[0][2]).schema, None
+            except (Exception, KeyboardInterrupt) as problem:
+                failure = failure or report(problem, piece.text, piece.start)
+        self.fail()
+        return None, failure
 
     def run(self, sql: str, parameters: Sequence[object] | None) -> Answer:
         """Do the statements of a text; without parameters, a script, which is read whole first."""
@@ -254,14 +256,6 @@ class Session:
         of = Definition(step.text, parameters=list(parameters), dialect="postgres")
         return self._db._native.evaluate(of.native())
 
-    def _columns(self, sql: str, values: Sequence[Parameter]) -> pa.Schema:
-        import pyarrow as pa
-
-        known = [*self._db.tables.values(), *self._db.views.values()]
-        tables = [(one.name, one.schema) for one in known]
-        of = Definition(sql, parameters=values, dialect="postgres")
-        return pa.schema(_native.output_schema(_native.translate(of.native(), tables), tables))
-
     def _shown(self, piece: Piece) -> pa.Table:
         import pyarrow as pa
 
@@ -283,8 +277,10 @@ class Session:
         import pyarrow as pa
 
         [piece] = pieces(copy.query)
-        within = _Said()
-        self._query(planned(piece, []), [], within)
+        within, asked = _Said(), planned(piece, [])
+        if not asked.gives_rows:
+            raise SqlStateError("0A000", f"{asked.tag} gives no rows to copy")
+        self._query(asked, [], within)
         rows = pa.RecordBatchReader.from_stream(within.outcomes[0][2]).read_all()
         said.outcomes.append(("copy", rows.schema, copying.Once(rows)))
 

@@ -155,7 +155,8 @@ fn batch(
     array::batch(array, schema, keep).map_err(|why| refused(py, &why))
 }
 
-fn schema_in<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<&'a FFI_ArrowSchema> {
+/// The schema of a capsule.
+pub(crate) fn schema_in<'a>(capsule: &'a Bound<'_, PyCapsule>) -> PyResult<&'a FFI_ArrowSchema> {
     let pointer = capsule.pointer_checked(Some(SCHEMA))?;
     // SAFETY: by its name the capsule holds a C schema, which lives as long as the capsule.
     Ok(unsafe { pointer.cast::<FFI_ArrowSchema>().as_ref() })

@@ -2,12 +2,12 @@
 //!
 //! Invariant: a piece is whole messages. Cost: linear in what is written; memory for one piece, `PIECE` bytes and a row.
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::column::Column;
-use super::kind::cast;
+use super::kind::{Kind, cast};
 
 /// How many bytes are sent at a time.
 const PIECE: usize = 1 << 16;
@@ -143,6 +143,12 @@ pub fn as_described(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBat
         .iter()
         .zip(schema.fields())
         .map(|(column, said)| match said.data_type() {
+            // All JSON is one type.
+            other
+                if Kind::of(other) == Kind::Json && Kind::of(column.data_type()) == Kind::Json =>
+            {
+                Ok(ArrayRef::clone(column))
+            }
             DataType::Null => cast(column, &DataType::Utf8),
             other => cast(column, other),
         });

@@ -297,6 +297,15 @@ fn rows_are_cast_to_what_was_described() {
     let found = as_described(&is, &said(DataType::Int64)).unwrap();
     assert_eq!(found.column(0).data_type(), &DataType::Int64);
     assert!(as_described(&is, &Arc::new(arrow_schema::Schema::empty())).is_err());
+    let of: ArrayRef = Arc::clone(is.column(0));
+    let field = Arc::new(Field::new("n", DataType::Int32, true));
+    let structs = batch(Arc::new(StructArray::from(vec![(field, of)])));
+    let found = as_described(
+        &structs,
+        &said(DataType::Struct(arrow_schema::Fields::empty())),
+    )
+    .unwrap();
+    assert_eq!(lines(Arc::clone(found.column(0))), [r#"{"n":7}"#]);
 }
 
 #[test]
