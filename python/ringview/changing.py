@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from .duplicates import with_row
 from .errors import DuplicateKeyError, after
 from .rows import Rows, to_arrow
 
@@ -62,6 +61,8 @@ def change_rows(
     except DuplicateKeyError as problem:
         if sign < 0 or multiplicity is not None:
             raise
+        from .duplicates import with_row
+
         raise with_row(problem, table, rows) from None
 
 

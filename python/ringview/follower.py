@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Self
 
 from . import waiting
 from .errors import RingviewError, UnknownViewError
-from .taking import Taking
 from .words import quoted
 
 if TYPE_CHECKING:
@@ -208,6 +207,8 @@ class Follower:
     async def _taken(self, loop: asyncio.AbstractEventLoop) -> pa.Table | None:
         """What there is to be taken now."""
         import asyncio
+
+        from .taking import Taking
 
         if self._kept and not self.closed:
             return self.changes()
