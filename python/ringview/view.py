@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import arrow, lookup, notebook
 from .errors import RingviewError, UnknownViewError
-from .follower import Follower
-from .view_rows import ViewRows
+from .followed import Followed
 from .words import counted, quoted
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ _SHOWN = 10
 Format = Literal["text", "mermaid", "graphviz", "json", "html"]
 
 
-class View(ViewRows):
+class View(Followed):
     """A view of a database, exact after every change.
 
     Reads raise UnknownViewError once it is dropped, even if another view has its name by then.
@@ -46,108 +45,6 @@ class View(ViewRows):
     """
 
     __slots__ = ()
-
-    def changes(self) -> pa.Table:
-        """What moved since the last call: rows with a last column `multiplicity`.
-
-        A row that came has multiplicity 1, one that left has -1; a row whose aggregate moved leaves
-        and comes. So does a group that begins or ends to pass HAVING. What came and left again is
-        not told. The first call gives the whole view. Of a join, each row that moved comes with how
-        much its multiplicity did.
-
-        All handles of a view share this place in its changes; `follow()` gives one of your own. A
-        call that fails, or that Ctrl-C ends, loses nothing: the next one gives the whole. From the
-        first call on the view remembers what moved, at most the rows that it had and has;
-        `unfollow()` ends that. If the view has a column `multiplicity`, the last column is
-        `multiplicity_`.
-
-        Complexity: O(groups touched since the last call); of a join O(rows that moved).
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64"})
-        >>> view = db.create_view("v", "SELECT a, COUNT(*) AS n FROM r GROUP BY a")
-        >>> db.insert("r", {"a": [1, 2]})
-        >>> _ = view.changes()
-        >>> db.delete("r", {"a": [2]})
-        >>> view.changes().to_pylist()
-        [{'a': 2, 'n': 1, 'multiplicity': -1}]
-        """
-        import pyarrow as pa
-
-        found: pa.Table = self._native.view_changes(self._handle, pa.table)
-        return found
-
-    def unfollow(self, name: str | None = None) -> None:
-        """End what `changes()` began: nothing is remembered for it until it is called again. O(1).
-
-        Args:
-            name: Of a follower with a name, whose place is forgotten instead.
-
-        Raises:
-            StorageError: The file of the database cannot be written.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64"})
-        >>> view = db.create_view("v", "SELECT a, COUNT(*) AS n FROM r GROUP BY a")
-        >>> db.insert("r", {"a": [1]})
-        >>> _ = view.changes()
-        >>> view.unfollow()
-        >>> view.changes().to_pylist()
-        [{'a': 1, 'n': 1, 'multiplicity': 1}]
-        """
-        if name is None:
-            self._native.forget_changes(self._handle)
-        else:
-            self._native.forget_follower(self._handle, name)
-
-    @property
-    def followers(self) -> list[str]:
-        """The names of those who follow the view under one, in the order of the alphabet."""
-        return self._native.followers(self._handle)
-
-    def follow(
-        self, name: str | None = None, *, initial: bool = True, timeout: float | None = None
-    ) -> Follower:
-        """A reader with a place of its own in the changes of the view; any number at a time.
-
-        A follower with a name has its place in the file of the database: followed under this name
-        again, also after a crash, it is given all that moved since its last `commit`. The view
-        remembers what that is until `unfollow(name)`, or until it is dropped or replaced. Of a name
-        that is there, `initial` says nothing.
-
-        Args:
-            name: Whose place it is; all who follow under one name share it.
-            initial: Whether it is given the whole view first, as it is at its first look; if not,
-                only what moves from here on.
-            timeout: How many seconds its iteration waits for the next change before it ends; for
-                ever if None.
-
-        Raises:
-            UnsupportedError: A name, of a sample or a view that reads one: after a crash it may
-                hold other rows, and nobody knows what moved.
-            StorageError: A name, and the file cannot be written.
-
-        Complexity: O(1), with a name a commit of the file. A transaction remembers what it moved
-        once, however many follow.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64"})
-        >>> view = db.create_view("v", "SELECT a, COUNT(*) AS n FROM r GROUP BY a")
-        >>> with view.follow() as early, view.follow(initial=False) as late:
-        ...     db.insert("r", {"a": [1]})
-        ...     _ = early.changes()
-        ...     db.insert("r", {"a": [2]})
-        ...     early.changes().to_pylist()
-        ...     late.changes().num_rows
-        [{'a': 2, 'n': 1, 'multiplicity': 1}]
-        2
-        """
-        native = self._native.follow(self._handle, not initial, name)
-        place = (id(self._native), self._handle, name)
-        return Follower(native, self.name, name, timeout, place)
 
     def get(self, key: lookup.Key) -> dict[str, Any] | None:
         """The row of one group, by its key; None if there is none, or HAVING leaves it out.
