@@ -37,13 +37,17 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             self._port = probe.getsockname()[1]
         self._run("initdb", "-D", "data", "-U", "tests", "--auth=trust", "--no-sync")
-        options = (
+        self._options = (
             f"-p {self._port} -k {self._folder} -c listen_addresses=127.0.0.1 -c fsync=off "
             "-c wal_level=logical -c max_wal_senders=4 -c max_replication_slots=4"
         )
-        self._run("pg_ctl", "-D", "data", "-w", "-l", "log", "-o", options, "start")
+        self.start()
         self.address = f"host=127.0.0.1 port={self._port} user=tests dbname=postgres"
         self.url = f"postgresql+psycopg://tests@127.0.0.1:{self._port}/postgres"
+
+    def start(self) -> None:
+        """Begin, or begin again where it ended."""
+        self._run("pg_ctl", "-D", "data", "-w", "-l", "log", "-o", self._options, "start")
 
     def _run(self, program: str, *arguments: str) -> None:
         # A server that stays keeps what it inherits open, so nothing is read from it.
