@@ -19,7 +19,7 @@ from oracle import comparable
 from ringview import errors
 
 TABLE = """CREATE TABLE r (
-    a INTEGER, b SMALLINT, c VARCHAR DEFAULT 'c', d DECIMAL(5, 1) DEFAULT -2.25, e REAL)"""
+    a INTEGER, b SMALLINT, c VARCHAR DEFAULT 'c', d DECIMAL(5, 1) DEFAULT -2.5, e REAL)"""
 ROWS = "INSERT INTO r VALUES (1, 1, 'x', 1.5, 0.5), (1, 1, 'x', 1.5, 0.5), (2, NULL, NULL, 2, NULL)"
 VIEW = "CREATE VIEW v AS SELECT a, COUNT(*) AS n, SUM(b) AS b FROM r GROUP BY a"
 STEPS = [

@@ -12,7 +12,7 @@ import httpx
 import pytest
 import ringview as rv
 from ringview import serve
-from ringview.errors import InvalidValueError, StorageError, UnsupportedError
+from ringview.errors import InvalidValueError, StorageError
 from serving import ARROW, client, problem, served, shop
 
 
@@ -74,9 +74,9 @@ WRITES: list[tuple[str, Any, int, str, str]] = [
     ("/tables/orders", b"\xff\xfe[", 400, "InvalidValueError", "no JSON"),
     ("/tables/orders", [1], 400, "InvalidValueError", "objects"),
     ("/tables/orders", 7, 400, "InvalidValueError", "objects"),
-    ("/tables/orders", [{"id": "x", "price": 1}], 400, "InvalidValueError", "'id'"),
+    ("/tables/orders", [{"id": "x", "price": 1}], 400, "InvalidValueError", '"id"'),
     ("/tables/orders", [{"id": 5, "price": "1.001"}], 400, "InvalidValueError", "price"),
-    ("/tables/orders", [{"id": 2**63}], 400, "InvalidValueError", "'id'"),
+    ("/tables/orders", [{"id": 2**63}], 400, "InvalidValueError", '"id"'),
     ("/tables/orders", [{"customer": 1}], 400, "InvalidValueError", "NULL"),
     ("/tables/orders", [{"id": 5, "prise": 1}], 400, "UnknownColumnError", "price"),
     ("/tables/orders", [{"id": 1}], 409, "DuplicateKeyError", "unique"),
@@ -255,10 +255,17 @@ def test_a_port_that_is_taken(db: rv.Database) -> None:
             serve.Server(db, port=other.getsockname()[1])
 
 
-def test_what_does_not_listen_yet_is_said(db: rv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ringview.serve.listeners.find_spec", lambda name: None)
-    with pytest.raises(UnsupportedError, match=r"serve\.postgres"):
-        serve.Server(db, port=0, ports={"postgres": 0})
+def test_postgres_is_spoken_beside_http(db: rv.Database) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with (
+        serve.Server(db, port=0, ports={"postgres": port}),
+        psycopg.connect(f"host=127.0.0.1 port={port} user=me") as session,
+    ):
+        found = session.execute("SELECT name, total FROM totals ORDER BY name").fetchall()
+        assert found == [("Ada", 15), ("Grace", 7)]
 
 
 def test_listeners_begin_and_end_with_the_server(

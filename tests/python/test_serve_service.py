@@ -144,7 +144,7 @@ def test_a_source_that_fails_is_tried_again(folder: Path) -> None:
         client(service.server.url) as web,
     ):
         wait(lambda: web.get("/ready").status_code == 503 and bool(failed))
-        assert "row 0: column 'price'" in failed[0]
+        assert 'row 0: column "price"' in failed[0]
         assert "dear" in str(web.get("/ready").json()["failing"])
         assert totals(web) == {"Ada": 10, "Grace": 5}
         bad.write_text("id,customer,price\n3,1,9\n")
@@ -236,7 +236,7 @@ def test_wrong_command_lines(tmp_path: Path) -> None:
     (tmp_path / "job.toml").write_text("[serve]\nprot = 1\n")
     rv.Database.open(tmp_path / "r.ringview").close()
     for arguments, words in [
-        ([str(tmp_path / "job.toml")], "did you mean 'port'"),
+        ([str(tmp_path / "job.toml")], 'did you mean "port"'),
         ([str(tmp_path / "none.ringview")], "there is no file"),
         ([str(tmp_path / "r.ringview"), "--host", "0.0.0.0"], "needs a token"),
     ]:
