@@ -28,7 +28,7 @@ demo-spark: $(VENV)/native-dev $(VENV)/spark  ## TPC-H as a stream of Spark, wit
 test: test-rust test-python test-spark  ## everything that must hold before a change lands
 
 test-rust: $(VENV)/bin/python
-	cargo test --workspace
+	cargo test --workspace --no-fail-fast
 
 test-python: $(VENV)/native-dev $(VENV)/development
 	$(BIN)/stubtest ringview._native
