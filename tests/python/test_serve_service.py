@@ -255,3 +255,12 @@ def test_a_file_is_served_alone(tmp_path: Path) -> None:
     with pytest.raises(rv.errors.InvalidValueError, match="token"):
         Service.file(path, ServeSpec(host="0.0.0.0", port=0))
     rv.Database.open(path).close()
+
+
+@pytest.mark.parametrize("said", ['engine = "spark"', "trust_deletes = true"])
+def test_what_keeps_no_rows_is_not_served(folder: Path, said: str) -> None:
+    table = '[[table]]\nname = "customers"\npath = "customers.csv"\n'
+    view = '[[view]]\nname = "v"\nsql = "SELECT COUNT(*) AS n FROM customers"\n'
+    job = parse(f"{said}\n{table}{view}[serve]\nport = 0\n", folder / "job.toml")
+    with pytest.raises(JobError, match="keeps no rows"):
+        Service.job(job)

@@ -103,7 +103,8 @@ def parse(text: str, path: Path) -> Job:
     outputs = _outputs(raw, [view.name for view in views], path.parent)
     _check_files(tables, outputs)
     trusts = value(raw, "trust_deletes", bool, "", default=False)
-    for key in ("source", "sink", "serve"):
+    # What [serve] says is for who serves.
+    for key in ("source", "sink"):
         if key in raw and (trusts or engine == "spark"):
             said = "trust_deletes = true" if trusts else 'engine = "spark"'
             raise JobError(f"{key}: does not go with {said}, which keeps no rows; leave out either")

@@ -95,6 +95,12 @@ class Service:
             RingviewError: What opening, declaring, loading and listening raise.
         """
         spec = job.serve
+        for is_said, said in (
+            (job.engine == "spark", 'engine = "spark"'),
+            (job.trust_deletes, "trust_deletes = true"),
+        ):
+            if is_said:
+                raise JobError(f"{said} keeps no rows, which a server needs; leave it out")
         # What is wrong with these is said before anything is read.
         check(spec.host, spec.secret())
         with ExitStack() as stack:
