@@ -46,7 +46,7 @@ LOOKS = 12
 
 
 class Clients:
-    """Threads that run until they are told to stop, and what they saw."""
+    """Threads that run until `stop` is set, and what each measured."""
 
     def __init__(self, url: str, port: int) -> None:
         self.url, self.port = url, port
