@@ -10,14 +10,14 @@ import socket
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import uvicorn
 
 from ..errors import InvalidValueError, StorageError
 from . import listeners
 from .application import App
+from .closing import Closing
 from .guard import LOOPBACK, Limits
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _GRACE = 5
 """Seconds that answers have to end when the server is closed."""
 
 
-class Server:
+class Server(Closing):
     """Serves a database until it is closed.
 
     Args:
@@ -138,18 +138,6 @@ class Server:
     def close(self) -> None:
         """End it; the database stays open. Twice does nothing."""
         self._stack.close()
-
-    def __enter__(self) -> Self:
-        """The server itself, which the end of the block closes."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         state = "" if self._thread.is_alive() else ", closed"

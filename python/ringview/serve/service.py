@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ..database import Database
@@ -20,6 +19,7 @@ from ..job import JobError, ServeSpec
 from ..job.embedded import create_views
 from ..job.read import Source
 from ..sources import Reader, positions
+from .closing import Closing
 from .feeds import Feed, Stepping
 from .files import Files
 from .guard import Limits
@@ -36,7 +36,7 @@ _PATIENCE = 10.0
 _FILES, _STATIC = "job's files", "job's static files"
 
 
-class Service:
+class Service(Closing):
     """A database that is served with its sources and sinks; made by `job` or `file`.
 
     >>> import ringview.job
@@ -147,18 +147,6 @@ class Service:
     def close(self) -> None:
         """End all of it, the database last; twice does nothing."""
         self._stack.close()
-
-    def __enter__(self) -> Self:
-        """The service itself, which the end of the block closes."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"Service({self.server.url!r}, feeds={[feed.name for feed in self.feeds]})"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import atexit
 import os
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from ... import _native
 from ...errors import InvalidValueError, TypeMismatchError
+from ..closing import Closing
 from .catalogue import Catalogue
 from .codes import Report
 from .session import Session
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...database import Database
 
 
-class PostgresServer:
+class PostgresServer(Closing):
     """A database as clients of PostgreSQL see it, until it is closed.
 
     psql, drivers, SQLAlchemy, Grafana and Metabase list its tables and views, read them by SQL of
@@ -135,18 +135,6 @@ class PostgresServer:
             atexit.unregister(self.close)
             native.close()
             self._catalogue.close()
-
-    def __enter__(self) -> Self:
-        """The server itself, which the end of the block closes."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         if self._native is None:
