@@ -220,8 +220,9 @@ def capsule(struct: ctypes.Structure, name: bytes) -> object:
 class Exported:
     """A batch, handed out as an array."""
 
-    def __init__(self, schema: CSchema, array: CArray) -> None:
-        self.schema, self.array = schema, array
+    def __init__(self, maker: Maker, schema: CSchema, array: CArray) -> None:
+        # The maker keeps what they point to.
+        self.maker, self.schema, self.array = maker, schema, array
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> object:
         return capsule(self.schema, b"arrow_schema"), capsule(self.array, b"arrow_array")

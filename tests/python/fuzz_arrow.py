@@ -97,7 +97,7 @@ class Case:
     def source(self) -> Exported | Streamed:
         if self.random.random() < 0.3:
             return Streamed(self.maker, self.schema, self.array)
-        return Exported(self.schema, self.array)
+        return Exported(self.maker, self.schema, self.array)
 
 
 def lie(case: Case) -> None:

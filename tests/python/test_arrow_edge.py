@@ -89,7 +89,7 @@ def test_what_was_handed_over_is_marked_as_released() -> None:
     for seed in range(6):
         case = Case(seed)
         db = database()
-        db.insert("r", Exported(case.schema, case.array))
+        db.insert("r", Exported(case.maker, case.schema, case.array))
         assert case.array.release is None
         assert rows(db) == sorted(case.rows, key=repr)
 

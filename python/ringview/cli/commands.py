@@ -6,7 +6,6 @@ Invariant: a command prints and exits; what it does is in ``ringview.job``.
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -31,6 +30,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+_LOOK = 0.2
+"""Seconds between two looks whether a signal came."""
 
 
 def _version(asked: bool) -> None:
@@ -154,8 +156,10 @@ def serve_command(
         )
         with made as service:
             show.served(service.server.url, len(service.db.views), spec.writable)
-            # A signal ends it, as an exception.
-            threading.Event().wait()
+            # A signal ends it, as an exception. The system may hand the signal to another thread,
+            # which does not wake this one; so it looks up.
+            while True:
+                time.sleep(_LOOK)
 
 
 @contextmanager
