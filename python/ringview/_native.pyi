@@ -475,6 +475,21 @@ class Database:
     ) -> tuple[int, list[_Rows | _Keyed]]:
         """How many rows a statement would change behind some changes, and its own."""
 
+    def draft(self, pending: Sequence[_Op]) -> Database:
+        """A draft of this database behind the changes of a transaction."""
+
+    def fill_draft(self, draft: Database, statement: Statement) -> None:
+        """Give a draft the rows that a statement reads, if it has not got them."""
+
+    def draft_len(self) -> int:
+        """How many operations a draft has."""
+
+    def undo_draft(self, draft: Database, operations: int) -> None:
+        """Undo the operations of a draft behind the first so many."""
+
+    def commit_draft(self, draft: Database) -> None:
+        """Do what was done to a draft: all of it, or nothing."""
+
     def create_view_stated(self, statement: Statement, name: str, replace: bool) -> None:
         """Declare the view of a CREATE VIEW; if `replace`, in the place of a view of this name."""
 

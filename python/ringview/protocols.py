@@ -7,7 +7,7 @@ each other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,6 +67,16 @@ class DatabaseLike(Protocol):
     @property
     def tables(self) -> Mapping[str, TableLike]:
         """Its tables by name."""
+
+
+class Definable(DatabaseLike, Protocol):
+    """A database, as statements between BEGIN and COMMIT use it."""
+
+    def _define(self, statement: _native.Statement, above: int) -> int | None:
+        """Do a statement that declares, alters or drops something, so many calls below its own."""
+
+    def _over(self, native: _native.Database) -> Self:
+        """A database of the same kind over a draft."""
 
 
 class Moments(Protocol):

@@ -6,16 +6,16 @@ own, or, between BEGIN and COMMIT, all are one. Cost: that of what the statement
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from . import _native
+from .block import Block
 from .changeable import Changeable
 from .changing import Progress
 from .conditions import change_stated
 from .declaring import Declaring
 from .errors import ExistsError, QueryError, TypeMismatchError, UnsupportedError
 from .queries import Parameters
-from .transaction import Transaction
 from .words import quoted
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ _CHANGES = ("insert", "update", "delete")
 class _Open:
     """A transaction between BEGIN and COMMIT."""
 
-    def __init__(self, transaction: Transaction) -> None:
-        self.transaction = transaction
+    def __init__(self, block: Block) -> None:
+        self.block = block
         # Where a statement failed, after which only ROLLBACK is left.
         self.failed: int | None = None
 
@@ -53,9 +53,10 @@ class Executing(Declaring, Changeable):
         `CREATE TABLE`, `CREATE VIEW`, `ALTER TABLE`, `DROP`, `INSERT`, `UPDATE`, `DELETE`,
         `TRUNCATE`, `BEGIN`, `COMMIT`, `ROLLBACK` and `SELECT`, as docs/changes.md has them. Each is
         a transaction of its own, so those before one that fails stay; between `BEGIN` and `COMMIT`
-        all are one, over as many calls as it takes. There, statements see what those before them
-        changed, nobody else does, and views move at `COMMIT`, which also checks keys. After one
-        that fails only `ROLLBACK` is left. A script that is no SQL somewhere does nothing.
+        all are one, definitions too, over as many calls as it takes. There, statements see what
+        those before them did, nobody else does, and views move at `COMMIT`, which also checks keys.
+        After one that fails only `ROLLBACK` is left. A script that is no SQL somewhere does
+        nothing.
 
         Args:
             sql: Statements, with `;` between them.
@@ -77,7 +78,7 @@ class Executing(Declaring, Changeable):
             InvalidValueError: A value that its column cannot hold; the message has column and row.
             NullKeyError: NULL in a key, or in a column that is NOT NULL.
             UnsupportedError: A statement, or a part of one, that is not done; the message says what
-                is. Definitions between `BEGIN` and `COMMIT`, which no `ROLLBACK` would undo.
+                is. Between `BEGIN` and `COMMIT`, a view replaced that others read.
             Others: As `create_table`, `create_view`, `insert`, `sql`.
 
         Warns:
@@ -85,7 +86,8 @@ class Executing(Declaring, Changeable):
 
         Complexity: that of the calls that do the same. An UPDATE, and a DELETE with a condition,
         ask for their rows first, O(rows of the table) for a plain condition; a statement that reads
-        what its transaction changed copies those tables for that.
+        what its transaction changed copies those tables for that. The first definition of a
+        transaction plans all views once more.
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -135,30 +137,38 @@ class Executing(Declaring, Changeable):
             )
         if kind == "select":
             return self._asked(statement, held)
-        if kind in _CHANGES:
-            if held is not None:
-                return held.transaction._do(statement)
-            return change_stated(self._native, statement, progress)
         if held is not None:
-            raise UnsupportedError(
-                f"{kind.replace('_', ' ').upper()} in a transaction is not supported: ROLLBACK "
-                "would not undo it; COMMIT first"
-            )
+            return held.block.do(statement)
+        if kind in _CHANGES:
+            return change_stated(self._native, statement, progress)
+        return self._define(statement, 7)
+
+    def _define(self, statement: _native.Statement, above: int) -> int | None:
+        """Do a statement that declares, alters or drops something, where so many calls are above.
+
+        Those are counted from what declares a view on, for its warnings.
+        """
         doers: dict[str, Callable[[_native.Statement], int | None]] = {
             "alter_table": self._native.alter,
             "create_table": self._create_table,
-            "create_view": self._create_view,
+            "create_view": lambda of: self._create_view(of, above + 1),
             "drop_table": self._drop,
             "drop_view": self._drop,
         }
-        return doers[kind](statement)
+        return doers[statement.kind](statement)
+
+    def _over(self, native: _native.Database) -> Self:
+        """A database of the same kind over a draft of this one."""
+        made = type(self).__new__(type(self))
+        made._native = native
+        return made
 
     def _bounded(self, kind: str, held: _Open | None) -> None:
         """BEGIN, COMMIT, ROLLBACK."""
         if kind == "begin":
             if held is not None:
                 raise QueryError("a transaction has begun already; COMMIT or ROLLBACK ends it")
-            self._open = _Open(Transaction(self).__enter__())
+            self._open = _Open(Block(self))
             return
         if held is None:
             raise QueryError(f"{kind.upper()} without BEGIN; each statement is there already")
@@ -170,13 +180,12 @@ class Executing(Declaring, Changeable):
                 f"the transaction failed at its statement of line {held.failed} and is undone; "
                 "begin another"
             )
-        held.transaction.__exit__(None, None, None)
+        held.block.commit()
 
     def _asked(self, statement: _native.Statement, held: _Open | None) -> pa.Table:
         import pyarrow as pa
 
-        pending = [] if held is None else held.transaction._collected()
-        found = self._native.select(statement, pending)
+        found = self._native.select(statement, []) if held is None else held.block.select(statement)
         return pa.RecordBatchReader.from_stream(found).read_all()
 
     def _create_table(self, statement: _native.Statement) -> int | None:
@@ -208,7 +217,7 @@ class Executing(Declaring, Changeable):
         )
         return None
 
-    def _create_view(self, statement: _native.Statement) -> None:
+    def _create_view(self, statement: _native.Statement, above: int) -> None:
         [name], options = statement.names, statement.options
         known = spelt(name, self.views)
         if known is not None and options["if_not_exists"]:
@@ -220,7 +229,7 @@ class Executing(Declaring, Changeable):
             raise ExistsError(f"there is a {kind} {quoted(taken)} already; {advice}")
         name = known or name
         self._declared(
-            name, lambda: self._native.create_view_stated(statement, name, known is not None), 5
+            name, lambda: self._native.create_view_stated(statement, name, known is not None), above
         )
 
     def _drop(self, statement: _native.Statement) -> None:

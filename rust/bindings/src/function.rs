@@ -94,6 +94,14 @@ pub(crate) struct Declared {
 }
 
 impl Declared {
+    /// The same for another database.
+    pub(crate) fn copy(&self, py: Python<'_>) -> Self {
+        Self {
+            function: Arc::clone(&self.function),
+            of_python: self.of_python.clone_ref(py),
+        }
+    }
+
     pub(crate) fn new(signature: Signature, of_python: Py<PyAny>, py: Python<'_>) -> Self {
         let compute = OfPython(of_python.clone_ref(py));
         Self {

@@ -15,7 +15,8 @@ use ringview_engine::{Change, Database, Options, Poll};
 use crate::applied::{Applied, BatchId};
 use crate::definition::{Bind, Definitions, ViewDefinition, create_together};
 use crate::file::{File, FileStatus};
-use crate::record::{Entry, Record, Steps};
+use crate::journal::{Journal, Operation};
+use crate::record::{Record, Steps};
 use crate::standing::Named;
 
 /// What is on disk when a call returns.
@@ -93,8 +94,7 @@ pub struct DurableDatabase {
     pub(crate) definitions: Definitions,
     pub(crate) applied: Applied,
     pub(crate) named: Named,
-    pub(crate) file: Option<File>,
-    pub(crate) durability: Durability,
+    pub(crate) journal: Journal,
     /// When the file is written anew unasked.
     pub(crate) compact_at: Option<f64>,
     /// Whether something happened since the file was written anew, or opened.
@@ -127,7 +127,7 @@ impl DurableDatabase {
     /// Where its file is.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
-        self.file.as_ref().map(|file| &*file.path)
+        self.journal.file.as_ref().map(|file| &*file.path)
     }
 
     /// What its views were created as.
@@ -140,14 +140,14 @@ impl DurableDatabase {
     /// # Errors
     /// `Storage` if the file cannot be asked.
     pub fn file_status(&self) -> Result<Option<FileStatus>> {
-        self.file.as_ref().map(File::status).transpose()
+        self.journal.file.as_ref().map(File::status).transpose()
     }
 
     /// Bytes held, part by part; of a file as many of its pages as may be held.
     #[must_use]
     pub fn memory_usage(&self) -> Vec<(String, usize)> {
         let mut parts = self.engine.memory_usage();
-        let cache = self.file.as_ref().map(File::cache_bytes);
+        let cache = self.journal.file.as_ref().map(File::cache_bytes);
         let cache = cache.and_then(|bytes| usize::try_from(bytes).ok());
         parts.extend(cache.map(|bytes| ("file".to_owned(), bytes)));
         parts
@@ -159,7 +159,7 @@ impl DurableDatabase {
     /// As [`Database::create_view_with`] and [`Database::create_sample`]; `Storage` if the file cannot be written.
     pub fn create_view(&mut self, definition: ViewDefinition, poll: Poll<'_>) -> Result<()> {
         definition.create(&mut self.engine, poll)?;
-        if let Err(problem) = self.keep(|| Entry::View(Box::new((&definition).into()))) {
+        if let Err(problem) = self.keep(|| Operation::View(Box::new(definition.clone()))) {
             return self.engine.drop_view(&definition.name).and(Err(problem));
         }
         self.definitions.put(definition);
@@ -174,14 +174,10 @@ impl DurableDatabase {
         let all: Vec<&ViewDefinition> = definitions.iter().collect();
         create_together(&all, &mut self.engine, poll)?;
         self.ahead = true;
-        let kept = match (&mut self.file, self.durability) {
-            (Some(file), Durability::Transaction) => {
-                let record = |one: &ViewDefinition| Entry::View(Box::new(one.into())).into();
-                let records: Vec<Record> = definitions.iter().map(record).collect();
-                file.append(&records)
-            }
-            _ => Ok(()),
-        };
+        let kept = self.journal.write(|| {
+            let operations = definitions.iter().cloned();
+            Ok(operations.map(|one| Operation::View(Box::new(one))).collect())
+        });
         if let Err(problem) = kept {
             let mut names = definitions.iter().rev().map(|one| &one.name);
             return names
@@ -199,18 +195,12 @@ impl DurableDatabase {
     /// # Errors
     /// The same; `Storage` if the file cannot be written.
     pub fn replace_view(&mut self, definition: ViewDefinition, poll: Poll<'_>) -> Result<()> {
+        self.refuse_readers_in_draft(&definition.name)?;
         let Self {
-            engine,
-            file,
-            durability,
-            ..
+            engine, journal, ..
         } = self;
-        let mut keep = || match (&mut *file, *durability) {
-            (Some(file), Durability::Transaction) => {
-                file.append([&Entry::View(Box::new((&definition).into())).into()])
-            }
-            _ => Ok(()),
-        };
+        let mut keep =
+            || journal.write(|| Ok(vec![Operation::View(Box::new(definition.clone()))]));
         let (name, by) = (&definition.name, definition.engine.as_deref());
         engine.replace_view_with(name, &definition.query, by, poll, &mut keep)?;
         definition.write_text(engine)?;
@@ -226,7 +216,7 @@ impl DurableDatabase {
     /// The same; `Storage` if the file cannot be written.
     pub fn drop_view(&mut self, name: &str) -> Result<()> {
         self.engine.can_drop_view(name)?;
-        self.keep(|| Entry::DropView(name.to_owned()))?;
+        self.keep(|| Operation::DropView(name.to_owned()))?;
         self.definitions.remove(name);
         self.forget_followers(name);
         self.engine.drop_view(name)
@@ -266,11 +256,10 @@ impl DurableDatabase {
         net: bool,
         poll: Poll<'_>,
     ) -> Result<()> {
-        let Self { engine, file, .. } = self;
-        let mut keep = || match file {
-            Some(file) => file.append(records.clone()),
-            None => Ok(()),
-        };
+        let Self {
+            engine, journal, ..
+        } = self;
+        let mut keep = || journal.write_changes(records.clone());
         Steps::read(records.clone())?
             .with(|changes| engine.apply_kept(changes, net, poll, &mut keep))?;
         self.ahead = true;
@@ -281,13 +270,13 @@ impl DurableDatabase {
 
     /// Whether each transaction is written as it comes.
     pub(crate) fn is_written(&self) -> bool {
-        self.file.is_some() && self.durability == Durability::Transaction
+        self.journal.is_written()
     }
 
     /// How often its file was written since it was opened.
     #[must_use]
     pub fn commits(&self) -> u64 {
-        self.file.as_ref().map_or(0, |file| file.commits)
+        self.journal.file.as_ref().map_or(0, |file| file.commits)
     }
 
     /// As [`Database::merge_partials`], of a database in memory.
@@ -300,7 +289,7 @@ impl DurableDatabase {
         rows: &[RecordBatch],
         poll: Poll<'_>,
     ) -> Result<()> {
-        if self.file.is_some() {
+        if self.journal.file.is_some() {
             return Err(Error::Unsupported {
                 what: "merging partials in a database with a file".to_owned(),
                 why: "its file keeps rows, from which views are made anew, and a partial has none"
@@ -317,12 +306,9 @@ impl DurableDatabase {
         self.applied.holds(id)
     }
 
-    /// Writes what happens, if every transaction is durable.
-    pub(crate) fn keep(&mut self, entry: impl FnOnce() -> Entry) -> Result<()> {
+    /// Writes an operation, if every one is durable.
+    pub(crate) fn keep(&mut self, operation: impl FnOnce() -> Operation) -> Result<()> {
         self.ahead = true;
-        match (&mut self.file, self.durability) {
-            (Some(file), Durability::Transaction) => file.append([&entry().into()]),
-            _ => Ok(()),
-        }
+        self.journal.write(|| Ok(vec![operation()]))
     }
 }

@@ -214,12 +214,12 @@ impl DurableDatabase {
 
     /// How many records its file has.
     fn records(&self) -> u64 {
-        self.file.as_ref().map_or(0, |file| file.head.records)
+        self.journal.file.as_ref().map_or(0, |file| file.head.records)
     }
 
     fn moved(&mut self, place: Move) -> Result<()> {
         self.ahead = true;
-        match (&mut self.file, self.durability) {
+        match (&mut self.journal.file, self.journal.durability) {
             (Some(file), Durability::Transaction) => file.move_place(place),
             _ => Ok(()),
         }

@@ -14,6 +14,9 @@
 //! | `disk/` | the file under the embedded database: its lock, its newest whole commit, its replacement |
 //! | `definition` | what views were created as |
 //! | `database`, `tables` | a database and its file; its tables |
+//! | `journal` | where operations are written: a file, or the list of a draft |
+//! | `carry` | changes of a transaction, behind the definitions that follow them |
+//! | `draft` | a transaction with definitions: the database as it sees it, and its commit |
 //! | `group` | transactions of several threads, written together |
 //! | `standing` | where a named follower stands |
 //! | `followers` | followers with names, which go on where they were |
@@ -23,12 +26,15 @@
 //! | `unread` | why a file is not opened, read or written |
 
 mod applied;
+mod carry;
 mod database;
 mod definition;
 mod disk;
+mod draft;
 mod file;
 mod followers;
 mod group;
+mod journal;
 mod places;
 mod record;
 mod replay;

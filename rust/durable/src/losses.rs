@@ -9,13 +9,17 @@ use arrow_array::types::{Decimal128Type, Int64Type};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use proptest::prelude::*;
 use ringview_core::{Error, Field, Result, Schema, Type};
-use ringview_engine::{Change, Direction, Op, Options};
+use ringview_engine::{Alteration, Change, Direction, Op, Options, Poll};
 use ringview_query::Query;
 
 use crate::disk::Disk;
 use crate::disk::simulated::{Dice, Simulated};
 use crate::file::File;
 use crate::{BatchId, Durability, DurableDatabase, Opening, ViewDefinition};
+
+mod history;
+
+use history::History;
 
 /// Opens the database of a disk, or makes one. Written anew as soon as the log is what a snapshot is.
 fn open_as(disk: &Simulated, durability: Durability) -> Result<DurableDatabase> {
@@ -36,20 +40,38 @@ fn define(db: &mut DurableDatabase) {
     let columns = ["a", "b"].map(|name| Field::new(name, Type::Int64, true));
     let schema = Schema::new(columns.to_vec()).unwrap();
     db.create_table("r", schema, None, false).unwrap();
+    db.create_view(view(), &mut |_| Ok(())).unwrap();
+}
+
+fn view() -> ViewDefinition {
     let query = r#"{"atoms": [{"table": "r", "alias": "r"}],
         "group_by": [{"atom": 0, "column": "a"}],
         "outputs": [{"kind": "group", "name": "a", "column": {"atom": 0, "column": "a"}},
             {"kind": "aggregate", "name": "b", "function": "sum",
                 "argument": "\"0\".\"b\""}]}"#;
-    let view = ViewDefinition {
+    ViewDefinition {
         name: "v".to_owned(),
         query: Query::from_json(query).unwrap(),
         text: None,
         beside: None,
         engine: None,
         sample: None,
-    };
-    db.create_view(view, &mut |_| Ok(())).unwrap();
+    }
+}
+
+/// A transaction that changes rows and definitions, known by its number.
+fn migrate(db: &mut DurableDatabase, number: i64) -> Result<()> {
+    let poll: Poll<'_> = &mut |_| Ok(());
+    let mut draft = db.draft(&[], &mut *poll)?;
+    change(&mut draft, number, 30, Direction::Insert)?;
+    let added = Alteration::AddColumn(Field::new(format!("c{number}"), Type::Int64, true));
+    draft.alter_table("r", &added, None, &mut *poll)?;
+    draft.alter_table("r", &Alteration::DropColumn(format!("c{number}")), None, &mut *poll)?;
+    draft.drop_view("v")?;
+    draft.create_view(view(), &mut *poll)?;
+    let schema = Schema::new(vec![Field::new("a", Type::Int64, true)])?;
+    draft.create_table(&format!("t{number}"), schema, None, false)?;
+    db.commit_draft(&draft, poll)
 }
 
 /// A transaction of so many rows that are known by its number.
@@ -98,74 +120,6 @@ fn contents(db: &DurableDatabase) -> String {
     let views: Vec<_> = db.views().iter().map(shown).collect();
     let ids = (0..140).filter(|&n| db.is_applied(&BatchId::Number(n)));
     format!("{rows:?} {views:?} {:?}", ids.collect::<Vec<i64>>())
-}
-
-/// A disk, and how many calls it had when each state was there.
-struct History {
-    disk: Simulated,
-    states: Vec<(usize, String)>,
-}
-
-impl History {
-    /// What is done in the life of a file: changes of all sizes, snapshots, ends and beginnings.
-    fn of(seed: u64, steps: i64) -> Self {
-        let (disk, mut dice) = (Simulated::default(), Dice::new(seed));
-        let mut db = open(&disk).unwrap();
-        let mut states = vec![(disk.calls(), contents(&db))];
-        define(&mut db);
-        states.push((disk.calls(), contents(&db)));
-        let mut there = Vec::new();
-        for number in 0..steps {
-            match dice.below(12) {
-                0 => db.snapshot().unwrap(),
-                1 => {
-                    db.close().unwrap();
-                    db = open(&disk).unwrap();
-                }
-                2 => {
-                    // As when the process was killed.
-                    let killed = Simulated::with(disk.bytes());
-                    assert_eq!(contents(&open(&killed).unwrap()), contents(&db));
-                }
-                3 | 4 if !there.is_empty() => {
-                    let (number, rows) = there.swap_remove(dice.below(there.len()));
-                    change(&mut db, number, rows, Direction::Delete).unwrap();
-                }
-                how => {
-                    let rows = if how == 5 {
-                        20_000
-                    } else {
-                        1 + dice.below(50) as i64
-                    };
-                    change(&mut db, number, rows, Direction::Insert).unwrap();
-                    there.push((number, rows));
-                }
-            }
-            states.push((disk.calls(), contents(&db)));
-        }
-        // Let go without being closed.
-        Self { disk, states }
-    }
-
-    /// Power fails at a call: what returned is there, and of the call under way all or nothing.
-    fn check(&self, calls: usize, dice: &mut Dice) {
-        let disk = Simulated::with(self.disk.after(calls, dice));
-        let last = self.states.partition_point(|(at, _)| *at <= calls);
-        // `define` is two calls.
-        let (last, next) = (last.saturating_sub(1), (last + 1).min(self.states.len()));
-        if calls < self.states[0].0 {
-            return;
-        }
-        let found = match open(&disk) {
-            Ok(db) => contents(&db),
-            Err(problem) => panic!("behind {calls} calls: {problem}"),
-        };
-        let may_be = self.states[last..next]
-            .iter()
-            .any(|(_, state)| *state == found);
-        let is_made = last == 0 && found.ends_with("[]");
-        assert!(may_be || is_made, "behind {calls} calls: {found}");
-    }
 }
 
 /// Whether a file has what is there; else it is refused.
@@ -328,6 +282,11 @@ fn full(durability: Durability, spare: u64) {
         if failed.is_ok() {
             change(&mut db, number, 20_000, Direction::Delete).unwrap();
         }
+    }
+    if durability == Durability::Transaction && spare == 0 {
+        let refused = migrate(&mut db, 103).unwrap_err();
+        assert!(matches!(refused, Error::Storage { .. }), "{refused}");
+        assert_eq!(contents(&db), is_there);
     }
     assert!(db.snapshot().is_err());
     if durability == Durability::Transaction {

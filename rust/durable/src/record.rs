@@ -25,7 +25,7 @@ pub(crate) const PART: usize = 1 << 16;
 const SAMPLE_PART: usize = 1 << 24;
 
 /// What happened, but for rows.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Entry {
     Table(TableDefinition),
@@ -69,18 +69,18 @@ pub struct TableDefinition {
 }
 
 /// One change of a transaction, but for rows.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Step {
-    table: String,
-    how: How,
+    pub(crate) table: String,
+    pub(crate) how: How,
     /// The rows; the factors of a product.
-    rows: Vec<Rows>,
+    pub(crate) rows: Vec<Rows>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum How {
+pub(crate) enum How {
     Insert,
     Delete,
     InsertProduct,
@@ -93,17 +93,17 @@ enum How {
     Advance(i64),
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Rows {
+pub(crate) struct Rows {
     /// Of how many of the record's parts.
     parts: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    multiplicity: Option<String>,
+    pub(crate) multiplicity: Option<String>,
 }
 
 /// An entry with its rows, each part an Arrow stream of one batch.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) entry: Entry,
     pub(crate) parts: Vec<Buffer>,
@@ -130,6 +130,11 @@ impl Record {
             entry: Entry::Changes { net, id, steps },
             parts,
         })
+    }
+
+    /// Whether it is a transaction without changes.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(&self.entry, Entry::Changes { steps, .. } if steps.is_empty())
     }
 
     /// The identity of a transaction, if it has one, and whether its net effect counts.
@@ -259,15 +264,15 @@ impl Step {
 
 /// The steps of transactions with their rows.
 #[derive(Debug, Default)]
-pub(crate) struct Steps<'a> {
-    steps: Vec<&'a Step>,
+pub(crate) struct Steps {
+    pub(crate) steps: Vec<Step>,
     /// By step, by rows: the batches.
-    rows: Vec<Vec<Vec<RecordBatch>>>,
+    pub(crate) rows: Vec<Vec<Vec<RecordBatch>>>,
 }
 
-impl<'a> Steps<'a> {
+impl Steps {
     /// Those of records, one after the other; of one that is no transaction, none.
-    pub(crate) fn read(records: impl IntoIterator<Item = &'a Record>) -> Result<Self> {
+    pub(crate) fn read<'a>(records: impl IntoIterator<Item = &'a Record>) -> Result<Self> {
         let mut all = Self::default();
         for record in records {
             all.add(record)?;
@@ -275,7 +280,8 @@ impl<'a> Steps<'a> {
         Ok(all)
     }
 
-    fn add(&mut self, record: &'a Record) -> Result<()> {
+    /// Adds those of a record.
+    pub(crate) fn add(&mut self, record: &Record) -> Result<()> {
         let Entry::Changes { steps, .. } = &record.entry else {
             return Ok(());
         };
@@ -290,7 +296,7 @@ impl<'a> Steps<'a> {
         };
         for step in steps {
             let rows = step.rows.iter().map(&mut batches).collect::<Result<_>>()?;
-            self.steps.push(step);
+            self.steps.push(step.clone());
             self.rows.push(rows);
         }
         Ok(())

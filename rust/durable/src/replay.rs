@@ -54,8 +54,8 @@ impl DurableDatabase {
         } = opening;
         let (mut database, sizes) = Self::replayed(&file, options, bind, tell_last, poll)?;
         file.sizes = sizes;
-        database.file = Some(file);
-        database.durability = opening.durability;
+        database.journal.file = Some(file);
+        database.journal.durability = opening.durability;
         database.compact_at = opening.compact_at;
         Ok(database)
     }

@@ -26,13 +26,13 @@ impl DurableDatabase {
     /// file, or where rows are not kept and only snapshots are durable; `Memory` where those that are left are
     /// counted.
     pub fn snapshot(&mut self) -> Result<()> {
-        if let Some(file) = &mut self.file {
+        if let Some(file) = &mut self.journal.file {
             file.revive()?;
             self.take_in_changes()?;
         }
         let counted = self.counted();
         let places = self.places()?;
-        let Some(mut file) = self.file.take() else {
+        let Some(mut file) = self.journal.file.take() else {
             return Err(Error::Unsupported {
                 what: "a snapshot of a database in memory".to_owned(),
                 why: "it has no file".to_owned(),
@@ -51,7 +51,7 @@ impl DurableDatabase {
             // It was, whatever failed then.
             self.renumber(file.head.records);
         }
-        self.file = Some(file);
+        self.journal.file = Some(file);
         self.ahead &= written.is_err();
         written
     }
@@ -61,11 +61,11 @@ impl DurableDatabase {
     pub(crate) fn compact_if_due(&mut self) {
         let ratio = self.compact_at.filter(|_| self.is_written());
         let is_due = |file: &File| ratio.is_some_and(|ratio| file.outgrows(ratio));
-        if !self.file.as_ref().is_some_and(is_due) {
+        if !self.journal.file.as_ref().is_some_and(is_due) {
             return;
         }
         let done = self.snapshot();
-        if let Some(file) = &mut self.file {
+        if let Some(file) = &mut self.journal.file {
             if let Err(problem) = done {
                 file.problem = Some(problem.to_string());
             }
@@ -110,8 +110,8 @@ impl DurableDatabase {
     /// snapshots are durable, as [`snapshot`](Self::snapshot), and it stays open, so that nothing is lost and it can
     /// be closed once there is room.
     pub fn close(&mut self) -> Result<()> {
-        let done = match self.durability {
-            Durability::Snapshot if self.ahead && self.file.is_some() => {
+        let done = match self.journal.durability {
+            Durability::Snapshot if self.ahead && self.journal.file.is_some() => {
                 self.snapshot()?;
                 Ok(())
             }
@@ -124,12 +124,12 @@ impl DurableDatabase {
 
     /// Writes what is not in the file, and the file anew where that pays.
     fn leave(&mut self) -> Result<()> {
-        let pays = self.file.as_ref().is_some_and(|file| file.outgrows(1.0));
+        let pays = self.journal.file.as_ref().is_some_and(|file| file.outgrows(1.0));
         if pays && self.rowless().is_none() && self.snapshot().is_ok() {
             return Ok(());
         }
         let samples = self.samples()?;
-        match &mut self.file {
+        match &mut self.journal.file {
             Some(file) if self.ahead && !samples.is_empty() => file.append(&samples),
             _ => Ok(()),
         }
@@ -137,7 +137,7 @@ impl DurableDatabase {
 
     /// Where the rows are.
     fn counted(&self) -> Result<Rows> {
-        match (self.rowless(), &self.file) {
+        match (self.rowless(), &self.journal.file) {
             (None, _) => Ok(Rows::Kept),
             (Some(table), Some(file)) if self.is_written() => {
                 file.check_level()?;
@@ -153,10 +153,10 @@ impl DurableDatabase {
 
     /// Refuses to write a copy over what it is a copy of.
     fn refuse_own(&self, path: &Path) -> Result<()> {
-        let Some(file) = self.file.as_ref().filter(|file| file.is_at(path)) else {
+        let Some(file) = self.journal.file.as_ref().filter(|file| file.is_at(path)) else {
             return Ok(());
         };
-        let problem = match self.durability {
+        let problem = match self.journal.durability {
             Durability::Transaction => {
                 "it is the file of this database, in which all that happened is saved already"
             }

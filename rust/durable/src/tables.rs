@@ -11,8 +11,9 @@ use ringview_core::{Error, Result, Schema};
 use ringview_engine::Database;
 use ringview_engine::{Alteration, Change, Defaults, Direction, KeepFor, Op, Poll};
 
-use crate::database::{Durability, DurableDatabase};
-use crate::record::{Entry, Record, TableDefinition};
+use crate::database::DurableDatabase;
+use crate::journal::Operation;
+use crate::record::{Record, TableDefinition};
 
 /// Defaults as what gives them.
 pub(crate) fn of_defaults(defaults: &Defaults) -> Result<Vec<(Alteration, RecordBatch)>> {
@@ -87,9 +88,7 @@ impl DurableDatabase {
 
     /// Gives a table that just came its defaults, and writes both.
     fn give_defaults(&mut self, table: TableDefinition, defaults: &Defaults) -> Result<()> {
-        let given = of_defaults(defaults)?;
-        let mut records = vec![Record::from(Entry::Table(table.clone()))];
-        for (change, value) in &given {
+        for (change, value) in &of_defaults(defaults)? {
             self.engine.alter_table(
                 &table.name,
                 change,
@@ -97,13 +96,8 @@ impl DurableDatabase {
                 &mut |_| Ok(()),
                 &mut || Ok(()),
             )?;
-            records.push(Record::alter(&table.name, change, Some(value))?);
         }
-        self.ahead = true;
-        match (&mut self.file, self.durability) {
-            (Some(file), Durability::Transaction) => file.append(&records),
-            _ => Ok(()),
-        }
+        self.keep(|| Operation::Table(table, defaults.clone()))
     }
 
     /// Creates a table with rows in it: all of it, or nothing.
@@ -118,10 +112,7 @@ impl DurableDatabase {
         poll: Poll<'_>,
     ) -> Result<()> {
         let Self {
-            engine,
-            file,
-            durability,
-            ..
+            engine, journal, ..
         } = self;
         engine.create_table(name, schema.clone(), None, false)?;
         let table = TableDefinition {
@@ -137,12 +128,12 @@ impl DurableDatabase {
             rows,
             multiplicity: None,
         });
-        let mut keep = || match (&mut *file, *durability) {
-            (Some(file), Durability::Transaction) => {
+        let mut keep = || {
+            journal.write(|| {
                 let filled = Record::changes(&[all], false, None)?;
-                file.append(&[Entry::Table(table.clone()).into(), filled])
-            }
-            _ => Ok(()),
+                let table = Operation::Table(table.clone(), Defaults::new());
+                Ok(vec![table, Operation::Changes(filled)])
+            })
         };
         if let Err(problem) = engine.apply_kept(&[all], false, poll, &mut keep) {
             return engine.drop_table(name).and(Err(problem));
@@ -157,7 +148,7 @@ impl DurableDatabase {
     /// The same; `Storage` if the file cannot be written.
     pub fn drop_table(&mut self, name: &str) -> Result<()> {
         self.engine.can_drop_table(name)?;
-        self.keep(|| Entry::DropTable(name.to_owned()))?;
+        self.keep(|| Operation::DropTable(name.to_owned()))?;
         self.engine.drop_table(name)
     }
 
@@ -171,17 +162,12 @@ impl DurableDatabase {
         if !is_table {
             views.push(name.to_owned());
         }
-        let mut records: Vec<Record> = views
-            .iter()
-            .map(|view| Entry::DropView(view.clone()).into())
-            .collect();
-        if is_table {
-            records.push(Entry::DropTable(name.to_owned()).into());
-        }
         self.ahead = true;
-        if let (Some(file), Durability::Transaction) = (&mut self.file, self.durability) {
-            file.append(&records)?;
-        }
+        self.journal.write(|| {
+            let drops = views.iter().cloned().map(Operation::DropView);
+            let table = is_table.then(|| Operation::DropTable(name.to_owned()));
+            Ok(drops.chain(table).collect())
+        })?;
         for view in &views {
             self.definitions.remove(view);
             self.forget_followers(view);
@@ -205,16 +191,16 @@ impl DurableDatabase {
         poll: Poll<'_>,
     ) -> Result<()> {
         let Self {
-            engine,
-            file,
-            durability,
-            ..
+            engine, journal, ..
         } = self;
-        let mut keep = || match (&mut *file, *durability) {
-            (Some(file), Durability::Transaction) => {
-                file.append([&Record::alter(name, change, value)?])
-            }
-            _ => Ok(()),
+        let mut keep = || {
+            journal.write(|| {
+                Ok(vec![Operation::Alter {
+                    table: name.to_owned(),
+                    change: change.clone(),
+                    value: value.cloned(),
+                }])
+            })
         };
         engine.alter_table(name, change, value, poll, &mut keep)?;
         self.ahead = true;

@@ -2,6 +2,7 @@
 //!
 //! Invariant: between two transactions every view equals its query over the base rows.
 
+use crate::database::reversal::Reversal;
 use crate::graph::Graph;
 use crate::memory::Memory;
 use crate::storage::Storage;
@@ -19,6 +20,8 @@ pub(crate) struct State {
     /// What the transaction at hand has done, for its memory.
     pub(crate) undo: Undo,
     pub(crate) workers: Workers,
+    /// How the definitions at hand are rolled back; `None` where each is committed by itself.
+    pub(crate) reversals: Option<Vec<Reversal>>,
 }
 
 impl State {

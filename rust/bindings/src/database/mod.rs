@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `changes` | rows in |
 //! | `definitions` | views declared, and planned |
+//! | `drafts` | what the statements of a transaction with definitions run on |
 //! | `functions` | functions of the user |
 //! | `views` | what is read of views |
 //! | `files` | databases in files |
@@ -17,6 +18,7 @@
 mod bell;
 mod changes;
 mod definitions;
+mod drafts;
 mod files;
 mod follower;
 mod functions;

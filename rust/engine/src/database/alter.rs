@@ -4,15 +4,11 @@
 //! goes, gets another name or another type, nor one that would stand elsewhere; the query of each can be planned again, as
 //! it is where a file is opened. Cost: that of writing the rows of the table anew, which are there twice for that time.
 
-use std::sync::Arc;
-
-use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
-use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{ArrowError, Schema as ArrowSchema};
-use arrow_select::take::take;
+use arrow_array::RecordBatch;
 use ringview_core::{Batch, Budget, Error, HoldsStrings, Result, Schema, Type, check_name};
 
 use super::alteration::Alteration;
+use super::reversal::Reversal;
 use super::{Database, defaults};
 use crate::catalogue::choose::By;
 use crate::plan::Source;
@@ -79,7 +75,7 @@ impl Database {
         }
         self.state.storage.dictionary.commit();
         let words = before.rows.as_ref().map_or(0, HoldsStrings::string_words);
-        drop(before);
+        self.record(|| Reversal::ReplaceTable(index, before));
         self.state.storage.words_left(words);
         self.state.wire();
         self.state.collect_strings();
@@ -253,10 +249,7 @@ impl State {
         let mut done = 0;
         old.batches(CHUNK, &mut |rows| {
             let rows = old.decoded(rows, Some(&times), dictionary)?;
-            let rows = changed(&rows, change, value).map_err(|problem| Error::Value {
-                place: format!("the rows of table {:?}", old.name),
-                problem: problem.to_string(),
-            })?;
+            let rows = change.carried(&old.name, &rows, value, false)?;
             let needed = &made.needed;
             made.encoder
                 .encode(&rows, done, needed, dictionary, Some(&times), &mut batch)?;
@@ -272,53 +265,6 @@ impl State {
         })?;
         Ok(made)
     }
-}
-
-/// Rows of a table, the last column of which says how often each is there, as they become.
-fn changed(
-    rows: &RecordBatch,
-    change: &Alteration,
-    value: Option<&RecordBatch>,
-) -> std::result::Result<RecordBatch, ArrowError> {
-    let (schema, mut columns) = (rows.schema(), rows.columns().to_vec());
-    let mut fields: Vec<arrow_schema::Field> =
-        schema.fields().iter().map(|of| (**of).clone()).collect();
-    let times = columns.len().saturating_sub(1);
-    match change {
-        Alteration::AddColumn(field) => {
-            let ty = field.ty.to_arrow();
-            let filled: ArrayRef = match value {
-                Some(value) => take(
-                    value.column(0),
-                    &UInt32Array::from(vec![0; rows.num_rows()]),
-                    None,
-                )?,
-                None => arrow_array::new_null_array(&ty, rows.num_rows()),
-            };
-            columns.insert(times, filled);
-            fields.insert(times, arrow_schema::Field::new(&field.name, ty, true));
-        }
-        Alteration::DropColumn(column) => {
-            let at = schema.index_of(column)?;
-            columns.remove(at);
-            fields.remove(at);
-        }
-        Alteration::RenameColumn { column, to } => {
-            let at = schema.index_of(column)?;
-            fields[at] = fields[at].clone().with_name(to);
-        }
-        Alteration::RenameTable(_) | Alteration::SetDefault(_) => {}
-        Alteration::Widen { column, to } => {
-            let at = schema.index_of(column)?;
-            let strict = CastOptions {
-                safe: false,
-                ..CastOptions::default()
-            };
-            columns[at] = cast_with_options(&columns[at], &to.to_arrow(), &strict)?;
-            fields[at] = fields[at].clone().with_data_type(to.to_arrow());
-        }
-    }
-    RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), columns)
 }
 
 /// Whether a type has all values of another, each as itself.

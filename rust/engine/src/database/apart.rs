@@ -65,18 +65,7 @@ impl Database {
             ..self.options()
         });
         let (tables, views) = self.rested_on(names)?;
-        for view in &views {
-            if self.is_sample(view)? {
-                return Err(Error::Unsupported {
-                    what: format!(
-                        "reading the sample {view:?} in a transaction that changed its tables"
-                    ),
-                    why: "which rows it comes to hold is drawn when the transaction ends"
-                        .to_owned(),
-                    instead: "commit first".to_owned(),
-                });
-            }
-        }
+        self.refuse_samples(&views)?;
         if let Some(now) = self.now() {
             made.apply(&[Change::Advance(now)], &mut *poll)?;
         }
@@ -89,15 +78,7 @@ impl Database {
                 false,
                 status.keep_for.as_ref(),
             )?;
-            let multiplicity = free_name(&status);
-            let rows = [self.table_rows(name, Some(&multiplicity))?];
-            let all = Op {
-                table: name,
-                direction: Direction::Insert,
-                rows: &rows,
-                multiplicity: Some(&multiplicity),
-            };
-            made.apply(&[all], &mut *poll)?;
+            self.copy_rows(name, &mut made, &mut *poll)?;
         }
         let is_of = |change: &&Change<'_>| {
             let table = change.table();
@@ -133,6 +114,42 @@ impl Database {
             }
         }
         Ok(made)
+    }
+
+    /// Copies the rows of a table to the one of its name in another database.
+    ///
+    /// # Errors
+    /// `UnknownTable`; `Unsupported` for a table whose rows are not kept; as a change.
+    pub fn copy_rows(&self, name: &str, to: &mut Database, poll: Poll<'_>) -> Result<()> {
+        let multiplicity = free_name(&self.table(name)?);
+        let rows = [self.table_rows(name, Some(&multiplicity))?];
+        let all = Op {
+            table: name,
+            direction: Direction::Insert,
+            rows: &rows,
+            multiplicity: Some(&multiplicity),
+        };
+        to.apply(&[all], poll)
+    }
+
+    /// Refuses to read samples beside the changes of a transaction.
+    ///
+    /// # Errors
+    /// `Unsupported` if one of these views is a sample.
+    pub fn refuse_samples(&self, views: &BTreeSet<String>) -> Result<()> {
+        for view in views {
+            if self.is_sample(view)? {
+                return Err(Error::Unsupported {
+                    what: format!(
+                        "reading the sample {view:?} in a transaction that changed its tables"
+                    ),
+                    why: "which rows it comes to hold is drawn when the transaction ends"
+                        .to_owned(),
+                    instead: "commit first".to_owned(),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// The tables of some names, with those that views of these names rest on; and those views.

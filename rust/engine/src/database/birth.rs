@@ -63,7 +63,7 @@ impl Database {
         let budget = self.state.budget(poll);
         let by = By::Choice(engine);
         let newborn = self.bear(&[Wanted { name, query, by }], &budget)?;
-        self.adopt(newborn);
+        self.adopt_recorded(newborn);
         Ok(())
     }
 
@@ -91,7 +91,7 @@ impl Database {
         });
         let wanted: Vec<Wanted<'_>> = wanted.collect();
         let newborn = self.bear(&wanted, &budget)?;
-        self.adopt(newborn);
+        self.adopt_recorded(newborn);
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use ringview_core::{Error, Result};
 
 use super::Database;
 use super::alteration::Alteration;
+use super::reversal::Reversal;
 use crate::Keep;
 use crate::storage::table::Defaults;
 
@@ -51,10 +52,12 @@ impl Database {
             });
         }
         keep()?;
+        let before = table.defaults.clone();
         match value.filter(|value| value.is_valid(0)) {
             Some(value) => table.defaults.insert(column.to_owned(), value),
             None => table.defaults.remove(column),
         };
+        self.record(|| Reversal::RestoreDefaults(index, before));
         Ok(())
     }
 }

@@ -22,6 +22,7 @@ mod recursion;
 mod replace;
 pub(crate) mod rows;
 mod sample;
+pub(crate) mod reversal;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -43,6 +44,7 @@ use crate::state::State;
 use crate::storage::retention::KeepFor;
 use crate::storage::table::{Table, TableStatus};
 use crate::transaction::workers::Workers;
+use reversal::Reversal;
 
 /// How a database behaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -193,7 +195,9 @@ impl Database {
             table.keep_for(keep_for.clone())?;
         }
         table.id = self.birth();
+        let id = table.id;
         self.state.storage.tables.push(table);
+        self.record(|| Reversal::DropTable(id));
         Ok(())
     }
 
@@ -203,10 +207,10 @@ impl Database {
     /// `UnknownTable`; `InUse` if a view reads it.
     pub fn drop_table(&mut self, name: &str) -> Result<()> {
         let index = self.can_drop_table(name)?;
-        let rows = self.state.storage.tables.remove(index).rows;
-        self.state
-            .storage
-            .words_left(rows.as_ref().map_or(0, HoldsStrings::string_words));
+        let table = self.state.storage.tables.remove(index);
+        let words = table.rows.as_ref().map_or(0, HoldsStrings::string_words);
+        self.state.storage.words_left(words);
+        self.record(|| Reversal::RestoreTable(index, table));
         self.state.collect_strings();
         self.state.recount();
         Ok(())

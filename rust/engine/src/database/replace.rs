@@ -25,8 +25,11 @@ impl Database {
     /// `UnknownView`; `InUse` if another view reads it.
     pub fn drop_view(&mut self, name: &str) -> Result<()> {
         self.can_drop_view(name)?;
-        self.state.graph.undeclare(name)?;
-        self.sweep();
+        let maintainer = self.maintainer(name)?;
+        let view = self.state.graph.undeclare(name)?;
+        let mut gone = self.state.graph.sweep();
+        self.record_dropped(view, maintainer, &mut gone);
+        self.swept(gone);
         Ok(())
     }
 
@@ -202,6 +205,10 @@ impl Database {
     /// Lets go of the nodes that no view rests on any more, and of what only they held.
     pub(super) fn sweep(&mut self) {
         let gone = self.state.graph.sweep();
+        self.swept(gone);
+    }
+
+    fn swept(&mut self, gone: Vec<Node>) {
         self.state.wire();
         self.let_go(gone);
         self.state.recount();

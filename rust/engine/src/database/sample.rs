@@ -36,7 +36,7 @@ impl Database {
         let budget = self.state.budget(poll);
         let by = By::This(&engine);
         let newborn = self.bear(&[Wanted { name, query, by }], &budget)?;
-        self.adopt(newborn);
+        self.adopt_recorded(newborn);
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 use ringview_core::{Budget, Result};
 
 use crate::Poll;
+use crate::database::reversal::Reversal;
 use crate::memory::{EVERY, Memory};
 use crate::state::State;
 
@@ -74,7 +75,8 @@ impl State {
     pub(crate) fn held(&self) -> u64 {
         let tables = self.storage.tables.iter().map(|table| table.bytes());
         let views = self.graph.nodes.iter().map(|view| view.bytes(true));
-        let all = tables.sum::<usize>() + views.sum::<usize>();
+        let dropped = self.reversals.iter().flatten().map(Reversal::bytes);
+        let all = tables.sum::<usize>() + views.sum::<usize>() + dropped.sum::<usize>();
         let all = (all + self.storage.dictionary.memory_usage()) as u64 + self.memory.other_columns;
         all.saturating_sub(self.memory.spare)
     }

@@ -79,6 +79,11 @@ impl SampleView {
         })
     }
 
+    /// How many rows it holds, where the join has so many.
+    pub fn k(&self) -> u64 {
+        self.sample.sample().state().k()
+    }
+
     /// The words of a result.
     fn words(&self, result: &[u32]) -> Vec<u64> {
         let words = self.words.iter();
