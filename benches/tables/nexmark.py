@@ -15,8 +15,11 @@ BATCH = 1_000
 def tables(lines: list[Line]) -> list[str]:
     """Milliseconds a batch beside a recomputation, microseconds an event beside a peer, bytes."""
     lines = [line for line in lines if line["workload"] == "nexmark"]
+    # A program that was stopped names no query.
     failures = [
-        f"Nexmark {line['query']}: failed: {line['failed']}" for line in lines if "failed" in line
+        f"Nexmark {line.get('query', '')}: failed: {line['failed']}"
+        for line in lines
+        if "failed" in line
     ]
     lines = [line for line in lines if "failed" not in line]
     if not lines:
