@@ -8,9 +8,11 @@ import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
+from types import ModuleType
 
 import alter_crashes
 import duckdb
+import migration_crashes
 import pytest
 import ringview as rv
 from hypothesis import given, settings
@@ -317,12 +319,13 @@ def test_an_altered_table_is_there_when_the_file_is_opened_again(tmp_path: Path)
             db.snapshot()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_kill_leaves_whole_alterations(seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("steps", [alter_crashes, migration_crashes], ids=["alter", "migrate"])
+@pytest.mark.parametrize("seed", range(2))
+def test_a_kill_leaves_whole_alterations(steps: ModuleType, seed: int, tmp_path: Path) -> None:
     path = tmp_path / "crashes.ringview"
     drawn = random.Random(seed)
     for _ in range(5):
-        command = [sys.executable, alter_crashes.__file__, str(path)]
+        command = [sys.executable, str(steps.__file__), str(path)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             said = [process.stdout.readline() for _ in range(drawn.randrange(1, 30))]
@@ -330,4 +333,4 @@ def test_a_kill_leaves_whole_alterations(seed: int, tmp_path: Path) -> None:
             said += process.stdout.read().splitlines()
         with rv.Database.open(path) as db:
             done = max((int(line) for line in said if line.strip()), default=0)
-            alter_crashes.check(db, done)
+            steps.check(db, done)

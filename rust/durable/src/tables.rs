@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use ringview_core::{Error, Result, Schema};
 #[cfg(doc)]
 use ringview_engine::Database;
-use ringview_engine::{Alteration, Change, Defaults, Direction, KeepFor, Op, Poll};
+use ringview_engine::{Alteration, Change, Defaults, Direction, Op, Poll};
 
 use crate::database::DurableDatabase;
 use crate::journal::Operation;
@@ -41,28 +41,13 @@ impl DurableDatabase {
         unique: Option<&[String]>,
         is_static: bool,
     ) -> Result<()> {
-        self.create_table_with(name, schema, unique, is_static, None)
-    }
-
-    /// As [`Database::create_table_with`].
-    ///
-    /// # Errors
-    /// The same; `Storage` if the file cannot be written.
-    pub fn create_table_with(
-        &mut self,
-        name: &str,
-        schema: Schema,
-        unique: Option<&[String]>,
-        is_static: bool,
-        keep_for: Option<&KeepFor>,
-    ) -> Result<()> {
         self.create_table_from(
             TableDefinition {
                 name: name.to_owned(),
                 schema,
                 unique: unique.map(<[String]>::to_vec),
                 is_static,
-                keep_for: keep_for.cloned(),
+                keep_for: None,
             },
             &Defaults::new(),
         )
