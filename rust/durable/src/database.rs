@@ -15,19 +15,9 @@ use ringview_engine::{Change, Database, Options, Poll};
 use crate::applied::{Applied, BatchId};
 use crate::definition::{Bind, Definitions, ViewDefinition, create_together};
 use crate::file::{File, FileStatus};
-use crate::journal::{Journal, Operation};
+use crate::journal::{Durability, Journal, Operation};
 use crate::record::{Record, Steps};
 use crate::standing::Named;
-
-/// What is on disk when a call returns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// All that it did.
-    #[default]
-    Transaction,
-    /// What was there at the last snapshot.
-    Snapshot,
-}
 
 /// How a file is opened.
 #[derive(Clone, Copy)]
@@ -176,7 +166,9 @@ impl DurableDatabase {
         self.ahead = true;
         let kept = self.journal.write(|| {
             let operations = definitions.iter().cloned();
-            Ok(operations.map(|one| Operation::View(Box::new(one))).collect())
+            Ok(operations
+                .map(|one| Operation::View(Box::new(one)))
+                .collect())
         });
         if let Err(problem) = kept {
             let mut names = definitions.iter().rev().map(|one| &one.name);
@@ -199,8 +191,7 @@ impl DurableDatabase {
         let Self {
             engine, journal, ..
         } = self;
-        let mut keep =
-            || journal.write(|| Ok(vec![Operation::View(Box::new(definition.clone()))]));
+        let mut keep = || journal.write(|| Ok(vec![Operation::View(Box::new(definition.clone()))]));
         let (name, by) = (&definition.name, definition.engine.as_deref());
         engine.replace_view_with(name, &definition.query, by, poll, &mut keep)?;
         definition.write_text(engine)?;

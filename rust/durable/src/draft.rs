@@ -15,18 +15,8 @@ use ringview_engine::{Alteration, Change, Database, Options, Poll};
 
 use crate::carry::changes_last;
 use crate::database::DurableDatabase;
-use crate::journal::Operation;
+use crate::journal::{Draft, Operation, of_defaults};
 use crate::record::{Record, Steps, TableDefinition};
-use crate::tables::of_defaults;
-
-/// The state of a draft beside its database.
-#[derive(Debug, Default)]
-pub(crate) struct Draft {
-    /// What its statements did so far.
-    pub(crate) operations: Vec<Operation>,
-    /// The tables of the database whose rows it has, by their names there.
-    copied: BTreeSet<String>,
-}
 
 impl DurableDatabase {
     /// A draft of this database behind the changes of a transaction. Statements that run on it are not seen here before

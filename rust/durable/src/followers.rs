@@ -12,7 +12,8 @@ use arrow_array::RecordBatch;
 use ringview_core::{Error, Result};
 use ringview_engine::ViewFollower;
 
-use crate::database::{Durability, DurableDatabase};
+use crate::database::DurableDatabase;
+use crate::journal::Durability;
 use crate::places::{Move, Place};
 use crate::record::{read_part, write_part};
 use crate::standing::{Standing, unwritten};
@@ -214,7 +215,10 @@ impl DurableDatabase {
 
     /// How many records its file has.
     fn records(&self) -> u64 {
-        self.journal.file.as_ref().map_or(0, |file| file.head.records)
+        self.journal
+            .file
+            .as_ref()
+            .map_or(0, |file| file.head.records)
     }
 
     fn moved(&mut self, place: Move) -> Result<()> {

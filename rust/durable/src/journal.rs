@@ -3,16 +3,26 @@
 //! Invariant: what is written is there in the order in which it was done. Cost: that of a commit of the file; without a
 //! file, none.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
-use ringview_core::Result;
+use ringview_core::{Error, Result};
 use ringview_engine::{Alteration, Defaults};
 
-use crate::database::Durability;
 use crate::definition::ViewDefinition;
-use crate::draft::Draft;
 use crate::file::File;
 use crate::record::{Entry, Record, TableDefinition};
-use crate::tables::of_defaults;
+
+/// What is on disk when a call returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// All that it did.
+    #[default]
+    Transaction,
+    /// What was there at the last snapshot.
+    Snapshot,
+}
 
 /// A definition, or a transaction of changes.
 #[derive(Clone, Debug)]
@@ -28,6 +38,15 @@ pub(crate) enum Operation {
     View(Box<ViewDefinition>),
     DropView(String),
     Changes(Record),
+}
+
+/// The state of a draft beside its database.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    /// What its statements did so far.
+    pub(crate) operations: Vec<Operation>,
+    /// The tables of the database whose rows it has, by their names there.
+    pub(crate) copied: BTreeSet<String>,
 }
 
 /// See the module.
@@ -106,4 +125,18 @@ impl Journal {
             (None, None) => Ok(()),
         }
     }
+}
+
+/// Defaults as what gives them.
+pub(crate) fn of_defaults(defaults: &Defaults) -> Result<Vec<(Alteration, RecordBatch)>> {
+    let given = defaults.iter().map(|(column, value)| {
+        let value = [(column.as_str(), Arc::clone(value), true)];
+        let value = RecordBatch::try_from_iter_with_nullable(value);
+        let value = value.map_err(|problem| Error::Value {
+            place: format!("the default of column {column:?}"),
+            problem: problem.to_string(),
+        })?;
+        Ok((Alteration::SetDefault(column.clone()), value))
+    });
+    given.collect()
 }

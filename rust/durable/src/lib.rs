@@ -48,9 +48,10 @@ mod unread;
 mod losses;
 
 pub use applied::BatchId;
-pub use database::{Durability, DurableDatabase, Opening};
+pub use database::{DurableDatabase, Opening};
 pub use definition::{Bind, SampleOf, ViewDefinition};
 pub use file::FileStatus;
 pub use followers::NamedFollower;
 pub use group::{Group, Prepared, Waiting};
+pub use journal::Durability;
 pub use record::TableDefinition;

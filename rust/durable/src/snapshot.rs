@@ -11,11 +11,11 @@ use std::path::Path;
 use ringview_core::{Error, Result};
 use ringview_engine::{Database, TableStatus};
 
-use crate::database::{Durability, DurableDatabase};
+use crate::database::DurableDatabase;
 use crate::disk::target::Target;
 use crate::file::{File, Write};
+use crate::journal::{Durability, of_defaults};
 use crate::record::{Entry, PART, Record, TableDefinition};
-use crate::tables::of_defaults;
 
 impl DurableDatabase {
     /// Writes the file anew: opening it costs what is there then, not what happened. On return all that
@@ -124,7 +124,11 @@ impl DurableDatabase {
 
     /// Writes what is not in the file, and the file anew where that pays.
     fn leave(&mut self) -> Result<()> {
-        let pays = self.journal.file.as_ref().is_some_and(|file| file.outgrows(1.0));
+        let pays = self
+            .journal
+            .file
+            .as_ref()
+            .is_some_and(|file| file.outgrows(1.0));
         if pays && self.rowless().is_none() && self.snapshot().is_ok() {
             return Ok(());
         }

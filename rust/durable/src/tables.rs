@@ -3,31 +3,15 @@
 //! Invariant: what is done to a table is in both, or in neither: it is one commit of the file. Cost: that of the engine, and
 //! of the commit.
 
-use std::sync::Arc;
-
 use arrow_array::RecordBatch;
-use ringview_core::{Error, Result, Schema};
+use ringview_core::{Result, Schema};
 #[cfg(doc)]
 use ringview_engine::Database;
 use ringview_engine::{Alteration, Change, Defaults, Direction, Op, Poll};
 
 use crate::database::DurableDatabase;
-use crate::journal::Operation;
+use crate::journal::{Operation, of_defaults};
 use crate::record::{Record, TableDefinition};
-
-/// Defaults as what gives them.
-pub(crate) fn of_defaults(defaults: &Defaults) -> Result<Vec<(Alteration, RecordBatch)>> {
-    let given = defaults.iter().map(|(column, value)| {
-        let value = [(column.as_str(), Arc::clone(value), true)];
-        let value = RecordBatch::try_from_iter_with_nullable(value);
-        let value = value.map_err(|problem| Error::Value {
-            place: format!("the default of column {column:?}"),
-            problem: problem.to_string(),
-        })?;
-        Ok((Alteration::SetDefault(column.clone()), value))
-    });
-    given.collect()
-}
 
 impl DurableDatabase {
     /// As [`Database::create_table`].

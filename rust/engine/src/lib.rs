@@ -12,6 +12,7 @@
 //! | `graph/` | views over tables and views: who reads whom, and the change log of each |
 //! | `transaction/` | how a list of [`Op`]s is applied, kept or undone |
 //! | `state`, `undo`, `memory` | what there is, what the transaction at hand has done, how much memory there may be |
+//! | `reversal` | how definitions are rolled back |
 //! | `plan` | a view that is to be made |
 //! | `op`, `words` | [`Op`] and its kin, and what the words of a feed of changes mean |
 //! | `chain` | the class of a chain of matrices |
@@ -23,6 +24,7 @@ mod graph;
 mod memory;
 mod op;
 mod plan;
+mod reversal;
 mod state;
 mod storage;
 mod transaction;

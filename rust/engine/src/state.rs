@@ -2,9 +2,9 @@
 //!
 //! Invariant: between two transactions every view equals its query over the base rows.
 
-use crate::database::reversal::Reversal;
 use crate::graph::Graph;
 use crate::memory::Memory;
+use crate::reversal::Reversal;
 use crate::storage::Storage;
 use crate::transaction::workers::Workers;
 use crate::undo::Undo;

@@ -57,9 +57,8 @@ impl Database {
         let mut drafted = draft.engine(py)?;
         let (database, drafted) = (&*held.value, &mut *drafted.value);
         let mut watch = Progress::new(None, 0);
-        let undone = py.detach(|| {
-            database.undo_draft(drafted, operations, &mut |done| watch.poll(done))
-        });
+        let undone =
+            py.detach(|| database.undo_draft(drafted, operations, &mut |done| watch.poll(done)));
         draft.forget_forms();
         watch.finish(py, undone)
     }

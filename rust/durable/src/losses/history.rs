@@ -2,7 +2,7 @@
 
 use ringview_engine::Direction;
 
-use super::{change, contents, define, migrate, open};
+use super::steps::{change, contents, define, migrate, open};
 use crate::disk::simulated::{Dice, Simulated};
 
 /// A disk, and how many calls it had when each state was there.

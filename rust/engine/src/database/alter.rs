@@ -8,10 +8,10 @@ use arrow_array::RecordBatch;
 use ringview_core::{Batch, Budget, Error, HoldsStrings, Result, Schema, Type, check_name};
 
 use super::alteration::Alteration;
-use super::reversal::Reversal;
 use super::{Database, defaults};
 use crate::catalogue::choose::By;
 use crate::plan::Source;
+use crate::reversal::Reversal;
 use crate::state::State;
 use crate::storage::retention::KeepFor;
 use crate::storage::table::Table;

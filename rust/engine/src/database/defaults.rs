@@ -11,8 +11,8 @@ use ringview_core::{Error, Result};
 
 use super::Database;
 use super::alteration::Alteration;
-use super::reversal::Reversal;
 use crate::Keep;
+use crate::reversal::Reversal;
 use crate::storage::table::Defaults;
 
 impl Database {

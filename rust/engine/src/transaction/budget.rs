@@ -5,8 +5,8 @@
 use ringview_core::{Budget, Result};
 
 use crate::Poll;
-use crate::database::reversal::Reversal;
 use crate::memory::{EVERY, Memory};
+use crate::reversal::Reversal;
 use crate::state::State;
 
 impl State {

@@ -22,7 +22,9 @@ impl State {
     /// Takes out strings that nobody holds, if there may be many. Between transactions only.
     pub(crate) fn collect_strings(&mut self) {
         // Tables that are kept for a rollback hold strings, too.
-        if self.reversals.is_some() || self.storage.leaving.words < self.storage.leaving.due.max(FEW) {
+        if self.reversals.is_some()
+            || self.storage.leaving.words < self.storage.leaving.due.max(FEW)
+        {
             return;
         }
         let words: usize = self.holders().map(HoldsStrings::string_words).sum();
