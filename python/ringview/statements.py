@@ -102,7 +102,7 @@ class Executing(Declaring, Changeable):
         [{'x': Decimal('1.50')}, {'x': Decimal('2.25')}]
         >>> db.execute("DELETE FROM s")
         Traceback (most recent call last):
-        ringview.errors.UnknownTableError: line 1, column 13: no table 's'; known: r
+        ringview.errors.UnknownTableError: line 1, column 13: no table "s"; known: r
             DELETE FROM s
                         ^
         """

@@ -59,12 +59,12 @@ ADVICE = [
     ),
     (
         "SELECT r.a, q.c FROM r, (SELECT c FROM s WHERE s.b = r.b) q",
-        "no table or alias 'r'",
+        'no table or alias "r"',
         "SELECT r.a, q.c FROM r JOIN (SELECT b, c FROM s) AS q USING (b)",
     ),
     (
         "SELECT a, q.n FROM r, (SELECT COUNT(*) AS n FROM s WHERE s.b = r.b) q",
-        "no table or alias 'r'",
+        'no table or alias "r"',
         "SELECT a, q.n FROM r, LATERAL (SELECT COUNT(*) AS n FROM s WHERE s.b = r.b) q",
     ),
 ]

@@ -374,11 +374,11 @@ SUM_AND_TEXT = r"Decimal128\(38, 0\) [+/] Utf8"
         ("SELECT CORR(x, s) FROM r", "Query", "line 1, column 8: corr takes 2 numbers"),
         ("SELECT SUM(x) + MAX(s) FROM r", "TypeMismatch", SUM_AND_TEXT),
         ("SELECT SUM(x) / MAX(s) FROM r", "TypeMismatch", SUM_AND_TEXT),
-        ("SELECT SUM(x) + a FROM r", "Query", "line 1, column 17: 'a' is neither in GROUP BY"),
+        ("SELECT SUM(x) + a FROM r", "Query", 'line 1, column 17: "a" is neither in GROUP BY'),
         (
             "SELECT a FROM r GROUP BY a HAVING x > 1",
             "Query",
-            "line 1, column 35: 'x' is neither in GROUP BY",
+            'line 1, column 35: "x" is neither in GROUP BY',
         ),
         (
             "SELECT a FROM r GROUP BY a HAVING MAX(s) > 1",

@@ -163,8 +163,8 @@ REFUSED = [
     ("ALTER TABLE r RENAME TO q", "v", "DROP VIEW w; DROP VIEW v; ALTER TABLE r RENAME TO q"),
     ("ALTER TABLE r DROP COLUMN id", "rests on it", "CREATE TABLE q AS SELECT a, b, s FROM r"),
     ("ALTER TABLE aged DROP COLUMN t", "rests on it", "CREATE TABLE q AS SELECT x FROM aged"),
-    ("ALTER TABLE r DROP COLUMN z", "no column 'z'", "ALTER TABLE r DROP COLUMN IF EXISTS z"),
-    ("ALTER TABLE q DROP COLUMN z", "no table 'q'", "ALTER TABLE IF EXISTS q DROP COLUMN z"),
+    ("ALTER TABLE r DROP COLUMN z", 'no column "z"', "ALTER TABLE r DROP COLUMN IF EXISTS z"),
+    ("ALTER TABLE q DROP COLUMN z", 'no table "q"', "ALTER TABLE IF EXISTS q DROP COLUMN z"),
     ("ALTER TABLE v DROP COLUMN n", "'v' is a view", "ALTER TABLE r DROP COLUMN s"),
     (
         "ALTER TABLE r ADD COLUMN A TEXT",

@@ -299,7 +299,7 @@ def test_sql_says_what_is_wrong(file: Path) -> None:
     assert "nothing" in done.stderr
     done = run("sql", file, "DELETE FROM nothing")
     assert done.exit_code == 1
-    assert "no table 'nothing'; known: r" in done.stderr
+    assert 'no table "nothing"; known: r' in done.stderr
     done = run("sql", file, "DELETE FROM r; SELECT nothing FROM r")
     assert done.exit_code == 1
     assert "changed" in done.stdout

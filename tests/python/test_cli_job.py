@@ -94,7 +94,7 @@ def test_outputs_name_views() -> None:
         (TABLE + 'multiplicity = "m"\ncolumns = ["m"]\n' + VIEW, "not a column of it"),
         (TABLE + 'types = {x = "int65"}\n' + VIEW, r"table\[1\].types.x: no type 'int65'"),
         (TABLE + VIEW + '[output]\nw = "terminal"\n', "output.w: .*known are v"),
-        (TABLE + VIEW + '[output]\nv = "v.xlsx"\n', "neither 'terminal' nor"),
+        (TABLE + VIEW + '[output]\nv = "v.xlsx"\n', 'neither "terminal" nor'),
         ("x = = 1", "job.toml is not valid TOML: .*line 1"),
     ],
 )

@@ -176,7 +176,7 @@ def test_a_function_is_dropped_when_no_view_calls_it() -> None:
     db.drop_function("slug")
     with pytest.raises(errors.UnknownFunctionError, match="there are no functions yet"):
         db.drop_function("slug")
-    with pytest.raises(errors.UnsupportedError, match="no function 'slug'"):
+    with pytest.raises(errors.UnsupportedError, match='no function "slug"'):
         db.sql("SELECT slug(s) AS s FROM t")
 
 
@@ -302,12 +302,12 @@ def test_jobs_and_spark_know_no_functions_of_the_user(tmp_path: Path) -> None:
 
     text = "SELECT slug(s) AS s FROM t"
     with pytest.raises(
-        errors.UnsupportedError, match="no function 'slug'; compute it into a column"
+        errors.UnsupportedError, match='no function "slug"; compute it into a column'
     ):
         _native.translate(Definition(text).native(), [("t", pa.schema({"s": pa.string()}))])
     (tmp_path / "t.csv").write_text("s\na\n")
     (tmp_path / "job.toml").write_text(
         f'[[table]]\nname = "t"\npath = "t.csv"\n\n[[view]]\nname = "v"\nsql = "{text}"\n'
     )
-    with pytest.raises(errors.UnsupportedError, match="line 1, column 8: no function 'slug'"):
+    with pytest.raises(errors.UnsupportedError, match='line 1, column 8: no function "slug"'):
         job.run(job.load(tmp_path / "job.toml"))

@@ -252,7 +252,7 @@ def test_names_that_come_twice_are_numbered(sql: str, names: list[str]) -> None:
 
 
 REFUSED = [
-    ("SELECT z.* FROM r", errors.QueryError, "no table or alias 'z'"),
+    ("SELECT z.* FROM r", errors.QueryError, 'no table or alias "z"'),
     ("SELECT *, COUNT(*) FROM r", errors.QueryError, "neither in GROUP BY"),
 ]
 

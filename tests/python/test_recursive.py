@@ -331,7 +331,7 @@ REFUSED = [
     ),
     (
         "WITH r(n) AS (SELECT n FROM s UNION SELECT n + 1 FROM r WHERE n < 3) SELECT * FROM r",
-        "no table or view 'r'",
+        'no table or view "r"',
         None,
     ),
 ]

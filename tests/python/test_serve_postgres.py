@@ -319,5 +319,5 @@ def test_definitions_and_changes(client: psycopg.Connection[Any]) -> None:
 def test_psql_shows_rows_errors_and_places(server: PostgresServer) -> None:
     shown = psql(server, "SELECT a, n FROM v ORDER BY a;\nSELECT a\nFROM nope;\n", "-A", "-t")
     assert "one|2\ntwo|1\n" in shown
-    assert "ERROR:  no table or view 'nope'" in shown
+    assert 'ERROR:  no table or view "nope"' in shown
     assert "LINE 2: FROM nope;\n             ^" in shown

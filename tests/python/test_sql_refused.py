@@ -15,19 +15,19 @@ from ringview import errors
 
 # The text, the class, line and column, words.
 REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
-    ("SELECT COUNT(*) FROM mixd", errors.UnknownTableError, 1, 22, "did you mean 'Mixed'?"),
-    ("SELECT zona FROM mixed", errors.UnknownColumnError, 1, 8, "did you mean 'Zone'?"),
-    ("SELECT SUM(total.a) FROM r totals", errors.QueryError, 1, 12, "did you mean 'totals'?"),
+    ("SELECT COUNT(*) FROM mixd", errors.UnknownTableError, 1, 22, 'did you mean "Mixed"?'),
+    ("SELECT zona FROM mixed", errors.UnknownColumnError, 1, 8, 'did you mean "Zone"?'),
+    ("SELECT SUM(total.a) FROM r totals", errors.QueryError, 1, 12, 'did you mean "totals"?'),
     (
         "SELECT COUNT(*) FROM zz",
         errors.UnknownTableError,
         1,
         22,
-        "no table or view 'zz'; known: Mixed, dict, r, s",
+        'no table or view "zz"; known: Mixed, dict, r, s',
     ),
     ("SELECT SUM(q) FROM r", errors.UnknownColumnError, 1, 12, "known: a, b, x, d"),
-    ("SELECT SUM(r.q) FROM r", errors.UnknownColumnError, 1, 14, "in table 'r'"),
-    ("SELECT SUM(z.a) FROM r", errors.QueryError, 1, 12, "no table or alias 'z'"),
+    ("SELECT SUM(r.q) FROM r", errors.UnknownColumnError, 1, 14, 'in table "r"'),
+    ("SELECT SUM(z.a) FROM r", errors.QueryError, 1, 12, 'no table or alias "z"'),
     ("SELECT SUM(r.a) FROM r AS p", errors.QueryError, 1, 12, "in scope: p"),
     ("SELECT COUNT(b) FROM r, s", errors.QueryError, 1, 14, "write one of r.b, s.b"),
     ("SELECT COUNT(*)\nFROM r, s\nWHERE b = 1", errors.QueryError, 3, 7, "ambiguous"),
@@ -49,7 +49,7 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
     ("SELECT COUNT(*) FROM r, r", errors.QueryError, 1, 25, "an alias"),
     ("SELECT SUM(a.b.c) FROM r", errors.QueryError, 1, 12, "type Int64 is not Struct"),
     ("SELECT COUNT(*) FROM r JOIN s", errors.QueryError, 1, 29, "CROSS JOIN"),
-    ("SELECT COUNT(*) FROM r JOIN s USING (a)", errors.UnknownColumnError, 1, 38, "no column 'a'"),
+    ("SELECT COUNT(*) FROM r JOIN s USING (a)", errors.UnknownColumnError, 1, 38, 'no column "a"'),
     (
         "SELECT COUNT(*) FROM r, s WHERE r.b = s.c",
         errors.TypeMismatchError,
@@ -78,7 +78,7 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
     ("SELECT SUM(c) FROM s", errors.TypeMismatchError, 1, 8, "needs numbers"),
     ("SELECT AVG(d) FROM r", errors.TypeMismatchError, 1, 8, "this is a date"),
     ("SELECT SUM(NULL) FROM r", errors.TypeMismatchError, 1, 8, "null"),
-    ("SELECT SUM(foo(x)) FROM r", errors.UnsupportedError, 1, 12, "did you mean 'floor'"),
+    ("SELECT SUM(foo(x)) FROM r", errors.UnsupportedError, 1, 12, 'did you mean "floor"'),
     ("SELECT SUM(x + d) FROM r", errors.TypeMismatchError, 1, 12, "Cannot coerce"),
     (
         "SELECT SUM(a || b) FROM r",
@@ -126,7 +126,7 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
         errors.QueryError,
         1,
         62,
-        "no table or alias 'z'",
+        'no table or alias "z"',
     ),
     (
         "SELECT COUNT(*) FROM r WHERE ALL (SELECT b FROM s) > a",
@@ -157,11 +157,11 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
         67,
         "not SQL at",
     ),
-    ("SELEC COUNT(*) FROM r", errors.QueryError, 1, 1, "not SQL at 'SELEC'; did you mean SELECT?"),
+    ("SELEC COUNT(*) FROM r", errors.QueryError, 1, 1, 'not SQL at "SELEC"; did you mean SELECT?'),
     ("SELECT COUNT(*) FORM r", errors.QueryError, 1, 17, "did you mean FROM?"),
     ("SELECT a FROM r GROUPE BY a", errors.QueryError, 1, 17, "did you mean GROUP?"),
     ("SELECT `a` FROM r", errors.QueryError, 1, 8, 'quote names like this: "name"'),
-    ("SELECT SUM(x FROM r", errors.QueryError, 1, 14, "not SQL at 'FROM'"),
+    ("SELECT SUM(x FROM r", errors.QueryError, 1, 14, 'not SQL at "FROM"'),
     ("SELECT COUNT(*) FROM r WHERE", errors.QueryError, 1, 24, "not SQL"),
 ]
 

@@ -27,7 +27,7 @@ REFUSED = [
     ),
     (
         "CREATE TABLE t (a INT, PRIMARY KEY (b))",
-        "no column 'b'",
+        'no column "b"',
         "CREATE TABLE t (a INT, PRIMARY KEY (a))",
     ),
     ("CREATE TEMP TABLE t (a INT)", "kept until it is dropped", "CREATE TABLE t (a INT)"),
@@ -76,7 +76,7 @@ REFUSED = [
     ("DROP TABLE r", "v", "DROP TABLE r CASCADE"),
     ("DROP TABLE v", "write DROP VIEW", "DROP VIEW v"),
     ("DROP INDEX i", "write DROP TABLE or DROP VIEW", "DROP TABLE bag"),
-    ("INSERT INTO rr VALUES (1)", "did you mean 'r'", "INSERT INTO r VALUES (2, 1, 'x', NULL)"),
+    ("INSERT INTO rr VALUES (1)", 'did you mean "r"', "INSERT INTO r VALUES (2, 1, 'x', NULL)"),
     ("INSERT INTO v VALUES (1)", "'v' is a view", "INSERT INTO r VALUES (2, 1, 'x', NULL)"),
     (
         "INSERT INTO bag VALUES (1)",
@@ -85,7 +85,7 @@ REFUSED = [
     ),
     (
         "INSERT INTO bag (x, z) VALUES (1, 2)",
-        "no column 'z'",
+        'no column "z"',
         "INSERT INTO bag (x, y) VALUES (1, 2)",
     ),
     ("INSERT INTO bag (x, x) VALUES (1, 2)", "given twice", "INSERT INTO bag (x) VALUES (1)"),
@@ -146,9 +146,9 @@ REFUSED = [
         "SELECT the rows",
         "INSERT INTO bag VALUES (1, 2); SELECT x FROM bag",
     ),
-    ("UPDATE r SET z = 1", "no column 'z'", "UPDATE r SET a = 1"),
+    ("UPDATE r SET z = 1", 'no column "z"', "UPDATE r SET a = 1"),
     ("UPDATE r SET a = 1, A = 2", "set twice", "UPDATE r SET a = 2"),
-    ("UPDATE r SET a = z", "no column 'z'", "UPDATE r SET a = id"),
+    ("UPDATE r SET a = z", 'no column "z"', "UPDATE r SET a = id"),
     ("UPDATE r SET a = 1000", "'1000' is no int8", "UPDATE r SET a = 100"),
     ("UPDATE r SET s = NULL", "not nullable", "UPDATE r SET s = ''"),
     (
@@ -163,7 +163,7 @@ REFUSED = [
         "WHERE x IN (SELECT ..)",
         "DELETE FROM bag WHERE x IN (SELECT id FROM r)",
     ),
-    ("DELETE FROM nope", "no table 'nope'; known: r, bag", "DELETE FROM bag"),
+    ("DELETE FROM nope", 'no table "nope"; known: r, bag', "DELETE FROM bag"),
     ("TRUNCATE bag, r", "a statement for each", "TRUNCATE bag; TRUNCATE r"),
     ("ALTER SEQUENCE s RESTART", "", "SELECT 1"),
     ("EXPLAIN SELECT 1", "this statement is not done here", "SELECT 1"),
@@ -220,7 +220,7 @@ def test_what_is_before_a_statement_that_fails_stays() -> None:
     with pytest.raises(errors.UnknownColumnError) as refused:
         db.execute(script)
     assert str(refused.value) == (
-        "line 3, column 11: no column 'nope'; known: x, y\n      SET x = nope;\n              ^"
+        'line 3, column 11: no column "nope"; known: x, y\n      SET x = nope;\n              ^'
     )
     [note] = refused.value.__notes__
     assert note == "in statement 2 of 3, at line 2; the 1 before it was done"
@@ -231,7 +231,7 @@ def test_places_in_views_of_a_script() -> None:
     db = database()
     with pytest.raises(errors.UnknownTableError) as refused:
         db.execute("SELECT 1;\nCREATE VIEW w AS SELECT a FROM rr")
-    assert "line 2, column 32: no table or view 'rr'" in str(refused.value)
+    assert 'line 2, column 32: no table or view "rr"' in str(refused.value)
     assert "w" not in db
 
 

@@ -206,7 +206,7 @@ def test_what_is_read_is_replaced_by_what_can_be_read() -> None:
     # A cycle cannot be written.
     with pytest.raises(errors.RingviewError):
         db.create_view("sums", "SELECT x AS g, x FROM top", create_or_replace=True)
-    with pytest.raises(errors.UnknownTableError, match="no table or view 'sums'"):
+    with pytest.raises(errors.UnknownTableError, match='no table or view "sums"'):
         db.create_view("sums", "SELECT g, x FROM (FROM sums) AS q", create_or_replace=True)
     assert db["top"].scalar() == 5
     db.insert("r", {"g": [3], "x": [7]})
@@ -217,7 +217,7 @@ def test_a_lower_view_that_is_refused_is_not_read() -> None:
     db = small()
     with pytest.raises(errors.UnsupportedError):
         db.create_view("bad", "SELECT g, random() AS m FROM r")
-    with pytest.raises(errors.UnknownTableError, match="no table or view 'bad'; known: r, sums"):
+    with pytest.raises(errors.UnknownTableError, match='no table or view "bad"; known: r, sums'):
         db.create_view("top", "SELECT MAX(m) AS m FROM bad")
     with pytest.raises(errors.UnsupportedError, match="line 1, column 36"):
         db.create_view("top", "SELECT MAX(m) AS m FROM (SELECT g, random() AS m FROM r) AS q")

@@ -246,7 +246,7 @@ def _checked(
     """The kind of an end, and its values, each of its type."""
     kind = value(entry, "kind", str, place)
     if kind not in kinds:
-        raise JobError(f"{place}.kind: there is no '{kind}'{nearest(kind, kinds)}")
+        raise JobError(f'{place}.kind: there is no "{kind}"{nearest(kind, kinds)}')
     keys = {**common, **kinds[kind]}
     check_keys(entry, keys, place)
     given: dict[str, Any] = {}
@@ -259,7 +259,7 @@ def _checked(
             else value(entry, name, key.of, place)
         )
         if key.words and one not in key.words:
-            raise JobError(f"{at(place, name)}: must be {_either(key.words)}, not '{one}'")
+            raise JobError(f'{at(place, name)}: must be {_either(key.words)}, not "{one}"')
         if key.of is int and one < 1:
             raise JobError(f"{at(place, name)}: must be at least 1, not {one}")
         if key.of is float and not 0 <= one < float("inf"):
@@ -285,5 +285,5 @@ def _filled(given: Mapping[str, Any], place: str) -> Iterable[tuple[str, str]]:
 
 
 def _either(words: tuple[str, ...]) -> str:
-    *first, last = (f"'{word}'" for word in words)
+    *first, last = (f'"{word}"' for word in words)
     return f"{', '.join(first)} or {last}"

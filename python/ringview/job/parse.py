@@ -87,7 +87,7 @@ def parse(text: str, path: Path) -> Job:
     check_unique("view", [view.name for view in views])
     engine = value(raw, "engine", str, "", default="embedded")
     if engine not in _ENGINES:
-        raise JobError(f"engine: there is no '{engine}'{nearest(engine, _ENGINES)}")
+        raise JobError(f'engine: there is no "{engine}"{nearest(engine, _ENGINES)}')
     for number, view in enumerate(views, start=1):
         for key in ("engine", "epsilon", "refresh"):
             if engine == "spark" and getattr(view, key) is not None:
@@ -176,7 +176,7 @@ def _fed(entry: Mapping[str, Any], place: str) -> TableSpec:
     for column in unique or ():
         if column not in columns:
             raise JobError(
-                f"{place}.unique: there is no column '{column}'{nearest(column, columns)}"
+                f'{place}.unique: there is no column "{column}"{nearest(column, columns)}'
             )
     return TableSpec(
         name=value(entry, "name", str, place),
@@ -214,7 +214,7 @@ def _format(entry: Mapping[str, Any], paths: tuple[Path, ...], place: str) -> Fo
     if "format" in entry:
         written = value(entry, "format", str, place)
         if written not in ("parquet", "csv"):
-            raise JobError(f"{place}.format: must be 'parquet' or 'csv', not '{written}'")
+            raise JobError(f'{place}.format: must be "parquet" or "csv", not "{written}"')
         return cast(Format, written)
     found = {_FORMATS.get(path.suffix.lower()) for path in paths}
     if len(found) > 1 or None in found:
@@ -253,7 +253,7 @@ def _target(target: str, place: str, base: Path) -> Path | None:
     if target == "terminal":
         return None
     if Path(target).suffix.lower() not in _FORMATS:
-        raise JobError(f"{place}: '{target}' is neither 'terminal' nor a .parquet or .csv file")
+        raise JobError(f'{place}: "{target}" is neither "terminal" nor a .parquet or .csv file')
     return base / target
 
 

@@ -80,7 +80,7 @@ def serve_of(raw: Mapping[str, Any], base: Path) -> ServeSpec:
     host = value(entry, "host", str, "serve", default=ServeSpec.host)
     if host not in _LOCAL and not any(text.values()):
         raise JobError(
-            f"serve.host: '{host}' may be reached from a network, so it needs a token: set token "
+            f'serve.host: "{host}" may be reached from a network, so it needs a token: set token '
             'or token_file, or host = "127.0.0.1"'
         )
     file = value(entry, "file", str, "serve", default=None)

@@ -167,7 +167,7 @@ def _declare(db: Database, sources: list[Source]) -> None:
             )
         except ExistsError as error:
             raise JobError(
-                f"table '{spec.name}': {db.path or 'the database'} has one with other columns, or "
+                f'table "{spec.name}": {db.path or "the database"} has one with other columns, or '
                 "of another kind; serve another file, or take another name"
             ) from error
 

@@ -6,7 +6,8 @@
 //! that a thread of the parent was using: that thread is not there, and what it left half done is
 //! neither used nor dropped. A value that nobody used is the child's own copy. A call that panics after it began
 //! to change the value leaves it broken, and every later call says so; one that only read leaves it as it was.
-//! Cost: a few nanoseconds where nobody else calls.
+//! A thread that waits takes its turn before the value, so whoever calls again and again does not overtake it.
+//! Cost: some nanoseconds where nobody else calls.
 
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
@@ -71,6 +72,8 @@ pub(crate) fn count_forks(py: Python<'_>) -> PyResult<()> {
 #[derive(Debug)]
 pub(crate) struct Busy<T> {
     value: Mutex<ManuallyDrop<T>>,
+    /// Held by the thread that gets the value next, while it waits for it.
+    turn: Mutex<()>,
     /// What it is called in messages.
     name: &'static str,
     /// The thread whose call is running; 0 if none is.
@@ -109,6 +112,7 @@ impl<T: Send> Busy<T> {
     pub(crate) fn new(value: T, name: &'static str) -> Busy<T> {
         Busy {
             value: Mutex::new(ManuallyDrop::new(value)),
+            turn: Mutex::new(()),
             name,
             holder: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
@@ -125,12 +129,12 @@ impl<T: Send> Busy<T> {
         if self.holder.load(Ordering::Relaxed) == this_thread() {
             return Err(self.is_within(py));
         }
-        let guard = match self.value.try_lock() {
-            Ok(guard) => guard,
+        let free = free(&self.turn).and_then(|_turn| free(&self.value));
+        let guard = match free {
+            Some(guard) => guard,
             // The call may be that which waits for this thread.
-            Err(TryLockError::WouldBlock) if CALLS.get() > 0 => return Err(self.is_within(py)),
-            Err(TryLockError::WouldBlock) => self.wait(py)?,
-            Err(TryLockError::Poisoned(guard)) => guard.into_inner(),
+            None if CALLS.get() > 0 => return Err(self.is_within(py)),
+            None => self.wait(py)?,
         };
         if self.broken.load(Ordering::Relaxed) {
             return Err(self.is_broken(py));
@@ -164,7 +168,8 @@ impl<T: Send> Busy<T> {
             return Ok(());
         }
         let within = self.holder.load(Ordering::Relaxed) == this_thread();
-        if !within && matches!(self.value.try_lock(), Err(TryLockError::WouldBlock)) {
+        let is_free = || free(&self.turn).is_some() && free(&self.value).is_some();
+        if !within && !is_free() {
             let message = format!(
                 "this process was forked while a thread was using {}, so it is half changed here; \
                  make a new one, fork while no call is running, or start processes by spawn",
@@ -178,19 +183,23 @@ impl<T: Send> Busy<T> {
 
     fn wait(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, ManuallyDrop<T>>> {
         if !hears(py)? {
+            let turn = self.turn.lock_py_attached(py);
             let locked = self.value.lock_py_attached(py);
+            drop(turn);
             return Ok(locked.unwrap_or_else(PoisonError::into_inner));
         }
+        let mut turn = None;
         loop {
             py.detach(|| match self.bench.try_lock() {
                 Ok(seat) => drop(self.bell.wait_timeout(seat, LOOK)),
                 Err(_) => std::thread::sleep(LOOK / 20),
             });
             py.check_signals()?;
-            match self.value.try_lock() {
-                Ok(guard) => return Ok(guard),
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Poisoned(guard)) => return Ok(guard.into_inner()),
+            turn = turn.or_else(|| free(&self.turn));
+            if turn.is_some()
+                && let Some(guard) = free(&self.value)
+            {
+                return Ok(guard);
             }
         }
     }
@@ -211,6 +220,15 @@ impl<T: Send> Busy<T> {
             self.name
         );
         named(py, "RingviewError", &message)
+    }
+}
+
+/// What a lock guards, if nobody holds it.
+fn free<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match lock.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::WouldBlock) => None,
+        Err(TryLockError::Poisoned(guard)) => Some(guard.into_inner()),
     }
 }
 

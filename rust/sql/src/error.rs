@@ -22,7 +22,7 @@ pub(crate) fn refusal(problem: &DataFusionError) -> Error {
                 SqlProblem::UnknownTable,
                 at,
                 format!(
-                    "no table or view '{name}'; known: {}{}",
+                    "no table or view \"{name}\"; known: {}{}",
                     listed(known),
                     did_you_mean(name, known.iter().map(String::as_str))
                 ),
@@ -128,17 +128,17 @@ fn schema(inner: &SchemaError, found: Option<&Diagnostic>, at: Option<Position>)
                 0 | 1 => "write its table before it".to_owned(),
                 _ => format!("write one of {}", possible.join(", ")),
             };
-            let what = format!("'{}' is ambiguous; {which}", field.name);
+            let what = format!("\"{}\" is ambiguous; {which}", field.name);
             bare(SqlProblem::Query, at, what)
         }
         SchemaError::DuplicateQualifiedField { qualifier, name } => {
             let what = format!(
-                "'{qualifier}' is read twice, and both have '{name}'; give one of them an alias"
+                "\"{qualifier}\" is read twice, and both have \"{name}\"; give one of them an alias"
             );
             bare(SqlProblem::Query, at, what)
         }
         SchemaError::DuplicateUnqualifiedField { name } => {
-            let what = format!("two columns are called '{name}'; name one of them with AS");
+            let what = format!("two columns are called \"{name}\"; name one of them with AS");
             bare(SqlProblem::Query, at, what)
         }
     }
@@ -151,12 +151,12 @@ fn no_column(field: &Column, valid: &[Column], at: Option<Position>) -> Error {
             return unknown_function(name, at);
         }
         if valid.is_empty() {
-            let what = format!("'{name}' names a column where none can be read");
+            let what = format!("\"{name}\" names a column where none can be read");
             return bare(SqlProblem::UnknownColumn, at, what);
         }
         let known = once(valid.iter().map(|column| column.name.as_str()));
         let what = format!(
-            "no column '{name}'; known: {}{}",
+            "no column \"{name}\"; known: {}{}",
             listed(&known),
             did_you_mean(name, known.iter().copied())
         );
@@ -167,7 +167,7 @@ fn no_column(field: &Column, valid: &[Column], at: Option<Position>) -> Error {
     let table = table.table();
     if !relations.contains(&table) {
         let what = format!(
-            "no table or alias '{table}'; in scope: {}{}",
+            "no table or alias \"{table}\"; in scope: {}{}",
             listed(&relations),
             did_you_mean(table, relations.iter().copied())
         );
@@ -184,7 +184,7 @@ fn no_column(field: &Column, valid: &[Column], at: Option<Position>) -> Error {
             .map(|column| column.name.as_str()),
     );
     let what = format!(
-        "no column '{name}' in table '{table}'; known: {}{}",
+        "no column \"{name}\" in table \"{table}\"; known: {}{}",
         listed(&known),
         did_you_mean(name, known.iter().copied())
     );
@@ -232,7 +232,7 @@ fn planning(what: &str, at: Option<Position>) -> Error {
         );
     }
     if let Some(name) = what.strip_prefix("Invalid qualifier ") {
-        return query(format!("no table or alias '{name}'"));
+        return query(format!("no table or alias \"{name}\""));
     }
     if let Some(rest) = what.strip_prefix("The window ") {
         let name = rest.split(' ').next().unwrap_or_default();
@@ -241,11 +241,11 @@ fn planning(what: &str, at: Option<Position>) -> Error {
         } else {
             "two windows are called"
         };
-        return query(format!("{problem} '{name}'"));
+        return query(format!("{problem} \"{name}\""));
     }
     if let Some(rest) = what.strip_prefix("WITH query name ") {
         let name = rest.split('"').nth(1).unwrap_or_default();
-        let message = format!("two queries of WITH are called '{name}'; give one another name");
+        let message = format!("two queries of WITH are called \"{name}\"; give one another name");
         return bare(SqlProblem::Query, None, message);
     }
     if what.starts_with("Too many columns! The subquery") {
@@ -263,7 +263,7 @@ fn planning(what: &str, at: Option<Position>) -> Error {
         let name = name.rsplit(" AS ").next().unwrap_or_default();
         let name = name.rsplit('.').next().unwrap_or_default();
         return query(format!(
-            "two outputs are called '{name}'; name one of them with AS"
+            "two outputs are called \"{name}\"; name one of them with AS"
         ));
     }
     let message = plain(what);
@@ -316,16 +316,16 @@ fn unknown_function(name: &str, at: Option<Position>) -> Error {
     let lower = name.to_lowercase();
     let what = if CHANCE.contains(&lower.as_str()) {
         format!(
-            "'{name}' gives another value at each call, so no view of it can be exact; compute it \
+            "\"{name}\" gives another value at each call, so no view of it can be exact; compute it \
              into a column before the rows are inserted"
         )
     } else if MOMENT.contains(&lower.as_str()) {
         format!(
-            "'{name}' changes while no row does, and a view changes with its rows; compare with \
+            "\"{name}\" changes while no row does, and a view changes with its rows; compare with \
              the value of a column or a constant"
         )
     } else if ringview_expr::WINDOWS.contains(&lower.as_str()) {
-        format!("'{name}' is computed over a window; write {name}(..) OVER (..)")
+        format!("\"{name}\" is computed over a window; write {name}(..) OVER (..)")
     } else {
         let known = ringview_expr::known_functions();
         let all = known.iter().map(String::as_str);
@@ -334,9 +334,9 @@ fn unknown_function(name: &str, at: Option<Position>) -> Error {
         let near = did_you_mean(name, all.chain(ringview_expr::WINDOWS.iter().copied()));
         match near.as_str() {
             "" => format!(
-                "no function '{name}'; compute it into a column, or declare it: create_function of a database"
+                "no function \"{name}\"; compute it into a column, or declare it: create_function of a database"
             ),
-            near => format!("no function '{name}'{near}"),
+            near => format!("no function \"{name}\"{near}"),
         }
     };
     bare(SqlProblem::Unsupported, at, what)
@@ -361,7 +361,7 @@ fn ungrouped(what: &str) -> String {
             .to_owned();
     }
     format!(
-        "'{name}' is neither in GROUP BY nor in an aggregate; add it to GROUP BY, or write ANY_VALUE({name})"
+        "\"{name}\" is neither in GROUP BY nor in an aggregate; add it to GROUP BY, or write ANY_VALUE({name})"
     )
 }
 

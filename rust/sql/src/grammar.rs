@@ -159,7 +159,7 @@ fn syntax(text: &str, found: &[TokenWithSpan], problem: &ParserError, is_script:
     let before: Vec<&TokenWithSpan> = found.iter().filter(behind).collect();
     for token in before.iter().rev().take(4) {
         if let Some(near) = misspelt(token, is_script) {
-            let what = format!("not SQL at '{}'; did you mean {near}?", token.token);
+            let what = format!("not SQL at \"{}\"; did you mean {near}?", token.token);
             return refused(position(token.span.start), &what);
         }
     }
@@ -175,7 +175,7 @@ fn syntax(text: &str, found: &[TokenWithSpan], problem: &ParserError, is_script:
     };
     let here = found.iter().find(|token| token.span.start == at);
     let what = match here {
-        Some(token) if word(token).is_some() => format!("not SQL at '{}'; {expected}", token.token),
+        Some(token) if word(token).is_some() => format!("not SQL at \"{}\"; {expected}", token.token),
         Some(token) => format!("not SQL at {}; {expected}", quoted(&token.token)),
         None => format!("not SQL; {expected}"),
     };
@@ -186,7 +186,7 @@ fn syntax(text: &str, found: &[TokenWithSpan], problem: &ParserError, is_script:
 fn quoted(token: &Token) -> String {
     match token {
         Token::SingleQuotedString(_) => token.to_string(),
-        _ => format!("'{token}'"),
+        _ => format!("\"{token}\""),
     }
 }
 

@@ -9,7 +9,7 @@ const ALIKE: f64 = 0.6;
 /// `; did you mean 'Customer'?` where one of the names looks like `name`, else nothing.
 pub(crate) fn did_you_mean<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
     match nearest(name, known, ALIKE) {
-        Some(near) => format!("; did you mean '{near}'?"),
+        Some(near) => format!("; did you mean \"{near}\"?"),
         None => String::new(),
     }
 }

@@ -62,19 +62,19 @@ impl Recursions<'_> {
         {
             if query.with.is_some() {
                 return refused(format!(
-                    "WITH stands within the recursion '{name}'; put its names before '{name}', into the WITH RECURSIVE \
+                    "WITH stands within the recursion \"{name}\"; put its names before \"{name}\", into the WITH RECURSIVE \
                      that has it"
                 ));
             }
             if !is_bare_around(query) {
                 return refused(format!(
                     "ORDER BY and LIMIT are of no recursion, whose rows come in rounds; write them into the SELECT that \
-                     reads '{name}'"
+                     reads \"{name}\""
                 ));
             }
             if reads(&**left, &name) && !(self.is_table)(&name) {
                 return refused(format!(
-                    "'{name}' is read by the SELECT before UNION, which is where it starts; only what follows UNION may \
+                    "\"{name}\" is read by the SELECT before UNION, which is where it starts; only what follows UNION may \
                      read it: put the SELECT that starts the recursion first, and the others, in parentheses, behind it"
                 ));
             }
@@ -82,7 +82,7 @@ impl Recursions<'_> {
         }
         if reads(&**query, &name) && !(self.is_table)(&name) {
             return refused(format!(
-                "'{name}' reads itself, and that is a recursion; write it as a start and a step: {name} AS (SELECT .. \
+                "\"{name}\" reads itself, and that is a recursion; write it as a start and a step: {name} AS (SELECT .. \
                  UNION SELECT .. FROM {name} ..)"
             ));
         }

@@ -63,9 +63,9 @@ class SqlStateError(Exception):
 def report(problem: BaseException, sql: str = "", start: int = 0) -> Report:
     """What a client is told of an exception, which is about a text that begins somewhere.
 
-    >>> problem = errors.UnknownTableError("line 1, column 15: no table 's'; known: r")
+    >>> problem = errors.UnknownTableError('line 1, column 15: no table "s"; known: r')
     >>> report(problem, "SELECT * FROM s")
-    ('42P01', "no table 's'; known: r", None, 15)
+    ('42P01', 'no table "s"; known: r', None, 15)
     """
     if isinstance(problem, SqlStateError):
         return problem.report

@@ -64,7 +64,7 @@ impl UserFunction {
                 return Ok(Arc::clone(one));
             }
             cast_with_options(one, &ty, &strict).map_err(|problem| Error::Value {
-                place: format!("argument {} of '{}'", at + 1, self.signature.name),
+                place: format!("argument {} of \"{}\"", at + 1, self.signature.name),
                 problem: problem.to_string(),
             })
         });
@@ -184,7 +184,7 @@ fn value(of: &ArrayRef, row: usize) -> String {
         text.push_str("..");
     }
     match of.data_type() {
-        DataType::Utf8 if !value.is_null() => format!("'{text}'"),
+        DataType::Utf8 if !value.is_null() => format!("\"{text}\""),
         _ => text,
     }
 }

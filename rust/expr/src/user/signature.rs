@@ -108,7 +108,7 @@ impl Signature {
         };
         if types.len() != self.takes.len() {
             return Err(refused(
-                format!("the arguments of '{}'", self.name),
+                format!("the arguments of \"{}\"", self.name),
                 listed(&mut self.takes.iter().map(Type::to_string)),
                 listed(&mut types.iter().map(told)),
             ));
@@ -116,7 +116,7 @@ impl Signature {
         let mut pairs = types.iter().zip(&self.takes).enumerate();
         match pairs.find(|(_, (given, takes))| !is_kept_by(given, takes)) {
             Some((at, (given, takes))) => Err(refused(
-                format!("argument {} of '{}'", at + 1, self.name),
+                format!("argument {} of \"{}\"", at + 1, self.name),
                 takes.to_string(),
                 told(given),
             )),

@@ -29,7 +29,7 @@ impl Lowering<'_> {
         let twice = |at: &usize| names[..*at].contains(&names[*at]);
         if let Some(at) = (0..names.len()).find(twice) {
             let what = format!(
-                "two columns of {} are called '{}'; name its columns: WITH RECURSIVE {}(a, b, ..)",
+                "two columns of {} are called \"{}\"; name its columns: WITH RECURSIVE {}(a, b, ..)",
                 query.name, names[at], query.name
             );
             return Err(bare(SqlProblem::Query, None, what));
@@ -186,8 +186,8 @@ impl Lowering<'_> {
         let queries = || read.iter().map(|block| &block.query).chain([&step]);
         if queries().any(|query| matches!(query.rows, Some(Rows::Timed(_)))) {
             return Err(unsupported(&format!(
-                "a condition on the clock of the rows that '{table}' makes is not kept; put it into the SELECT that \
-                 reads '{table}', or choose by it from the tables below first: WITH recent AS (SELECT .. WHERE ts > now() \
+                "a condition on the clock of the rows that \"{table}\" makes is not kept; put it into the SELECT that \
+                 reads \"{table}\", or choose by it from the tables below first: WITH recent AS (SELECT .. WHERE ts > now() \
                  - INTERVAL ..)"
             )));
         }

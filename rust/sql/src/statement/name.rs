@@ -43,7 +43,7 @@ impl Name {
             _ => {
                 let at = parts.first().and_then(|ident| position(ident.span.start));
                 let what =
-                    format!("there is one schema, main; write the last part of '{name}' alone");
+                    format!("there is one schema, main; write the last part of \"{name}\" alone");
                 Err(Text(script).refused(SqlProblem::Unsupported, at, &what))
             }
         }
@@ -90,7 +90,7 @@ impl Name {
             [] => "there are no tables yet".to_owned(),
             _ => format!("known: {}", known.join(", ")),
         };
-        let what = format!("no table '{}'; {known}{near}", self.text);
+        let what = format!("no table \"{}\"; {known}{near}", self.text);
         Err(self.refused(SqlProblem::UnknownTable, &what))
     }
 
@@ -104,7 +104,7 @@ impl Name {
             return Ok(at);
         }
         let what = format!(
-            "no column '{}' in table '{table}'; known: {}{}",
+            "no column \"{}\" in table \"{table}\"; known: {}{}",
             self.text,
             columns.join(", "),
             did_you_mean(&self.text, columns.iter().copied())

@@ -93,7 +93,7 @@ impl Update {
         for (name, expr) in &self.set {
             let at = name.column(table, &names)?;
             if set.contains(&at) {
-                let what = format!("'{}' is set twice; leave one out", name.as_str());
+                let what = format!("\"{}\" is set twice; leave one out", name.as_str());
                 return Err(name.refused(SqlProblem::Query, &what));
             }
             items.push((expr.clone(), format!("set {}", set.len())));

@@ -122,13 +122,13 @@ pub(crate) fn field(
     let ty = match column_type(&column.data_type, reading.dialect) {
         Ok(ty) => ty,
         Err(what) => {
-            return reading.unsupported(Some(name), &format!("column '{}': {what}", name.value));
+            return reading.unsupported(Some(name), &format!("column \"{}\": {what}", name.value));
         }
     };
     let (mut nullable, mut default) = (true, None);
     for option in &column.options {
         let refused = |what: &str| {
-            reading.unsupported(Some(name), &format!("column '{}': {what}", name.value))
+            reading.unsupported(Some(name), &format!("column \"{}\": {what}", name.value))
         };
         match &option.option {
             ColumnOption::Null | ColumnOption::Comment(_) => {}
@@ -248,7 +248,7 @@ fn options(
         };
         let name = key.value.to_lowercase();
         if !seen.insert(name.clone()) {
-            return reading.wrong(key, &format!("WITH says '{name}' twice; leave one out"));
+            return reading.wrong(key, &format!("WITH says \"{name}\" twice; leave one out"));
         }
         match (name.as_str(), value.map(constant)) {
             ("static", None | Some(Some(Value::Boolean(true)))) => is_static = true,
@@ -280,7 +280,7 @@ fn options(
             }
             _ => {
                 let what = format!(
-                    "WITH takes static, keep_for and time_column, not '{}'",
+                    "WITH takes static, keep_for and time_column, not \"{}\"",
                     key.value
                 );
                 return reading.unsupported(Some(key), &what);

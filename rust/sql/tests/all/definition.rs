@@ -154,7 +154,7 @@ fn all_tables_are_told_where_one_is_missing() {
     let definition = Definition::new("SELECT 1 FROM order_s", Options::default(), &known, &Plain);
     let problem = definition.unwrap().bind().unwrap_err().to_string();
     assert!(
-        problem.contains("known: orders, q; did you mean 'orders'?"),
+        problem.contains("known: orders, q; did you mean \"orders\"?"),
         "{problem}"
     );
 }

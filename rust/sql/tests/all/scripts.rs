@@ -77,7 +77,7 @@ fn a_name_is_found_as_it_is_spelt_before_it_is_found_without_case() {
     assert_eq!(delete.table.table(&known(&["r", "s"])).unwrap(), "r");
     let missing = delete.table.table(&known(&["rr"])).unwrap_err().to_string();
     assert!(
-        missing.contains("line 1, column 13") && missing.contains("did you mean 'rr'"),
+        missing.contains("line 1, column 13") && missing.contains("did you mean \"rr\""),
         "{missing}"
     );
 }
