@@ -29,7 +29,9 @@ import render  # noqa: E402
 import run  # noqa: E402
 import samples  # noqa: E402
 import shaped  # noqa: E402
+import suite  # noqa: E402
 import tpch  # noqa: E402
+from bench import Bench, Cell  # noqa: E402
 from results import Results  # noqa: E402
 from tables import over_spark  # noqa: E402
 from tables.lines import TITLES  # noqa: E402
@@ -151,8 +153,8 @@ def test_what_dies_is_told_and_the_rest_is_measured(tmp_path: Path) -> None:
     program.write_text(PROGRAM)
     results = Results(tmp_path / "results.json", MACHINE, go_on=False)
     options = argparse.Namespace(quick=True, seconds=1.0, timeout=30.0, graph="")
-    bench = run.Bench(options, results, tmp_path, Path(sys.executable))
-    cell = run.Cell("sum", "housing", "sorted", 20)
+    bench = Bench(options, results, tmp_path, Path(sys.executable))
+    cell = Cell("sum", "housing", "sorted", 20)
     bench.measure(cell, [sys.executable, str(program)], ("one", "bad", "two"), (1_000,))
     kept = {each["system"]: each.get("failed") for each in results.lines}
     assert kept == {"one": None, "bad": "it fell", "two": None}
@@ -162,7 +164,7 @@ def test_what_dies_is_told_and_the_rest_is_measured(tmp_path: Path) -> None:
 def test_a_program_that_hangs_is_stopped(tmp_path: Path) -> None:
     results = Results(tmp_path / "results.json", MACHINE, go_on=False)
     options = argparse.Namespace(quick=True, seconds=1.0, timeout=0.5, graph="")
-    bench = run.Bench(options, results, tmp_path, Path(sys.executable))
+    bench = Bench(options, results, tmp_path, Path(sys.executable))
     lines, problem = bench.call([sys.executable, "-c", "import time; time.sleep(60)"])
     assert lines == []
     assert problem is not None
@@ -171,7 +173,7 @@ def test_a_program_that_hangs_is_stopped(tmp_path: Path) -> None:
 
 def test_only_chooses_cells() -> None:
     options = argparse.Namespace(edges_flags=[])
-    cells = list(run.cells(options))
+    cells = list(suite.cells(options))
     names = [cell.name for cell in cells]
     assert len(set(names)) == len(names)
     chosen = [cell.name for cell in cells if run.chosen(cell, "joins/retailer,chains")]
@@ -180,7 +182,7 @@ def test_only_chooses_cells() -> None:
         "joins/retailer-fact-join/shuffled",
         "chains/chain/-",
     ]
-    assert {cell.part for cell in cells} == set(run.PARTS)
+    assert {cell.part for cell in cells} == set(suite.PARTS)
 
 
 def test_a_matrix_has_one_digest() -> None:
