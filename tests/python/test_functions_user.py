@@ -230,7 +230,7 @@ def test_arguments_must_fit() -> None:
     db = small()
     db.create_function("slug", slug, ["string"], "string")
     db.create_function("bump", bump, ["int32"], "int64")
-    with pytest.raises(errors.TypeMismatchError, match="argument 1 of 'slug': expected string"):
+    with pytest.raises(errors.TypeMismatchError, match='argument 1 of "slug": expected string'):
         db.create_view("v", "SELECT slug(x) AS y FROM t")
     with pytest.raises(errors.TypeMismatchError, match="arguments of 'slug': expected string"):
         db.create_view("v", "SELECT slug(s, s) AS y FROM t")

@@ -183,7 +183,7 @@ COFACTOR = "(SELECT COUNT(*) AS n, COFACTOR(a, x) AS c FROM r) q"
 REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
     # names
     ("WITH q AS (SELECT a FROM z) SELECT b FROM s", errors.UnknownTableError, 1, 26, "known: "),
-    ("WITH q AS (SELECT a FROM q) SELECT a FROM q", errors.UnknownTableError, 1, 26, "view 'q'"),
+    ("WITH q AS (SELECT a FROM q) SELECT a FROM q", errors.UnknownTableError, 1, 26, 'view "q"'),
     (
         "WITH q AS (SELECT a FROM p),\n  p AS (SELECT a FROM r)\nSELECT a FROM q",
         errors.UnknownTableError,
@@ -203,11 +203,11 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
         errors.QueryError,
         1,
         30,
-        "are called 'q'",
+        'are called "q"',
     ),
     ("SELECT z.a FROM (SELECT a FROM r) q", errors.QueryError, 1, 8, "in scope: q"),
     ("SELECT b FROM (SELECT a FROM r) q", errors.UnknownColumnError, 1, 8, "known: a"),
-    ("SELECT COUNT(*) FROM r AS p(b)", errors.QueryError, 1, 29, "are called 'b'"),
+    ("SELECT COUNT(*) FROM r AS p(b)", errors.QueryError, 1, 29, 'are called "b"'),
     ("SELECT a FROM r AS p(k)", errors.UnknownColumnError, 1, 8, "known: k, b, x, d"),
     # what is not read is checked too
     ("WITH q AS (SELECT c FROM r) SELECT b FROM s", errors.UnknownColumnError, 1, 19, "known"),
@@ -227,9 +227,9 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
         'no column "a"',
     ),
     ("SELECT COUNT(*) FROM r AS p(k, l, m, n, o)", errors.QueryError, 1, 29, "5 names"),
-    ("SELECT COUNT(*) FROM r AS p(k, k)", errors.QueryError, 1, 32, "are called 'k'"),
+    ("SELECT COUNT(*) FROM r AS p(k, k)", errors.QueryError, 1, 32, 'are called "k"'),
     ("WITH q(a, b) AS (SELECT a FROM r) SELECT a FROM q", errors.QueryError, 1, 8, "2 names"),
-    ("SELECT COUNT(*) FROM (SELECT a, a FROM r) q", errors.QueryError, 1, 33, "are called 'a'"),
+    ("SELECT COUNT(*) FROM (SELECT a, a FROM r) q", errors.QueryError, 1, 33, 'are called "a"'),
     (f"SELECT COUNT(c) FROM {COFACTOR}", errors.UnsupportedError, 1, 45, "is no value"),
     (
         f"SELECT COUNT(*) FROM {COFACTOR} GROUP BY q.c",

@@ -175,7 +175,9 @@ fn syntax(text: &str, found: &[TokenWithSpan], problem: &ParserError, is_script:
     };
     let here = found.iter().find(|token| token.span.start == at);
     let what = match here {
-        Some(token) if word(token).is_some() => format!("not SQL at \"{}\"; {expected}", token.token),
+        Some(token) if word(token).is_some() => {
+            format!("not SQL at \"{}\"; {expected}", token.token)
+        }
         Some(token) => format!("not SQL at {}; {expected}", quoted(&token.token)),
         None => format!("not SQL; {expected}"),
     };

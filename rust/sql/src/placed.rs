@@ -83,7 +83,7 @@ fn of_columns(what: String) -> String {
         let (sides, rest) = what.split_once(": ")?;
         let (left, right) = sides.split_once(" = ")?;
         Some(format!(
-            "'{}' = '{}': {rest}",
+            "\"{}\" = \"{}\": {rest}",
             column(left)?,
             column(right)?
         ))
@@ -166,10 +166,16 @@ fn respelt(what: &str, named: &Named) -> String {
     let Some(first) = in_quotes(what).next() else {
         return what.to_owned();
     };
-    if first != named.name && first.eq_ignore_ascii_case(&named.name) {
-        return what.replacen(first, &named.name, 1);
+    let mut quoted = ['"', '\'']
+        .iter()
+        .filter_map(|mark| what.find(&format!("{mark}{first}{mark}")));
+    match quoted.next() {
+        Some(at) if first.eq_ignore_ascii_case(&named.name) => {
+            let (before, behind) = (&what[..=at], &what[at + 1 + first.len()..]);
+            format!("{before}{}{behind}", named.name)
+        }
+        _ => what.to_owned(),
     }
-    what.to_owned()
 }
 
 /// The first name that the message has in quotes and the text once.
