@@ -467,13 +467,19 @@ class Database:
         progress: Callable[[int], object] | None = None,
         done: list[int] | None = None,
         batch_id: int | str | None = None,
-    ) -> int:
-        """Do an INSERT, an UPDATE or a DELETE; how many rows it changed."""
+    ) -> tuple[int, Rows | None]:
+        """Do an INSERT, an UPDATE or a DELETE; how many rows it changed, what RETURNING shows."""
 
     def changes_of(
         self, statement: Statement, pending: Sequence[_Op], net: bool
-    ) -> tuple[int, list[_Rows | _Keyed]]:
-        """How many rows a statement would change behind some changes, and its own."""
+    ) -> tuple[int, list[_Rows | _Keyed], Rows | None]:
+        """How many rows a statement would change behind some changes, its own, and RETURNING."""
+
+    def returning(self, statement: Statement) -> Rows | None:
+        """The columns of what RETURNING would show; None if there is none."""
+
+    def copied(self, table: str, columns: Sequence[str], rows: _Data) -> Batches:
+        """Rows of a table from values of some of its columns, as an INSERT would have them."""
 
     def draft(self, pending: Sequence[_Op]) -> Database:
         """A draft of this database behind the changes of a transaction."""
@@ -524,6 +530,10 @@ class Statement:
     @property
     def kind(self) -> str:
         """What it does, as a word."""
+
+    @property
+    def returns(self) -> bool:
+        """Whether it says RETURNING."""
 
     @property
     def line(self) -> int:

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .conditions import shown
 from .transaction import Transaction
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from . import _native
     from .protocols import Definable
 
@@ -41,18 +44,23 @@ class Block:
         # What statements run on once a definition is among them.
         self._draft: Definable | None = None
 
-    def do(self, statement: _native.Statement) -> int | None:
-        """Do a statement that changes rows, or defines something; how many rows it changed.
+    def do(self, statement: _native.Statement) -> int | pa.Table | None:
+        """Do a statement that changes rows, or defines something.
+
+        Returns:
+            How many rows it changed, or those that RETURNING shows.
 
         Raises:
             RingviewError: As the statement by itself.
         """
         is_change = statement.kind in ("insert", "update", "delete")
         if is_change and self._draft is None:
-            return self._transaction._do(statement)
+            return shown(self._transaction._changed_by(statement))
         draft = self._drafted()
         self._db._native.fill_draft(draft._native, statement)
-        return draft._native.change(statement) if is_change else draft._define(statement, 8)
+        if is_change:
+            return shown(draft._native.change(statement))
+        return draft._define(statement, 8)
 
     def select(self, statement: _native.Statement) -> _native.Rows:
         """The rows of a query behind the statements so far.

@@ -7,12 +7,15 @@ more, or less, is refused. Cost: linear in the texts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Required, TypedDict
 
 from . import _native
 from .changing import Progress
 from .errors import QueryError, TypeMismatchError, after
 from .queries import Parameters
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Condition(TypedDict, total=False):
@@ -63,12 +66,32 @@ def change_stated(
     batch_id: int | str | None = None,
 ) -> int:
     """Do a statement that changes rows; how many it changed."""
+    return changed_by(native, statement, progress, batch_id)[0]
+
+
+def changed_by(
+    native: _native.Database,
+    statement: _native.Statement,
+    progress: Progress | None = None,
+    batch_id: int | str | None = None,
+) -> tuple[int, _native.Rows | None]:
+    """Do a statement that changes rows; how many it changed, and what RETURNING shows of them."""
     done: list[int] = []
     try:
         return native.change(statement, progress, done, batch_id)
     except BaseException as raised:
         after(raised, done, "the changes were applied, and stay")
         raise
+
+
+def shown(changed: tuple[int, _native.Rows | None]) -> int | pa.Table:
+    """What a statement that changed rows gives: how many, or the rows of RETURNING."""
+    count, rows = changed
+    if rows is None:
+        return count
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_stream(rows).read_all()
 
 
 def _quotes(dialect: str) -> Any:
@@ -80,7 +103,8 @@ def _one(
     sql: str, kind: str, columns: list[str], parameters: Parameters | None, dialect: str
 ) -> _native.Statement:
     statements = _native.script(sql, dialect, parameters)
-    if [one.kind for one in statements] != [kind] or statements[0].columns != columns:
+    said = [(one.kind, one.columns, one.returns) for one in statements]
+    if said != [(kind, columns, False)]:
         raise QueryError(
             f"an expression or condition is one, without a semicolon; together they are: {sql}"
         )

@@ -12,7 +12,7 @@ from . import _native
 from .block import Block
 from .changeable import Changeable
 from .changing import Progress
-from .conditions import change_stated
+from .conditions import changed_by, shown
 from .declaring import Declaring
 from .errors import ExistsError, QueryError, TypeMismatchError, UnsupportedError
 from .queries import Parameters
@@ -66,9 +66,9 @@ class Executing(Declaring, Changeable):
             progress: As of `insert`.
 
         Returns:
-            What the last statement gives: of a `SELECT` its rows, a `pyarrow.Table`; of `INSERT`,
-            `UPDATE`, `DELETE`, `TRUNCATE` and `CREATE TABLE .. AS` how many rows it changed, an
-            int; else None.
+            What the last statement gives: of a `SELECT` its rows, a `pyarrow.Table`, and of what
+            says `RETURNING` those that it changed; of other `INSERT`, `UPDATE`, `DELETE`,
+            `TRUNCATE` and `CREATE TABLE .. AS` how many rows it changed, an int; else None.
 
         Raises:
             QueryError: A text that is no SQL, with its place in the script; a statement of a
@@ -98,6 +98,8 @@ class Executing(Declaring, Changeable):
         2
         >>> db.execute("UPDATE r SET x = x + ? WHERE a = 'two'", [0.25])
         1
+        >>> db.execute("DELETE FROM r WHERE id = 3 RETURNING *").num_rows
+        0
         >>> db.execute("SELECT x FROM v ORDER BY x").to_pylist()
         [{'x': Decimal('1.50')}, {'x': Decimal('2.25')}]
         >>> db.execute("DELETE FROM s")
@@ -140,7 +142,7 @@ class Executing(Declaring, Changeable):
         if held is not None:
             return held.block.do(statement)
         if kind in _CHANGES:
-            return change_stated(self._native, statement, progress)
+            return shown(changed_by(self._native, statement, progress))
         return self._define(statement, 7)
 
     def _define(self, statement: _native.Statement, above: int) -> int | None:

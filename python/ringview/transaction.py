@@ -164,10 +164,14 @@ class Transaction:
 
     def _do(self, statement: _native.Statement) -> int:
         """Add what a statement changes behind the changes so far; how many rows."""
+        return self._changed_by(statement)[0]
+
+    def _changed_by(self, statement: _native.Statement) -> tuple[int, _native.Rows | None]:
+        """The same; also what RETURNING shows of them."""
         changes = self._collected()
-        rows, own = self._database._native.changes_of(statement, changes, self._net)
+        rows, own, shown = self._database._native.changes_of(statement, changes, self._net)
         changes += own
-        return rows
+        return rows, shown
 
     def _add(self, table: str, sign: int, rows: Rows, multiplicity: str | None) -> None:
         changes, held = self._collected(), self._database.tables[table]

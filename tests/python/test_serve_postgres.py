@@ -132,13 +132,16 @@ def test_a_prepared_statement_is_asked_again(client: psycopg.Connection[Any]) ->
         ("DROP TABLE r", pg.DependentObjectsStillExist, None),
         ("GRANT ALL ON r TO me", pg.FeatureNotSupported, 1),
         ("LISTEN x", pg.FeatureNotSupported, 1),
-        ("DECLARE c CURSOR FOR SELECT 1", pg.FeatureNotSupported, 1),
         ("SELECT * FROM pg_catalog.nope", pg.UndefinedTable, None),
         ("SELECT nope FROM pg_class", pg.UndefinedColumn, None),
         ("SHOW nope", pg.UndefinedObject, None),
         ("SET client_encoding TO latin1", pg.InvalidParameterValue, None),
-        ("COPY r FROM STDIN", pg.FeatureNotSupported, 1),
+        ("COPY r FROM '/tmp/rows'", pg.FeatureNotSupported, 1),
         ("COPY (SUBSCRIBE r) TO STDOUT", pg.UndefinedTable, None),
+        ("COPY (SELECT nope FROM r) TO STDOUT", pg.UndefinedColumn, 14),
+        ("COPY nope TO STDOUT", pg.UndefinedTable, 6),
+        ("COPY r (nope) TO STDOUT", pg.UndefinedColumn, None),
+        ("DECLARE c CURSOR WITH HOLD FOR SELECT nope FROM r", pg.UndefinedColumn, 39),
     ],
 )
 def test_errors_have_their_codes_and_places(

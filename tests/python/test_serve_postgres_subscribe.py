@@ -150,9 +150,9 @@ def test_rows_are_copied_out(server: PostgresServer) -> None:
     ("copy", "error"),
     [
         ("COPY (SUBSCRIBE nope) TO STDOUT", pg.UndefinedTable),
-        ("COPY (SUBSCRIBE v WITH (SNAPSHOT maybe)) TO STDOUT", pg.FeatureNotSupported),
+        ("COPY (SUBSCRIBE v WITH (SNAPSHOT maybe)) TO STDOUT", pg.InvalidParameterValue),
         ("COPY (SUBSCRIBE v WITH (PROGRESS true)) TO STDOUT", pg.FeatureNotSupported),
-        ("COPY (SUBSCRIBE v) TO STDOUT WITH (FORMAT binary)", pg.FeatureNotSupported),
+        ("COPY (SUBSCRIBE v) TO STDOUT WITH (FORMAT json)", pg.InvalidParameterValue),
         ("COPY (SUBSCRIBE) TO STDOUT", pg.FeatureNotSupported),
         ("COPY v TO '/tmp/x'", pg.FeatureNotSupported),
         ("COPY v", pg.FeatureNotSupported),

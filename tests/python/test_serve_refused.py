@@ -278,7 +278,7 @@ def test_listeners_begin_and_end_with_the_server(
     class One:
         def __init__(self, db: rv.Database, how: listeners.Opening) -> None:
             self.address = (how.host, how.port)
-            told.append(f"began {how.port} {how.password} {how.writable}")
+            told.append(f"began {how.port} {how.password} {how.writable} {how.max_rows}")
 
         def close(self) -> None:
             told.append("ended")
@@ -290,7 +290,8 @@ def test_listeners_begin_and_end_with_the_server(
             self.close()
 
     monkeypatch.setattr(listeners, "LISTENERS", {"one": One})
-    with serve.Server(db, port=0, token="t", ports={"one": 5}) as server:
+    limits = serve.Limits(max_rows=7)
+    with serve.Server(db, port=0, token="t", limits=limits, ports={"one": 5}) as server:
         assert server.listeners["one"].address == ("127.0.0.1", 5)
-        assert told == ["began 5 t False"]
-    assert told == ["began 5 t False", "ended"]
+        assert told == ["began 5 t False 7"]
+    assert told == ["began 5 t False 7", "ended"]

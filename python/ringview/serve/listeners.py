@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ class Opening:
     port: int
     password: str | None = field(repr=False)
     writable: bool
+    max_body: int
+    max_rows: int
 
 
 class Listener(Protocol):
@@ -42,7 +44,13 @@ def _postgres(db: Database, how: Opening) -> AbstractContextManager[Listener]:
     from .postgres import PostgresServer
 
     return PostgresServer(
-        db, host=how.host, port=how.port, password=how.password, writable=how.writable
+        db,
+        host=how.host,
+        port=how.port,
+        password=how.password,
+        writable=how.writable,
+        max_body=how.max_body,
+        max_rows=how.max_rows,
     )
 
 
@@ -59,8 +67,6 @@ def start(
         Others: As the listener, which names what it needs.
     """
     return {
-        key: stack.enter_context(
-            LISTENERS[key](db, Opening(how.host, port, how.password, how.writable))
-        )
+        key: stack.enter_context(LISTENERS[key](db, replace(how, port=port)))
         for key, port in wanted.items()
     }

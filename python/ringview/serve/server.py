@@ -94,7 +94,8 @@ class Server(Closing):
         with ExitStack() as stack:
             stack.callback(self._app.close)
             self._socket = stack.enter_context(_listening(host, port))
-            how = listeners.Opening(host, 0, token, writable)
+            most = limits.max_body, limits.max_rows
+            how = listeners.Opening(host, 0, token, writable, *most)
             self.listeners: dict[str, Listener] = listeners.start(stack, db, ports or {}, how)
             bound = self._socket.getsockname()[1]
             shown = f"[{host}]" if ":" in host else host

@@ -16,6 +16,7 @@ import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
 
+from .. import _native
 from ..database import Database
 from ..errors import InvalidValueError, QueryError, UnknownColumnError
 from ..sources.batch import Change, How, Origin
@@ -191,7 +192,11 @@ async def execute(request: Request) -> Response:
         if own._open is not None:
             raise QueryError("the script ends in a transaction; COMMIT it. Nothing of it was done")
         if isinstance(found, pa.Table):
-            check(context, found.num_rows, "add LIMIT, or set max_rows")
+            # What RETURNING shows was changed already, and is told.
+            if _native.script(**given)[-1].kind == "select":
+                check(context, found.num_rows, "add LIMIT, or set max_rows")
+            else:
+                context.note(found.num_rows)
             return answers.rows(found, arrow, {"total": found.num_rows})
         context.note(found or 0)
         return answers.json({"changed": found})

@@ -9,9 +9,10 @@ use arrow_array::{
     ArrayRef, BooleanArray, Decimal128Array, Int64Array, RecordBatch, Scalar, StringArray,
     UInt32Array, new_null_array,
 };
-use arrow_schema::DataType;
+use arrow_schema::{ArrowError, DataType};
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
+use arrow_select::interleave::interleave;
 use arrow_select::take::take;
 use arrow_select::zip::zip;
 use ringview_core::{Error, Field, Result, Schema, SqlProblem};
@@ -45,9 +46,11 @@ impl Reader<'_> {
             }
         };
         let rows = self.given(of, (&table, &schema), &given)?;
-        let steps = self.resolved(of, (&table, &schema), rows)?;
+        let (steps, after) = self.resolved(of, (&table, &schema), rows)?;
+        let returned = self.returned(of.returning.as_ref(), (&table, &schema), &after)?;
         let counted = steps.iter().map(|(_, rows)| rows.num_rows() as u64);
         Ok(Planned {
+            returned,
             rows: counted.sum(),
             table,
             steps,
@@ -129,18 +132,18 @@ impl Reader<'_> {
         }
     }
 
-    /// What is done with the rows of an INSERT, by whether their keys are there.
+    /// What is done with the rows of an INSERT, by whether their keys are there, and what they are then.
     fn resolved(
         &mut self,
         of: &Insert,
         (table, schema): (&str, &Schema),
         rows: RecordBatch,
-    ) -> Result<Vec<(Way, RecordBatch)>> {
+    ) -> Result<(Vec<(Way, RecordBatch)>, RecordBatch)> {
         let refused = |what: &str| Err(of.table.refused(SqlProblem::Unsupported, what));
         let unique = self.database.table(table)?.unique;
         let Some(unique) = unique else {
             return match of.conflict {
-                Conflict::Refuse => Ok(vec![(Way::Insert, rows)]),
+                Conflict::Refuse => Ok((vec![(Way::Insert, rows.clone())], rows)),
                 _ => refused(
                     "the table has no key, so no row conflicts; declare it with PRIMARY KEY",
                 ),
@@ -167,8 +170,8 @@ impl Reader<'_> {
             }
         }
         let set = match &of.conflict {
-            Conflict::Refuse => return Ok(vec![(Way::Insert, rows)]),
-            Conflict::Replace => return Ok(vec![(Way::Upsert, rows)]),
+            Conflict::Refuse => return Ok((vec![(Way::Insert, rows.clone())], rows)),
+            Conflict::Replace => return Ok((vec![(Way::Upsert, rows.clone())], rows)),
             Conflict::Keep => None,
             Conflict::Set(columns) => Some(columns),
         };
@@ -178,12 +181,12 @@ impl Reader<'_> {
         };
         let keys = project(&key)?;
         let apart = self.apart(&BTreeSet::from([table.to_owned()]))?;
-        let places = match apart {
-            Some(mut apart) => apart.rows_by_key(table, &keys)?.1,
-            None => self.database.rows_by_key(table, &keys)?.1,
+        let (before, places) = match apart {
+            Some(mut apart) => apart.rows_by_key(table, &keys)?,
+            None => self.database.rows_by_key(table, &keys)?,
         };
         let mut is_there = vec![false; rows.num_rows()];
-        places.into_iter().for_each(|row| is_there[row] = true);
+        places.iter().for_each(|&row| is_there[row] = true);
         let repeated = repeated(keys.columns())?;
         let chosen = |which: &dyn Fn(usize) -> bool, from: &RecordBatch| {
             let mask: BooleanArray = (0..rows.num_rows()).map(|row| Some(which(row))).collect();
@@ -191,7 +194,7 @@ impl Reader<'_> {
         };
         let Some(set) = set else {
             let new = chosen(&|row| !is_there[row] && !repeated[row], &rows)?;
-            return Ok(vec![(Way::Insert, new)]);
+            return Ok((vec![(Way::Insert, new.clone())], new));
         };
         if let Some(row) = repeated.iter().position(|&again| again) {
             let what = format!(
@@ -211,14 +214,41 @@ impl Reader<'_> {
         }
         given.sort_unstable();
         given.dedup();
-        Ok(vec![
+        let steps = vec![
             (Way::Insert, chosen(&|row| !is_there[row], &rows)?),
             (
                 Way::Update,
                 chosen(&|row| is_there[row], &project(&given)?)?,
             ),
-        ])
+        ];
+        let after = match &of.returning {
+            Some(_) => met(&rows, &given, (&before, &places)),
+            None => Ok(rows),
+        };
+        Ok((steps, after.map_err(|problem| broken(table, &problem))?))
     }
+}
+
+/// Rows as they are when those that were there before, each in the place of the row that has its key, were given some columns.
+fn met(
+    rows: &RecordBatch,
+    given: &[usize],
+    (before, places): (&RecordBatch, &[usize]),
+) -> std::result::Result<RecordBatch, ArrowError> {
+    // From each row itself, or from the one that was there.
+    let mut from: Vec<(usize, usize)> = (0..rows.num_rows()).map(|row| (0, row)).collect();
+    for (at, &place) in places.iter().enumerate() {
+        from[place] = (1, at);
+    }
+    let column = |(at, values): (usize, &ArrayRef)| match given.contains(&at) {
+        true => Ok(Arc::clone(values)),
+        false => interleave(&[values.as_ref(), before.column(at).as_ref()], &from),
+    };
+    let columns = rows.columns().iter().enumerate().map(column);
+    RecordBatch::try_new(
+        rows.schema(),
+        columns.collect::<std::result::Result<_, _>>()?,
+    )
 }
 
 /// A refusal of a row that has so many before it.

@@ -51,6 +51,7 @@ mod parameters;
 mod planned;
 mod postgres;
 mod reservoir;
+mod returned;
 mod row_map;
 mod sql;
 mod statement;

@@ -24,6 +24,8 @@ pub(crate) struct Planned {
     pub(crate) steps: Vec<(Way, RecordBatch)>,
     /// How many rows it changes.
     pub(crate) rows: u64,
+    /// What RETURNING shows of them.
+    pub(crate) returned: Option<RecordBatch>,
 }
 
 /// What is done with rows.
@@ -135,7 +137,9 @@ impl Reader<'_> {
             rows[*column] = Arc::clone(values);
         }
         let after = self.rows(&table, &schema, rows, found.num_rows())?;
+        let returned = self.returned(of.returning.as_ref(), (&table, &schema), &after)?;
         Ok(Planned {
+            returned,
             table,
             rows: found.num_rows() as u64,
             steps: vec![(Way::Delete(None), before), (Way::Insert, after)],
@@ -148,6 +152,7 @@ impl Reader<'_> {
             let found = self.select(&select)?;
             let rows = self.rows(&table, &schema, found.columns().to_vec(), found.num_rows())?;
             return Ok(Planned {
+                returned: self.returned(of.returning.as_ref(), (&table, &schema), &rows)?,
                 table,
                 rows: rows.num_rows() as u64,
                 steps: vec![(Way::Delete(None), rows)],
@@ -161,6 +166,7 @@ impl Reader<'_> {
         let database = apart.as_ref().unwrap_or(self.database);
         let rows = database.table_rows(&table, Some(&times))?;
         Ok(Planned {
+            returned: None,
             rows: database.table(&table)?.rows,
             table,
             steps: vec![(Way::Delete(Some(times)), rows)],

@@ -67,6 +67,17 @@ impl Statement {
         }
     }
 
+    /// Whether it says RETURNING.
+    #[getter]
+    fn returns(&self) -> bool {
+        match &self.sql {
+            Sql::Insert(of) => of.returning.is_some(),
+            Sql::Update(of) => of.returning.is_some(),
+            Sql::Delete(of) => of.returning.is_some(),
+            _ => false,
+        }
+    }
+
     /// The line of the script at which it begins.
     #[getter]
     fn line(&self) -> u64 {

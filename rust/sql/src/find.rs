@@ -206,7 +206,7 @@ fn is_aggregate(expr: &Expr) -> bool {
 }
 
 /// The first aggregate of an expression that is of no subquery in it.
-fn aggregate(expr: &Expr) -> Option<Position> {
+pub(crate) fn aggregate(expr: &Expr) -> Option<Position> {
     let mut within = Aggregates { depth: 0, at: None };
     let _ = expr.visit(&mut within);
     within.at

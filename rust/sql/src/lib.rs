@@ -94,5 +94,5 @@ pub use parameters::{Parameter, Parameters};
 pub use pushed::pushed;
 pub use statement::{
     Alter, AlterColumns, Conflict, Constants, CreateTable, CreateView, Delete, Dropped, Insert,
-    Name, Select, Stated, Statement, Update, script,
+    Name, Returning, Select, Shown, Stated, Statement, Update, script,
 };

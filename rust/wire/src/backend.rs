@@ -8,6 +8,9 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+use crate::copy::format::Format;
+use crate::copy::reader::Limits;
+
 /// An error as PostgreSQL's clients are told it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -74,8 +77,28 @@ pub enum Outcome {
     Done(String),
     /// Rows.
     Rows(Rows),
-    /// Rows that are copied out as text, as they come.
-    Copy(SchemaRef, Arc<dyn Source>),
+    /// Rows that are copied out in a format, as they come.
+    Copy(SchemaRef, Arc<Format>, Arc<dyn Source>),
+    /// Rows that the client is to send.
+    CopyIn(CopyIn),
+}
+
+/// Rows that a client is to send.
+pub struct CopyIn {
+    /// Their columns; one that holds no NULL is not nullable.
+    pub schema: SchemaRef,
+    /// Their format.
+    pub format: Arc<Format>,
+    /// How many there may be.
+    pub limits: Limits,
+    /// Who takes them.
+    pub sink: Arc<dyn Sink>,
+}
+
+/// Who takes rows that a client sent.
+pub trait Sink: Send + Sync {
+    /// Takes all of them, when the last one was sent, or none.
+    fn take(&self, rows: Vec<RecordBatch>) -> Answer;
 }
 
 /// Rows of a statement.
@@ -119,8 +142,10 @@ pub struct Answer {
 /// What a prepared statement is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prepared {
-    /// Whether it gives rows, and changes nothing.
+    /// Whether it gives rows.
     pub is_query: bool,
+    /// Whether it changes some, and is not done to be described.
+    pub changes: bool,
     /// How many parameters it has.
     pub parameters: usize,
 }
@@ -133,11 +158,17 @@ pub trait Session: Send + Sync {
     /// A text that is none.
     fn prepare(&self, sql: &str) -> Result<Prepared, Failure>;
 
-    /// The columns of a query whose parameters have these types, 0 where that is open.
+    /// The columns of what gives rows, whose parameters have these types, 0 where that is open.
     ///
     /// # Errors
     /// A query that cannot be asked.
     fn describe(&self, sql: &str, oids: &[u32]) -> Result<SchemaRef, Failure>;
+
+    /// The columns of a cursor that a statement declared.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    fn cursor(&self, name: &str) -> Result<SchemaRef, Failure>;
 
     /// Does one statement with parameters, or, without, a script of several.
     fn run(&self, sql: &str, parameters: Option<&[Value]>) -> Answer;

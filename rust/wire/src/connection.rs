@@ -10,7 +10,6 @@ use arrow_schema::SchemaRef;
 use futures_util::SinkExt;
 use pgwire::messages::PgWireBackendMessage as Message;
 use pgwire::messages::PgWireFrontendMessage as Request;
-use pgwire::messages::copy::CopyDone;
 use pgwire::messages::data::{NoData, ParameterDescription};
 use pgwire::messages::extendedquery::{
     BindComplete, CloseComplete, Describe, Execute, Parse, ParseComplete, PortalSuspended,
@@ -20,7 +19,7 @@ use pgwire::messages::response::EmptyQueryResponse;
 use pgwire::messages::startup::ParameterStatus;
 use tokio::task::spawn_blocking;
 
-use crate::backend::{Answer, Failure, Outcome, Source, Status};
+use crate::backend::{Answer, Failure, Outcome, Status};
 use crate::codec::Out;
 use crate::encode::rows::{Layout, Pieces, as_described};
 use crate::line::{Done, Line};
@@ -129,7 +128,10 @@ impl Connection {
                         .await?;
                 }
                 Outcome::Done(tag) => self.line.feed(reply::done(tag)).await?,
-                Outcome::Copy(schema, source) => self.copy(&schema, &source).await?,
+                Outcome::Copy(schema, format, source) => {
+                    self.copy(&schema, &format, &source).await?;
+                }
+                Outcome::CopyIn(copy) => self.copy_in(copy).await?,
                 Outcome::Rows(rows) => {
                     self.line.feed(reply::columns(&rows.schema, &[])).await?;
                     let (tag, mut cursor) = (rows.tag.clone(), Cursor::new(rows));
@@ -180,24 +182,47 @@ impl Connection {
         if !statement.is.is_query {
             return self.line.feed(Message::NoData(NoData::new())).await;
         }
-        let (sql, oids) = (statement.sql.clone(), statement.oids.clone());
-        self.line.session.begin();
-        let limit = self.limit;
-        let columns = self
-            .line
-            .work(limit, move |session| session.describe(&sql, &oids))
-            .await??;
+        let columns = self.columns(&statement).await?;
         self.line.feed(reply::columns(&columns, &[])).await?;
         Arc::make_mut(&mut statement).described = Some(columns);
         self.state.names.statements.insert(name, statement);
         Ok(())
     }
 
-    /// Of a query, by asking it: who describes a portal is about to.
+    /// The columns of a statement that gives rows.
+    async fn columns(&mut self, statement: &Statement) -> Result<SchemaRef, Problem> {
+        let (sql, oids) = (statement.sql.clone(), statement.oids.clone());
+        self.line.session.begin();
+        let limit = self.limit;
+        let found = self
+            .line
+            .work(limit, move |session| session.describe(&sql, &oids));
+        Ok(found.await??)
+    }
+
+    /// Of a query, by asking it: who describes a portal is about to. A cursor of SQL is a portal, too.
     async fn describe_portal(&mut self, name: &str) -> Done {
+        if !name.is_empty() && !self.state.names.portals.contains_key(name) {
+            let cursor = name.to_owned();
+            let found = self.line.work(None, move |session| session.cursor(&cursor));
+            let columns = found.await??;
+            return self.line.feed(reply::columns(&columns, &[])).await;
+        }
         let portal = self.state.names.portal(name)?;
         if !portal.statement.is.is_query {
             return self.line.feed(Message::NoData(NoData::new())).await;
+        }
+        if portal.statement.is.changes && portal.rows.is_none() {
+            let mut statement = Arc::clone(&portal.statement);
+            let columns = match &statement.described {
+                Some(columns) => SchemaRef::clone(columns),
+                None => self.columns(&statement).await?,
+            };
+            let portal = self.state.names.portal(name)?;
+            let message = reply::columns(&columns, &portal.binary);
+            Arc::make_mut(&mut statement).described = Some(columns);
+            portal.statement = statement;
+            return self.line.feed(message).await;
         }
         if portal.rows.is_none() {
             for outcome in self.run(name).await? {
@@ -256,7 +281,10 @@ impl Connection {
                         .await?;
                 }
                 Outcome::Done(tag) => self.line.feed(reply::done(tag)).await?,
-                Outcome::Copy(schema, source) => self.copy(&schema, &source).await?,
+                Outcome::Copy(schema, format, source) => {
+                    self.copy(&schema, &format, &source).await?;
+                }
+                Outcome::CopyIn(copy) => self.copy_in(copy).await?,
                 Outcome::Rows(rows) => self.hand_out(&name, Cursor::new(rows), most).await?,
             }
         }
@@ -300,41 +328,11 @@ impl Connection {
         Ok(count)
     }
 
-    /// Copies rows out as they come, until they end or the client does.
-    async fn copy(&mut self, schema: &SchemaRef, source: &Arc<dyn Source>) -> Done {
-        let copied = self.copy_all(schema, source).await;
-        let source = Arc::clone(source);
-        self.line.work(None, move |_| source.close()).await?;
-        let count = copied?;
-        self.line.feed(Message::CopyDone(CopyDone::new())).await?;
-        self.line.feed(reply::done(format!("COPY {count}"))).await
-    }
-
-    async fn copy_all(
-        &mut self,
-        schema: &SchemaRef,
-        source: &Arc<dyn Source>,
-    ) -> Result<usize, Problem> {
-        let mut count = 0;
-        self.line.send(reply::copied(schema.fields().len())).await?;
-        loop {
-            let from = Arc::clone(source);
-            let Some(batches) = self.line.work(None, move |_| from.next()).await?? else {
-                return Ok(count);
-            };
-            for batch in batches {
-                count += batch.num_rows();
-                let mut pieces = Pieces::of(&batch, 0..batch.num_rows(), Layout::Copy)?;
-                while let Some(piece) = pieces.piece()? {
-                    self.line.socket.feed(Out::Bytes(piece)).await?;
-                }
-            }
-            self.line.socket.flush().await?;
-        }
-    }
-
     /// Tells the client what an answer says beside its outcomes, which it returns, the failure behind them.
-    async fn announce(&mut self, answer: Answer) -> Result<Vec<Result<Outcome, Failure>>, Problem> {
+    pub(crate) async fn announce(
+        &mut self,
+        answer: Answer,
+    ) -> Result<Vec<Result<Outcome, Failure>>, Problem> {
         self.state.status = answer.status;
         for warning in answer.warnings {
             self.line.feed(reply::notice(warning)).await?;

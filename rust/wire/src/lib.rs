@@ -15,6 +15,8 @@
 //! | `running` | which sessions run, for requests to cancel them |
 //! | `codec` | messages from bytes, of a bounded length |
 //! | `parameter` | values of parameters |
+//! | `copying` | the messages of COPY, either way |
+//! | `copy/` | its formats |
 //! | `encode/` | Arrow to PostgreSQL's formats |
 //!
 //! Invariant: whatever blocks runs on threads of its own, so that no connection waits for the statement of another. A client
@@ -24,6 +26,8 @@
 pub mod backend;
 mod codec;
 mod connection;
+pub mod copy;
+mod copying;
 pub mod encode;
 mod line;
 mod login;

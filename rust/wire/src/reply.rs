@@ -5,7 +5,7 @@
 use arrow_schema::{ArrowError, SchemaRef};
 use pgwire::error::PgWireError;
 use pgwire::messages::PgWireBackendMessage as Message;
-use pgwire::messages::copy::CopyOutResponse;
+use pgwire::messages::copy::{CopyInResponse, CopyOutResponse};
 use pgwire::messages::data::{FieldDescription, RowDescription};
 use pgwire::messages::response::{
     CommandComplete, ErrorResponse, NoticeResponse, ReadyForQuery, TransactionStatus,
@@ -96,7 +96,16 @@ pub(crate) fn columns(schema: &SchemaRef, binary: &[bool]) -> Message {
     Message::RowDescription(RowDescription::new(of.collect()))
 }
 
-/// That rows are copied out as text.
-pub(crate) fn copied(columns: usize) -> Message {
-    Message::CopyOutResponse(CopyOutResponse::new(0, columns as i16, vec![0; columns]))
+/// That rows are copied out.
+pub(crate) fn copied(columns: usize, binary: bool) -> Message {
+    let format = i8::from(binary);
+    let formats = vec![i16::from(binary); columns];
+    Message::CopyOutResponse(CopyOutResponse::new(format, columns as i16, formats))
+}
+
+/// That rows are to be sent.
+pub(crate) fn awaited(columns: usize, binary: bool) -> Message {
+    let format = i8::from(binary);
+    let formats = vec![i16::from(binary); columns];
+    Message::CopyInResponse(CopyInResponse::new(format, columns as i16, formats))
 }

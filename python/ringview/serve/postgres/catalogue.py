@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import _native
 from ...errors import UnsupportedError
-from .layout import INFORMATION, MACROS, PG_TYPES, TABLES, TYPES, VIEWS
+from .layout import INFORMATION, MACROS, TABLES, VIEWS
+from .pg_types import FUNCTIONS, PG_TYPES, TYPES, functions
 from .rewriting import rewritten
 from .tokens import Piece
 
@@ -78,11 +79,16 @@ class Catalogue:
         parameters: Sequence[object],
         user: str,
         settings: Mapping[str, str] | None = None,
+        cursors: Sequence[tuple[str, str, bool, bool]] = (),
     ) -> pa.Table:
-        """The rows of a query of a user with settings; raises what DuckDB does."""
+        """The rows of a query of a user with settings and cursors; raises what DuckDB does."""
         text = rewritten(piece, user, settings)
         with self._lock:
             self._refresh()
+            if "pg_cursors" in piece.words:
+                self._duckdb.execute("DELETE FROM pg_cursors")
+                of = ("name", "statement", "is_holdable", "is_scrollable")
+                self._fill("pg_cursors", of, cursors)
             found = self._duckdb.sql(text, params=list(parameters)).to_arrow_table()
         names = [_shown(name, piece.text) for name in found.column_names]
         renamed: pa.Table = found.rename_columns(names)
@@ -126,10 +132,10 @@ class Catalogue:
         self._fill("pg_namespace", ("oid", "nspname"), named)
         arrays = {item: oid for oid, _, _, _, _, item in PG_TYPES if item}
         types = [
-            (oid, type_name, category, size, item, arrays.get(oid, 0))
+            (oid, type_name, category, size, item, arrays.get(oid, 0), *functions(type_name))
             for oid, type_name, _, category, size, item in PG_TYPES
         ]
-        of_type = ("oid", "typname", "typcategory", "typlen", "typelem", "typarray")
+        of_type = ("oid", "typname", "typcategory", "typlen", "typelem", "typarray", *FUNCTIONS)
         self._fill("pg_type", of_type, types)
         self._fill("type_names", ("type_number", "shown"), [(t[0], t[2]) for t in PG_TYPES])
         self._fill("pg_am", ("oid", "amname", "amtype"), [(2, "heap", "t"), (403, "btree", "i")])

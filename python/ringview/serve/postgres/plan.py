@@ -13,11 +13,13 @@ from typing import Any
 from ... import _native
 from ...errors import RingviewError
 from .codes import SqlStateError, report
+from .copying import read
+from .cursors import declared, moved, named
 from .rewriting import is_of_catalogue
 from .tokens import Piece
 
 CHANGES = ("insert", "update", "delete")
-_ROWS = ("select", "catalogue", "show")
+_ROWS = ("select", "catalogue", "show", "fetch")
 # What the first word says, and the command tag.
 _BY_WORD: dict[str, tuple[str, str]] = {
     "begin": ("begin", "BEGIN"),
@@ -31,13 +33,10 @@ _BY_WORD: dict[str, tuple[str, str]] = {
     "show": ("show", "SHOW"),
     "discard": ("discard", "DISCARD ALL"),
     "deallocate": ("deallocate", "DEALLOCATE"),
-    "copy": ("copy", "COPY"),
     "savepoint": ("savepoint", "SAVEPOINT"),
     "release": ("release", "RELEASE"),
 }
 _REFUSED: dict[str, str] = {
-    "declare": "there are no cursors of SQL; a driver can fetch the rows of a portal in parts",
-    "fetch": "there are no cursors of SQL; a driver can fetch the rows of a portal in parts",
     "listen": "COPY (SUBSCRIBE view) TO STDOUT is told of each change",
     "notify": "COPY (SUBSCRIBE view) TO STDOUT is told of each change",
     "subscribe": "write COPY (SUBSCRIBE view) TO STDOUT",
@@ -45,6 +44,9 @@ _REFUSED: dict[str, str] = {
     "prepare": "prepare statements by the extended protocol, as drivers do",
     "execute": "prepare statements by the extended protocol, as drivers do",
 }
+
+
+_CURSORS = ("declare", "fetch", "move", "close")
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,19 @@ class Step:
     text: str = ""
 
     @property
-    def gives_rows(self) -> bool:
+    def asks(self) -> bool:
         """Whether it gives rows, and changes nothing."""
         return self.kind in _ROWS
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes rows."""
+        return self.kind in CHANGES
+
+    @property
+    def gives_rows(self) -> bool:
+        """Whether it gives rows: a query, or a change that shows some."""
+        return self.asks or (self.changes and "returning" in self.piece.words)
 
 
 def planned(piece: Piece, parameters: Sequence[Any] | None, *, later: bool = False) -> Step:
@@ -77,6 +89,10 @@ def planned(piece: Piece, parameters: Sequence[Any] | None, *, later: bool = Fal
     first = words[0]
     if first == "rollback" and "to" in words:
         return Step(piece, "rollback_to", "ROLLBACK")
+    if first == "copy":
+        return Step(piece, "copy", "COPY", read(piece))
+    if first in _CURSORS:
+        return _of_cursor(piece, parameters, later)
     if first in _BY_WORD:
         return Step(piece, *_BY_WORD[first])
     if first in _REFUSED:
@@ -104,6 +120,23 @@ def planned(piece: Piece, parameters: Sequence[Any] | None, *, later: bool = Fal
     else:
         tag = statement.kind.replace("_", " ").upper()
     return Step(piece, statement.kind, tag, statement, text)
+
+
+def _of_cursor(piece: Piece, parameters: Sequence[Any] | None, later: bool) -> Step:
+    """DECLARE, with its query as a step; FETCH, MOVE, CLOSE."""
+    first = piece.words[0]
+    if first == "declare":
+        of = declared(piece)
+        query = planned(of.query, parameters, later=later)
+        if query.kind not in ("select", "catalogue"):
+            raise SqlStateError(
+                "42P11", "a cursor has the rows of a query", position=of.query.start + 1
+            )
+        return Step(piece, first, "DECLARE CURSOR", (of, query))
+    if first == "close":
+        name = named(piece.tokens)
+        return Step(piece, first, "CLOSE CURSOR" + (" ALL" if name is None else ""), name)
+    return Step(piece, first, first.upper(), moved(piece))
 
 
 def _text(piece: Piece) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .layout import INFORMATION, MACROS, TABLES
+from .pg_types import FUNCTIONS
 from .tokens import Piece, Token
 
 # Casts of a text to what it names, as functions.
@@ -26,6 +27,9 @@ _RENAMED = {
     "jsonb_build_object": "json_object",
 }
 _CLAUSES = {"select", "from", "join", "on", "where", "group", "order", "having", "limit", "union"}
+# Columns that name functions; none is `-`, which is 0 as a number.
+_OF_FUNCTIONS = set(FUNCTIONS)
+_ITEMS = """ANY(string_split(regexp_replace({}, '[{{}}" ]', '', 'g'), ','))"""
 _SERIES = {"generate_series", "unnest"}
 _USERS = {"current_user", "session_user"}
 _CLOCKS = {"now", "current_timestamp", "current_date", "localtimestamp", "clock_timestamp"}
@@ -80,6 +84,13 @@ def rewritten(piece: Piece, user: str, settings: Mapping[str, str] | None = None
         if after[:1] == ["::"] and after[1:] and after[1] in _LOOKED_UP and _is_value(text):
             found.append(f"{_LOOKED_UP[after[1]]}({text})")
             at += 3
+        elif text.lower() in _OF_FUNCTIONS and after in (["!=", "0"], ["<>", "0"], ["=", "0"]):
+            found += [text, after[0], "'-'"]
+            at += 3
+        elif text.lower() == "any" and _is_array(texts[at + 1 : at + 4]):
+            # The array is a text, `{"a", "b"}`.
+            found.append(_ITEMS.format(texts[at + 2]))
+            at += 4
         elif text.lower() in _USERS:
             found.append(_quoted(user))
             at += 1
@@ -136,6 +147,10 @@ def _closing(texts: list[str], opening: int) -> int:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+def _is_array(texts: list[str]) -> bool:
+    return len(texts) == 3 and texts[0] == "(" and texts[1][:1] == "$" and texts[2] == ")"
 
 
 def _is_value(text: str) -> bool:

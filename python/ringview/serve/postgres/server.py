@@ -39,6 +39,8 @@ class PostgresServer(Closing):
         database: The name that the database goes by; clients may ask for any.
         max_connections: The most connections at a time; one more is refused (53300).
         max_message: The most bytes of a message, such as a statement with its parameters.
+        max_body: The most bytes that one `COPY .. FROM STDIN` may send (54000).
+        max_rows: The most rows that one may send (54000).
         statement_timeout: The most seconds that a statement may take (57014), but a subscription.
         idle_timeout: The most seconds between two messages of a client (57P05).
         certificate: The files of a certificate and its key, in PEM, for clients that want TLS.
@@ -70,6 +72,8 @@ class PostgresServer(Closing):
         database: str = "ringview",
         max_connections: int = 100,
         max_message: int = 64 << 20,
+        max_body: int = 64 << 20,
+        max_rows: int = 1_000_000,
         statement_timeout: float | None = None,
         idle_timeout: float | None = None,
         certificate: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
@@ -77,6 +81,8 @@ class PostgresServer(Closing):
         _check("port", port, 0, 65_535)
         _check("max_connections", max_connections, 1, 10_000)
         _check("max_message", max_message, 1024, 1 << 30)
+        _check("max_body", max_body, 1, 1 << 40)
+        _check("max_rows", max_rows, 1, 1 << 40)
         for name, limit in (
             ("statement_timeout", statement_timeout),
             ("idle_timeout", idle_timeout),
@@ -87,6 +93,7 @@ class PostgresServer(Closing):
             raise InvalidValueError("password='': a password has characters; None asks for none")
         self._db = db
         self._writable = writable
+        self._limits = max_body, max_rows
         read_only = "off" if writable else "on"
         self._settings = {
             "default_transaction_read_only": read_only,
@@ -151,13 +158,15 @@ class _Backend:
         self._catalogue = server._catalogue
         self._settings = server._settings
         self._writable = server._writable
+        self._limits = server._limits
 
     def open(
         self, user: str, database: str, application: str
     ) -> tuple[Session | None, Report | None]:
         """A session of a client."""
         settings = {**self._settings, "application_name": application}
-        return Session(self._db, self._catalogue, settings, user, self._writable), None
+        made = Session(self._db, self._catalogue, settings, user, self._writable, self._limits)
+        return made, None
 
 
 def _check(name: str, number: int, least: int, most: int) -> None:

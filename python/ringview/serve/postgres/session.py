@@ -1,25 +1,24 @@
-"""One connection: its transaction, its settings, and how each of its statements is done.
+"""One connection: its settings, and how each of its statements is done.
 
-Invariant: a transaction belongs to the connection that began it. It takes no lock: what it would
-change is gathered, and applied at COMMIT, whole or not at all; where another was faster with the
-same rows, COMMIT fails with 40001 and is to be tried again. Cost: of a statement, that of the
-database; of a transaction, memory for its changes.
+Invariant: no statement of a text is done before all are read; one that fails has changed nothing.
+Cost: of a statement, that of the database.
 """
 
 from __future__ import annotations
 
-import copy as copies
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ... import _native
-from ...conditions import change_stated
+from ...changing import change
+from ...conditions import changed_by
 from ...queries import Definition, Parameter
-from ...transaction import Transaction
-from . import copying
+from . import copy_in, copy_out
+from .bounded import Bounded
 from .catalogue import Catalogue
 from .codes import Report, SqlStateError, report
+from .copying import Copy
+from .outcomes import Answer, Said
 from .plan import CHANGES, Step, planned
 from .settings import Settings
 from .tokens import Piece, pieces
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ...database import Database
-
-Outcome = tuple[Any, ...]
-Answer = tuple[list[Outcome], Report | None, list[Report], list[tuple[str, str]], str]
 
 _ABORTED = "current transaction is aborted, commands ignored until end of transaction block"
 # A value of each type of parameter, to bind a query by that has none yet.
@@ -42,16 +38,7 @@ _NUMBERS: dict[int, Parameter] = {
 _SAMPLES: dict[int, Parameter] = {**_NUMBERS, 25: "", 1043: ""}
 
 
-@dataclass
-class _Said:
-    """What a text of SQL comes to, bit by bit."""
-
-    outcomes: list[Outcome] = field(default_factory=list)
-    warnings: list[Report] = field(default_factory=list)
-    settings: list[tuple[str, str]] = field(default_factory=list)
-
-
-class Session:
+class Session(Bounded):
     """A session of a client; every call comes from one thread at a time."""
 
     def __init__(
@@ -61,37 +48,32 @@ class Session:
         settings: dict[str, str],
         user: str,
         writable: bool,
+        limits: tuple[int, int],
     ) -> None:
-        # A transaction that the process itself has open is none of this session's.
-        self._db = copies.copy(db)
-        self._db._open = None
+        super().__init__(db)
         self._catalogue = catalogue
         self._settings = Settings(settings)
         self._user = user
         self._writable = writable
-        self._open: Transaction | None = None
-        # Savepoints: their names, and how many changes there were.
-        self._saved: list[tuple[str, int]] = []
-        self._failed = False
+        # The most bytes and rows of a COPY from the client.
+        self._limits = limits
 
-    def prepare(self, sql: str) -> tuple[bool, int, Report | None]:
-        """Whether a statement gives rows, and how many parameters it has."""
+    def prepare(self, sql: str) -> tuple[bool, bool, int, Report | None]:
+        """Whether a statement gives rows, whether it changes some, how many parameters it has."""
         found = pieces(sql)
         if len(found) > 1:
             why = "cannot insert multiple commands into a prepared statement"
-            return False, 0, ("42601", why, None, None)
+            return False, False, 0, ("42601", why, None, None)
         if not found:
-            return False, 0, None
+            return False, False, 0, None
         try:
             step = planned(found[0], None)
         except SqlStateError as problem:
-            return False, 0, problem.report
-        return step.gives_rows, found[0].parameters, None
+            return False, False, 0, problem.report
+        return step.gives_rows, step.changes, found[0].parameters, None
 
     def describe(self, sql: str, oids: Sequence[int]) -> tuple[pa.Schema | None, Report | None]:
-        """The columns of a query whose parameters have no values yet: it is asked with some."""
-        import pyarrow as pa
-
+        """The columns of what gives rows; parameters have no values yet, so it is given some."""
         [piece] = pieces(sql)
         count = max(piece.parameters, len(oids))
         given = [*oids, *[0] * (count - len(oids))]
@@ -99,18 +81,37 @@ class Session:
         # A text may stand where only some texts are values; NULL does everywhere.
         for samples in (_SAMPLES, _NUMBERS):
             values = [samples.get(oid) for oid in given]
-            said = _Said()
             try:
-                self._query(planned(piece, values), values, said)
-                return pa.RecordBatchReader.from_stream(said.outcomes[0][2]).schema, None
+                return self._columns(planned(piece, values), values), None
             except (Exception, KeyboardInterrupt) as problem:
                 failure = failure or report(problem, piece.text, piece.start)
         self.fail()
         return None, failure
 
+    def _columns(self, step: Step, values: Sequence[object]) -> pa.Schema:
+        import pyarrow as pa
+
+        if step.kind == "fetch":
+            return self._cursors.find(step.statement.name).rows.schema
+        if step.changes:
+            shown = self._db._native.returning(step.statement)
+        else:
+            said = Said()
+            self._query(step, values, said)
+            shown = said.outcomes[0][2]
+        return pa.RecordBatchReader.from_stream(shown).schema
+
+    def cursor(self, name: str) -> tuple[pa.Schema | None, Report | None]:
+        """The columns of a cursor of SQL."""
+        try:
+            return self._cursors.find(name).rows.schema, None
+        except SqlStateError as problem:
+            self.fail()
+            return None, problem.report
+
     def run(self, sql: str, parameters: Sequence[object] | None) -> Answer:
         """Do the statements of a text; without parameters, a script, which is read whole first."""
-        said, found = _Said(), pieces(sql)
+        said, found = Said(), pieces(sql)
         if not found:
             said.outcomes.append(("empty",))
         failure: Report | None = None
@@ -122,6 +123,7 @@ class Session:
             alone = len(found) == 1 and self._open is None
             for piece in found:
                 steps.append(planned(piece, values, later=alone))
+                _check_alone(steps[-1], found)
             # As in PostgreSQL, a script is one transaction, where all of it can be undone.
             together = self._open is None and _is_together(steps)
             if together:
@@ -134,27 +136,11 @@ class Session:
         except (Exception, KeyboardInterrupt) as problem:
             failure = report(problem, piece.text, piece.start)
             if together:
-                self._open = None
+                self._ended(False)
             self.fail()
-        return said.outcomes, failure, said.warnings, said.settings, self.status
+        return said.answer(failure, self.status)
 
-    @property
-    def status(self) -> str:
-        """Whether it is in a transaction, and whether that failed, in PostgreSQL's letters."""
-        return "E" if self._failed else "I" if self._open is None else "T"
-
-    def fail(self) -> None:
-        """Leave an open transaction with nothing but its end to come."""
-        self._failed = self._open is not None
-
-    def close(self) -> None:
-        """Forget what its transaction would have changed."""
-        self._open, self._failed, self._saved = None, False, []
-
-    def _begin(self) -> None:
-        self._open = Transaction(self._db).__enter__()
-
-    def _do(self, step: Step, parameters: Sequence[object], said: _Said) -> None:
+    def _do(self, step: Step, parameters: Sequence[object], said: Said) -> None:
         if step.kind in ("begin", "commit", "rollback"):
             self._bounded(step, said)
             return
@@ -165,6 +151,8 @@ class Session:
             raise SqlStateError("25P02", _ABORTED)
         if step.kind in ("select", "catalogue", "show"):
             self._query(step, parameters, said)
+        elif step.kind in ("declare", "fetch", "move", "close"):
+            self._of_cursor(step, parameters, said)
         elif step.kind in ("savepoint", "release"):
             self._saves(step, said)
         elif step.kind == "copy":
@@ -175,75 +163,54 @@ class Session:
         elif step.kind in ("reset", "discard", "deallocate"):
             if step.kind != "deallocate":
                 self._settings.reset(step.piece)
+            if step.kind == "discard":
+                self._cursors.close(None)
             said.outcomes.append(("done", step.tag))
         else:
             self._change(step, said)
 
-    def _bounded(self, step: Step, said: _Said) -> None:
-        """BEGIN, COMMIT, ROLLBACK; out of place they are warned of, as in PostgreSQL."""
-        if step.kind == "begin":
-            if self._open is None:
-                self._begin()
-            else:
-                said.warnings.append(
-                    _warning("25001", "there is already a transaction in progress")
-                )
-            said.outcomes.append(("done", step.tag))
-            return
-        if self._open is None:
-            said.warnings.append(_warning("25P01", "there is no transaction in progress"))
-        failed, tag = self._failed, step.tag
-        if step.kind == "commit" and not failed:
-            self._commit()
-        elif failed:
-            tag = "ROLLBACK"
-        self.close()
-        said.outcomes.append(("done", tag))
-
-    def _saves(self, step: Step, said: _Said) -> None:
-        """SAVEPOINT, RELEASE."""
-        if self._open is None:
-            raise SqlStateError("25P01", f"{step.tag} can only be used in transaction blocks")
-        name = step.piece.tokens[-1].named
-        if step.kind == "savepoint":
-            self._saved.append((name, len(self._open._collected())))
-        else:
-            del self._saved[self._savepoint(name) :]
-        said.outcomes.append(("done", step.tag))
-
-    def _back_to(self, step: Step, said: _Said) -> None:
-        """ROLLBACK TO: the changes since the savepoint are forgotten; it stays itself."""
-        if self._open is None:
-            raise SqlStateError(
-                "25P01", "ROLLBACK TO SAVEPOINT can only be used in transaction blocks"
-            )
-        at = self._savepoint(step.piece.tokens[-1].named)
-        del self._open._collected()[self._saved[at][1] :]
-        del self._saved[at + 1 :]
-        self._failed = False
-        said.outcomes.append(("done", step.tag))
-
-    def _savepoint(self, name: str) -> int:
-        """The place of the last savepoint of a name."""
-        for at in reversed(range(len(self._saved))):
-            if self._saved[at][0] == name:
-                return at
-        raise SqlStateError("3B001", f'savepoint "{name}" does not exist')
-
-    def _commit(self) -> None:
-        transaction, self._open = self._open, None
-        if transaction is not None:
-            transaction.__exit__(None, None, None)
-
-    def _query(self, step: Step, parameters: Sequence[object], said: _Said) -> None:
+    def _query(self, step: Step, parameters: Sequence[object], said: Said) -> None:
         rows: Any
         if step.kind == "catalogue" or self._is_of_nothing(step):
-            rows = self._catalogue.query(step.piece, parameters, self._user, self._settings.all())
+            settings, cursors = self._settings.all(), self._cursors.shown()
+            rows = self._catalogue.query(step.piece, parameters, self._user, settings, cursors)
         elif step.kind == "show":
             rows = self._shown(step.piece)
         else:
             rows = self._selected(step, parameters)
         said.outcomes.append(("rows", "SHOW" if step.kind == "show" else "SELECT", rows))
+
+    def _of_cursor(self, step: Step, parameters: Sequence[object], said: Said) -> None:
+        """DECLARE, FETCH, MOVE, CLOSE."""
+        if step.kind == "declare":
+            of, query = step.statement
+            rows, text = self._rows_of(query, parameters), step.piece.text
+            self._cursors.declare(of, rows, self._open is not None, text)
+        elif step.kind == "close":
+            self._cursors.close(step.statement)
+        else:
+            name, how, count = step.statement
+            rows = self._cursors.find(name).move(how, count)
+            if step.kind == "fetch":
+                said.outcomes.append(("rows", "FETCH", rows))
+                return
+            said.outcomes.append(("done", f"MOVE {rows.num_rows}"))
+            return
+        said.outcomes.append(("done", step.tag))
+
+    def _rows_of(self, query: Step, parameters: Sequence[object]) -> pa.Table:
+        """The rows of a query, in memory."""
+        import pyarrow as pa
+
+        within, piece = Said(), query.piece
+        try:
+            self._query(query, parameters, within)
+        except Exception as problem:
+            # Its place is that in the whole text, if it has one there.
+            code, what, hint, position = report(problem, piece.text, piece.start)
+            place = position if position is not None and position > 0 else None
+            raise SqlStateError(code, what, hint, place) from problem
+        return pa.RecordBatchReader.from_stream(within.outcomes[0][2]).read_all()
 
     def _is_of_nothing(self, step: Step) -> bool:
         """Whether it asks for constants where there is no table, as clients do to say hello."""
@@ -268,39 +235,68 @@ class Session:
         name = known.get(" ".join(words), "".join(words))
         return pa.table({name: [self._settings.show(name)]})
 
-    def _copy(self, step: Step, said: _Said) -> None:
-        copy = copying.read(step.piece)
-        if copy.query is None:
-            schema, source = copying.subscribe(copy, self._db.views)
-            said.outcomes.append(("copy", schema, source))
+    def _copy(self, step: Step, said: Said) -> None:
+        copy: Copy = step.statement
+        if copy.into is not None:
+            self._check_writable("COPY FROM")
+            table, schema = copy_in.target(copy, self._db.tables, self._db.views)
+            sink = copy_in.Sink(self, table, schema.names)
+            format = copy.format.of(schema.names)
+            said.outcomes.append(("copy_in", schema, format, self._limits, sink))
             return
-        import pyarrow as pa
+        source: copy_out.Subscription | copy_out.Once
+        if copy.query is None:
+            schema, source = copy_out.subscribe(copy, self._db.views)
+        else:
+            rows = self._copied(copy.query)
+            schema, source = rows.schema, copy_out.Once(rows)
+        said.outcomes.append(("copy", schema, copy.format.of(schema.names), source))
 
-        [piece] = pieces(copy.query)
-        within, asked = _Said(), planned(piece, [])
-        if not asked.gives_rows:
+    def _copied(self, piece: Piece) -> pa.Table:
+        """The rows of a query that are copied out."""
+        asked = planned(piece, [])
+        if not asked.asks:
             raise SqlStateError("0A000", f"{asked.tag} gives no rows to copy")
-        self._query(asked, [], within)
-        rows = pa.RecordBatchReader.from_stream(within.outcomes[0][2]).read_all()
-        said.outcomes.append(("copy", rows.schema, copying.Once(rows)))
+        return self._rows_of(asked, [])
 
-    def _change(self, step: Step, said: _Said) -> None:
+    def take(self, table: str, columns: list[str], rows: _native.Rows) -> Answer:
+        """Insert the rows of a COPY, in the transaction that is open if one is."""
+        said, failure = Said(), None
+        try:
+            taken = self._db._native.copied(table, columns, rows)
+            if self._open is not None:
+                self._open._collected().append((table, 1, taken, None))
+            else:
+                change(self._db._native, [(table, 1, taken, None)], None)
+            said.outcomes.append(("done", f"COPY {len(taken)}"))
+        except (Exception, KeyboardInterrupt) as problem:
+            failure = report(problem)
+            self.fail()
+        return said.answer(failure, self.status)
+
+    def _check_writable(self, what: str) -> None:
         if not self._writable:
             raise SqlStateError(
                 "25006",
-                f"cannot execute {step.tag} in a read-only transaction",
+                f"cannot execute {what} in a read-only transaction",
                 "the server was started to be read alone; PostgresServer(.., writable=True) is not",
             )
+
+    def _change(self, step: Step, said: Said) -> None:
+        self._check_writable(step.tag)
         if step.statement is None:
             raise SqlStateError(
                 "0A000", f"{step.tag} is not done here", position=step.piece.start + 1
             )
         if step.kind in CHANGES:
             if self._open is not None:
-                count = self._open._do(step.statement)
+                count, rows = self._open._changed_by(step.statement)
             else:
-                count = change_stated(self._db._native, step.statement, None)
+                count, rows = changed_by(self._db._native, step.statement, None)
             oid = " 0" if step.kind == "insert" else ""
+            if rows is not None:
+                said.outcomes.append(("rows", f"{step.tag}{oid}", rows))
+                return
             counted = "" if step.tag == "TRUNCATE TABLE" else f"{oid} {count}"
             said.outcomes.append(("done", f"{step.tag}{counted}"))
             return
@@ -324,5 +320,11 @@ def _is_together(steps: Sequence[Step]) -> bool:
     return changes > 1 and all(step.kind in (*CHANGES, "select") for step in steps)
 
 
-def _warning(code: str, what: str) -> Report:
-    return (code, what, None, None)
+def _check_alone(step: Step, found: Sequence[Piece]) -> None:
+    """That what waits for rows of the client is no statement among others."""
+    if len(found) > 1 and step.kind == "copy" and step.statement.into is not None:
+        raise SqlStateError(
+            "0A000",
+            "COPY .. FROM STDIN stands in a text of its own; send the others before or after it",
+            position=step.piece.start + 1,
+        )

@@ -23,6 +23,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
+_CONTROLS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 class Token(NamedTuple):
@@ -78,6 +80,34 @@ def tokens(sql: str) -> list[Token]:
         if kind != "blank":
             found.append(Token(kind, match.group(), match.start()))
     return found
+
+
+def literal(token: Token) -> str:
+    r"""The text that a token says: of a string its characters, of a name or word itself.
+
+    >>> [literal(token) for token in tokens(r"'it''s' E'\t' $$a$$ Word")]
+    ["it's", '\t', 'a', 'Word']
+    """
+    text = token.text
+    if token.kind == "name":
+        return token.named
+    if token.kind != "text":
+        return text
+    if text[0] == "$":
+        mark = text.index("$", 1) + 1
+        return text[mark:-mark]
+    quote = text.index("'")
+    inner = text[quote + 1 : -1].replace("''", "'")
+    return _ESCAPE.sub(_escaped, inner) if text[0] in "eE" else inner
+
+
+def _escaped(found: re.Match[str]) -> str:
+    said = found[1]
+    if said[0] == "x" and len(said) > 1:
+        return chr(int(said[1:], 16))
+    if said[0] in "01234567":
+        return chr(int(said, 8) & 255)
+    return _CONTROLS.get(said, said)
 
 
 def pieces(sql: str) -> list[Piece]:

@@ -6,6 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `changes` | rows in |
+//! | `copied` | rows of some columns of a table |
 //! | `definitions` | views declared, and planned |
 //! | `drafts` | what the statements of a transaction with definitions run on |
 //! | `functions` | functions of the user |
@@ -17,6 +18,7 @@
 
 mod bell;
 mod changes;
+mod copied;
 mod definitions;
 mod drafts;
 mod files;

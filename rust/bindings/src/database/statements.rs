@@ -3,6 +3,7 @@
 //! Invariant: a statement that changes rows reads and changes them in one turn, so that nothing comes between; one of a
 //! transaction that is open is told what it would change, and changes nothing. Cost: that of its query and its changes.
 
+use arrow_array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use ringview_core::{Error, Field, Result, Schema, SqlProblem};
@@ -40,8 +41,8 @@ impl Database {
         Ok(Rows::new(found))
     }
 
-    /// Does an INSERT, an UPDATE or a DELETE, and returns how many rows it changed. `progress`, `done` and `batch_id` are
-    /// those of `apply`.
+    /// Does an INSERT, an UPDATE or a DELETE, and returns how many rows it changed, and what RETURNING shows of them.
+    /// `progress`, `done` and `batch_id` are those of `apply`.
     #[pyo3(signature = (statement, progress=None, done=None, batch_id=None))]
     fn change(
         &self,
@@ -50,7 +51,7 @@ impl Database {
         progress: Option<Py<PyAny>>,
         done: Option<&Bound<'_, PyList>>,
         batch_id: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<u64> {
+    ) -> PyResult<(u64, Option<Rows>)> {
         let id = batch_id.map(read_id).transpose()?;
         let functions = self.callable();
         let mut held = self.engine(py)?;
@@ -58,7 +59,7 @@ impl Database {
         let mut watch = Progress::new(progress, 0);
         let changed = py.detach(|| {
             if id.as_ref().is_some_and(|id| engine.is_applied(id)) {
-                return Ok(0);
+                return Ok((0, None));
             }
             let mut poll = |done| watch.poll(done);
             let planned = planned(
@@ -73,25 +74,29 @@ impl Database {
             // What comes back as it went is no change.
             let net = matches!(statement.sql, Sql::Update(_));
             engine.apply(&planned.changes(), (net, id), &mut poll)?;
-            Ok(planned.rows)
+            Ok((planned.rows, planned.returned))
         });
         self.bell.ring();
-        let changed = watch.finish(py, changed)?;
+        let (changed, returned) = watch.finish(py, changed)?;
         done.map_or(Ok(()), |done| done.append(changed))?;
-        Ok(changed)
+        Ok((changed, returned.map(Rows::new)))
     }
 
-    /// How many rows an INSERT, an UPDATE or a DELETE would change behind the changes of a transaction that is open, and its
-    /// own changes, as `apply` takes them.
+    /// How many rows an INSERT, an UPDATE or a DELETE would change behind the changes of a transaction that is open, its own
+    /// changes, as `apply` takes them, and what RETURNING shows.
     fn changes_of(
         &self,
         py: Python<'_>,
         statement: &Statement,
         pending: Vec<Bound<'_, PyTuple>>,
         net: bool,
-    ) -> PyResult<(u64, Vec<Told>)> {
-        let Planned { table, steps, rows } =
-            self.reading(py, (&pending, net), |reader| planned(statement, reader))?;
+    ) -> PyResult<(u64, Vec<Told>, Option<Rows>)> {
+        let Planned {
+            table,
+            steps,
+            rows,
+            returned,
+        } = self.reading(py, (&pending, net), |reader| planned(statement, reader))?;
         let told = steps.into_iter().map(|(way, rows)| {
             let (how, name) = match way {
                 Way::Insert => (1_i64.into_pyobject(py)?.into_any(), None),
@@ -101,7 +106,24 @@ impl Database {
             };
             Ok((table.clone(), how.unbind(), Batches::new(vec![rows]), name))
         });
-        Ok((rows, told.collect::<PyResult<_>>()?))
+        let told = told.collect::<PyResult<_>>()?;
+        Ok((rows, told, returned.map(Rows::new)))
+    }
+
+    /// The columns of what RETURNING would show of an INSERT, an UPDATE or a DELETE; None if it has none.
+    fn returning(&self, py: Python<'_>, statement: &Statement) -> PyResult<Option<Rows>> {
+        let (name, of) = match &statement.sql {
+            Sql::Insert(insert) => (&insert.table, &insert.returning),
+            Sql::Update(update) => (&update.table, &update.returning),
+            Sql::Delete(delete) => (&delete.table, &delete.returning),
+            _ => return Ok(None),
+        };
+        let found = self.reading(py, (&[], false), |reader| {
+            let (table, schema) = reader.table(name)?;
+            let none = RecordBatch::new_empty(schema.to_arrow().into());
+            reader.returned(of.as_ref(), (&table, &schema), &none)
+        });
+        Ok(found?.map(Rows::new))
     }
 
     /// Declares the view of a CREATE VIEW under a name; if `replace`, in the place of a view of this name.

@@ -12,10 +12,14 @@
 //! | `alter` | ALTER TABLE |
 //! | `types` | SQL's names of types |
 //! | `rows` | INSERT, UPDATE, DELETE |
+//! | `given` | the rows of an INSERT as they are written |
+//! | `returning` | RETURNING |
 
 mod alter;
 mod constants;
+mod given;
 mod name;
+mod returning;
 mod rows;
 mod select;
 mod table;
@@ -40,6 +44,7 @@ use alter::alter_table;
 pub use alter::{Alter, AlterColumns};
 pub use constants::Constants;
 pub use name::Name;
+pub use returning::{Returning, Shown};
 pub use rows::{Conflict, Delete, Insert, Update};
 pub use select::Select;
 pub use table::CreateTable;

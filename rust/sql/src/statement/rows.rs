@@ -3,17 +3,17 @@
 //! Invariant: the query of an UPDATE or a DELETE has each row of the table that meets the condition as often as it is
 //! there: its columns as they are first, then those that are set. Cost: linear in the text.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use datafusion_sql::sqlparser::ast::{
     self, Assignment, AssignmentTarget, ConflictTarget, Expr, FromTable, Ident, OnConflictAction,
-    OnInsert, Query, SelectItem, SetExpr, SqliteOnConflict, TableFactor, TableObject,
-    TableWithJoins, Value,
+    OnInsert, SqliteOnConflict, TableFactor, TableObject, TableWithJoins,
 };
 use ringview_core::{Result, Schema, SqlProblem};
 
+use super::given::{null_defaults, tell_apart};
 use super::name::Name;
+use super::returning::Returning;
 use super::select::{Select, selected};
 use super::table::Reading;
 use crate::dialect::Dialect;
@@ -46,6 +46,8 @@ pub struct Insert {
     pub conflict: Conflict,
     /// The key that ON CONFLICT names.
     pub key: Option<Vec<Name>>,
+    /// What is shown of the rows as they are then.
+    pub returning: Option<Returning>,
 }
 
 /// UPDATE.
@@ -53,6 +55,8 @@ pub struct Insert {
 pub struct Update {
     /// The table.
     pub table: Name,
+    /// What is shown of the rows as they are then.
+    pub returning: Option<Returning>,
     /// The columns that are set, with what to.
     set: Vec<(Name, Expr)>,
     from: TableWithJoins,
@@ -66,6 +70,8 @@ pub struct Update {
 pub struct Delete {
     /// The table.
     pub table: Name,
+    /// What is shown of the rows that go.
+    pub returning: Option<Returning>,
     from: Option<TableWithJoins>,
     condition: Option<Expr>,
     script: Arc<str>,
@@ -109,6 +115,7 @@ impl Delete {
     pub(crate) fn all(table: Name, script: &Arc<str>, dialect: Dialect) -> Self {
         Self {
             table,
+            returning: None,
             from: None,
             condition: None,
             script: Arc::clone(script),
@@ -116,12 +123,13 @@ impl Delete {
         }
     }
 
-    /// The rows that meet the condition; none where all rows go.
+    /// The rows that meet the condition; none where all rows go, and nothing is shown of them.
     ///
     /// # Errors
     /// None in practice.
     pub fn select(&self, schema: &Schema) -> Result<Option<Select>> {
-        let (Some(from), Some(condition)) = (&self.from, &self.condition) else {
+        let asked = self.condition.is_some() || self.returning.is_some();
+        let Some(from) = self.from.as_ref().filter(|_| asked) else {
             return Ok(None);
         };
         let names: Vec<&str> = schema
@@ -129,7 +137,7 @@ impl Delete {
             .iter()
             .map(|field| field.name.as_str())
             .collect();
-        let query = selected(columns(from, &names), from.clone(), Some(condition.clone()))?;
+        let query = selected(columns(from, &names), from.clone(), self.condition.clone())?;
         Ok(Some(Select::of(query, &self.script, self.dialect)))
     }
 }
@@ -177,13 +185,15 @@ impl Reading<'_> {
                 "UPDATE takes SET and WHERE; read other tables in subqueries: SET x = (SELECT ..)";
             return Err(table.refused(SqlProblem::Unsupported, what));
         }
-        no_returning(&table, of.returning.is_some() || of.output.is_some())?;
+        no_output(&table, of.output.is_some())?;
+        let returning = self.returning(of.returning, &table, alias(&of.table))?;
         let mut set = Vec::new();
         for Assignment { target, value } in of.assignments {
             set.push((self.target(&target, &table)?, value));
         }
         Ok(Update {
             table,
+            returning,
             set,
             from: of.table,
             condition: of.selection,
@@ -222,8 +232,9 @@ impl Reading<'_> {
                 "DELETE takes WHERE; read other tables in subqueries: WHERE x IN (SELECT ..)";
             return Err(table.refused(SqlProblem::Unsupported, what));
         }
-        no_returning(&table, of.returning.is_some() || of.output.is_some())?;
+        no_output(&table, of.output.is_some())?;
         Ok(Delete {
+            returning: self.returning(of.returning, &table, alias(from))?,
             table,
             from: Some(from.clone()),
             condition: of.selection,
@@ -244,7 +255,9 @@ impl Reading<'_> {
         if of.overwrite || of.partitioned.is_some() || !of.after_columns.is_empty() {
             return refused("rows are added, and replace no others; write INSERT INTO");
         }
-        no_returning(&table, of.returning.is_some() || of.output.is_some())?;
+        no_output(&table, of.output.is_some())?;
+        let alias = of.table_alias.as_ref().map(|of| &of.alias);
+        let returning = self.returning(of.returning, &table, alias)?;
         let Some(mut rows) = of.source.filter(|_| of.assignments.is_empty()) else {
             return refused("INSERT gives rows by VALUES or SELECT");
         };
@@ -288,6 +301,7 @@ impl Reading<'_> {
             defaulted,
             conflict,
             key,
+            returning,
         })
     }
 
@@ -337,61 +351,20 @@ impl Reading<'_> {
     }
 }
 
-fn no_returning(table: &Name, is_there: bool) -> Result<()> {
+/// The other name of a table.
+fn alias(of: &TableWithJoins) -> Option<&Ident> {
+    match &of.relation {
+        TableFactor::Table { alias, .. } => alias.as_ref().map(|alias| &alias.name),
+        _ => None,
+    }
+}
+
+fn no_output(table: &Name, is_there: bool) -> Result<()> {
     match is_there {
         true => Err(table.refused(
             SqlProblem::Unsupported,
-            "RETURNING is not answered; SELECT the rows, or follow a view of them",
+            "OUTPUT is not answered; write RETURNING",
         )),
         false => Ok(()),
     }
-}
-
-/// Outputs that are the same expression get names of their own: those of an INSERT go by their places.
-fn tell_apart(body: &mut SetExpr) {
-    let select = match body {
-        SetExpr::Select(select) => select,
-        SetExpr::Query(query) => return tell_apart(&mut query.body),
-        SetExpr::SetOperation { left, .. } => return tell_apart(left),
-        _ => return,
-    };
-    let mut seen = BTreeSet::new();
-    for (at, item) in select.projection.iter_mut().enumerate() {
-        let name = match item {
-            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
-                parts.last().map(|part| part.value.clone())
-            }
-            SelectItem::UnnamedExpr(Expr::Identifier(ident)) => Some(ident.value.clone()),
-            SelectItem::UnnamedExpr(expr) => Some(expr.to_string()),
-            SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
-            _ => None,
-        };
-        let is_new = name.is_none_or(|name| seen.insert(name.to_lowercase()));
-        if !is_new
-            && let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
-        {
-            *item = SelectItem::ExprWithAlias {
-                expr: expr.clone(),
-                alias: Ident::with_quote('"', format!("value {at}")),
-            };
-        }
-    }
-}
-
-/// Puts NULL where VALUES says DEFAULT, and tells where that is.
-fn null_defaults(query: &mut Query) -> Vec<(usize, usize)> {
-    let mut defaulted = Vec::new();
-    let SetExpr::Values(values) = &mut *query.body else {
-        return defaulted;
-    };
-    for (row, values) in values.rows.iter_mut().enumerate() {
-        for (column, value) in values.content.iter_mut().enumerate() {
-            if matches!(value, Expr::Identifier(ident) if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default"))
-            {
-                *value = Expr::value(Value::Null);
-                defaulted.push((row, column));
-            }
-        }
-    }
-    defaulted
 }

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, Query, SelectItem, SetExpr, Statement, TableWithJoins,
+    Expr, Ident, ObjectName, Query, Select as AstSelect, SelectItem, SetExpr, Statement,
+    TableWithJoins,
 };
 use datafusion_sql::sqlparser::dialect::GenericDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -114,23 +115,39 @@ pub(crate) fn selected(
     select(items, vec![from], condition)
 }
 
-fn select(
-    items: Vec<(Expr, String)>,
-    from: Vec<TableWithJoins>,
-    condition: Option<Expr>,
-) -> Result<Query> {
+/// `SELECT items FROM table`.
+pub(crate) fn shown(items: Vec<SelectItem>, table: ObjectName) -> Result<Query> {
+    let (mut query, select) = framed(&format!("SELECT 1 FROM {table}"))?;
+    query.body = Box::new(SetExpr::Select(Box::new(AstSelect {
+        projection: items,
+        ..select
+    })));
+    Ok(query)
+}
+
+/// A query of a text that is one SELECT, and that.
+fn framed(text: &str) -> Result<(Query, AstSelect)> {
     let broken = || Error::Sql {
         problem: SqlProblem::Query,
         message: "a query of the rows of a table is not SQL".to_owned(),
         position: None,
     };
-    let frame = Parser::parse_sql(&GenericDialect {}, "SELECT 1").map_err(|_| broken())?;
-    let Some(Statement::Query(mut query)) = frame.into_iter().next() else {
+    let frame = Parser::parse_sql(&GenericDialect {}, text).map_err(|_| broken())?;
+    let Some(Statement::Query(query)) = frame.into_iter().next() else {
         return Err(broken());
     };
-    let SetExpr::Select(select) = &mut *query.body else {
-        return Err(broken());
-    };
+    match &*query.body {
+        SetExpr::Select(select) => Ok(((*query).clone(), (**select).clone())),
+        _ => Err(broken()),
+    }
+}
+
+fn select(
+    items: Vec<(Expr, String)>,
+    from: Vec<TableWithJoins>,
+    condition: Option<Expr>,
+) -> Result<Query> {
+    let (mut query, mut select) = framed("SELECT 1")?;
     let item = |(expr, name): (Expr, String)| SelectItem::ExprWithAlias {
         expr,
         alias: Ident::with_quote('"', name),
@@ -138,7 +155,8 @@ fn select(
     select.projection = items.into_iter().map(item).collect();
     select.from = from;
     select.selection = condition;
-    Ok(*query)
+    query.body = Box::new(SetExpr::Select(Box::new(select)));
+    Ok(query)
 }
 
 /// A part of a script, of which tokens are written otherwise.

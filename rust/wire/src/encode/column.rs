@@ -21,13 +21,13 @@ const MICROS: i64 = 946_684_800_000_000;
 
 /// A column that is sent.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(crate) struct Column {
     kind: Kind,
     array: ArrayRef,
 }
 
 impl Column {
-    pub(super) fn of(array: &ArrayRef) -> Result<Column, ArrowError> {
+    pub(crate) fn of(array: &ArrayRef) -> Result<Column, ArrowError> {
         let kind = Kind::of(array.data_type());
         let to = plain(array.data_type());
         let array = match kind != Kind::Json && to != *array.data_type() {
@@ -37,12 +37,12 @@ impl Column {
         Ok(Column { kind, array })
     }
 
-    pub(super) fn is_null(&self, row: usize) -> bool {
+    pub(crate) fn is_null(&self, row: usize) -> bool {
         self.array.is_null(row) || *self.array.data_type() == DataType::Null
     }
 
     /// Writes a value that is not NULL as a text.
-    pub(super) fn text(&self, row: usize, out: &mut BytesMut) -> Result<(), ArrowError> {
+    pub(crate) fn text(&self, row: usize, out: &mut BytesMut) -> Result<(), ArrowError> {
         let array = &self.array;
         match &self.kind {
             Kind::Bool => out.put_u8(if array.as_boolean().value(row) {
@@ -103,7 +103,7 @@ impl Column {
     }
 
     /// Writes a value that is not NULL in the binary format.
-    pub(super) fn binary(&self, row: usize, out: &mut BytesMut) -> Result<(), ArrowError> {
+    pub(crate) fn binary(&self, row: usize, out: &mut BytesMut) -> Result<(), ArrowError> {
         let array = &self.array;
         match &self.kind {
             Kind::Bool => out.put_u8(u8::from(array.as_boolean().value(row))),
@@ -151,7 +151,7 @@ impl Column {
     }
 
     /// Writes a value behind its length, which is -1 for NULL.
-    pub(super) fn framed(
+    pub(crate) fn framed(
         &self,
         row: usize,
         binary: bool,

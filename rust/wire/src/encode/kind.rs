@@ -109,6 +109,30 @@ impl Kind {
         }
     }
 
+    /// What SQL calls the type.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let name = match self {
+            Kind::Bool => "boolean",
+            Kind::Int2 => "smallint",
+            Kind::Int4 => "integer",
+            Kind::Int8 => "bigint",
+            Kind::Float4 => "real",
+            Kind::Float8 => "double precision",
+            Kind::Numeric(precision, scale) => return format!("numeric({precision},{scale})"),
+            Kind::Text => "text",
+            Kind::Bytea => "bytea",
+            Kind::Date => "date",
+            Kind::Time => "time",
+            Kind::Timestamp => "timestamp",
+            Kind::Timestamptz => "timestamp with time zone",
+            Kind::Interval => "interval",
+            Kind::Json => "json",
+            Kind::Array(of) => return format!("{}[]", of.name()),
+        };
+        name.to_owned()
+    }
+
     /// The bytes of a value; -1 where they differ.
     #[must_use]
     pub fn size(&self) -> i16 {
@@ -136,7 +160,7 @@ impl Kind {
 }
 
 /// Casts a column; a value that is none of the type is an error, not NULL.
-pub(super) fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+pub(crate) fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     let options = CastOptions {
         safe: false,
         ..CastOptions::default()

@@ -7,11 +7,11 @@
 //! | `text` | values as texts |
 //! | `numeric` | decimals in the binary format |
 //! | `json` | values that PostgreSQL has no type for, as JSON |
-//! | `rows` | rows as messages, and as lines of COPY |
+//! | `rows` | rows as messages |
 //!
 //! Invariant: a value reads back as itself in either format, to the last digit. Cost: linear in the values.
 
-mod column;
+pub(crate) mod column;
 mod json;
 pub mod kind;
 pub(crate) mod numeric;

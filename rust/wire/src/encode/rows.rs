@@ -1,6 +1,8 @@
-//! Rows as messages, and as lines of COPY.
+//! Rows as messages, of queries and of COPY.
 //!
 //! Invariant: a piece is whole messages. Cost: linear in what is written; memory for one piece, `PIECE` bytes and a row.
+
+use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
@@ -8,6 +10,8 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use super::column::Column;
 use super::kind::{Kind, cast};
+use crate::copy::format::Format;
+use crate::copy::written;
 
 /// How many bytes are sent at a time.
 const PIECE: usize = 1 << 16;
@@ -17,8 +21,8 @@ const PIECE: usize = 1 << 16;
 pub enum Layout {
     /// As messages of rows: in the binary format those columns that are named so; one for all, or one a column.
     Rows(Vec<bool>),
-    /// As lines of COPY, each a message.
-    Copy,
+    /// As lines or tuples of COPY, each a message.
+    Copy(Arc<Format>),
 }
 
 /// The rows of a batch, piece by piece.
@@ -26,6 +30,8 @@ pub enum Layout {
 pub struct Pieces {
     columns: Vec<Column>,
     layout: Layout,
+    /// What stands in the next message of COPY before its row.
+    opening: Bytes,
     next: usize,
     end: usize,
 }
@@ -47,9 +53,16 @@ impl Pieces {
                 .map(Column::of)
                 .collect::<Result<_, _>>()?,
             layout,
+            opening: Bytes::new(),
             next: rows.start,
             end: rows.end,
         })
+    }
+
+    /// The same rows of COPY behind what stands in the message of the first one.
+    #[must_use]
+    pub fn behind(self, opening: Bytes) -> Pieces {
+        Pieces { opening, ..self }
     }
 
     /// The next piece; `None` at the end.
@@ -72,10 +85,11 @@ impl Pieces {
                         column.framed(self.next, is_binary(binary, at), &mut out)?;
                     }
                 }
-                Layout::Copy => {
+                Layout::Copy(format) => {
                     out.put_u8(b'd');
                     out.put_i32(0);
-                    line(&self.columns, self.next, &mut out)?;
+                    out.put_slice(&std::mem::take(&mut self.opening));
+                    written::row(&self.columns, self.next, format, &mut out)?;
                 }
             }
             let length = (out.len() - start) as i32;
@@ -94,32 +108,6 @@ pub fn is_binary(binary: &[bool], column: usize) -> bool {
         [one] => *one,
         more => more.get(column).copied().unwrap_or(false),
     }
-}
-
-fn line(columns: &[Column], row: usize, out: &mut BytesMut) -> Result<(), ArrowError> {
-    let mut value = BytesMut::new();
-    for (at, column) in columns.iter().enumerate() {
-        if at > 0 {
-            out.put_u8(b'\t');
-        }
-        if column.is_null(row) {
-            out.put_slice(b"\\N");
-            continue;
-        }
-        value.clear();
-        column.text(row, &mut value)?;
-        for byte in &value {
-            match byte {
-                b'\\' => out.put_slice(b"\\\\"),
-                b'\t' => out.put_slice(b"\\t"),
-                b'\n' => out.put_slice(b"\\n"),
-                b'\r' => out.put_slice(b"\\r"),
-                other => out.put_u8(*other),
-            }
-        }
-    }
-    out.put_u8(b'\n');
-    Ok(())
 }
 
 /// The rows of a batch with columns of the types that were said before, where those differ.

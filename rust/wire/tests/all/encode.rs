@@ -12,6 +12,7 @@ use arrow_array::{
 };
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, TimeUnit};
+use ringview_wire::copy::format::Format;
 use ringview_wire::encode::kind::Kind;
 use ringview_wire::encode::rows::{Layout, Pieces, as_described, is_binary};
 
@@ -23,7 +24,12 @@ fn batch(array: ArrayRef) -> RecordBatch {
 /// The lines of COPY that an array has.
 fn lines(array: ArrayRef) -> Vec<String> {
     let batch = batch(array);
-    let mut pieces = Pieces::of(&batch, 0..batch.num_rows(), Layout::Copy).unwrap();
+    let mut pieces = Pieces::of(
+        &batch,
+        0..batch.num_rows(),
+        Layout::Copy(Arc::<Format>::default()),
+    )
+    .unwrap();
     let mut found = Vec::new();
     while let Some(piece) = pieces.piece().unwrap() {
         let mut rest = &piece[..];
@@ -268,7 +274,7 @@ fn a_value_that_cannot_be_sent_is_an_error() {
     let huge = huge.with_precision_and_scale(76, 0).unwrap();
     let batch = batch(Arc::new(huge));
     // NULL would be another value.
-    assert!(Pieces::of(&batch, 0..2, Layout::Copy).is_err());
+    assert!(Pieces::of(&batch, 0..2, Layout::Copy(Arc::<Format>::default())).is_err());
     assert_eq!(lines(batch.column(0).slice(0, 1)), ["7"]);
 }
 

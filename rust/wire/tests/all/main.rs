@@ -1,4 +1,5 @@
 //! Tests of the wire protocol that need no database.
 
+mod copy;
 mod encode;
 mod server;

@@ -7,16 +7,32 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use arrow_array::{Int64Array, RecordBatch};
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ringview_wire::backend::{
-    Answer, Backend, Client, Failure, Outcome, Prepared, Rows, Session, Status, Value,
+    Answer, Backend, Client, CopyIn, Failure, Outcome, Prepared, Rows, Session, Sink, Status, Value,
 };
+use ringview_wire::copy::reader::Limits;
 use ringview_wire::{Options, Server};
 
-/// Echoes: `rows n`, `fail`, `begin`, `wait`, `panic`.
+/// Echoes: `rows n`, `fail`, `begin`, `wait`, `panic`, `copy`.
 #[derive(Default)]
 struct Echo {
     closed: AtomicUsize,
+    /// How many rows were copied in.
+    taken: AtomicUsize,
+}
+
+struct Counting(Arc<Echo>);
+
+impl Sink for Counting {
+    fn take(&self, rows: Vec<RecordBatch>) -> Answer {
+        let count = rows.iter().map(RecordBatch::num_rows).sum();
+        self.0.taken.fetch_add(count, Ordering::SeqCst);
+        Answer {
+            outcomes: vec![Outcome::Done(format!("COPY {count}"))],
+            ..Answer::default()
+        }
+    }
 }
 
 struct EchoSession {
@@ -56,12 +72,20 @@ impl Session for EchoSession {
     fn prepare(&self, sql: &str) -> Result<Prepared, Failure> {
         Ok(Prepared {
             is_query: sql.starts_with("rows"),
+            changes: false,
             parameters: 0,
         })
     }
 
     fn describe(&self, _: &str, _: &[u32]) -> Result<SchemaRef, Failure> {
         Ok(rows(0).schema)
+    }
+
+    fn cursor(&self, name: &str) -> Result<SchemaRef, Failure> {
+        match name {
+            "c" => Ok(rows(0).schema),
+            _ => Err(Failure::new("34000", "no such cursor")),
+        }
     }
 
     fn run(&self, sql: &str, _: Option<&[Value]>) -> Answer {
@@ -84,6 +108,21 @@ impl Session for EchoSession {
                 answer.failure = Some(Failure::new("57014", "cancelled"));
             }
             ("panic", _) => panic!("as asked"),
+            ("copy", _) => {
+                let fields = vec![
+                    Field::new("n", DataType::Int64, false),
+                    Field::new("t", DataType::Utf8, true),
+                ];
+                answer.outcomes.push(Outcome::CopyIn(CopyIn {
+                    schema: Arc::new(Schema::new(fields)),
+                    format: Arc::default(),
+                    limits: Limits {
+                        bytes: 1 << 20,
+                        rows: 10,
+                    },
+                    sink: Arc::new(Counting(Arc::clone(&self.echo))),
+                }));
+            }
             _ => answer.failure = Some(Failure::new("42601", "what?")),
         }
         answer.status = match (self.open.load(Ordering::SeqCst), &answer.failure) {
@@ -352,4 +391,76 @@ fn a_client_that_goes_away_ends_its_statement_and_so_does_the_end() {
     assert_eq!(echo.closed.load(Ordering::SeqCst), 3);
     assert!(TcpStream::connect(server.address()).is_err());
     server.stop();
+}
+
+#[test]
+fn rows_are_taken_when_all_were_sent() {
+    let (server, echo) = serve(options());
+    let (mut client, _) = Connected::to(&server, "me");
+    client.send(b'Q', b"copy\0");
+    // A row in three messages.
+    for part in [&b"1\tone\n2"[..], b"\t\\", b"N\n"] {
+        client.send(b'd', part);
+    }
+    client.send(b'c', b"");
+    let said = client.read();
+    assert_eq!(kinds(&said), "GCZ");
+    assert_eq!(said[0].1, [0, 0, 2, 0, 0, 0, 0]);
+    assert!(has(&said, "COPY 2"));
+    assert_eq!(echo.taken.load(Ordering::SeqCst), 2);
+    // Drivers of the extended protocol sync before the rows, and behind them.
+    client.send(b'P', b"\0copy\0\0\0");
+    client.send(b'B', b"\0\0\0\0\0\0\0\0");
+    client.send(b'E', b"\0\0\0\0\0");
+    client.send(b'S', b"");
+    client.send(b'd', b"3\tthree\n");
+    client.send(b'c', b"");
+    client.send(b'S', b"");
+    assert_eq!(kinds(&client.read()), "12GCZ");
+    assert_eq!(echo.taken.load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn rows_that_do_not_all_come_are_not_taken() {
+    let (server, echo) = serve(options());
+    let (mut client, _) = Connected::to(&server, "me");
+    let many = b"1\tx\n".repeat(11);
+    let cases: [(&[(u8, &[u8])], &str); 6] = [
+        (&[(b'd', b"1\tone\n"), (b'f', b"no more\0")], "no more"),
+        (
+            &[(b'd', b"1\tone\nx\ttwo\n"), (b'c', b"")],
+            "line 2, column \"n\"",
+        ),
+        (&[(b'd', b"1\tone\n2"), (b'c', b"")], "line 2, column \"t\""),
+        (&[(b'd', b"\\N\tone\n"), (b'c', b"")], "C23502"),
+        (&[(b'd', &many), (b'c', b"")], "max_rows"),
+        (
+            &[(b'd', b"1\tone\n"), (b'Q', b"rows 1\0")],
+            "another message",
+        ),
+    ];
+    for (messages, problem) in cases {
+        client.send(b'Q', b"copy\0");
+        for (kind, body) in messages {
+            client.send(*kind, body);
+        }
+        let said = client.read();
+        assert_eq!(kinds(&said), "GEZ");
+        assert!(has(&said, problem), "{problem}");
+    }
+    let large = vec![b'x'; 1 << 19];
+    client.send(b'Q', b"copy\0");
+    for _ in 0..3 {
+        client.send(b'd', &large);
+    }
+    assert!(has(&client.read(), "max_body"));
+    // What is still sent of it is passed over.
+    client.send(b'd', &large);
+    client.send(b'c', b"");
+    assert_eq!(kinds(&client.query("rows 0")), "TCZ");
+    client.send(b'Q', b"copy\0");
+    client.send(b'd', b"1\tone\n");
+    drop(client);
+    until(|| echo.closed.load(Ordering::SeqCst) == 1);
+    assert_eq!(echo.taken.load(Ordering::SeqCst), 0);
 }

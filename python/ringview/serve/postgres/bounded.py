@@ -1,0 +1,123 @@
+"""The transaction of a connection: BEGIN, COMMIT, ROLLBACK, savepoints.
+
+Invariant: a transaction belongs to the connection that began it. It takes no lock: what it would
+change is gathered, and applied at COMMIT, whole or not at all; where another was faster with the
+same rows, COMMIT fails with 40001 and is to be tried again. Cursors end with it. Cost: memory for
+its changes.
+"""
+
+from __future__ import annotations
+
+import copy as copies
+from typing import TYPE_CHECKING
+
+from ...transaction import Transaction
+from .codes import Report, SqlStateError
+from .cursors import Cursors
+from .outcomes import Said
+from .plan import Step
+
+if TYPE_CHECKING:
+    from ...database import Database
+
+
+class Bounded:
+    """The part of a session that has a transaction, or none."""
+
+    def __init__(self, db: Database) -> None:
+        # A transaction that the process itself has open is none of this session's.
+        self._db = copies.copy(db)
+        self._db._open = None
+        self._open: Transaction | None = None
+        # Savepoints: their names, how many changes there were, and which cursors.
+        self._saved: list[tuple[str, int, set[str]]] = []
+        self._cursors = Cursors()
+        self._failed = False
+
+    @property
+    def status(self) -> str:
+        """Whether it is in a transaction, and whether that failed, in PostgreSQL's letters."""
+        return "E" if self._failed else "I" if self._open is None else "T"
+
+    def fail(self) -> None:
+        """Leave an open transaction with nothing but its end to come."""
+        self._failed = self._open is not None
+
+    def close(self) -> None:
+        """Forget what its transaction would have changed, and its cursors."""
+        self._ended(False)
+        self._cursors.close(None)
+
+    def _ended(self, committed: bool) -> None:
+        self._open, self._failed, self._saved = None, False, []
+        self._cursors.end(committed)
+
+    def _begin(self) -> None:
+        self._open = Transaction(self._db).__enter__()
+
+    def _bounded(self, step: Step, said: Said) -> None:
+        """BEGIN, COMMIT, ROLLBACK; out of place they are warned of, as in PostgreSQL."""
+        if step.kind == "begin":
+            if self._open is None:
+                self._begin()
+            else:
+                said.warnings.append(
+                    _warning("25001", "there is already a transaction in progress")
+                )
+            said.outcomes.append(("done", step.tag))
+            return
+        if self._open is None:
+            said.warnings.append(_warning("25P01", "there is no transaction in progress"))
+        failed, tag = self._failed, step.tag
+        if step.kind == "commit" and not failed:
+            self._commit()
+        elif failed:
+            tag = "ROLLBACK"
+        self._ended(step.kind == "commit" and not failed)
+        said.outcomes.append(("done", tag))
+
+    def _saves(self, step: Step, said: Said) -> None:
+        """SAVEPOINT, RELEASE."""
+        if self._open is None:
+            raise SqlStateError("25P01", f"{step.tag} can only be used in transaction blocks")
+        name = step.piece.tokens[-1].named
+        if step.kind == "savepoint":
+            kept = {*self._cursors.held}
+            self._saved.append((name, len(self._open._collected()), kept))
+        else:
+            del self._saved[self._savepoint(name) :]
+        said.outcomes.append(("done", step.tag))
+
+    def _back_to(self, step: Step, said: Said) -> None:
+        """ROLLBACK TO: the changes since the savepoint are forgotten; it stays itself."""
+        if self._open is None:
+            raise SqlStateError(
+                "25P01", "ROLLBACK TO SAVEPOINT can only be used in transaction blocks"
+            )
+        at = self._savepoint(step.piece.tokens[-1].named)
+        _, changes, cursors = self._saved[at]
+        del self._open._collected()[changes:]
+        self._cursors.keep(cursors)
+        del self._saved[at + 1 :]
+        self._failed = False
+        said.outcomes.append(("done", step.tag))
+
+    def _savepoint(self, name: str) -> int:
+        """The place of the last savepoint of a name."""
+        for at in reversed(range(len(self._saved))):
+            if self._saved[at][0] == name:
+                return at
+        raise SqlStateError("3B001", f'savepoint "{name}" does not exist')
+
+    def _commit(self) -> None:
+        transaction, self._open = self._open, None
+        if transaction is not None:
+            try:
+                transaction.__exit__(None, None, None)
+            except BaseException:
+                self._ended(False)
+                raise
+
+
+def _warning(code: str, what: str) -> Report:
+    return (code, what, None, None)

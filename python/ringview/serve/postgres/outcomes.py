@@ -1,0 +1,27 @@
+"""What a text of SQL comes to, as the extension takes it.
+
+Invariant: outcomes stand in the order of their statements. Cost: none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .codes import Report
+
+Outcome = tuple[Any, ...]
+Answer = tuple[list[Outcome], Report | None, list[Report], list[tuple[str, str]], str]
+
+
+@dataclass
+class Said:
+    """What a text of SQL comes to, bit by bit."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    warnings: list[Report] = field(default_factory=list)
+    settings: list[tuple[str, str]] = field(default_factory=list)
+
+    def answer(self, failure: Report | None, status: str) -> Answer:
+        """All of it, the failure behind it, and where the session is now."""
+        return self.outcomes, failure, self.warnings, self.settings, status

@@ -1,0 +1,116 @@
+//! What Python answers: outcomes, failures, rows.
+//!
+//! Invariant: what Python raises unasked is an internal error. Cost: nothing a row.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use arrow_array::RecordBatch;
+use arrow_array::ffi_stream::ArrowArrayStreamReader;
+use arrow_schema::{Schema, SchemaRef};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use ringview_wire::backend::{Answer, Failure, Outcome, Rows, Status};
+
+use super::copied::{PySource, copy_in_of, format_of};
+use crate::errors::named;
+use crate::incoming;
+
+/// A failure as Python says it: code, message, hint, position.
+pub(super) type Report = (String, String, Option<String>, Option<usize>);
+
+/// PostgreSQL's letters.
+pub(super) fn status_of(letter: &str) -> Status {
+    match letter {
+        "T" => Status::Open,
+        "E" => Status::Failed,
+        _ => Status::Idle,
+    }
+}
+
+pub(super) fn answer_of(found: &Bound<'_, PyAny>, cancelled: &Arc<AtomicBool>) -> PyResult<Answer> {
+    type Found<'py> = (
+        Vec<Bound<'py, PyTuple>>,
+        Option<Report>,
+        Vec<Report>,
+        Vec<(String, String)>,
+        String,
+    );
+    let (outcomes, failure, warnings, settings, status): Found<'_> = found.extract()?;
+    let outcomes = outcomes
+        .iter()
+        .map(|outcome| outcome_of(outcome, cancelled));
+    Ok(Answer {
+        outcomes: outcomes.collect::<PyResult<_>>()?,
+        failure: failure.map(failure_of),
+        warnings: warnings.into_iter().map(failure_of).collect(),
+        settings,
+        status: status_of(&status),
+    })
+}
+
+/// `("empty",)`, `("done", tag)`, `("rows", tag, rows)`, `("copy", schema, format, source)` or what `copy_in_of` reads.
+fn outcome_of(outcome: &Bound<'_, PyTuple>, cancelled: &Arc<AtomicBool>) -> PyResult<Outcome> {
+    let kind: String = outcome.get_item(0)?.extract()?;
+    Ok(match kind.as_str() {
+        "done" => Outcome::Done(outcome.get_item(1)?.extract()?),
+        "rows" => {
+            let (schema, batches) = batches(&outcome.get_item(2)?)?;
+            let tag = outcome.get_item(1)?.extract()?;
+            Outcome::Rows(Rows {
+                schema,
+                batches,
+                tag,
+            })
+        }
+        "copy" => {
+            let schema = schema_of(&outcome.get_item(1)?)?;
+            let format = format_of(&outcome.get_item(2)?)?;
+            let source = PySource {
+                source: outcome.get_item(3)?.unbind(),
+                cancelled: Arc::clone(cancelled),
+            };
+            Outcome::Copy(schema.into(), format, Arc::new(source))
+        }
+        "copy_in" => Outcome::CopyIn(copy_in_of(outcome, cancelled)?),
+        _ => Outcome::Empty,
+    })
+}
+
+/// A schema of whatever types, also those that no table holds.
+pub(super) fn schema_of(source: &Bound<'_, PyAny>) -> PyResult<Schema> {
+    let py = source.py();
+    let capsule = source.call_method0(intern!(py, "__arrow_c_schema__"))?;
+    Schema::try_from(incoming::schema_in(&capsule.cast_into()?)?)
+        .map_err(|problem| named(py, "TypeMismatchError", &problem.to_string()))
+}
+
+pub(super) fn batches(rows: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, Vec<RecordBatch>)> {
+    let py = rows.py();
+    let capsule = rows.call_method0(intern!(py, "__arrow_c_stream__"))?;
+    let refused = |problem| named(py, "TypeMismatchError", &format!("{problem}"));
+    let stream = incoming::stream_in(&capsule.cast_into()?)?;
+    let reader = ArrowArrayStreamReader::try_new(stream).map_err(refused)?;
+    let schema = arrow_array::RecordBatchReader::schema(&reader);
+    let batches = reader.collect::<Result<_, _>>().map_err(refused)?;
+    Ok((schema, batches))
+}
+
+pub(super) fn failure_of((code, message, hint, position): Report) -> Failure {
+    Failure {
+        code,
+        message,
+        hint,
+        position,
+    }
+}
+
+/// What a client is told of an exception that nobody there dealt with.
+pub(super) fn unasked(py: Python<'_>, raised: &PyErr) -> Failure {
+    if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
+        return Failure::new("57014", "canceling statement due to user request");
+    }
+    Failure::new("XX000", raised.to_string())
+}
