@@ -53,14 +53,48 @@ class Block:
         Raises:
             RingviewError: As the statement by itself.
         """
-        is_change = statement.kind in ("insert", "update", "delete")
-        if is_change and self._draft is None:
-            return shown(self._transaction._changed_by(statement))
-        draft = self._drafted()
-        self._db._native.fill_draft(draft._native, statement)
-        if is_change:
-            return shown(draft._native.change(statement))
-        return draft._define(statement, 8)
+        if statement.kind in ("insert", "update", "delete"):
+            return shown(self.changed(statement))
+        return self.define(statement)
+
+    def changed(self, statement: _native.Statement) -> tuple[int, _native.Rows | None]:
+        """Do a statement that changes rows; how many, and those that RETURNING shows.
+
+        Raises:
+            RingviewError: As the statement by itself.
+        """
+        if self._draft is None:
+            return self._transaction._changed_by(statement)
+        self._db._native.fill_draft(self._draft._native, statement)
+        return self._draft._native.change(statement)
+
+    def define(self, statement: _native.Statement) -> int | None:
+        """Do a statement that defines something; of a table with rows, how many they are.
+
+        Raises:
+            RingviewError: As the statement by itself.
+        """
+        if self._draft is None:
+            native = self._db._native.draft(self._transaction._collected())
+            self._draft = self._db._over(native)
+        self._db._native.fill_draft(self._draft._native, statement)
+        return self._draft._define(statement, 9)
+
+    def insert(self, table: str, rows: _native.Batches) -> None:
+        """Add rows that were taken in already.
+
+        Raises:
+            RingviewError: As `Database.insert`, at once or at the commit.
+        """
+        if self._draft is None:
+            self._transaction._collected().append((table, 1, rows, None))
+        else:
+            self._draft._native.apply([(table, 1, rows, None)])
+
+    @property
+    def native(self) -> _native.Database:
+        """The database with the definitions so far; it need not have the rows."""
+        return self._db._native if self._draft is None else self._draft._native
 
     def select(self, statement: _native.Statement) -> _native.Rows:
         """The rows of a query behind the statements so far.
@@ -98,12 +132,6 @@ class Block:
             self._transaction.__exit__(None, None, None)
         else:
             self._db._native.commit_draft(self._draft._native)
-
-    def _drafted(self) -> Definable:
-        if self._draft is None:
-            native = self._db._native.draft(self._transaction._collected())
-            self._draft = self._db._over(native)
-        return self._draft
 
     def __repr__(self) -> str:
         changes, operations = self.mark()

@@ -232,16 +232,16 @@ def test_arguments_must_fit() -> None:
     db.create_function("bump", bump, ["int32"], "int64")
     with pytest.raises(errors.TypeMismatchError, match='argument 1 of "slug": expected string'):
         db.create_view("v", "SELECT slug(x) AS y FROM t")
-    with pytest.raises(errors.TypeMismatchError, match="arguments of 'slug': expected string"):
+    with pytest.raises(errors.TypeMismatchError, match='arguments of "slug": expected string'):
         db.create_view("v", "SELECT slug(s, s) AS y FROM t")
-    with pytest.raises(errors.TypeMismatchError, match="arguments of 'slug'"):
+    with pytest.raises(errors.TypeMismatchError, match='arguments of "slug"'):
         db.create_view("v", "SELECT slug() AS y FROM t")
     with pytest.raises(errors.TypeMismatchError, match="expected int32, found float64"):
         db.create_view("v", "SELECT bump(x / 2) AS y FROM t")
     # What the message says: cast it.
     db.create_view("v", "SELECT slug(CAST(x AS VARCHAR)) AS y FROM t")
     view = db.create_view("w", "SELECT bump(x) AS y FROM t")
-    with pytest.raises(errors.RingviewError, match="argument 1 of 'bump'"):
+    with pytest.raises(errors.RingviewError, match='argument 1 of "bump"'):
         db.insert("t", {"g": [1], "x": [2**40], "s": ["a"]})
     db.insert("t", {"g": [1], "x": [4], "s": ["a"]})
     assert view.scalar() == 9

@@ -127,11 +127,31 @@ def test_savepoints(db: rv.Database, server: PostgresServer) -> None:
             client.execute("ROLLBACK TO SAVEPOINT a")
 
 
-def test_definitions_in_a_transaction_are_refused(server: PostgresServer) -> None:
-    with connect(server) as client:
+def test_definitions_in_a_transaction(db: rv.Database, server: PostgresServer) -> None:
+    with connect(server) as client, connect(server) as other:
         client.execute("BEGIN")
-        with pytest.raises(pg.FeatureNotSupported, match="would not undo"):
-            client.execute("CREATE TABLE t (a bigint)")
+        client.execute("CREATE TABLE t (a bigint PRIMARY KEY, b text)")
+        with client.cursor() as cursor, cursor.copy("COPY t (a, b) FROM STDIN") as copy:
+            copy.write_row((1, "one"))
+            copy.write_row((2, "two"))
+        client.execute("CREATE VIEW w AS SELECT b, COUNT(*) AS n FROM t, r GROUP BY b")
+        found = client.execute("UPDATE t SET b = b || %s RETURNING a, b", ["!"]).fetchall()
+        assert sorted(found) == [(1, "one!"), (2, "two!")]
+        with pytest.raises(pg.UndefinedTable), client.transaction():
+            client.execute("ALTER TABLE t RENAME TO u")
+            client.execute("SELECT * FROM t")
+        assert client.execute("SELECT n FROM w ORDER BY b").fetchall() == [(3,), (3,)]
+        with pytest.raises(pg.UndefinedTable):
+            other.execute("SELECT * FROM t")
+        client.execute("COMMIT")
+        other.execute("ROLLBACK")
+        assert other.execute("SELECT a FROM t ORDER BY a").fetchall() == [(1,), (2,)]
+        # A script is one transaction, where it says nothing else.
+        with pytest.raises(pg.UndefinedTable):
+            client.execute("DROP VIEW w; CREATE TABLE x (a int); DELETE FROM nope")
+        client.execute("BEGIN; DROP TABLE t CASCADE; ROLLBACK")
+    assert sorted(db.views) == sorted({*db.views, "w"})
+    assert "x" not in db.tables
 
 
 def test_begin_and_commit_out_of_place_are_warned_of(server: PostgresServer) -> None:

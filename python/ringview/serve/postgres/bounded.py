@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy as copies
 from typing import TYPE_CHECKING
 
-from ...transaction import Transaction
+from ...block import Block, Mark
 from .codes import Report, SqlStateError
 from .cursors import Cursors
 from .outcomes import Said
@@ -28,9 +28,9 @@ class Bounded:
         # A transaction that the process itself has open is none of this session's.
         self._db = copies.copy(db)
         self._db._open = None
-        self._open: Transaction | None = None
-        # Savepoints: their names, how many changes there were, and which cursors.
-        self._saved: list[tuple[str, int, set[str]]] = []
+        self._open: Block | None = None
+        # Savepoints: their names, how far the transaction was, and which cursors there were.
+        self._saved: list[tuple[str, Mark, set[str]]] = []
         self._cursors = Cursors()
         self._failed = False
 
@@ -52,8 +52,13 @@ class Bounded:
         self._open, self._failed, self._saved = None, False, []
         self._cursors.end(committed)
 
+    @property
+    def _seen(self) -> Database:
+        """The database with what the transaction defined so far."""
+        return self._db if self._open is None else self._db._over(self._open.native)
+
     def _begin(self) -> None:
-        self._open = Transaction(self._db).__enter__()
+        self._open = Block(self._db)
 
     def _bounded(self, step: Step, said: Said) -> None:
         """BEGIN, COMMIT, ROLLBACK; out of place they are warned of, as in PostgreSQL."""
@@ -83,20 +88,20 @@ class Bounded:
         name = step.piece.tokens[-1].named
         if step.kind == "savepoint":
             kept = {*self._cursors.held}
-            self._saved.append((name, len(self._open._collected()), kept))
+            self._saved.append((name, self._open.mark(), kept))
         else:
             del self._saved[self._savepoint(name) :]
         said.outcomes.append(("done", step.tag))
 
     def _back_to(self, step: Step, said: Said) -> None:
-        """ROLLBACK TO: the changes since the savepoint are forgotten; it stays itself."""
+        """ROLLBACK TO: what was done since the savepoint is forgotten; it stays itself."""
         if self._open is None:
             raise SqlStateError(
                 "25P01", "ROLLBACK TO SAVEPOINT can only be used in transaction blocks"
             )
         at = self._savepoint(step.piece.tokens[-1].named)
-        _, changes, cursors = self._saved[at]
-        del self._open._collected()[changes:]
+        _, mark, cursors = self._saved[at]
+        self._open.back(mark)
         self._cursors.keep(cursors)
         del self._saved[at + 1 :]
         self._failed = False
@@ -110,10 +115,10 @@ class Bounded:
         raise SqlStateError("3B001", f'savepoint "{name}" does not exist')
 
     def _commit(self) -> None:
-        transaction, self._open = self._open, None
-        if transaction is not None:
+        block, self._open = self._open, None
+        if block is not None:
             try:
-                transaction.__exit__(None, None, None)
+                block.commit()
             except BaseException:
                 self._ended(False)
                 raise

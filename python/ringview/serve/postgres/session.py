@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ...database import Database
 
 _ABORTED = "current transaction is aborted, commands ignored until end of transaction block"
+# What ROLLBACK undoes.
+_UNDONE = (*CHANGES, "create_table", "create_view", "alter_table", "drop_table", "drop_view")
 # A value of each type of parameter, to bind a query by that has none yet.
 _NUMBERS: dict[int, Parameter] = {
     **dict.fromkeys((20, 21, 23, 26), 0),
@@ -94,7 +96,7 @@ class Session(Bounded):
         if step.kind == "fetch":
             return self._cursors.find(step.statement.name).rows.schema
         if step.changes:
-            shown = self._db._native.returning(step.statement)
+            shown = self._seen._native.returning(step.statement)
         else:
             said = Said()
             self._query(step, values, said)
@@ -219,7 +221,7 @@ class Session(Bounded):
     def _selected(self, step: Step, parameters: Sequence[Any]) -> _native.Rows:
         """The rows of a query: those of `Database.sql`, or behind the transaction's changes."""
         if self._open is not None:
-            return self._db._native.select(step.statement, self._open._collected())
+            return self._open.select(step.statement)
         of = Definition(step.text, parameters=list(parameters), dialect="postgres")
         return self._db._native.evaluate(of.native())
 
@@ -239,7 +241,8 @@ class Session(Bounded):
         copy: Copy = step.statement
         if copy.into is not None:
             self._check_writable("COPY FROM")
-            table, schema = copy_in.target(copy, self._db.tables, self._db.views)
+            seen = self._seen
+            table, schema = copy_in.target(copy, seen.tables, seen.views)
             sink = copy_in.Sink(self, table, schema.names)
             format = copy.format.of(schema.names)
             said.outcomes.append(("copy_in", schema, format, self._limits, sink))
@@ -263,9 +266,9 @@ class Session(Bounded):
         """Insert the rows of a COPY, in the transaction that is open if one is."""
         said, failure = Said(), None
         try:
-            taken = self._db._native.copied(table, columns, rows)
+            taken = self._seen._native.copied(table, columns, rows)
             if self._open is not None:
-                self._open._collected().append((table, 1, taken, None))
+                self._open.insert(table, taken)
             else:
                 change(self._db._native, [(table, 1, taken, None)], None)
             said.outcomes.append(("done", f"COPY {len(taken)}"))
@@ -290,7 +293,7 @@ class Session(Bounded):
             )
         if step.kind in CHANGES:
             if self._open is not None:
-                count, rows = self._open._changed_by(step.statement)
+                count, rows = self._open.changed(step.statement)
             else:
                 count, rows = changed_by(self._db._native, step.statement, None)
             oid = " 0" if step.kind == "insert" else ""
@@ -301,12 +304,9 @@ class Session(Bounded):
             said.outcomes.append(("done", f"{step.tag}{counted}"))
             return
         if self._open is not None:
-            raise SqlStateError(
-                "0A000",
-                f"{step.tag} in a transaction is not supported: ROLLBACK would not undo it",
-                "COMMIT first, or connect with autocommit",
-            )
-        made = self._db._done(step.statement, None)
+            made = self._open.define(step.statement)
+        else:
+            made = self._db._define(step.statement, 1)
         tag = step.tag if made is None else f"SELECT {made}"
         said.outcomes.append(("done", tag))
 
@@ -316,8 +316,8 @@ class Session(Bounded):
 
 def _is_together(steps: Sequence[Step]) -> bool:
     """Whether the statements of a script are one transaction of themselves."""
-    changes = sum(step.kind in CHANGES for step in steps)
-    return changes > 1 and all(step.kind in (*CHANGES, "select") for step in steps)
+    done = sum(step.kind in _UNDONE for step in steps)
+    return done > 1 and all(step.kind in (*_UNDONE, "select") for step in steps)
 
 
 def _check_alone(step: Step, found: Sequence[Piece]) -> None:

@@ -120,7 +120,7 @@ fn arguments_become_what_is_declared_where_no_value_is_rounded() -> Result<()> {
     );
     let refused = evaluated(&text, Arc::new(StringArray::from(vec!["5"]))).unwrap_err();
     let message =
-        "argument 1 of 'Twice': expected int64, found string; cast it before it gets here";
+        "argument 1 of \"Twice\": expected int64, found string; cast it before it gets here";
     assert_eq!(refused.to_string(), message);
     let rounds = format!("{}(1.5)", called(&of));
     assert!(matches!(
@@ -129,8 +129,7 @@ fn arguments_become_what_is_declared_where_no_value_is_rounded() -> Result<()> {
     ));
     let two = format!("{}(a, a)", called(&of));
     let refused = evaluated(&two, numbers(&[])).unwrap_err();
-    let message =
-        "the arguments of 'Twice': expected int64, found int64, int64; cast it before it gets here";
+    let message = "the arguments of \"Twice\": expected int64, found int64, int64; cast it before it gets here";
     assert_eq!(refused.to_string(), message);
     Ok(())
 }

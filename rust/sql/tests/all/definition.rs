@@ -339,18 +339,18 @@ fn functions_of_the_user_take_what_they_are_declared_to() {
     };
     let message = refused("SELECT twice(c) AS c FROM s");
     assert!(
-        message.contains("argument 1 of 'twice': expected int64, found string"),
+        message.contains("argument 1 of \"twice\": expected int64, found string"),
         "{message}"
     );
     assert!(message.contains("line 1, column 8"), "{message}");
     let message = refused("SELECT twice(a, b) AS c FROM r");
     assert!(
-        message.contains("the arguments of 'twice': expected int64, found int64, int64"),
+        message.contains("the arguments of \"twice\": expected int64, found int64, int64"),
         "{message}"
     );
     let message = refused("SELECT spread(x) AS c FROM r");
     assert!(
-        message.contains("argument 1 of 'spread': expected int64, found float64"),
+        message.contains("argument 1 of \"spread\": expected int64, found float64"),
         "{message}"
     );
     // The name in texts of blocks is nobody's to write.

@@ -80,7 +80,7 @@ const REFUSED: &[Row] = &[
     ("SELECT r.* , zz.* FROM r", Query, 1, 14, "no table or alias \"zz\""),
     ("SELECT NOT a FROM r", Type, 1, 12, "Unary operator 'NOT' requires a boolean expression, got Int6"),
     ("SELECT -c FROM s", Type, 1, 9, "Unary operator '-' only supports signed numeric, interval an"),
-    ("SELECT SUM(a) OVER w FROM r", Query, 1, 20, "no window 'w'"),
+    ("SELECT SUM(a) OVER w FROM r", Query, 1, 20, "no window \"w\""),
     ("SELECT a FROM r LIMIT a", UnknownColumn, 1, 23, "\"a\" names a column where none can be read"),
     ("SELECT round(c) FROM s", Type, 1, 8, "Function 'round' does not take these arguments"),
     ("SELECT upper(c, 1) FROM s", Type, 1, 8, "Function 'upper' expects 1 arguments but received 2"),

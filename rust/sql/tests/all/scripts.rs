@@ -150,7 +150,7 @@ fn types_mean_what_their_dialect_means() {
         (Dialect::Postgres, "JSONB"),
     ] {
         let said = types(dialect, name).unwrap_err();
-        assert!(said.contains("column 'x'"), "{said}");
+        assert!(said.contains("column \"x\""), "{said}");
     }
 }
 
