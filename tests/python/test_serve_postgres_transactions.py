@@ -138,8 +138,8 @@ def test_definitions_in_a_transaction(db: rv.Database, server: PostgresServer) -
         found = client.execute("UPDATE t SET b = b || %s RETURNING a, b", ["!"]).fetchall()
         assert sorted(found) == [(1, "one!"), (2, "two!")]
         with pytest.raises(pg.UndefinedTable), client.transaction():
-            client.execute("ALTER TABLE t RENAME TO u")
-            client.execute("SELECT * FROM t")
+            client.execute("DROP VIEW w")
+            client.execute("SELECT * FROM w")
         assert client.execute("SELECT n FROM w ORDER BY b").fetchall() == [(3,), (3,)]
         with pytest.raises(pg.UndefinedTable):
             other.execute("SELECT * FROM t")
