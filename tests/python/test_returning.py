@@ -117,7 +117,7 @@ def test_rows_are_those_that_the_transaction_has() -> None:
 @pytest.mark.parametrize(
     ("sql", "problem"),
     [
-        ("DELETE FROM r RETURNING z", "no column 'z' in table 'r'"),
+        ("DELETE FROM r RETURNING z", 'no column "z" in table "r"'),
         ("DELETE FROM r RETURNING z + 1", "z"),
         ("DELETE FROM r RETURNING s.id", 'the rows of "r" alone'),
         ("DELETE FROM r RETURNING s.*", 'the rows of "r" alone'),

@@ -108,8 +108,7 @@ impl Sink for PySink {
             });
             taken.unwrap_or_else(|raised| {
                 let status = self.sink.getattr(py, intern!(py, "status"));
-                let letter =
-                    status.and_then(|letter| letter.extract::<String>(py).map_err(Into::into));
+                let letter = status.and_then(|letter| letter.extract::<String>(py));
                 Answer {
                     failure: Some(unasked(py, &raised)),
                     status: letter.map_or(Status::Failed, |letter| status_of(&letter)),

@@ -263,7 +263,9 @@ fn names(
 ) -> Result<(), Refusal> {
     let mut found = Vec::new();
     fields(line, format, scratch, |_, field| {
-        found.push(String::from_utf8_lossy(field.unwrap_or_default()).into_owned());
+        // A column may be called as NULL is written.
+        let name = field.unwrap_or(format.null.as_bytes());
+        found.push(String::from_utf8_lossy(name).into_owned());
         Ok::<_, Refusal>(())
     })?;
     let wanted: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
