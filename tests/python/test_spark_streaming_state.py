@@ -224,7 +224,8 @@ def test_a_late_change_does_not_win_over_a_restart(tmp_path: Path) -> None:
         engine.apply([sink.getvalue().to_pybytes()])
         found = engine.database["v"].to_arrow().to_pylist()
         assert plain_rows([tuple(row.values()) for row in found]) == left
-        assert engine.late == {"t": late[number]}
+        assert engine.applied is not None
+        assert engine.applied.late == {"t": late[number]}
         saved = tmp_path / f"{number}.ringview"
         engine.save(saved)
 

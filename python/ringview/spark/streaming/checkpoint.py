@@ -56,6 +56,10 @@ class Checkpoint:
         """Whether Spark has noted a micro-batch."""
         return any((self.spark / "offsets").glob("[0-9]*"))
 
+    def has_noted(self, batch_id: int) -> bool:
+        """Whether Spark has noted what rows a micro-batch has."""
+        return (self.spark / "offsets" / str(batch_id)).exists()
+
     def clear(self) -> None:
         """Remove what Spark left of a start that noted no micro-batch, which it would stumble over.
 

@@ -19,15 +19,18 @@ from ringview.sinks.protocol import Sink
 from ringview.spark.session import use_this_python
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState
+from ringview.spark.streaming.letters import target_of
 from ringview.spark.streaming.partitioned.moving import move
 from ringview.spark.streaming.partitioned.state import PartitionedState
 from ringview.spark.streaming.plan import Plan
+from ringview.spark.streaming.progress import watch
 from ringview.spark.streaming.query import StreamQuery
-from ringview.spark.streaming.sinks import sink_of
+from ringview.spark.streaming.sinks import Ends, PartitionSink, PartitionSinks, sink_of
 from ringview.spark.streaming.source import Keys, Named, Source, prepare
 from ringview.spark.streaming.state import State
 
 Mode = Literal["driver", "partitioned"]
+OnError = Literal["fail", "dead_letter"]
 Trigger = str | Mapping[str, Any]
 
 
@@ -105,6 +108,9 @@ class Stream:
         trigger: Trigger | None = None,
         name: str | None = None,
         partitions: int | None = None,
+        partition_sink: PartitionSink | Mapping[str, PartitionSink] | None = None,
+        on_error: OnError = "fail",
+        dead_letters: str | os.PathLike[str] | Sink | None = None,
     ) -> StreamWriter:
         """How the stream runs; `start` begins it.
 
@@ -127,12 +133,47 @@ class Stream:
             name: Of the query, in Spark's progress and pages.
             partitions: With mode="partitioned", how many; by default those of the checkpoint, else
                 ``spark.sql.shuffle.partitions``, on one machine at most one a core.
+            partition_sink: With mode="partitioned", where changes go from the workers, in parallel:
+                called as ``sink(partition, batch_id, changes)`` where a partition has rows that
+                moved; or a dict of these by view. It is pickled. A task that Spark runs again calls
+                it again, with the same rows under the same numbers. A method ``begin`` is called
+                as that of ``sink``, on the driver. ``sink`` is not told of these views.
+            on_error: What becomes of rows that break a contract: a NULL in a key, a delete of what
+                is not there, a key that is taken, a word that says no change, .. "fail" ends the
+                stream. With "dead_letter" they go to ``dead_letters``, and the other rows of the
+                micro-batch count as if these had not come.
+            dead_letters: Where to: a folder, which gets a file of JSON lines for each micro-batch
+                that has some; or a sink as above, told of them under the name "dead_letters": a
+                `ParquetSink`, or a function. Columns are "batch_id", "table", "row" as JSON,
+                "error" and "reason".
+
+        Raises:
+            InvalidValueError, UnknownViewError, TypeMismatchError, ExistsError: Arguments that do
+                not go together, or are none.
+
+        Complexity: see `ringview.spark.streaming`; letters cost O(log rows) attempts a row.
+
+        Example:
+            ::
+
+                writer = asked.write_stream(
+                    "state", sink, on_error="dead_letter", dead_letters="refused"
+                )
         """
+        if (partitions is not None or partition_sink is not None) and mode != "partitioned":
+            what = "partitions" if partitions is not None else "partition_sink"
+            raise InvalidValueError(f'{what}= goes with mode="partitioned"')
+        views = self.plan.views
+        ends = Ends(
+            sink_of(sink, views),
+            PartitionSinks.of(partition_sink, views),
+            target_of(on_error, dead_letters, views),
+        )
         return StreamWriter(
             self.plan,
             self._sources,
             Checkpoint(checkpoint),
-            sink_of(sink, self.plan.views),
+            ends,
             _mode(mode),
             _trigger(trigger),
             name,
@@ -180,16 +221,14 @@ class StreamWriter:
         plan: Plan,
         sources: Mapping[str, Source],
         checkpoint: Checkpoint,
-        sink: Sink | None,
+        ends: Ends,
         mode: Mode,
         trigger: Mapping[str, Any] | None,
         name: str | None,
         partitions: int | None,
     ) -> None:
-        if partitions is not None and mode != "partitioned":
-            raise InvalidValueError('partitions= goes with mode="partitioned"')
         self._plan, self._sources = plan, sources
-        self._checkpoint, self._sink = checkpoint, sink
+        self._checkpoint, self._ends = checkpoint, ends
         self._mode, self._trigger, self._name = mode, trigger, name
         self._partitions = partitions
 
@@ -216,6 +255,7 @@ class StreamWriter:
             if self._name is not None:
                 writer = writer.queryName(self._name)
             query = StreamQuery(writer.start(), state, list(self._plan.views))
+            watch(str(query.query.runId), state)
         except BaseException:
             state.close()
             raise
@@ -223,15 +263,23 @@ class StreamWriter:
         return query
 
     def _state(self) -> State:
-        plan, sources, checkpoint, sink = (
+        plan, sources, checkpoint, ends = (
             self._plan,
             self._sources,
             self._checkpoint,
-            self._sink,
+            self._ends,
         )
         if self._mode == "driver":
-            return DriverState(plan, sources, checkpoint, sink)
-        return PartitionedState(plan, sources, checkpoint, sink, self._partitions)
+            return DriverState(plan, sources, checkpoint, ends.sink, ends.letters)
+        return PartitionedState(
+            plan,
+            sources,
+            checkpoint,
+            ends.sink,
+            self._partitions,
+            ends.letters,
+            ends.in_partitions,
+        )
 
 
 def _mode(given: Mode) -> Mode:
