@@ -32,6 +32,9 @@ from ringview.spark.streaming.state import OBSERVED, State
 from ringview.transaction import Transaction
 from ringview.view import View
 
+STATE = "state.ringview"
+"""The name of the file."""
+
 # A file is written anew where it is several times what it was, and worth it.
 _GROWN, _WORTH_IT = 3, 1 << 26
 
@@ -54,7 +57,7 @@ class DriverState(State):
         super().__init__(plan, checkpoint, sink, letters)
         self._sources = sources
         self._closed = False
-        self._database = Database.open(checkpoint.state / "state.ringview", tell_last=True)
+        self._database = Database.open(checkpoint.state / STATE, tell_last=True)
         try:
             self._open()
         except BaseException:
@@ -101,7 +104,7 @@ class DriverState(State):
                 with database.transaction(net=times is not None, batch_id=loaded) as transaction:
                     transaction.insert(table.name, rows, multiplicity=times)
         self._plan.create_views(database)
-        self._last = _last(database)
+        self._last = last_batch(database)
         if self._last >= 0 and not self._checkpoint.has_begun:
             raise CheckpointError(
                 f"the checkpoint {self._checkpoint.folder} lacks its part of Spark, which knows "
@@ -131,9 +134,7 @@ class DriverState(State):
     def _follow(self) -> None:
         """Begin where the sink ended."""
         database, views = self._database, self._plan.views
-        self._has_sent = self._last >= 0 and any(
-            database.is_applied(_sent(batch)) for batch in (self._last, self._last - 1)
-        )
+        self._has_sent = has_sent(database, self._last)
         if self._sink is None:
             if self._has_sent:
                 raise CheckpointError(
@@ -143,8 +144,10 @@ class DriverState(State):
             return
         begin(self._sink, self._checkpoint.identity, list(views), not self._has_sent)
         if self._has_sent and self._is_waiting():
-            kept = unsent.kept(self._checkpoint.state, self._last)
-            self._pending = kept or {name: database[name].changes() for name in views}
+            kept = unsent.kept(unsent.of_batch(self._checkpoint.state, self._last))
+            self._pending = kept or self._evolved(
+                {name: database[name].changes() for name in views}
+            )
         for name in views:
             database[name].unfollow()
             self._followers[name] = database[name].follow(initial=not self._has_sent)
@@ -222,16 +225,25 @@ class DriverState(State):
         Once it is written anew, or has one more table, it would not tell.
         """
         if self._has_sent and self._is_waiting():
-            unsent.keep(self._checkpoint.state, self._last, self._moved())
+            unsent.keep(unsent.of_batch(self._checkpoint.state, self._last), self._moved())
 
     def _is_waiting(self) -> bool:
-        return self._last >= 0 and not self._database.is_applied(_sent(self._last))
+        return is_waiting(self._database, self._last)
 
     def _moved(self) -> dict[str, pa.Table]:
         """What the last batch moved; the first time, all that views hold."""
         if self._pending is None:
-            self._pending = {name: each.changes() for name, each in self._followers.items()}
+            moved = {name: each.changes() for name, each in self._followers.items()}
+            self._pending = self._evolved(moved) if self._has_sent else moved
         return self._pending
+
+    def _evolved(self, moved: dict[str, pa.Table]) -> dict[str, pa.Table]:
+        """What the last batch moved, behind what moved by new views before it."""
+        for folder in unsent.evolutions(self._checkpoint.state, self._last)[::-1]:
+            for name, before in (unsent.kept(folder) or {}).items():
+                if name in moved:
+                    moved[name] = unsent.together(before, moved[name])
+        return moved
 
 
 def _sent(batch_id: int) -> int:
@@ -239,7 +251,17 @@ def _sent(batch_id: int) -> int:
     return -2 - batch_id
 
 
-def _last(database: Database) -> int:
+def is_waiting(database: Database, last: int) -> bool:
+    """Whether a sink, if there is one, has not taken the last batch."""
+    return last >= 0 and not database.is_applied(_sent(last))
+
+
+def has_sent(database: Database, last: int) -> bool:
+    """Whether a sink took a batch, and no more than the last one waits for it."""
+    return last >= 0 and any(database.is_applied(_sent(batch)) for batch in (last, last - 1))
+
+
+def last_batch(database: Database) -> int:
     """The last micro-batch that was applied, for there are no gaps; -1 if there was none."""
     known, above = -1, 1
     while database.is_applied(above - 1):

@@ -19,6 +19,7 @@ from ringview.sinks.protocol import Sink
 from ringview.spark.session import use_this_python
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState
+from ringview.spark.streaming.evolving import Columns, evolve, widened
 from ringview.spark.streaming.letters import target_of
 from ringview.spark.streaming.partitioned.moving import move
 from ringview.spark.streaming.partitioned.state import PartitionedState
@@ -203,7 +204,45 @@ class Stream:
                 asked.repartition("state", partitions=64)
                 asked.write_stream(checkpoint="state", sink=sink, mode="partitioned").start()
         """
-        move(self.plan, self._sources, Checkpoint(checkpoint), partitions)
+        at = Checkpoint(checkpoint)
+        move(widened(self.plan, self._sources, at), self._sources, at, partitions)
+
+    def evolve(
+        self, checkpoint: str | os.PathLike[str], *, new_columns: Columns | None = None
+    ) -> None:
+        """Let a checkpoint of another query be of this one: other views, more columns.
+
+        The stream must not run. Views that are new or have another text are filled from the rows
+        that the checkpoint keeps; no row of a stream is read again. The sink is told of what moves
+        by it with the next micro-batch: of a new view all rows, of one that is replaced the rows
+        that leave and those that come, of one that is gone nothing. Killed in between, the stream
+        does not start until it was evolved again.
+
+        Args:
+            checkpoint: Its folder; the stream has mode="driver".
+            new_columns: By table the columns that the checkpoint does not keep and that views read
+                now. Somebody must vouch for them: rows that came before have NULL there, which is
+                right where the source has the column only from now on.
+
+        Raises:
+            CheckpointError: Something differs beside views and columns that are named; the sink
+                has not taken the last micro-batch.
+            UnsupportedError: The state lies in partitions, or a view that a sink was told of would
+                have other columns.
+            InvalidValueError: A new column is none.
+            StorageError: It cannot be written, or the stream runs.
+
+        Complexity: as `ringview.Database.create_view` for each view that is filled; those that are
+        replaced are read whole.
+
+        Example:
+            ::
+
+                more = rs.stream({**views, "by_day": "SELECT day, COUNT(*) .."}, tables)
+                more.evolve("state")
+                more.write_stream("state", sink).start()
+        """
+        evolve(self.plan, self._sources, Checkpoint(checkpoint), new_columns or {})
 
     def __repr__(self) -> str:
         return f"Stream({', '.join(self.plan.views)})"
@@ -263,12 +302,8 @@ class StreamWriter:
         return query
 
     def _state(self) -> State:
-        plan, sources, checkpoint, ends = (
-            self._plan,
-            self._sources,
-            self._checkpoint,
-            self._ends,
-        )
+        sources, checkpoint, ends = self._sources, self._checkpoint, self._ends
+        plan = widened(self._plan, sources, checkpoint)
         if self._mode == "driver":
             return DriverState(plan, sources, checkpoint, ends.sink, ends.letters)
         return PartitionedState(
