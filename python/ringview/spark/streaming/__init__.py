@@ -18,7 +18,7 @@ failed or was killed on the way. Cost: of a micro-batch, the engine's for its ro
 | checkpoint | the folder, and whether it is of the same query |
 | paths | folders as Spark names them |
 | latest | changes by key that come late |
-| evolving | other views and columns for a checkpoint |
+| evolving, replacing | other views and columns for a checkpoint |
 | state | what every mode is |
 | driver, unsent | the state in one database on the driver |
 | sinks | where changes go |

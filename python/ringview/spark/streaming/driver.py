@@ -239,11 +239,7 @@ class DriverState(State):
 
     def _evolved(self, moved: dict[str, pa.Table]) -> dict[str, pa.Table]:
         """What the last batch moved, behind what moved by new views before it."""
-        for folder in unsent.evolutions(self._checkpoint.state, self._last)[::-1]:
-            for name, before in (unsent.kept(folder) or {}).items():
-                if name in moved:
-                    moved[name] = unsent.together(before, moved[name])
-        return moved
+        return unsent.with_evolutions(self._checkpoint.state, self._last, moved, self._plan.views)
 
 
 def _sent(batch_id: int) -> int:

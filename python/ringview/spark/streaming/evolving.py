@@ -1,13 +1,13 @@
 """Other views and more columns for a stream that is stopped; no row is read again.
 
-A checkpoint goes on forwards: `plan.json` first says what it is becoming, the state follows, and
-then `plan.json` says that it is. What moves in views by it lies beside the state, for the sink of
-the next micro-batch.
+On the driver a checkpoint goes on forwards: `plan.json` first says what it is becoming, the state
+follows, and then `plan.json` says that it is. What moves in views by it lies beside the state, for
+the sink of the next micro-batch.
 
 Invariant: killed anywhere, the checkpoint is what it was, or says that it is becoming another, and
 to evolve it again ends that. Replayed, what a sink was told of a view is the view, through its
 replacement too. Cost: views that are new or replaced are filled from the rows that are kept, and
-all views that are replaced are read; the file is not written anew.
+all views that are replaced are read; with mode="partitioned" all rows are moved.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ringview import Database
-from ringview.errors import CheckpointError, InvalidValueError, UnsupportedError, did_you_mean
-from ringview.spark.streaming import unsent
-from ringview.spark.streaming.checkpoint import BECOMING, Checkpoint, difference, is_same_text
+from ringview.errors import CheckpointError, InvalidValueError, did_you_mean
+from ringview.spark.streaming import replacing, unsent
+from ringview.spark.streaming.checkpoint import BECOMING, Checkpoint, difference
 from ringview.spark.streaming.driver import STATE, has_sent, is_waiting, last_batch
+from ringview.spark.streaming.partitioned import evolving as partitioned
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.source import Source
 from ringview.spark.types import arrow_schema
@@ -77,12 +77,6 @@ def evolve(
             f"the checkpoint {checkpoint.folder} is of no stream; there is nothing to evolve"
         )
     plan, noted = widened(plan, sources, checkpoint), checkpoint.noted()
-    if noted.get("mode") != "driver":
-        raise UnsupportedError(
-            f'the checkpoint {checkpoint.folder} is of a stream with mode="{noted.get("mode")}", '
-            'and views are replaced and columns added with mode="driver"; start with an empty '
-            "folder"
-        )
     was = noted.pop(BECOMING, None)
     if was is None:
         _check(noted, plan, checkpoint, new_columns)
@@ -92,6 +86,9 @@ def evolve(
             "asked then"
         )
     described = {**noted, **plan.described()}
+    if noted["mode"] == "partitioned":
+        partitioned.evolve(plan, sources, checkpoint, noted)
+        return
     with Database.open(checkpoint.state / STATE) as database:
         evolution = _Evolution(plan, checkpoint, database, was or {"views": noted["views"]})
         if was is None:
@@ -124,18 +121,10 @@ class _Evolution:
                 f"the sink of the checkpoint {self._checkpoint.folder} has not taken micro-batch "
                 f"{self._last}; start the stream as it was once more, and then evolve it"
             )
-        draft = Database()
-        self._plan.create_tables(draft)
-        self._plan.create_views(draft)
-        for name in self._plan.views:
-            if name not in self._before:
-                continue
-            was, now = self._database[name].schema, draft[name].schema
-            if was != now:
-                raise UnsupportedError(
-                    f'view "{name}" had the columns {_listed(was)}, of which its sink was told, '
-                    f"and has {_listed(now)} now; give the new view another name"
-                )
+        views = self._database.views
+        replacing.check(
+            {name: views[name].schema for name in self._before}, replacing.schemas(self._plan)
+        )
 
     def begin(self) -> dict[str, Any]:
         """Keep what views hold that may be replaced, as somebody was told of it.
@@ -144,7 +133,7 @@ class _Evolution:
             What must be known to go the way again.
         """
         shutil.rmtree(self._held, ignore_errors=True)
-        changed = self._changed()
+        changed = replacing.changed(self._before, self._plan.views)
         held = self._before if self._has_sink and changed else ()
         unsent.keep(self._held, {name: self._database[name].changes() for name in held})
         return {"views": dict(self._before), "number": self._number}
@@ -152,7 +141,7 @@ class _Evolution:
     def run(self) -> None:
         """Let the state follow, and keep what moves by it."""
         database, plan = self._database, self._plan
-        for name in self._changed():
+        for name in replacing.changed(self._before, plan.views):
             if name in database.views:
                 database.drop_view(name, cascade=True)
         stay = [name for name in self._before if name in database.views]
@@ -169,24 +158,12 @@ class _Evolution:
             self._tell([name for name in plan.views if name not in stay])
         shutil.rmtree(self._held, ignore_errors=True)
 
-    def _changed(self) -> list[str]:
-        """The views that are gone, or have another text."""
-        now = self._plan.views
-        return [
-            name
-            for name, sql in self._before.items()
-            if name not in now or not is_same_text(sql, now[name])
-        ]
-
     def _tell(self, views: Sequence[str]) -> None:
         """Keep for the sink of the next batch what moved in views."""
         held = unsent.kept(self._held) or {}
-        moved = {}
-        for name in views:
-            rows = self._database[name].changes()
-            if name in held:
-                rows = unsent.together(_negated(held[name]), rows)
-            moved[name] = rows
+        moved = {
+            name: replacing.moved(held.get(name), self._database[name].changes()) for name in views
+        }
         state = self._checkpoint.state
         unsent.keep(unsent.of_evolution(state, self._last + 1, self._number), moved)
 
@@ -221,16 +198,6 @@ def _check(
             "change, and columns come: what rows before have not, since the source has it only "
             'now, is named by new_columns={"table": ["column"]} and NULL there'
         )
-
-
-def _negated(changes: pa.Table) -> pa.Table:
-    """What takes these changes back."""
-    times = changes.num_columns - 1
-    return changes.set_column(times, changes.field(times), pc.negate(changes[times]))
-
-
-def _listed(schema: pa.Schema) -> str:
-    return ", ".join(f"{field.name} {field.type}" for field in schema)
 
 
 def _quoted(name: str) -> str:

@@ -216,10 +216,10 @@ class Stream:
         that the checkpoint keeps; no row of a stream is read again. The sink is told of what moves
         by it with the next micro-batch: of a new view all rows, of one that is replaced the rows
         that leave and those that come, of one that is gone nothing. Killed in between, the stream
-        does not start until it was evolved again.
+        goes on as it was, or does not start until it was evolved again.
 
         Args:
-            checkpoint: Its folder; the stream has mode="driver".
+            checkpoint: Its folder.
             new_columns: By table the columns that the checkpoint does not keep and that views read
                 now. Somebody must vouch for them: rows that came before have NULL there, which is
                 right where the source has the column only from now on.
@@ -227,13 +227,13 @@ class Stream:
         Raises:
             CheckpointError: Something differs beside views and columns that are named; the sink
                 has not taken the last micro-batch.
-            UnsupportedError: The state lies in partitions, or a view that a sink was told of would
-                have other columns.
+            UnsupportedError: A view that a sink was told of would have other columns, or is not
+                kept in partitions.
             InvalidValueError: A new column is none.
             StorageError: It cannot be written, or the stream runs.
 
         Complexity: as `ringview.Database.create_view` for each view that is filled; those that are
-        replaced are read whole.
+        replaced are read whole. With mode="partitioned" as `repartition`.
 
         Example:
             ::

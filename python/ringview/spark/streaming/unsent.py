@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -34,6 +34,27 @@ def of_evolution(state: Path, batch_id: int, number: int) -> Path:
 def evolutions(state: Path, batch_id: int) -> list[Path]:
     """What is to be told with a batch beside what it moves, in order."""
     return sorted(state.glob(f"evolved-{batch_id}-[0-9]*"))
+
+
+def forget_from(state: Path, number: int) -> None:
+    """Remove evolutions from a number on, which never came to their end."""
+    for folder in state.glob("evolved-*"):
+        if int(folder.name.rpartition("-")[2]) >= number:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def with_evolutions(
+    state: Path, batch_id: int, moved: Mapping[str, pa.Table], views: Iterable[str]
+) -> dict[str, pa.Table]:
+    """What a batch moved in views, behind what moved by new views before it."""
+    found = dict(moved)
+    for folder in evolutions(state, batch_id)[::-1]:
+        for name, before in (kept(folder) or {}).items():
+            if name in found:
+                found[name] = together(before, found[name])
+            elif name in views:
+                found[name] = before
+    return found
 
 
 def keep(folder: Path, changes: Mapping[str, pa.Table]) -> None:
@@ -73,6 +94,13 @@ def forget(state: Path) -> None:
     """Remove all that was kept: the sink has it."""
     for folder in (*state.glob("unsent-*"), *state.glob("evolved-*")):
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def forget_before(state: Path, batch_id: int) -> None:
+    """Remove what was to be told with earlier batches."""
+    for folder in state.glob("evolved-*"):
+        if int(folder.name.split("-")[1]) < batch_id:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def together(first: pa.Table, second: pa.Table) -> pa.Table:

@@ -27,7 +27,7 @@ from ringview.sinks.protocol import Sink, begin
 from ringview.spark.failure import error_of, raising
 from ringview.spark.session import cores
 from ringview.spark.ship import Shipped
-from ringview.spark.streaming import letters, paths, source
+from ringview.spark.streaming import letters, paths, source, unsent
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.latest import LATE
 from ringview.spark.streaming.partitioned import versions
@@ -83,6 +83,8 @@ class PartitionedState(State):
         self._bytes: dict[int, int] = {}
         try:
             self._last = versions.last(checkpoint)
+            # Of generations that never came to be.
+            unsent.forget_from(checkpoint.state, self._partitions.generation + 1)
             self._begin_sinks()
             if not checkpoint.has_begun:
                 checkpoint.clear()
@@ -167,6 +169,10 @@ class PartitionedState(State):
         views = list(enumerate(self._plan.views))
         of = {number: _together(found, number) for number in (LETTERS, *dict(views))}
         changes = {name: table for number, name in views if (table := of[number]) is not None}
+        state = self._checkpoint.state
+        unsent.forget_before(state, batch_id)
+        if self._sink is not None:
+            changes = unsent.with_evolutions(state, batch_id, changes, self._plan.views)
         self._last = batch_id
         self._metrics = self._counted(batch_id, [row for row in found if row["view"] == COUNTS])
         if self._sink is not None:
@@ -184,6 +190,13 @@ class PartitionedState(State):
         if self._sink is not None:
             begin(self._sink, identity, list(self._plan.views), is_new)
         if self._sinks is not None:
+            for folder in unsent.evolutions(self._checkpoint.state, self._last + 1):
+                if told := self._sinks.by_view.keys() & (unsent.kept(folder) or {}).keys():
+                    raise UnsupportedError(
+                        f'view "{min(told)}" is new in the checkpoint, and what it holds is told '
+                        f"on the driver with micro-batch {self._last + 1}: give it sink=.. for "
+                        "that one"
+                    )
             self._sinks.begin(identity, is_new)
         if self._letters is not None:
             copied = [

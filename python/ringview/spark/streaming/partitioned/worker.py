@@ -25,7 +25,7 @@ from ringview.spark.streaming.partitioned.counts import MOVED, ROWS, Counts, nam
 from ringview.spark.streaming.partitioned.engine import PartitionEngine
 from ringview.spark.streaming.partitioned.routing import ROWS_A_MESSAGE, in_slots
 from ringview.spark.streaming.partitioned.store import Cache, Delta, Meta, Step, Store
-from ringview.spark.streaming.plan import Plan
+from ringview.spark.streaming.plan import Plan, TablePlan
 from ringview.spark.streaming.sinks import PartitionSink
 
 COUNTS, LETTERS = -1, -2
@@ -221,7 +221,7 @@ class Empty:
 
     setting: Setting
     rows: Plan
-    """The tables, as if they were streams of rows."""
+    """The tables, as if they were streams of rows; columns that are new have NULL."""
     copied: frozenset[str]
     """Tables whose rows lie everywhere, of which the first partition speaks."""
 
@@ -233,7 +233,17 @@ class Empty:
                 if partition and table.name in self.copied:
                     continue
                 found = engine.database.tables[table.name].to_arrow(multiplicity=table.multiplicity)
-                yield from in_slots(self.rows, atom, found)
+                yield from in_slots(self.rows, atom, _widened(found, table))
+
+
+def _widened(rows: pa.Table, table: TablePlan) -> pa.Table:
+    """Rows with all columns of a table, NULL in those that they lack."""
+    schema = table.columns.append(rows.schema.field(table.multiplicity))
+    columns = [
+        rows[field.name] if field.name in rows.column_names else pa.nulls(len(rows), field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema)
 
 
 def versions(
