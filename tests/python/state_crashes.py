@@ -1,8 +1,9 @@
 """A process that gives micro-batches to the state of a stream and kills itself; no Spark runs.
 
-Run as `python state_crashes.py FOLDER STEPS`: it is killed after so many calls of functions, which
-is at the same place on every machine, however busy. As Spark does, it notes a batch once it was
-taken, and after a start gives the first one that is not noted, which may have been taken.
+Run as `python state_crashes.py FOLDER STEPS [letters]`: it is killed after so many calls of
+functions, which is at the same place on every machine, however busy. As Spark does, it notes a
+batch once it was taken, and after a start gives the first one that is not noted, which may have
+been taken.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ringview.spark import ParquetSink
 from ringview.spark.slots import ATOM, MULTIPLICITY, PARTITION
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState
+from ringview.spark.streaming.letters import JsonLines
 from ringview.spark.streaming.plan import Plan, TablePlan
 from ringview.whole import write
 
@@ -53,9 +55,17 @@ def deleted(number: int) -> list[tuple[int, float]]:
     return inserted(number - 1)[::3] if number else []
 
 
-def frame(number: int) -> Any:
+def wrong(number: int) -> list[tuple[int, float, int | None]]:
+    """Rows that break a contract, with how often they come."""
+    drawn = random.Random(-number - 1)
+    return [(-1, drawn.random(), drawn.choice([None, -1])) for _ in range(drawn.randrange(4))]
+
+
+def frame(number: int, *, with_wrong: bool = False) -> Any:
     """A batch in slots."""
-    rows = [(*row, 1) for row in inserted(number)] + [(*row, -1) for row in deleted(number)]
+    rows: list[tuple[int, float, int | None]] = [(*row, 1) for row in inserted(number)]
+    rows += [(*row, -1) for row in deleted(number)]
+    rows += wrong(number) if with_wrong else []
     a, x, times = ([row[place] for row in rows] for place in range(3))
     places = [PLAN.layout.names[place] for place in PLAN.layout.places[0]]
     columns = dict(zip(places, (a, x), strict=True))
@@ -78,9 +88,10 @@ def noted(checkpoint: Checkpoint) -> int:
     return int(path.read_text() or 0) if path.exists() else 0
 
 
-def state(checkpoint: Checkpoint, folder: Path) -> DriverState:
+def state(checkpoint: Checkpoint, folder: Path, *, with_letters: bool = False) -> DriverState:
     """The state with a sink, as a start makes it."""
-    found = DriverState(PLAN, {}, checkpoint, ParquetSink(folder / "out"))
+    letters = JsonLines(folder / "letters") if with_letters else None
+    found = DriverState(PLAN, {}, checkpoint, ParquetSink(folder / "out"), letters)
     (checkpoint.spark / "offsets").mkdir(parents=True, exist_ok=True)
     if not (checkpoint.spark / "offsets" / "0").exists():
         write(checkpoint.spark / "offsets" / "0", b"")
@@ -90,6 +101,7 @@ def state(checkpoint: Checkpoint, folder: Path) -> DriverState:
 def main() -> None:
     """Until it is killed."""
     folder, steps = Path(sys.argv[1]), int(sys.argv[2])
+    is_wrong = sys.argv[3:] == ["letters"]
     checkpoint = Checkpoint(folder / "checkpoint")
 
     def step(*_: object) -> None:
@@ -100,14 +112,15 @@ def main() -> None:
 
     # What is imported when it is first used has been by then.
     with tempfile.TemporaryDirectory() as elsewhere:
-        other = state(Checkpoint(Path(elsewhere) / "checkpoint"), Path(elsewhere))
-        other.take(frame(0), 0)
+        new = Checkpoint(Path(elsewhere) / "checkpoint")
+        other = state(new, Path(elsewhere), with_letters=is_wrong)
+        other.take(frame(0, with_wrong=is_wrong), 0)
         other.close()
     sys.setprofile(step)
-    going = state(checkpoint, folder)
+    going = state(checkpoint, folder, with_letters=is_wrong)
     number = noted(checkpoint)
     while True:
-        going.take(frame(number), number)
+        going.take(frame(number, with_wrong=is_wrong), number)
         number += 1
         write(checkpoint.spark / "offsets" / "0", str(number).encode())
 

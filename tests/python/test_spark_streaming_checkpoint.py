@@ -163,11 +163,12 @@ def test_a_folder_of_changes_is_of_one_checkpoint(tmp_path: Path) -> None:
 
 def test_what_a_sink_has_not_taken_is_kept_whole(tmp_path: Path) -> None:
     changes = {"v /": pa.table({"a": [1]}), "w": pa.table({"b": pa.array([], pa.string())})}
-    assert unsent.kept(tmp_path, 3) is None
+    third, fourth = (unsent.of_batch(tmp_path, number) for number in (3, 4))
+    assert unsent.kept(third) is None
     for _ in range(2):
-        unsent.keep(tmp_path, 3, changes)
-    assert unsent.kept(tmp_path, 3) == changes
-    assert unsent.kept(tmp_path, 4) is None
+        unsent.keep(third, changes)
+    assert unsent.kept(third) == changes
+    assert unsent.kept(fourth) is None
     unsent.forget(tmp_path)
     assert list(tmp_path.iterdir()) == []
 

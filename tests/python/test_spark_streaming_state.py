@@ -25,7 +25,7 @@ from ringview.errors import RingviewError, StorageError
 from ringview.spark import CheckpointError, ParquetSink
 from ringview.spark.streaming import driver
 from ringview.spark.streaming.checkpoint import Checkpoint
-from ringview.spark.streaming.driver import DriverState, _last
+from ringview.spark.streaming.driver import DriverState, last_batch
 from ringview.spark.streaming.partitioned.engine import PartitionEngine
 from shop import replayed
 
@@ -224,7 +224,8 @@ def test_a_late_change_does_not_win_over_a_restart(tmp_path: Path) -> None:
         engine.apply([sink.getvalue().to_pybytes()])
         found = engine.database["v"].to_arrow().to_pylist()
         assert plain_rows([tuple(row.values()) for row in found]) == left
-        assert engine.late == {"t": late[number]}
+        assert engine.applied is not None
+        assert engine.applied.late == {"t": late[number]}
         saved = tmp_path / f"{number}.ringview"
         engine.save(saved)
 
@@ -263,6 +264,6 @@ def test_a_state_that_is_killed_200_times_loses_nothing(tmp_path: Path) -> None:
 def test_the_last_batch_is_found() -> None:
     db = rv.Database()
     for number in range(70):
-        assert _last(db) == number - 1
+        assert last_batch(db) == number - 1
         with db.transaction(batch_id=number):
             pass

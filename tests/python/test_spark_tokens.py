@@ -47,11 +47,12 @@ class Bag:
         text = path.read_text() if path is not None else "{}"
         self.has: Counter[str] = Counter(json.loads(text))
 
-    def apply(self, delta: Delta) -> None:
+    def apply(self, delta: Delta) -> Delta:
         for message in delta:
             self._fuse().step()
             self.has[message.decode()] += 1
         self._fuse().step()
+        return delta
 
     def save(self, path: Path) -> None:
         text = json.dumps(self.has)

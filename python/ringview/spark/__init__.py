@@ -30,7 +30,7 @@ from ringview.spark.failure import raising
 from ringview.spark.plans import Plan
 from ringview.spark.sample import sample
 from ringview.spark.session import JavaNotFoundError, session
-from ringview.spark.streaming import CheckpointError, ParquetSink, stream
+from ringview.spark.streaming import CheckpointError, ParquetSink, metrics, stream
 
 __all__ = [
     "CheckpointError",
@@ -40,6 +40,7 @@ __all__ = [
     "Plan",
     "Views",
     "evaluate",
+    "metrics",
     "plan",
     "prepare",
     "raising",

@@ -13,18 +13,30 @@ failed or was killed on the way. Cost: of a micro-batch, the engine's for its ro
 | source | DataFrames: columns, types, Debezium's envelopes, one stream of slots |
 | plan | what is kept, as data |
 | changes | a micro-batch as changes of a database |
+| applying, refusals | these changes in one transaction, without rows that break a contract |
+| letters | such rows, and where they go |
 | checkpoint | the folder, and whether it is of the same query |
 | paths | folders as Spark names them |
 | latest | changes by key that come late |
+| evolving, replacing | other views and columns for a checkpoint |
 | state | what every mode is |
 | driver, unsent | the state in one database on the driver |
 | sinks | where changes go |
-| query | the handle of a stream that runs |
+| query, progress | the handle of a stream that runs, and what is known of its micro-batches |
 """
 
 from ringview.errors import CheckpointError
 from ringview.sinks.parquet import ParquetSink
 from ringview.spark.streaming.face import Stream, StreamWriter, stream
+from ringview.spark.streaming.progress import metrics
 from ringview.spark.streaming.query import StreamQuery
 
-__all__ = ["CheckpointError", "ParquetSink", "Stream", "StreamQuery", "StreamWriter", "stream"]
+__all__ = [
+    "CheckpointError",
+    "ParquetSink",
+    "Stream",
+    "StreamQuery",
+    "StreamWriter",
+    "metrics",
+    "stream",
+]

@@ -9,14 +9,14 @@ and a sort of the changes by key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ringview.errors import InvalidValueError, NullKeyError
+from ringview.errors import InvalidValueError, NullKeyError, RingviewError
 from ringview.rows import Rows
 from ringview.spark.streaming.plan import RANK, Plan, TablePlan
 
@@ -34,6 +34,16 @@ _RANKS = (
     ("update", "u", "+u", "update_postimage", "upsert"),
     ("delete", "d", "-d"),
 )
+
+
+def rank_of(word: str) -> int:
+    """Where a word stands among those of one micro-batch: the first things that happen are first.
+
+    >>> rank_of("c") < rank_of("U") < rank_of("delete") < rank_of("no")
+    True
+    """
+    found = (rank for rank, words in enumerate(_RANKS) if word.lower() in words)
+    return next(found, len(_RANKS))
 
 
 class Changing(Protocol):
@@ -76,16 +86,56 @@ class Change:
             to.insert(name, self.rows)
 
 
+Problem = Callable[[pa.Table], RingviewError]
+"""What is wrong with a row, given that row."""
+
+
+class Refusing(Protocol):
+    """What happens to rows that break a contract."""
+
+    def __call__(
+        self, table: TablePlan, rows: pa.Table, wrong: pa.ChunkedArray, problem: Problem
+    ) -> pa.Table:
+        """The rows that are left, where a column of booleans says which ones are wrong."""
+
+
+def refuse(table: TablePlan, rows: pa.Table, wrong: pa.ChunkedArray, problem: Problem) -> pa.Table:
+    """End with the problem of the first row that is wrong; else all rows are left.
+
+    Raises:
+        RingviewError: That problem.
+    """
+    if pc.any(wrong, min_count=0).as_py():
+        raise problem(rows.slice(pc.index(wrong, True).as_py(), 1))
+    return rows
+
+
 def decode(plan: Plan, batches: Iterable[pa.RecordBatch]) -> list[Change]:
     """The changes that the rows of a micro-batch ask for, in slots as ``plan.layout`` has them.
 
     Raises:
         InvalidValueError: A word that says no change, or changes of one key in no order; the
             message names table and row.
-        NullKeyError: NULL in a multiplicity, or in what changes are ordered by.
+        NullKeyError: NULL in a key, in a multiplicity, or in what changes are ordered by.
     """
-    arrived = plan.arrived(batches)
-    return [_change(table, arrived[table.name]) for table in plan.streams if table.name in arrived]
+    return changes_of(plan, plan.arrived(batches))
+
+
+def changes_of(
+    plan: Plan, arrived: Mapping[str, pa.Table], refusing: Refusing = refuse
+) -> list[Change]:
+    """The changes that rows ask for, by table as `Plan.arrived` gives them.
+
+    Further columns of them are in the changes too.
+
+    Raises:
+        RingviewError: What ``refusing`` raises; by default as `decode`.
+    """
+    return [
+        _change(table, arrived[table.name], refusing)
+        for table in plan.streams
+        if table.name in arrived
+    ]
 
 
 def is_net(changes: Sequence[Change]) -> bool:
@@ -93,53 +143,57 @@ def is_net(changes: Sequence[Change]) -> bool:
     return any(change.net for change in changes)
 
 
-def _change(table: TablePlan, rows: pa.Table) -> Change:
+def _change(table: TablePlan, rows: pa.Table, refusing: Refusing) -> Change:
     if table.changes == "rows":
-        return _counted(table, rows)
+        return _counted(table, rows, refusing)
     rows = rows.drop_columns([table.multiplicity])
     if table.changes == "signs":
-        return _signed(table, _without_tombstones(table, rows))
+        return _signed(table, _without_tombstones(table, rows), refusing)
     arrived = rows.num_rows
     if table.changes == "words":
         rows = _without_tombstones(table, rows)
-    if table.order_column is not None:
-        rank = _fresh(RANK, rows)
-        return Change(table, _last(table, _in_order(table, rows, rank)), arrived, rank=rank)
     rank = _fresh(RANK, rows)
-    return Change(table, _in_order(table, rows, rank).drop_columns([rank]), arrived)
+    ordered = _in_order(table, rows, rank, refusing)
+    if table.order_column is not None:
+        return Change(table, _last(table, ordered), arrived, rank=rank)
+    return Change(table, ordered.drop_columns([rank]), arrived)
 
 
-def _counted(table: TablePlan, rows: pa.Table) -> Change:
-    counts = rows[table.multiplicity]
-    if counts.null_count:
-        at = pc.index(pc.is_null(counts), True).as_py()
-        row = rows.slice(at, 1).drop_columns([table.multiplicity])
-        raise NullKeyError(
-            f'table "{table.name}": the multiplicity of the row {_shown(row)} is NULL; say how '
-            "often it comes, or drop the row"
+def _counted(table: TablePlan, rows: pa.Table, refusing: Refusing) -> Change:
+    arrived = rows.num_rows
+    if rows[table.multiplicity].null_count:
+        rows = refusing(
+            table,
+            rows,
+            pc.is_null(rows[table.multiplicity]),
+            lambda row: NullKeyError(
+                f'table "{table.name}": the multiplicity of the row {_own(table, row)} is NULL; '
+                "say how often it comes, or drop the row"
+            ),
         )
-    least = pc.min_max(counts).as_py()
+    least = pc.min_max(rows[table.multiplicity]).as_py()
     if least["min"] == least["max"] == 1:
-        return Change(table, rows.drop_columns([table.multiplicity]), rows.num_rows)
-    return Change(table, rows, rows.num_rows, net=least["min"] is not None and least["min"] < 0)
+        return Change(table, rows.drop_columns([table.multiplicity]), arrived)
+    return Change(table, rows, arrived, net=least["min"] is not None and least["min"] < 0)
 
 
-def _signed(table: TablePlan, rows: pa.Table) -> Change:
+def _signed(table: TablePlan, rows: pa.Table, refusing: Refusing) -> Change:
     assert table.op is not None
-    words = pc.utf8_lower(rows[table.op])
-    comes, goes = _among(words, COMES), _among(words, GOES)
-    known = pc.or_(comes, goes)
-    if not pc.all(known, min_count=0).as_py():
-        row = rows.slice(pc.index(known, False).as_py(), 1)
-        word = row[table.op][0].as_py()
-        raise InvalidValueError(
-            f'table "{table.name}": {_word(word)} in the row '
-            f"{_shown(row.drop_columns([table.op]))} needs a key to find the row that it changes; "
-            f'say keys={{"{table.name}": ..}}, or write insert or delete'
-        )
-    signs = pc.if_else(comes, pa.scalar(1, pa.int64()), pa.scalar(-1, pa.int64()))
-    rows = rows.drop_columns([table.op]).append_column(table.multiplicity, signs)
-    return Change(table, rows, rows.num_rows, net=bool(pc.any(goes, min_count=0).as_py()))
+    op, arrived = table.op, rows.num_rows
+    rows = refusing(
+        table,
+        rows,
+        pc.invert(_among(pc.utf8_lower(rows[op]), [*COMES, *GOES])),
+        lambda row: InvalidValueError(
+            f'table "{table.name}": {_word(row[op][0].as_py())} in the row {_own(table, row)} '
+            f'needs a key to find the row that it changes; say keys={{"{table.name}": ..}}, or '
+            "write insert or delete"
+        ),
+    )
+    goes = _among(pc.utf8_lower(rows[op]), GOES)
+    signs = pc.if_else(goes, pa.scalar(-1, pa.int64()), pa.scalar(1, pa.int64()))
+    rows = rows.drop_columns([op]).append_column(table.multiplicity, signs)
+    return Change(table, rows, arrived, net=bool(pc.any(goes, min_count=0).as_py()))
 
 
 def _without_tombstones(table: TablePlan, rows: pa.Table) -> pa.Table:
@@ -153,47 +207,71 @@ def _without_tombstones(table: TablePlan, rows: pa.Table) -> pa.Table:
     return rows.filter(pc.invert(empty))
 
 
-def _in_order(table: TablePlan, rows: pa.Table, rank: str) -> pa.Table:
+def _in_order(table: TablePlan, rows: pa.Table, rank: str, refusing: Refusing) -> pa.Table:
     """Changes by key in the order in which they happened, with a column of ranks."""
     assert table.keys is not None
+    rows = _with_keys(table, rows, refusing)
     by = [rank]
     if table.order_column is not None:
-        rows, by = _ordered(table, rows, table.order_column), [table.order_column, rank]
+        rows = _with_places(table, rows, table.order_column, refusing)
+        by = [table.order_column, rank]
     if table.op is None:
-        ranks: pa.ChunkedArray | pa.Array = pa.repeat(pa.scalar(0, pa.int8()), rows.num_rows)
+        rows = rows.append_column(rank, pa.repeat(pa.scalar(0, pa.int8()), rows.num_rows))
     else:
-        ranks = _ranks(pc.utf8_lower(rows[table.op]))
-    rows = rows.append_column(rank, ranks)
-    _check_order(table, rows, [*table.keys, *by])
+        rows = _with_words(table, rows.append_column(rank, _ranks(rows[table.op])), refusing)
+    rows = _told_apart(table, rows, [*table.keys, *by], refusing)
     return rows.sort_by([(name, "ascending") for name in by])
 
 
-def _ordered(table: TablePlan, rows: pa.Table, by: str) -> pa.Table:
-    """Rows whose place in the order is known, and whose words are."""
-    places = rows[by]
-    unknown = pc.is_null(places, nan_is_null=True)
-    if pc.any(unknown, min_count=0).as_py():
-        at = pc.index(unknown, True).as_py()
-        row = rows.slice(at, 1)
-        shown = _shown(row.select(table.columns.names))
-        said = "NaN" if row[by][0].is_valid else "NULL"
-        raise NullKeyError(
-            f'table "{table.name}": what changes are ordered by is {said} in the row {shown}'
-        )
-    if pa.types.is_floating(places.type):
-        # Both zeros are one place.
-        places = pc.add(places, pa.scalar(0, places.type))
-        rows = rows.set_column(rows.column_names.index(by), by, places)
-    if table.op is not None:
-        known = _among(pc.utf8_lower(rows[table.op]), [word for words in _RANKS for word in words])
-        if not pc.all(known, min_count=0).as_py():
-            row = rows.slice(pc.index(known, False).as_py(), 1)
-            raise InvalidValueError(
-                f'table "{table.name}": {_word(row[table.op][0].as_py())} in the row '
-                f"{_shown(row.select(table.columns.names))} is no change; write insert, update, "
-                "upsert or delete (or I, U, D; +I, -U, +U, -D; c, u, d, r)"
-            )
+def _with_keys(table: TablePlan, rows: pa.Table, refusing: Refusing) -> pa.Table:
+    """Rows whose key is known."""
+    for name in table.keys or ():
+        if rows[name].null_count:
+
+            def without(row: pa.Table, name: str = name) -> RingviewError:
+                return NullKeyError(
+                    f'table "{table.name}": "{name}", which is of its key, is NULL in the row '
+                    f"{_own(table, row)}; NULL equals nothing, so no row can be found by it: give "
+                    "the key, or drop the row"
+                )
+
+            rows = refusing(table, rows, pc.is_null(rows[name]), without)
     return rows
+
+
+def _with_places(table: TablePlan, rows: pa.Table, by: str, refusing: Refusing) -> pa.Table:
+    """Rows whose place in the order is known."""
+
+    def without(row: pa.Table) -> RingviewError:
+        said = "NaN" if row[by][0].is_valid else "NULL"
+        return NullKeyError(
+            f'table "{table.name}": what changes are ordered by is {said} in the row '
+            f"{_own(table, row)}"
+        )
+
+    rows = refusing(table, rows, pc.is_null(rows[by], nan_is_null=True), without)
+    places = rows[by]
+    if not pa.types.is_floating(places.type):
+        return rows
+    # Both zeros are one place.
+    places = pc.add(places, pa.scalar(0, places.type))
+    return rows.set_column(rows.column_names.index(by), by, places)
+
+
+def _with_words(table: TablePlan, rows: pa.Table, refusing: Refusing) -> pa.Table:
+    """Rows whose word says a change; the last column is its rank."""
+    op = table.op
+    assert op is not None
+    return refusing(
+        table,
+        rows,
+        pc.equal(rows.columns[-1], len(_RANKS)),
+        lambda row: InvalidValueError(
+            f'table "{table.name}": {_word(row[op][0].as_py())} in the row {_own(table, row)} is '
+            "no change; write insert, update, upsert or delete (or I, U, D; +I, -U, +U, -D; c, u, "
+            "d, r)"
+        ),
+    )
 
 
 def _last(table: TablePlan, rows: pa.Table) -> pa.Table:
@@ -205,22 +283,32 @@ def _last(table: TablePlan, rows: pa.Table) -> pa.Table:
     return rows.take(grouped.aggregate([(number, "max")])[f"{number}_max"])
 
 
-def _check_order(table: TablePlan, rows: pa.Table, by: Sequence[str]) -> None:
-    """Refuse two changes of a key of which nothing says which one came first."""
+def _told_apart(
+    table: TablePlan, rows: pa.Table, by: Sequence[str], refusing: Refusing
+) -> pa.Table:
+    """Rows without changes of a key of which nothing says which one came first."""
     counts = rows.select(by).group_by(by, use_threads=False).aggregate([([], "count_all")])
-    times = counts["count_all"]
-    if not rows.num_rows or pc.max(times).as_py() == 1:
-        return
-    row = counts.slice(pc.index(pc.greater(times, 1), True).as_py(), 1)
-    assert table.keys is not None
-    key = row.select(list(table.keys))
-    if table.order_column is not None:
-        raise tied(table, key, row[table.order_column][0].as_py())
-    raise InvalidValueError(
-        f'table "{table.name}": two changes of the key {_shown(key)} came in one micro-batch, in '
-        f'which Spark keeps no order: say order={{"{table.name}": ..}}, a column that says which '
-        "came first"
-    )
+    if not rows.num_rows or pc.max(counts["count_all"]).as_py() == 1:
+        return rows
+    number = _fresh("number", rows)
+    numbered = rows.select(by).append_column(number, pa.array(range(rows.num_rows)))
+    places = numbered.group_by(by, use_threads=False).aggregate([(number, "list")])
+    listed = places[f"{number}_list"]
+    several = listed.filter(pc.greater(pc.list_value_length(listed), 1))
+    wrong = pc.is_in(numbered[number], value_set=pc.list_flatten(several).combine_chunks())
+
+    def problem(row: pa.Table) -> RingviewError:
+        assert table.keys is not None
+        key = row.select(list(table.keys))
+        if table.order_column is not None:
+            return tied(table, key, row[table.order_column][0].as_py())
+        return InvalidValueError(
+            f'table "{table.name}": two changes of the key {_shown(key)} came in one micro-batch, '
+            f'in which Spark keeps no order: say order={{"{table.name}": ..}}, a column that says '
+            "which came first"
+        )
+
+    return refusing(table, rows, wrong, problem)
 
 
 def tied(table: TablePlan, key: pa.Table, at: object) -> InvalidValueError:
@@ -232,8 +320,9 @@ def tied(table: TablePlan, key: pa.Table, at: object) -> InvalidValueError:
 
 
 def _ranks(words: pa.ChunkedArray) -> pa.ChunkedArray:
-    # A word that says no change is told by the database, which knows them all.
-    ranks = pa.scalar(len(_RANKS), pa.int8())
+    """The rank of each word; one behind all of them where it says no change."""
+    words = pc.utf8_lower(words)
+    ranks = pa.chunked_array([pa.repeat(pa.scalar(len(_RANKS), pa.int8()), len(words))])
     for rank, named in reversed(list(enumerate(_RANKS))):
         ranks = pc.if_else(_among(words, named), pa.scalar(rank, pa.int8()), ranks)
     return ranks
@@ -251,6 +340,11 @@ def _fresh(name: str, rows: pa.Table) -> str:
 
 def _word(word: str | None) -> str:
     return "NULL" if word is None else f'"{word}"'
+
+
+def _own(table: TablePlan, row: pa.Table) -> str:
+    """One row without the columns that say how it counts."""
+    return _shown(row.select(table.columns.names))
 
 
 def _shown(row: pa.Table) -> str:

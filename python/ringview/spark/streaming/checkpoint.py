@@ -22,6 +22,9 @@ from ringview.errors import CheckpointError, QueryError, RingviewError, StorageE
 from ringview.spark.streaming import paths
 from ringview.whole import write
 
+BECOMING = "becoming"
+"""Where `plan.json` says that the state may be between two queries, and what the first one was."""
+
 _FORMAT = 1
 _IDENTITY = "identity"
 
@@ -46,7 +49,7 @@ class Checkpoint:
         Raises:
             CheckpointError: It has none yet.
         """
-        found = self._noted().get(_IDENTITY)
+        found = self.noted().get(_IDENTITY)
         if not isinstance(found, str):
             raise CheckpointError(f"the checkpoint {self.folder} has no identity yet")
         return found
@@ -55,6 +58,10 @@ class Checkpoint:
     def has_begun(self) -> bool:
         """Whether Spark has noted a micro-batch."""
         return any((self.spark / "offsets").glob("[0-9]*"))
+
+    def has_noted(self, batch_id: int) -> bool:
+        """Whether Spark has noted what rows a micro-batch has."""
+        return (self.spark / "offsets" / str(batch_id)).exists()
 
     def clear(self) -> None:
         """Remove what Spark left of a start that noted no micro-batch, which it would stumble over.
@@ -88,7 +95,7 @@ class Checkpoint:
                 self.state.mkdir(parents=True, exist_ok=True)
                 self.note({**now, _IDENTITY: uuid4().hex})
                 return
-            before = self._noted()
+            before = self.noted()
         except OSError as problem:
             raise StorageError(f"cannot open the checkpoint {self.folder}: {problem}") from problem
         except ValueError as problem:
@@ -99,6 +106,11 @@ class Checkpoint:
             raise CheckpointError(
                 f"the checkpoint {self.folder} is of format {before.get('format')}, and this "
                 f"version of ringview knows {_FORMAT}; use the version that wrote it"
+            )
+        if BECOMING in before:
+            raise CheckpointError(
+                f"the checkpoint {self.folder} is between two queries, for evolving it was ended "
+                "on the way; evolve it once more"
             )
         if differs := difference(before, now):
             raise CheckpointError(
@@ -117,7 +129,17 @@ class Checkpoint:
         """Write what the checkpoint is of."""
         write(self.folder / "plan.json", json.dumps(described, indent=2).encode())
 
-    def _noted(self) -> dict[str, Any]:
+    @property
+    def is_made(self) -> bool:
+        """Whether it is of a query."""
+        return (self.folder / "plan.json").exists()
+
+    def noted(self) -> dict[str, Any]:
+        """What the checkpoint is of, as it was noted.
+
+        Raises:
+            OSError, ValueError: It cannot be read.
+        """
         found = json.loads((self.folder / "plan.json").read_bytes())
         if not isinstance(found, dict):
             raise ValueError("it holds no object")
@@ -147,7 +169,7 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
     if told := _names("view", before["views"], now["views"]):
         return told
     for name, sql in now["views"].items():
-        if _tokens(before["views"][name]) != _tokens(sql):
+        if not is_same_text(before["views"][name], sql):
             return f'view "{name}" was {before["views"][name]} and is {sql} now'
     for what in sorted(now.keys() - {"tables", "views"}):
         # Checkpoints that say nothing of texts have DuckDB's, without parameters.
@@ -167,6 +189,15 @@ def _names(
         if name not in now:
             return f'{what} "{name}"{of} is gone'
     return None
+
+
+def is_same_text(before: str, now: str) -> bool:
+    """Whether two texts of SQL are word for word the same.
+
+    >>> is_same_text("SELECT a FROM r", "select a  from r -- all"), is_same_text("1", "2")
+    (True, False)
+    """
+    return _tokens(before) == _tokens(now)
 
 
 def _tokens(sql: str) -> list[str]:

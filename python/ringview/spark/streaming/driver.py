@@ -8,27 +8,38 @@ Cost: of a micro-batch, its rows to the driver as Arrow, the engine's work, two 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from ringview import Database
 from ringview.errors import CheckpointError, RingviewError
 from ringview.follower import Follower
 from ringview.sinks.protocol import Sink, begin
-from ringview.spark.streaming import latest, source, unsent
-from ringview.spark.streaming.changes import decode, is_net
+from ringview.spark.slots import ATOM
+from ringview.spark.streaming import latest, letters, source, unsent
+from ringview.spark.streaming.applying import Applier
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.plan import Plan
+from ringview.spark.streaming.refusals import Refused
 from ringview.spark.streaming.source import Source
-from ringview.spark.streaming.state import State
+from ringview.spark.streaming.state import OBSERVED, State
+from ringview.transaction import Transaction
 from ringview.view import View
+
+STATE = "state.ringview"
+"""The name of the file."""
 
 # A file is written anew where it is several times what it was, and worth it.
 _GROWN, _WORTH_IT = 3, 1 << 26
+
+# The commit that says that the target of dead letters took some.
+_LETTERS = "dead letters"
 
 
 class DriverState(State):
@@ -40,12 +51,13 @@ class DriverState(State):
         sources: Mapping[str, Source],
         checkpoint: Checkpoint,
         sink: Sink | None,
+        letters: Sink | None = None,
     ) -> None:
         checkpoint.agree({**plan.described(), "mode": "driver"})
-        super().__init__(plan, checkpoint, sink)
+        super().__init__(plan, checkpoint, sink, letters)
         self._sources = sources
         self._closed = False
-        self._database = Database.open(checkpoint.state / "state.ringview", tell_last=True)
+        self._database = Database.open(checkpoint.state / STATE, tell_last=True)
         try:
             self._open()
         except BaseException:
@@ -57,23 +69,26 @@ class DriverState(State):
         return self._database[name]
 
     def metrics(self) -> dict[str, Any]:
-        """Of the last micro-batch, rows by table, and by view those that moved; bytes of state."""
+        """As `State.metrics`."""
         if self._closed:
-            return self._metrics
+            return dict(self._metrics)
         return {**self._metrics, "state_bytes": sum(self._database.memory_usage().values())}
 
     def writer(self) -> DataStreamWriter:
         """All streams as one, each micro-batch a transaction."""
-        return source.slots(self._plan, self._sources).writeStream.foreachBatch(self.take)
+        rows = [
+            sf.count_if(sf.col(ATOM) == atom).alias(f"rows.{table.name}")
+            for atom, table in enumerate(self._plan.streams)
+        ]
+        slots = source.slots(self._plan, self._sources).observe(OBSERVED, *rows)
+        return slots.writeStream.foreachBatch(self.take)
 
     def close(self) -> None:
         """Wait for the micro-batch that runs, and let the file go."""
         with self._lock:
             if self._closed:
                 return
-            # A file that is written anew does not tell what its last transaction moved.
-            if self._has_sent and self._is_waiting():
-                unsent.keep(self._checkpoint.state, self._last, self._moved())
+            self._keep_unsent()
             self._database.close()
             self._closed = True
 
@@ -81,7 +96,7 @@ class DriverState(State):
         database = self._database
         self._plan.create_tables(database)
         self._plan.create_histories(database)
-        self._latest = latest.Latest(self._plan, database)
+        self._applier = Applier(self._plan, database)
         for table in self._plan.static:
             loaded = f"table {table.name}"
             if not database.is_applied(loaded):
@@ -89,7 +104,7 @@ class DriverState(State):
                 with database.transaction(net=times is not None, batch_id=loaded) as transaction:
                     transaction.insert(table.name, rows, multiplicity=times)
         self._plan.create_views(database)
-        self._last = _last(database)
+        self._last = last_batch(database)
         if self._last >= 0 and not self._checkpoint.has_begun:
             raise CheckpointError(
                 f"the checkpoint {self._checkpoint.folder} lacks its part of Spark, which knows "
@@ -101,13 +116,25 @@ class DriverState(State):
         self._followers: dict[str, Follower] = {}
         self._pending: dict[str, pa.Table] | None = None
         self._follow()
+        self._open_letters()
+
+    def _open_letters(self) -> None:
+        """Have a place for dead letters, of which some may wait for their target."""
+        if self._letters is not None:
+            self._keep_unsent()
+            letters.prepare(self._plan, self._database)
+            is_new = not self._database.is_applied(_LETTERS)
+            begin(self._letters, self._checkpoint.identity, [letters.NAME], is_new)
+        elif letters.waiting(self._plan, self._database):
+            raise CheckpointError(
+                f"the checkpoint {self._checkpoint.folder} has dead letters that were not taken; "
+                'give on_error="dead_letter" and dead_letters=.. once more'
+            )
 
     def _follow(self) -> None:
         """Begin where the sink ended."""
         database, views = self._database, self._plan.views
-        self._has_sent = self._last >= 0 and any(
-            database.is_applied(_sent(batch)) for batch in (self._last, self._last - 1)
-        )
+        self._has_sent = has_sent(database, self._last)
         if self._sink is None:
             if self._has_sent:
                 raise CheckpointError(
@@ -117,8 +144,10 @@ class DriverState(State):
             return
         begin(self._sink, self._checkpoint.identity, list(views), not self._has_sent)
         if self._has_sent and self._is_waiting():
-            kept = unsent.kept(self._checkpoint.state, self._last)
-            self._pending = kept or {name: database[name].changes() for name in views}
+            kept = unsent.kept(unsent.of_batch(self._checkpoint.state, self._last))
+            self._pending = kept or self._evolved(
+                {name: database[name].changes() for name in views}
+            )
         for name in views:
             database[name].unfollow()
             self._followers[name] = database[name].follow(initial=not self._has_sent)
@@ -136,23 +165,44 @@ class DriverState(State):
             self._apply(rows, batch_id)
         if self._sink is not None:
             self._send(self._sink)
+        # Behind the sink: reopened, a file tells what its last transaction moved, and no other.
+        self._send_letters()
         size = self._database.path.stat().st_size if self._database.path else 0
         if size > max(_GROWN * self._snapshot_bytes, _WORTH_IT):
             self._database.snapshot()
             self._snapshot_bytes = self._database.path.stat().st_size if self._database.path else 0
 
     def _apply(self, rows: DataFrame, batch_id: int) -> None:
-        arrived = decode(self._plan, rows.toArrow().to_batches())
-        changes, late = self._latest.settle(arrived)
-        with self._database.transaction(net=is_net(changes), batch_id=batch_id) as transaction:
-            for change in changes:
-                change.apply(transaction)
+        applied = self._applier.apply(
+            self._plan.arrived(rows.toArrow().to_batches()),
+            batch_id,
+            leaves_out=self._letters is not None,
+            beside=partial(self._keep_letters, batch_id),
+        )
         self._last = batch_id
         self._metrics = {
             "batch_id": batch_id,
-            "rows": {change.table.name: change.arrived for change in arrived},
-            latest.LATE: late,
+            "rows": dict(applied.rows),
+            latest.LATE: dict(applied.late),
+            letters.NAME: letters.counted(applied.refused),
+            "engine_seconds": applied.seconds,
         }
+
+    def _keep_letters(
+        self, batch_id: int, transaction: Transaction, refused: Sequence[Refused]
+    ) -> None:
+        if refused:
+            transaction.insert(self._plan.letters, letters.letters(refused, batch_id))
+
+    def _send_letters(self) -> None:
+        """Hand on the dead letters that wait."""
+        if self._letters is None:
+            return
+        for batch_id, found in letters.waiting(self._plan, self._database).items():
+            letters.send(self._letters, batch_id, found)
+            first = None if self._database.is_applied(_LETTERS) else _LETTERS
+            with self._database.transaction(batch_id=first) as transaction:
+                transaction.delete(self._plan.letters, found)
 
     def _send(self, sink: Sink) -> None:
         """Hand on what the last batch moved, unless that was done."""
@@ -169,14 +219,27 @@ class DriverState(State):
         unsent.forget(self._checkpoint.state)
         self._metrics["moved"] = {name: changes.num_rows for name, changes in moved.items()}
 
+    def _keep_unsent(self) -> None:
+        """Write beside the file what its last transaction moved, if the sink has not taken that.
+
+        Once it is written anew, or has one more table, it would not tell.
+        """
+        if self._has_sent and self._is_waiting():
+            unsent.keep(unsent.of_batch(self._checkpoint.state, self._last), self._moved())
+
     def _is_waiting(self) -> bool:
-        return self._last >= 0 and not self._database.is_applied(_sent(self._last))
+        return is_waiting(self._database, self._last)
 
     def _moved(self) -> dict[str, pa.Table]:
         """What the last batch moved; the first time, all that views hold."""
         if self._pending is None:
-            self._pending = {name: each.changes() for name, each in self._followers.items()}
+            moved = {name: each.changes() for name, each in self._followers.items()}
+            self._pending = self._evolved(moved) if self._has_sent else moved
         return self._pending
+
+    def _evolved(self, moved: dict[str, pa.Table]) -> dict[str, pa.Table]:
+        """What the last batch moved, behind what moved by new views before it."""
+        return unsent.with_evolutions(self._checkpoint.state, self._last, moved, self._plan.views)
 
 
 def _sent(batch_id: int) -> int:
@@ -184,7 +247,17 @@ def _sent(batch_id: int) -> int:
     return -2 - batch_id
 
 
-def _last(database: Database) -> int:
+def is_waiting(database: Database, last: int) -> bool:
+    """Whether a sink, if there is one, has not taken the last batch."""
+    return last >= 0 and not database.is_applied(_sent(last))
+
+
+def has_sent(database: Database, last: int) -> bool:
+    """Whether a sink took a batch, and no more than the last one waits for it."""
+    return last >= 0 and any(database.is_applied(_sent(batch)) for batch in (last, last - 1))
+
+
+def last_batch(database: Database) -> int:
     """The last micro-batch that was applied, for there are no gaps; -1 if there was none."""
     known, above = -1, 1
     while database.is_applied(above - 1):

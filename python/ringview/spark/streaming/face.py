@@ -19,15 +19,19 @@ from ringview.sinks.protocol import Sink
 from ringview.spark.session import use_this_python
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState
+from ringview.spark.streaming.evolving import Columns, evolve, widened
+from ringview.spark.streaming.letters import target_of
 from ringview.spark.streaming.partitioned.moving import move
 from ringview.spark.streaming.partitioned.state import PartitionedState
 from ringview.spark.streaming.plan import Plan
+from ringview.spark.streaming.progress import watch
 from ringview.spark.streaming.query import StreamQuery
-from ringview.spark.streaming.sinks import sink_of
+from ringview.spark.streaming.sinks import Ends, PartitionSink, PartitionSinks, sink_of
 from ringview.spark.streaming.source import Keys, Named, Source, prepare
 from ringview.spark.streaming.state import State
 
 Mode = Literal["driver", "partitioned"]
+OnError = Literal["fail", "dead_letter"]
 Trigger = str | Mapping[str, Any]
 
 
@@ -105,6 +109,9 @@ class Stream:
         trigger: Trigger | None = None,
         name: str | None = None,
         partitions: int | None = None,
+        partition_sink: PartitionSink | Mapping[str, PartitionSink] | None = None,
+        on_error: OnError = "fail",
+        dead_letters: str | os.PathLike[str] | Sink | None = None,
     ) -> StreamWriter:
         """How the stream runs; `start` begins it.
 
@@ -127,12 +134,47 @@ class Stream:
             name: Of the query, in Spark's progress and pages.
             partitions: With mode="partitioned", how many; by default those of the checkpoint, else
                 ``spark.sql.shuffle.partitions``, on one machine at most one a core.
+            partition_sink: With mode="partitioned", where changes go from the workers, in parallel:
+                called as ``sink(partition, batch_id, changes)`` where a partition has rows that
+                moved; or a dict of these by view. It is pickled. A task that Spark runs again calls
+                it again, with the same rows under the same numbers. A method ``begin`` is called
+                as that of ``sink``, on the driver. ``sink`` is not told of these views.
+            on_error: What becomes of rows that break a contract: a NULL in a key, a delete of what
+                is not there, a key that is taken, a word that says no change, .. "fail" ends the
+                stream. With "dead_letter" they go to ``dead_letters``, and the other rows of the
+                micro-batch count as if these had not come.
+            dead_letters: Where to: a folder, which gets a file of JSON lines for each micro-batch
+                that has some; or a sink as above, told of them under the name "dead_letters": a
+                `ParquetSink`, or a function. Columns are "batch_id", "table", "row" as JSON,
+                "error" and "reason".
+
+        Raises:
+            InvalidValueError, UnknownViewError, TypeMismatchError, ExistsError: Arguments that do
+                not go together, or are none.
+
+        Complexity: see `ringview.spark.streaming`; letters cost O(log rows) attempts a row.
+
+        Example:
+            ::
+
+                writer = asked.write_stream(
+                    "state", sink, on_error="dead_letter", dead_letters="refused"
+                )
         """
+        if (partitions is not None or partition_sink is not None) and mode != "partitioned":
+            what = "partitions" if partitions is not None else "partition_sink"
+            raise InvalidValueError(f'{what}= goes with mode="partitioned"')
+        views = self.plan.views
+        ends = Ends(
+            sink_of(sink, views),
+            PartitionSinks.of(partition_sink, views),
+            target_of(on_error, dead_letters, views),
+        )
         return StreamWriter(
             self.plan,
             self._sources,
             Checkpoint(checkpoint),
-            sink_of(sink, self.plan.views),
+            ends,
             _mode(mode),
             _trigger(trigger),
             name,
@@ -162,7 +204,45 @@ class Stream:
                 asked.repartition("state", partitions=64)
                 asked.write_stream(checkpoint="state", sink=sink, mode="partitioned").start()
         """
-        move(self.plan, self._sources, Checkpoint(checkpoint), partitions)
+        at = Checkpoint(checkpoint)
+        move(widened(self.plan, self._sources, at), self._sources, at, partitions)
+
+    def evolve(
+        self, checkpoint: str | os.PathLike[str], *, new_columns: Columns | None = None
+    ) -> None:
+        """Let a checkpoint of another query be of this one: other views, more columns.
+
+        The stream must not run. Views that are new or have another text are filled from the rows
+        that the checkpoint keeps; no row of a stream is read again. The sink is told of what moves
+        by it with the next micro-batch: of a new view all rows, of one that is replaced the rows
+        that leave and those that come, of one that is gone nothing. Killed in between, the stream
+        goes on as it was, or does not start until it was evolved again.
+
+        Args:
+            checkpoint: Its folder.
+            new_columns: By table the columns that the checkpoint does not keep and that views read
+                now. Somebody must vouch for them: rows that came before have NULL there, which is
+                right where the source has the column only from now on.
+
+        Raises:
+            CheckpointError: Something differs beside views and columns that are named; the sink
+                has not taken the last micro-batch.
+            UnsupportedError: A view that a sink was told of would have other columns, or is not
+                kept in partitions.
+            InvalidValueError: A new column is none.
+            StorageError: It cannot be written, or the stream runs.
+
+        Complexity: as `ringview.Database.create_view` for each view that is filled; those that are
+        replaced are read whole. With mode="partitioned" as `repartition`.
+
+        Example:
+            ::
+
+                more = rs.stream({**views, "by_day": "SELECT day, COUNT(*) .."}, tables)
+                more.evolve("state")
+                more.write_stream("state", sink).start()
+        """
+        evolve(self.plan, self._sources, Checkpoint(checkpoint), new_columns or {})
 
     def __repr__(self) -> str:
         return f"Stream({', '.join(self.plan.views)})"
@@ -180,16 +260,14 @@ class StreamWriter:
         plan: Plan,
         sources: Mapping[str, Source],
         checkpoint: Checkpoint,
-        sink: Sink | None,
+        ends: Ends,
         mode: Mode,
         trigger: Mapping[str, Any] | None,
         name: str | None,
         partitions: int | None,
     ) -> None:
-        if partitions is not None and mode != "partitioned":
-            raise InvalidValueError('partitions= goes with mode="partitioned"')
         self._plan, self._sources = plan, sources
-        self._checkpoint, self._sink = checkpoint, sink
+        self._checkpoint, self._ends = checkpoint, ends
         self._mode, self._trigger, self._name = mode, trigger, name
         self._partitions = partitions
 
@@ -216,6 +294,7 @@ class StreamWriter:
             if self._name is not None:
                 writer = writer.queryName(self._name)
             query = StreamQuery(writer.start(), state, list(self._plan.views))
+            watch(str(query.query.runId), state)
         except BaseException:
             state.close()
             raise
@@ -223,15 +302,19 @@ class StreamWriter:
         return query
 
     def _state(self) -> State:
-        plan, sources, checkpoint, sink = (
-            self._plan,
-            self._sources,
-            self._checkpoint,
-            self._sink,
-        )
+        sources, checkpoint, ends = self._sources, self._checkpoint, self._ends
+        plan = widened(self._plan, sources, checkpoint)
         if self._mode == "driver":
-            return DriverState(plan, sources, checkpoint, sink)
-        return PartitionedState(plan, sources, checkpoint, sink, self._partitions)
+            return DriverState(plan, sources, checkpoint, ends.sink, ends.letters)
+        return PartitionedState(
+            plan,
+            sources,
+            checkpoint,
+            ends.sink,
+            self._partitions,
+            ends.letters,
+            ends.in_partitions,
+        )
 
 
 def _mode(given: Mode) -> Mode:

@@ -144,6 +144,16 @@ class Plan:
                 )
 
     @cached_property
+    def letters(self) -> str:
+        """The table of dead letters that no target took yet."""
+        taken = {table.name for table in (*self.tables, *self.histories.values())}
+        taken |= self.views.keys() | {self.history_view(name) for name in taken}
+        name = "dead letters"
+        while name in taken:
+            name += "_"
+        return name
+
+    @cached_property
     def histories(self) -> Mapping[str, TablePlan]:
         """By name of a table whose changes are ordered, the table of the last change of each key.
 

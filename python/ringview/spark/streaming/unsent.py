@@ -1,28 +1,65 @@
-"""What a sink has not taken when a stream is stopped, kept beside the state.
+"""What a sink is still to be told, kept beside the state.
 
 A process that is killed leaves a file that still tells what its last transaction moved. One that
-closes the file may write it anew, and keeps the changes here.
+closes the file may write it anew, and keeps the changes here; so does one that replaces views.
 
 Invariant: a folder of changes is there whole or not at all. Cost: that of the changes, and only
-where a sink failed.
+where a sink failed or a view is replaced.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ringview.errors import StorageError
 from ringview.whole import sync
 
 
-def keep(state: Path, batch_id: int, changes: Mapping[str, pa.Table]) -> None:
-    """Write the changes of a batch by view."""
-    folder, draft = _folder(state, batch_id), state / f".unsent.{os.getpid()}.part"
+def of_batch(state: Path, batch_id: int) -> Path:
+    """Where that is what a batch moved."""
+    return state / f"unsent-{batch_id}"
+
+
+def of_evolution(state: Path, batch_id: int, number: int) -> Path:
+    """Where that is what moved by new views, to be told with a batch; several come in order."""
+    return state / f"evolved-{batch_id}-{number:06d}"
+
+
+def evolutions(state: Path, batch_id: int) -> list[Path]:
+    """What is to be told with a batch beside what it moves, in order."""
+    return sorted(state.glob(f"evolved-{batch_id}-[0-9]*"))
+
+
+def forget_from(state: Path, number: int) -> None:
+    """Remove evolutions from a number on, which never came to their end."""
+    for folder in state.glob("evolved-*"):
+        if int(folder.name.rpartition("-")[2]) >= number:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def with_evolutions(
+    state: Path, batch_id: int, moved: Mapping[str, pa.Table], views: Iterable[str]
+) -> dict[str, pa.Table]:
+    """What a batch moved in views, behind what moved by new views before it."""
+    found = dict(moved)
+    for folder in evolutions(state, batch_id)[::-1]:
+        for name, before in (kept(folder) or {}).items():
+            if name in found:
+                found[name] = together(before, found[name])
+            elif name in views:
+                found[name] = before
+    return found
+
+
+def keep(folder: Path, changes: Mapping[str, pa.Table]) -> None:
+    """Write changes by view, unless they are there."""
+    draft = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     if folder.exists():
         return
     try:
@@ -36,14 +73,13 @@ def keep(state: Path, batch_id: int, changes: Mapping[str, pa.Table]) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         draft.rename(folder)
-        sync(state)
+        sync(folder.parent)
     except OSError as problem:
         raise StorageError(f"cannot write {folder}: {problem}") from problem
 
 
-def kept(state: Path, batch_id: int) -> dict[str, pa.Table] | None:
-    """The changes of a batch by view; None if none were kept."""
-    folder = _folder(state, batch_id)
+def kept(folder: Path) -> dict[str, pa.Table] | None:
+    """The changes by view; None if none were kept."""
     if not folder.exists():
         return None
     found = {}
@@ -56,9 +92,31 @@ def kept(state: Path, batch_id: int) -> dict[str, pa.Table] | None:
 
 def forget(state: Path) -> None:
     """Remove all that was kept: the sink has it."""
-    for folder in state.glob("unsent-*"):
+    for folder in (*state.glob("unsent-*"), *state.glob("evolved-*")):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _folder(state: Path, batch_id: int) -> Path:
-    return state / f"unsent-{batch_id}"
+def forget_before(state: Path, batch_id: int) -> None:
+    """Remove what was to be told with earlier batches."""
+    for folder in state.glob("evolved-*"):
+        if int(folder.name.split("-")[1]) < batch_id:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def together(first: pa.Table, second: pa.Table) -> pa.Table:
+    """Changes and later ones as one: rows that came and went again are none.
+
+    >>> came = pa.table({"a": [1, 2], "multiplicity": [1, 1]})
+    >>> went = pa.table({"a": [2, 3], "multiplicity": [-1, 1]})
+    >>> together(came, went).to_pylist()
+    [{'a': 1, 'multiplicity': 1}, {'a': 3, 'multiplicity': 1}]
+    """
+    rows = pa.concat_tables([first, second.cast(first.schema)])
+    *names, times = rows.column_names
+    try:
+        grouped = rows.group_by(names, use_threads=False).aggregate([(times, "sum")])
+    except pa.ArrowNotImplementedError:
+        # Lists and structs; replayed in order, the rows come to the same.
+        return rows
+    grouped = grouped.rename_columns([*names, times]).cast(first.schema)
+    return grouped.filter(pc.not_equal(grouped[times], 0))

@@ -10,5 +10,6 @@
 | worker, processor | what runs in workers, and how Spark calls it |
 | versions | the state as DataFrames: to look at views, to begin, to move rows |
 | state | all of it behind the face |
-| moving | the same state in another number of partitions |
+| moving, evolving | the same state in other partitions, or with other views |
+| counts | what happened in partitions, as numbers |
 """

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from ringview import Database
 from ringview.follower import Follower
-from ringview.spark.streaming.changes import decode, is_net
-from ringview.spark.streaming.latest import Latest
+from ringview.spark.streaming.applying import Applied, Applier
+from ringview.spark.streaming.partitioned.routing import in_slots, message
 from ringview.spark.streaming.partitioned.store import BASE, Delta
 from ringview.spark.streaming.plan import Plan
 
@@ -25,13 +25,13 @@ class PartitionEngine:
     def __init__(self, plan: Plan, database: Database, is_new: bool) -> None:
         self.database = database
         self._plan = plan
-        self._latest = Latest(plan, database)
+        self._applier = Applier(plan, database)
         self._is_new = is_new
         self._followers: dict[str, Follower] = {}
-        self.rows: dict[str, int] = {}
-        """How many rows the last micro-batch had, by table."""
-        self.late: dict[str, int] = {}
-        """How many keys came late in it, by table."""
+        self.leaves_out = False
+        """Whether rows that break a contract are left out; the log has none of them."""
+        self.applied: Applied | None = None
+        """What came of the last micro-batch."""
 
     @staticmethod
     def start(plan: Plan, is_first: bool, path: Path | None) -> PartitionEngine:
@@ -55,16 +55,23 @@ class PartitionEngine:
         plan.create_views(database)
         return PartitionEngine(plan, database, True)
 
-    def apply(self, delta: Delta) -> None:
-        """One micro-batch, as one transaction."""
+    def apply(self, delta: Delta) -> Delta:
+        """One micro-batch, as one transaction; what of it was applied."""
         batches = [batch for message in delta for batch in pa.ipc.open_stream(message)]
-        arrived = decode(self._plan, batches)
-        changes, self.late = self._latest.settle(arrived)
-        with self.database.transaction(net=is_net(changes)) as transaction:
-            for change in changes:
-                change.apply(transaction)
+        applied = self._applier.apply(self._plan.arrived(batches), leaves_out=self.leaves_out)
         self._is_new = False
-        self.rows = {change.table.name: change.arrived for change in arrived}
+        self.applied = applied
+        if not applied.refused:
+            return delta
+        layout, names = self._plan.layout, [table.name for table in self._plan.streams]
+        kept = [
+            message(batch, layout)
+            for name, rows in applied.kept.items()
+            for batch in in_slots(self._plan, names.index(name), rows)
+        ]
+        # A micro-batch of which nothing is left has a message all the same: the log counts it.
+        nothing = [pa.array([], kind) for kind in layout.schema.types]
+        return kept or [message(pa.record_batch(nothing, schema=layout.schema), layout)]
 
     def save(self, path: Path) -> None:
         """Write all of it to a file."""

@@ -1,4 +1,4 @@
-"""The state of a stream in another number of partitions.
+"""The state of a stream in other engines: another number of them, or with other views.
 
 The old engines give their rows, which are routed anew to new ones, in a folder of their own; labels
 of a new generation have no past in Spark's state store, so a new engine begins with its file. What
@@ -10,18 +10,19 @@ goes on as it was. Cost: one shuffle of all rows, and every view filled anew.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Self
 
 from ringview import Database
 from ringview.errors import CheckpointError
 from ringview.spark.failure import raising
 from ringview.spark.ship import Shipped
+from ringview.spark.streaming import unsent
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.partitioned import versions
-from ringview.spark.streaming.partitioned.layout import asked_of, check
+from ringview.spark.streaming.partitioned.layout import Partitions, asked_of, check
 from ringview.spark.streaming.partitioned.placement import Placement
 from ringview.spark.streaming.partitioned.routing import labels
 from ringview.spark.streaming.partitioned.worker import Empty
@@ -41,32 +42,63 @@ def move(
             f'the checkpoint {checkpoint.folder} is of no stream with mode="partitioned"; there is '
             "nothing to move"
         )
-    path = checkpoint.folder / "plan.json"
-    described = json.loads(path.read_bytes())
-    checkpoint.agree({**described, **plan.described()})
-    batch = versions.last(checkpoint)
-    if batch < 0:
-        raise CheckpointError(
-            f"the checkpoint {checkpoint.folder} has no micro-batch yet; start with partitions= "
-            "and an empty folder"
-        )
-    with Database.open(checkpoint.state / "open.ringview"):
-        spark = next(iter(sources.values())).frame.sparkSession
-        generation = old.generation + 1
-        named = tuple(labels(spark, partitions, old.spread, generation))
-        new = replace(old, labels=named, generation=generation)
-        before, after = old.setting(plan, checkpoint), new.setting(plan, checkpoint)
-        shutil.rmtree(after.folder, ignore_errors=True)
-        placement = with_histories(plan, old.placement)
-        rows = versions.as_rows([*plan.tables, *plan.histories.values()])
-        copied = frozenset(name for name, column in placement.items() if column is None)
-        step = Shipped(Empty(before, rows, copied))
-        version = versions.version(spark, before, checkpoint, batch)
+    checkpoint.agree({**checkpoint.noted(), **plan.described()})
+    with Moving(sources, checkpoint, old) as moving:
+        named = tuple(labels(moving.spark, partitions, old.spread, moving.generation))
+        new = replace(old, labels=named, generation=moving.generation)
+        moving.rows((plan, old), (plan, new))
+        moving.end(plan, new)
+
+
+class Moving:
+    """A checkpoint whose rows move to engines of a new generation, until `end`."""
+
+    def __init__(
+        self, sources: Mapping[str, Source], checkpoint: Checkpoint, old: Partitions
+    ) -> None:
+        self.spark = next(iter(sources.values())).frame.sparkSession
+        self.batch = versions.last(checkpoint)
+        """The last micro-batch."""
+        self.generation = old.generation + 1
+        if self.batch < 0:
+            raise CheckpointError(
+                f"the checkpoint {checkpoint.folder} has no micro-batch yet; start with an empty "
+                "folder"
+            )
+        self._checkpoint = checkpoint
+        self._held = Database.open(checkpoint.state / "open.ringview")
+        # Of one that was ended before its end.
+        unsent.forget_from(checkpoint.state, self.generation)
+
+    def rows(self, before: tuple[Plan, Partitions], after: tuple[Plan, Partitions]) -> None:
+        """Let the engines of one plan and its partitions give their rows to those of another."""
+        (plan, old), (becomes, new) = before, after
+        setting = new.setting(becomes, self._checkpoint)
+        shutil.rmtree(setting.folder, ignore_errors=True)
+        rows = versions.as_rows([*becomes.tables, *becomes.histories.values()])
+        placed = with_histories(plan, old.placement)
+        copied = frozenset(name for name, column in placed.items() if column is None)
+        giving = old.setting(plan, self._checkpoint)
+        step = Shipped(Empty(giving, rows, copied))
+        version = versions.version(self.spark, giving, self._checkpoint, self.batch)
         with raising():
             slots = version.mapInArrow(step, spark_schema(rows.layout.schema))
-            versions.begin(slots, replace(new, placement=placement), after, rows)
-        checkpoint.note({**described, **new.described()})
-        shutil.rmtree(before.folder, ignore_errors=True)
+            placement = with_histories(becomes, new.placement)
+            versions.begin(slots, replace(new, placement=placement), setting, rows)
+
+    def end(self, plan: Plan, new: Partitions) -> None:
+        """Let the checkpoint be of the new generation."""
+        noted = self._checkpoint.noted()
+        self._checkpoint.note({**noted, **plan.described(), **new.described()})
+        old = self._checkpoint.state / f"g{self.generation - 1}"
+        shutil.rmtree(old, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        """The checkpoint itself; nobody else has it open until the end of the block."""
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._held.close()
 
 
 def with_histories(plan: Plan, placement: Placement) -> Placement:

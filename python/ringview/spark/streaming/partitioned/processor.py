@@ -15,8 +15,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from ringview.spark.ship import Shipped
 
-MOVED = "partition int, view int, message binary"
-"""What a processor gives: changes of a view by its number; under -1 what happened, for metrics."""
+MOVED = "partition int, view int, message binary, counts array<long>"
+"""What a processor gives: changes of a view by its number; under -1 what happened, as numbers."""
 
 META = "token string, snapshot string, batches int, bytes long"
 LOG = "batch long, message binary"

@@ -22,11 +22,13 @@ from pyspark.sql import functions as sf
 
 from ringview.spark.slots import ATOM, PARTITION, Layout
 from ringview.spark.streaming.partitioned.placement import Placement
-from ringview.spark.streaming.plan import TablePlan
+from ringview.spark.streaming.plan import Plan, TablePlan
 
 LABEL = "label"
 PACKED = f"{LABEL} long, message binary"
 """What goes into the shuffle, for Spark."""
+
+ROWS_A_MESSAGE = 1 << 18
 
 _FLOATS = (pa.float32(), pa.float64())
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
@@ -136,3 +138,17 @@ def message(rows: pa.RecordBatch, layout: Layout) -> bytes:
         writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=layout.schema))
     found: bytes = sink.getvalue().to_pybytes()
     return found
+
+
+def in_slots(plan: Plan, atom: int, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The rows of a table with their multiplicities, in slots."""
+    layout, schema = plan.layout, plan.layout.schema
+    first = len(schema) - len(layout.slots)
+    for batch in rows.to_batches(max_chunksize=ROWS_A_MESSAGE):
+        columns = [pa.nulls(len(batch), kind) for kind in schema.types]
+        columns[0] = pa.repeat(pa.scalar(atom, pa.int16()), len(batch))
+        columns[1] = pa.repeat(pa.scalar(0, pa.int32()), len(batch))
+        columns[2] = batch.columns[-1].cast(pa.int64())
+        for place, column in zip(layout.places[atom], batch.columns[:-1], strict=True):
+            columns[first + place] = column.cast(layout.slots[place])
+        yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -13,8 +13,6 @@ driver; of a look at a view a job over the partitions, and its rows to the drive
 from __future__ import annotations
 
 import importlib.util
-import json
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,22 +22,25 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from ringview import Database
-from ringview.errors import RingviewError, UnknownViewError, did_you_mean
+from ringview.errors import RingviewError, UnknownViewError, UnsupportedError, did_you_mean
 from ringview.sinks.protocol import Sink, begin
 from ringview.spark.failure import error_of, raising
 from ringview.spark.session import cores
 from ringview.spark.ship import Shipped
-from ringview.spark.streaming import paths, source
+from ringview.spark.streaming import letters, paths, source, unsent
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.latest import LATE
 from ringview.spark.streaming.partitioned import versions
+from ringview.spark.streaming.partitioned.counts import MOVED as MOVED_ROWS
+from ringview.spark.streaming.partitioned.counts import ROWS, Counts, by
 from ringview.spark.streaming.partitioned.layout import asked_of, chosen
 from ringview.spark.streaming.partitioned.processor import MOVED, ShippedProcessor
 from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed
-from ringview.spark.streaming.partitioned.worker import METRICS, Keep, unpacked
+from ringview.spark.streaming.partitioned.worker import COUNTS, LETTERS, Keep, unpacked
 from ringview.spark.streaming.plan import Plan
+from ringview.spark.streaming.sinks import PartitionSinks
 from ringview.spark.streaming.source import Source
-from ringview.spark.streaming.state import State
+from ringview.spark.streaming.state import OBSERVED, State
 from ringview.view import View
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -57,35 +58,45 @@ class PartitionedState(State):
         checkpoint: Checkpoint,
         sink: Sink | None,
         partitions: int | None = None,
+        letters: Sink | None = None,
+        sinks: PartitionSinks | None = None,
     ) -> None:
         if importlib.util.find_spec("google.protobuf") is None:
             raise ImportError(
                 'mode="partitioned" needs protobuf, by which Spark speaks of state, and it is not '
                 "installed: pip install 'ringview[spark]'"
             )
-        super().__init__(plan, checkpoint, sink)
-        self._sources = sources
+        super().__init__(plan, checkpoint, sink, letters)
+        self._sources, self._sinks = sources, sinks
         self._spark = next(iter(sources.values())).frame.sparkSession
         paths.for_state_reader(self._spark, checkpoint.spark)
         self._settings: dict[str, str | None] = {}
         self._partitions = asked_of(checkpoint, partitions) or chosen(
-            plan, self._spark, _count(self._spark, partitions), whole=sink is not None
+            plan, self._spark, _count(self._spark, partitions), whole=self._tells
         )
-        described = {"mode": "partitioned", "sink": sink is not None}
+        described = {"mode": "partitioned", "sink": self._tells}
         checkpoint.agree({**plan.described(), **described, **self._partitions.described()})
         # Held open, so that a second process is refused.
         self._open: Database | None = Database.open(checkpoint.state / "open.ringview")
         self._setting = self._partitions.setting(plan, checkpoint)
+        self._counts = Counts.of(plan)
+        self._bytes: dict[int, int] = {}
         try:
             self._last = versions.last(checkpoint)
-            if sink is not None:
-                begin(sink, checkpoint.identity, list(plan.views), self._last < 0)
+            # Of generations that never came to be.
+            unsent.forget_from(checkpoint.state, self._partitions.generation + 1)
+            self._begin_sinks()
             if not checkpoint.has_begun:
                 checkpoint.clear()
                 self._begin()
         except BaseException:
             self._open.close()
             raise
+
+    @property
+    def _tells(self) -> bool:
+        """Whether somebody is told what moves."""
+        return self._sink is not None or self._sinks is not None
 
     def metrics(self) -> dict[str, Any]:
         """Of the last micro-batch: its rows by table, what moved by view, and the partitions."""
@@ -97,8 +108,15 @@ class PartitionedState(State):
         layout, placement = self._plan.layout, self._partitions.placement
         labelled = routed(slots, layout, self._plan.streams, placement, self._partitions.labels)
         packed = labelled.mapInArrow(Shipped(Pack(layout)), PACKED)
-        processor = ShippedProcessor(Keep(self._setting, self._sink is not None))
+        keep = Keep(
+            self._setting,
+            self._tells,
+            self._letters is not None,
+            b"" if self._sinks is None else self._sinks.pickled(),
+        )
+        processor = ShippedProcessor(keep)
         moved = packed.groupBy(LABEL).transformWithState(processor, MOVED, "update", "none")
+        moved = moved.observe(OBSERVED, *self._counts.columns("counts"))
         # Spark reads both when the stream starts, and keeps them with its checkpoint.
         self._set(_PROVIDER, _ROCKSDB, lambda given: "RocksDB" not in given)
         self._set(_SHUFFLE, str(self._partitions.spread), lambda given: True)
@@ -148,23 +166,91 @@ class PartitionedState(State):
         with raising():
             found = rows.toArrow().to_pylist()
         found.sort(key=lambda row: (row["view"], row["partition"]))
-        happened = [json.loads(row["message"]) for row in found if row["view"] == METRICS]
-        moved = {
-            name: [row["message"] for row in found if row["view"] == number]
-            for number, name in enumerate(self._plan.views)
-        }
-        changes = {name: unpacked(messages) for name, messages in moved.items() if messages}
+        views = list(enumerate(self._plan.views))
+        of = {number: _together(found, number) for number in (LETTERS, *dict(views))}
+        changes = {name: table for number, name in views if (table := of[number]) is not None}
+        state = self._checkpoint.state
+        unsent.forget_before(state, batch_id)
+        if self._sink is not None:
+            changes = unsent.with_evolutions(state, batch_id, changes, self._plan.views)
         self._last = batch_id
-        self._metrics = _metrics(batch_id, happened, changes)
-        placed = self._partitions.placement
-        self._metrics["partitions"]["copied"] = [
-            table.name for table in self._plan.tables if placed[table.name] is None
-        ]
+        self._metrics = self._counted(batch_id, [row for row in found if row["view"] == COUNTS])
         if self._sink is not None:
             # The first time it is told of every view, for what columns they have.
             first = versions.nothing(self._plan) if batch_id == 0 else {}
+            elsewhere = {} if self._sinks is None else self._sinks.by_view
             for name, table in {**first, **changes}.items():
-                self._sink(name, batch_id, table)
+                if name not in elsewhere:
+                    self._sink(name, batch_id, table)
+        self._send_letters(of[LETTERS], batch_id)
+
+    def _begin_sinks(self) -> None:
+        """Tell sinks whose batches come, and which of these come again."""
+        identity, is_new = self._checkpoint.identity, self._last < 0
+        if self._sink is not None:
+            begin(self._sink, identity, list(self._plan.views), is_new)
+        if self._sinks is not None:
+            for folder in unsent.evolutions(self._checkpoint.state, self._last + 1):
+                if told := self._sinks.by_view.keys() & (unsent.kept(folder) or {}).keys():
+                    raise UnsupportedError(
+                        f'view "{min(told)}" is new in the checkpoint, and what it holds is told '
+                        f"on the driver with micro-batch {self._last + 1}: give it sink=.. for "
+                        "that one"
+                    )
+            self._sinks.begin(identity, is_new)
+        if self._letters is not None:
+            copied = [
+                table.name
+                for table in self._plan.streams
+                if self._partitions.placement[table.name] is None
+            ]
+            if copied:
+                raise UnsupportedError(
+                    f'on_error="dead_letter": rows of table "{copied[0]}" lie in every partition, '
+                    "and one might be refused in some and not in others; let them end the stream, "
+                    'or keep it with mode="driver"'
+                )
+            assert self._open is not None
+            begin(self._letters, identity, [letters.NAME], not self._open.is_applied(letters.NAME))
+        # What a target was told of a batch that comes again may be wrong, if the source was mended.
+        self._again = self._last + 1 if self._checkpoint.has_noted(self._last + 1) else None
+
+    def _send_letters(self, found: pa.Table | None, batch_id: int) -> None:
+        """Hand on the dead letters of a micro-batch; of one that comes again, be there none."""
+        if self._letters is None or (found is None and batch_id != self._again):
+            return
+        found = letters.SCHEMA.empty_table() if found is None else letters.in_order(found)
+        letters.send(self._letters, batch_id, found)
+        assert self._open is not None
+        with self._open.transaction(batch_id=letters.NAME):
+            pass
+
+    def _counted(self, batch_id: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        """What is known of a micro-batch from the counts of its partitions."""
+        counts = self._counts
+        for row in rows:
+            self._bytes[row["partition"]] = counts.added([row["counts"]])["state_bytes"]
+        found = counts.added(row["counts"] for row in rows)
+        placed = self._partitions.placement
+        return {
+            "batch_id": batch_id,
+            "rows": by(ROWS, found),
+            LATE: {name: found[f"{LATE}.{name}"] for name in self._plan.histories},
+            letters.NAME: by(letters.NAME, found),
+            "moved": by(MOVED_ROWS, found),
+            "engine_seconds": found["engine_nanoseconds"] / 1e9,
+            "state_bytes": sum(self._bytes.values()),
+            "engines": {
+                "found": found["engines.found"],
+                "rebuilt": found["engines.rebuilt"],
+            },
+            "partitions": {
+                "touched": len(rows),
+                "snapshots": found["snapshots"],
+                "bytes": found["log_bytes"] + found["snapshot_bytes"],
+                "copied": [table.name for table in self._plan.tables if placed[table.name] is None],
+            },
+        }
 
     def _set(self, name: str, value: str, where: Callable[[str], bool]) -> None:
         given = self._spark.conf.get(name, None)
@@ -190,22 +276,7 @@ def _count(spark: Any, asked: int | None) -> int:
     return min(shuffle, cores(spark) or shuffle)
 
 
-def _metrics(
-    batch_id: int, happened: list[dict[str, Any]], changes: Mapping[str, pa.Table]
-) -> dict[str, Any]:
-    rows, late = (
-        dict(sum((Counter(each[what]) for each in happened), Counter[str]()))
-        for what in ("rows", LATE)
-    )
-    return {
-        "batch_id": batch_id,
-        "rows": rows,
-        LATE: late,
-        "moved": {name: table.num_rows for name, table in changes.items()},
-        "partitions": {
-            "touched": len(happened),
-            "live": sum(each["was_live"] for each in happened),
-            "snapshots": sum(each["snapshot_bytes"] > 0 for each in happened),
-            "bytes": sum(each["bytes"] for each in happened),
-        },
-    }
+def _together(found: list[dict[str, Any]], number: int) -> pa.Table | None:
+    """The rows that partitions sent under a number; None if there are none."""
+    messages = [row["message"] for row in found if row["view"] == number]
+    return unpacked(messages) if messages else None

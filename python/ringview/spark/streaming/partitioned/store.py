@@ -71,10 +71,13 @@ class Kept(Protocol):
 
 
 class Engine(Protocol):
-    """What is kept: it takes messages, and can be saved."""
+    """What is kept: it takes messages, and can be saved.
 
-    def apply(self, delta: Delta) -> None:
-        """Apply one micro-batch, or raise with nothing done."""
+    What `apply` gives back does the same to an engine in the same state.
+    """
+
+    def apply(self, delta: Delta) -> Delta:
+        """Apply one micro-batch, or raise with nothing done; what of it was applied."""
 
     def save(self, path: Path) -> None:
         """Write all of it to a file."""
@@ -162,7 +165,7 @@ class Store(Generic[E]):
         if engine is None:
             engine = self.restore(partition, meta, kept.log())
         opened(engine)
-        engine.apply(delta)
+        delta = engine.apply(delta)
         token, size = uuid4().hex, 0
         before = meta or Meta("", self._base(partition), 0, 0)
         log_bytes = before.log_bytes + sum(map(len, delta))

@@ -7,10 +7,10 @@ engines are in a cache of the worker's process, which no two tasks use at once. 
 
 from __future__ import annotations
 
-import json
+import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,17 @@ from pyspark import TaskContext
 from pyspark.sql.types import Row
 
 from ringview.spark.streaming.latest import LATE
+from ringview.spark.streaming.letters import NAME, counted, letters
+from ringview.spark.streaming.partitioned.counts import MOVED, ROWS, Counts, named
 from ringview.spark.streaming.partitioned.engine import PartitionEngine
-from ringview.spark.streaming.partitioned.store import Cache, Delta, Meta, Store
-from ringview.spark.streaming.plan import Plan
+from ringview.spark.streaming.partitioned.routing import ROWS_A_MESSAGE, in_slots
+from ringview.spark.streaming.partitioned.store import Cache, Delta, Meta, Step, Store
+from ringview.spark.streaming.plan import Plan, TablePlan
+from ringview.spark.streaming.sinks import PartitionSink
 
-METRICS = -1
-"""In the place of a view's number: what happened in a partition."""
+COUNTS, LETTERS = -1, -2
+"""In the place of a view's number: what happened in a partition, and dead letters."""
 
-_ROWS_A_MESSAGE = 1 << 18
 _live: Cache[PartitionEngine] = Cache()
 
 
@@ -92,6 +95,10 @@ class Keep:
     setting: Setting
     tells: bool
     """Whether somebody is to be told what moved."""
+    leaves_out: bool = False
+    """Whether rows that break a contract are left out, and told of."""
+    sinks: bytes = b""
+    """Sinks that are called here, by view, pickled."""
 
     def __call__(self, meta: Any, log: Any, label: int, rows: Iterable[Any]) -> Iterator[Row]:
         """Messages in, changes out."""
@@ -100,22 +107,63 @@ class Keep:
         context = TaskContext.get()
         assert context is not None
         batch = int(context.getLocalProperty("streaming.sql.batchId") or 0)
-        kept = SparkKept(meta, log)
-        follow = PartitionEngine.follow if self.tells else lambda engine: None
-        step = self.setting.store().step(partition, kept, batch, delta, _live, follow)
-        moved = step.engine.moved()
-        happened = {
-            "bytes": sum(map(len, delta)),
-            "was_live": step.was_live,
-            "snapshot_bytes": step.snapshot_bytes,
-            "rows": step.engine.rows,
-            LATE: step.engine.late,
+        step = self.setting.store().step(
+            partition, SparkKept(meta, log), batch, delta, _live, self._open
+        )
+        moved = {
+            view: changes
+            for view, changes in step.engine.moved().items()
+            if changes.num_rows and self.setting.speaks(partition, view)
         }
-        yield Row(partition=partition, view=METRICS, message=json.dumps(happened).encode())
-        for number, view in enumerate(self.setting.plan.views):
-            if view in moved and self.setting.speaks(partition, view):
-                for message in packed(moved[view]):
-                    yield Row(partition=partition, view=number, message=message)
+        counts = Counts.of(self.setting.plan).listed(_counted(step, delta, moved))
+        yield Row(partition=partition, view=COUNTS, message=None, counts=counts)
+        sinks = _sinks(self.sinks) if self.sinks else {}
+        found = [
+            (number, moved[view])
+            for number, view in enumerate(self.setting.plan.views)
+            if view in moved and view not in sinks
+        ]
+        assert step.engine.applied is not None
+        if step.engine.applied.refused:
+            found.append((LETTERS, letters(step.engine.applied.refused, batch)))
+        for number, table in found:
+            for message in packed(table):
+                yield Row(partition=partition, view=number, message=message, counts=None)
+        for view, sink in sinks.items():
+            if view in moved:
+                sink(partition, batch, moved[view])
+
+    def _open(self, engine: PartitionEngine) -> None:
+        engine.leaves_out = self.leaves_out
+        if self.tells:
+            engine.follow()
+
+
+@lru_cache(maxsize=8)
+def _sinks(pickled: bytes) -> Mapping[str, PartitionSink]:
+    found: Mapping[str, PartitionSink] = pickle.loads(pickled)
+    return found
+
+
+def _counted(
+    step: Step[PartitionEngine], delta: Delta, moved: Mapping[str, pa.Table]
+) -> dict[str, int]:
+    """What happened in a partition."""
+    applied = step.engine.applied
+    assert applied is not None
+    return {
+        **named(ROWS, applied.rows),
+        **named(LATE, applied.late),
+        **named(NAME, counted(applied.refused)),
+        **named(MOVED, {view: changes.num_rows for view, changes in moved.items()}),
+        "engines.found": int(step.was_live),
+        "engines.rebuilt": int(not step.was_live),
+        "engine_nanoseconds": int(applied.seconds * 1e9),
+        "state_bytes": sum(step.engine.database.memory_usage().values()),
+        "log_bytes": 0 if step.snapshot_bytes else sum(map(len, delta)),
+        "snapshots": int(step.snapshot_bytes > 0),
+        "snapshot_bytes": step.snapshot_bytes,
+    }
 
 
 @dataclass(frozen=True)
@@ -173,7 +221,7 @@ class Empty:
 
     setting: Setting
     rows: Plan
-    """The tables, as if they were streams of rows."""
+    """The tables, as if they were streams of rows; columns that are new have NULL."""
     copied: frozenset[str]
     """Tables whose rows lie everywhere, of which the first partition speaks."""
 
@@ -185,21 +233,17 @@ class Empty:
                 if partition and table.name in self.copied:
                     continue
                 found = engine.database.tables[table.name].to_arrow(multiplicity=table.multiplicity)
-                yield from slots(self.rows, atom, found)
+                yield from in_slots(self.rows, atom, _widened(found, table))
 
 
-def slots(plan: Plan, atom: int, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    """The rows of a table with their multiplicities, in slots."""
-    layout, schema = plan.layout, plan.layout.schema
-    first = len(schema) - len(layout.slots)
-    for batch in rows.to_batches(max_chunksize=_ROWS_A_MESSAGE):
-        columns = [pa.nulls(len(batch), kind) for kind in schema.types]
-        columns[0] = pa.repeat(pa.scalar(atom, pa.int16()), len(batch))
-        columns[1] = pa.repeat(pa.scalar(0, pa.int32()), len(batch))
-        columns[2] = batch.columns[-1].cast(pa.int64())
-        for place, column in zip(layout.places[atom], batch.columns[:-1], strict=True):
-            columns[first + place] = column.cast(layout.slots[place])
-        yield pa.RecordBatch.from_arrays(columns, schema=schema)
+def _widened(rows: pa.Table, table: TablePlan) -> pa.Table:
+    """Rows with all columns of a table, NULL in those that they lack."""
+    schema = table.columns.append(rows.schema.field(table.multiplicity))
+    columns = [
+        rows[field.name] if field.name in rows.column_names else pa.nulls(len(rows), field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema)
 
 
 def versions(
@@ -226,7 +270,7 @@ _MESSAGE = pa.schema({"message": pa.binary()})
 
 def packed(rows: pa.Table) -> Iterator[bytes]:
     """Rows as messages; none if there are none."""
-    for batch in rows.to_batches(max_chunksize=_ROWS_A_MESSAGE):
+    for batch in rows.to_batches(max_chunksize=ROWS_A_MESSAGE):
         if not batch.num_rows:
             continue
         sink = pa.BufferOutputStream()

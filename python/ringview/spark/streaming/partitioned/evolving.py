@@ -1,0 +1,65 @@
+"""Other views and more columns for engines in partitions: all of them are made anew.
+
+Rows are routed as the new views want it, in as many partitions as before.
+
+Invariant: as `moving`; what moves in views by it is kept for the micro-batch behind it under the
+number of the new generation, and counts once `plan.json` names that. Cost: as `moving`; views that
+are new or replaced are read by the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from ringview.spark.failure import raising
+from ringview.spark.streaming import replacing, unsent
+from ringview.spark.streaming.checkpoint import Checkpoint
+from ringview.spark.streaming.partitioned import versions
+from ringview.spark.streaming.partitioned.layout import Partitions, asked_of, queries
+from ringview.spark.streaming.partitioned.moving import Moving
+from ringview.spark.streaming.partitioned.placement import place
+from ringview.spark.streaming.partitioned.routing import labels
+from ringview.spark.streaming.plan import Plan
+from ringview.spark.streaming.source import Source
+
+
+def evolve(
+    plan: Plan, sources: Mapping[str, Source], checkpoint: Checkpoint, noted: Mapping[str, Any]
+) -> None:
+    """Let a checkpoint that nobody has open be of this plan, which has all its columns."""
+    old = asked_of(checkpoint, None)
+    assert old is not None
+    tables = []
+    for table in plan.tables:
+        names = noted["tables"][table.name]["columns"]
+        kept = pa.schema([table.columns.field(name) for name in names])
+        tables.append(replace(table, columns=kept))
+    before = Plan(tuple(tables), noted["views"], plan.parameters, plan.dialect)
+    tells = bool(noted["sink"])
+    placement = place(plan, queries(plan), tells)
+    if tells:
+        replacing.check(replacing.schemas(before), replacing.schemas(plan))
+    with Moving(sources, checkpoint, old) as moving:
+        named = tuple(labels(moving.spark, len(old.labels), old.spread, moving.generation))
+        new = Partitions(placement, named, old.spread, moving.generation)
+
+        def read(of: Plan, partitions: Partitions, name: str) -> pa.Table:
+            setting = partitions.setting(of, checkpoint)
+            with raising():
+                found = versions.view(moving.spark, setting, checkpoint, name, moving.batch)
+            return found.changes()
+
+        told = [name for name in plan.views if tells and name not in before.views]
+        if tells and replacing.changed(before.views, plan.views):
+            told = list(plan.views)
+        held = {name: read(before, old, name) for name in told if name in before.views}
+        moving.rows((before, old), (plan, new))
+        if told:
+            moved = {name: replacing.moved(held.get(name), read(plan, new, name)) for name in told}
+            folder = unsent.of_evolution(checkpoint.state, moving.batch + 1, moving.generation)
+            unsent.keep(folder, moved)
+        moving.end(plan, new)

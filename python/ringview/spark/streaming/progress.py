@@ -1,0 +1,51 @@
+"""What is known of micro-batches, for who has Spark's progress and not the handle of a stream.
+
+Invariant: what is told of a micro-batch is what `StreamQuery.progress` tells of it. Cost: a
+look-up.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakValueDictionary
+
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+
+from ringview.spark.streaming.state import State
+
+_states: WeakValueDictionary[str, State] = WeakValueDictionary()
+
+
+def watch(run_id: str, state: State) -> None:
+    """Let metrics of a stream be found by the identity that Spark gives to a start of it."""
+    _states[run_id] = state
+
+
+def metrics(progress: StreamingQueryProgress) -> dict[str, Any] | None:
+    """What ringview knows of a micro-batch of which Spark tells the progress.
+
+    For a `StreamingQueryListener`, which gets the progress of all streams of a session: its
+    ``event.progress``, or ``query.lastProgress``.
+
+    Args:
+        progress: Spark's.
+
+    Returns:
+        As ``q.progress["ringview"]``: "batch_id"; "rows", "late" and "dead_letters" by table;
+        "moved" by view; "engine_seconds", "state_bytes"; with mode="partitioned" "engines" and
+        "partitions". None if the stream is none of ringview's in this process, the trigger had no
+        micro-batch, or it was more than 64 of them ago.
+
+    Complexity: O(1).
+
+    Example:
+        ::
+
+            class Told(StreamingQueryListener):
+                def onQueryProgress(self, event):
+                    found = ringview.spark.metrics(event.progress)
+                    if found is not None:
+                        print(found["rows"], found["dead_letters"])
+    """
+    state = _states.get(str(progress.runId))
+    return None if state is None else state.metrics_of(progress.batchId)

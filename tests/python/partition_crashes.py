@@ -1,0 +1,148 @@
+"""A stream with mode="partitioned", of which some rows are wrong, that is killed.
+
+Run as `python partition_crashes.py FOLDER SEED WHERE`: a driver that follows the stream until it is
+killed, with its Java: "driver" after some steps of ringview's own code in a micro-batch, which is
+behind the states of partitions, "worker" in the sink of a partition, which is before them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from conftest import SPARK
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from ringview.spark.streaming import Stream
+
+SCHEMA = pa.schema({"id": pa.int64(), "x": pa.int64(), "times": pa.int64()})
+VIEW = "SELECT id, COUNT(*) AS n, SUM(x) AS x FROM t GROUP BY id"
+
+Row = tuple[Any, ...]
+
+
+def come(number: int) -> list[Row]:
+    """The rows of a file that break no contract, some of which go that came with the one before."""
+    drawn = random.Random(number)
+    new = [(drawn.randrange(6), drawn.randrange(9), 1) for _ in range(9)]
+    gone = [(i, x, -1) for i, x, _ in come(number - 1)[:3]] if number else []
+    return [*new, *gone]
+
+
+def wrong(number: int) -> list[Row]:
+    """The others, in every second file: deletes of what never was, and NULLs."""
+    drawn, rows = random.Random(-number - 1), number % 2 * 3
+    return [(drawn.randrange(6), 99, drawn.choice([None, -1])) for _ in range(rows)]
+
+
+def arrive(folder: Path, number: int) -> None:
+    """One file, whole when it is seen, later than those before."""
+    (folder / "t").mkdir(exist_ok=True)
+    rows = [dict(zip(SCHEMA.names, row, strict=True)) for row in come(number) + wrong(number)]
+    draft = folder / f"{number}.part"
+    pq.write_table(pa.Table.from_pylist(rows, SCHEMA), draft)
+    os.utime(draft, (2**30 + 10 * number,) * 2)
+    draft.rename(folder / "t" / f"{number:06d}.parquet")
+
+
+def left(files: int) -> Counter[Row]:
+    """The rows behind so many files."""
+    found: Counter[Row] = Counter()
+    for number in range(files):
+        for i, x, times in come(number):
+            found[i, x] += times
+    return +found
+
+
+def asked(spark: SparkSession, folder: Path) -> Stream:
+    """The view over the stream, a file a micro-batch."""
+    import ringview.spark as rs
+
+    read = spark.readStream.schema("id long, x long, times long")
+    read = read.option("maxFilesPerTrigger", 1).option("maxFileAge", "100000d")
+    return rs.stream(
+        {"v": VIEW}, {"t": read.parquet(str(folder / "t"))}, multiplicity={"t": "times"}
+    )
+
+
+def by_partition(
+    folder: Path, before: Callable[[int, int], None] = lambda partition, batch: None
+) -> Callable[[int, int, pa.Table], None]:
+    """A sink of partitions: a file for each of a batch, which a namesake replaces."""
+
+    def sink(partition: int, batch: int, rows: pa.Table) -> None:
+        before(partition, batch)
+        folder.mkdir(exist_ok=True)
+        draft = folder / f".{partition}.{batch}.{os.getpid()}"
+        pq.write_table(rows, draft)
+        draft.rename(folder / f"{partition}-{batch}.parquet")
+
+    return sink
+
+
+def told(folder: Path) -> Counter[Row]:
+    """What the files of such a sink come to."""
+    found: Counter[Row] = Counter()
+    for path in folder.glob("*.parquet"):
+        for *row, times in (list(each.values()) for each in pq.read_table(path).to_pylist()):
+            found[tuple(map(int, row))] += times
+    assert min(found.values(), default=0) >= 0
+    return +found
+
+
+def main() -> None:
+    """Until it is killed, or all is taken."""
+    import ringview.spark as rs
+    from ringview.spark.streaming.partitioned.state import PartitionedState
+
+    folder, seed, where = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    own, take, group = os.path.dirname(rs.__file__), PartitionedState.take, os.getpgid(0)
+    steps = random.Random(seed).randrange(1, 250)
+
+    def step(frame: FrameType, *_: object) -> None:
+        nonlocal steps
+        steps -= frame.f_code.co_filename.startswith(own)
+        if steps <= 0:
+            os.killpg(group, signal.SIGKILL)
+
+    def counted(state: PartitionedState, rows: DataFrame, batch_id: int) -> None:
+        sys.setprofile(step)
+        try:
+            take(state, rows, batch_id)
+        finally:
+            sys.setprofile(None)
+
+    def kill(partition: int, batch: int) -> None:
+        if random.Random(f"{seed} {partition} {batch}").random() < 0.3:
+            # Workers are a group of their own.
+            os.killpg(group, signal.SIGKILL)
+
+    if where == "driver":
+        setattr(PartitionedState, "take", counted)  # noqa: B010
+    spark = rs.session("crashes", SPARK)
+    spark.sparkContext.setLogLevel("OFF")
+    sink = by_partition(folder / "out", kill) if where == "worker" else by_partition(folder / "out")
+    writer = asked(spark, folder).write_stream(
+        folder / "checkpoint",
+        mode="partitioned",
+        partitions=2,
+        partition_sink=sink,
+        on_error="dead_letter",
+        dead_letters=folder / "letters",
+    )
+    with writer.start() as q:
+        q.process_all_available()
+
+
+if __name__ == "__main__":
+    main()
