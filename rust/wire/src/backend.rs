@@ -8,8 +8,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::copy::format::Format;
-use crate::copy::reader::Limits;
+use crate::copy::format::{Format, Limits};
 
 /// An error as PostgreSQL's clients are told it.
 #[derive(Clone, Debug, PartialEq, Eq)]

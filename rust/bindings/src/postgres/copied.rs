@@ -6,16 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
-use ringview_wire::backend::{Answer, CopyIn, Failure, Sink, Source, Status};
+use ringview_wire::backend::{Failure, Source};
 use ringview_wire::copy::format::{Format, Header, Kind};
-use ringview_wire::copy::reader::Limits;
 
-use super::outcome::{Report, answer_of, batches, failure_of, schema_of, status_of, unasked};
-use crate::outgoing;
+use super::values::{Report, batches, failure_of, unasked};
 use crate::watch;
 
 /// A format as Python says it; columns by their places.
@@ -87,53 +83,4 @@ impl Source for PySource {
             let _ = self.source.call_method0(py, intern!(py, "close"));
         });
     }
-}
-
-/// Who takes rows in Python.
-struct PySink {
-    sink: Py<PyAny>,
-    schema: SchemaRef,
-    cancelled: Arc<AtomicBool>,
-}
-
-impl Sink for PySink {
-    fn take(&self, rows: Vec<RecordBatch>) -> Answer {
-        Python::attach(|py| {
-            let taken = watch::cancellable(&self.cancelled, || {
-                watch::check(py)?;
-                let rows = outgoing::Rows::of(SchemaRef::clone(&self.schema), rows);
-                let sink = self.sink.bind(py);
-                let found = sink.call_method1(intern!(py, "take"), (rows,))?;
-                answer_of(&found, &self.cancelled)
-            });
-            taken.unwrap_or_else(|raised| {
-                let status = self.sink.getattr(py, intern!(py, "status"));
-                let letter = status.and_then(|letter| letter.extract::<String>(py));
-                Answer {
-                    failure: Some(unasked(py, &raised)),
-                    status: letter.map_or(Status::Failed, |letter| status_of(&letter)),
-                    ..Answer::default()
-                }
-            })
-        })
-    }
-}
-
-/// `("copy_in", schema, format, (bytes, rows), sink)`.
-pub(super) fn copy_in_of(
-    outcome: &Bound<'_, PyTuple>,
-    cancelled: &Arc<AtomicBool>,
-) -> PyResult<CopyIn> {
-    let schema: SchemaRef = schema_of(&outcome.get_item(1)?)?.into();
-    let (bytes, rows) = outcome.get_item(3)?.extract()?;
-    Ok(CopyIn {
-        format: format_of(&outcome.get_item(2)?)?,
-        limits: Limits { bytes, rows },
-        sink: Arc::new(PySink {
-            sink: outcome.get_item(4)?.unbind(),
-            schema: SchemaRef::clone(&schema),
-            cancelled: Arc::clone(cancelled),
-        }),
-        schema,
-    })
 }

@@ -13,6 +13,7 @@
 mod copied;
 mod outcome;
 mod session;
+mod values;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,8 +23,8 @@ use pyo3::prelude::*;
 use ringview_wire::encode::kind::Kind;
 use ringview_wire::{Options, Server};
 
-use self::outcome::schema_of;
 use self::session::PyBackend;
+use self::values::schema_of;
 use crate::errors::named;
 
 /// The types that PostgreSQL has for the columns of a schema: number, bytes of a value, modifier.

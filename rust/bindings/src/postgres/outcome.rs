@@ -1,4 +1,4 @@
-//! What Python answers: outcomes, failures, rows.
+//! What Python answers, and who takes rows there.
 //!
 //! Invariant: what Python raises unasked is an internal error. Cost: nothing a row.
 
@@ -6,29 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use arrow_array::RecordBatch;
-use arrow_array::ffi_stream::ArrowArrayStreamReader;
-use arrow_schema::{Schema, SchemaRef};
-use pyo3::exceptions::PyKeyboardInterrupt;
+use arrow_schema::SchemaRef;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use ringview_wire::backend::{Answer, Failure, Outcome, Rows, Status};
+use ringview_wire::backend::{Answer, CopyIn, Outcome, Rows, Sink, Status};
+use ringview_wire::copy::format::Limits;
 
-use super::copied::{PySource, copy_in_of, format_of};
-use crate::errors::named;
-use crate::incoming;
-
-/// A failure as Python says it: code, message, hint, position.
-pub(super) type Report = (String, String, Option<String>, Option<usize>);
-
-/// PostgreSQL's letters.
-pub(super) fn status_of(letter: &str) -> Status {
-    match letter {
-        "T" => Status::Open,
-        "E" => Status::Failed,
-        _ => Status::Idle,
-    }
-}
+use super::copied::{PySource, format_of};
+use super::values::{Report, batches, failure_of, schema_of, status_of, unasked};
+use crate::outgoing;
+use crate::watch;
 
 pub(super) fn answer_of(found: &Bound<'_, PyAny>, cancelled: &Arc<AtomicBool>) -> PyResult<Answer> {
     type Found<'py> = (
@@ -79,38 +67,48 @@ fn outcome_of(outcome: &Bound<'_, PyTuple>, cancelled: &Arc<AtomicBool>) -> PyRe
     })
 }
 
-/// A schema of whatever types, also those that no table holds.
-pub(super) fn schema_of(source: &Bound<'_, PyAny>) -> PyResult<Schema> {
-    let py = source.py();
-    let capsule = source.call_method0(intern!(py, "__arrow_c_schema__"))?;
-    Schema::try_from(incoming::schema_in(&capsule.cast_into()?)?)
-        .map_err(|problem| named(py, "TypeMismatchError", &problem.to_string()))
+/// Who takes rows in Python.
+struct PySink {
+    sink: Py<PyAny>,
+    schema: SchemaRef,
+    cancelled: Arc<AtomicBool>,
 }
 
-pub(super) fn batches(rows: &Bound<'_, PyAny>) -> PyResult<(SchemaRef, Vec<RecordBatch>)> {
-    let py = rows.py();
-    let capsule = rows.call_method0(intern!(py, "__arrow_c_stream__"))?;
-    let refused = |problem| named(py, "TypeMismatchError", &format!("{problem}"));
-    let stream = incoming::stream_in(&capsule.cast_into()?)?;
-    let reader = ArrowArrayStreamReader::try_new(stream).map_err(refused)?;
-    let schema = arrow_array::RecordBatchReader::schema(&reader);
-    let batches = reader.collect::<Result<_, _>>().map_err(refused)?;
-    Ok((schema, batches))
-}
-
-pub(super) fn failure_of((code, message, hint, position): Report) -> Failure {
-    Failure {
-        code,
-        message,
-        hint,
-        position,
+impl Sink for PySink {
+    fn take(&self, rows: Vec<RecordBatch>) -> Answer {
+        Python::attach(|py| {
+            let taken = watch::cancellable(&self.cancelled, || {
+                watch::check(py)?;
+                let rows = outgoing::Rows::of(SchemaRef::clone(&self.schema), rows);
+                let sink = self.sink.bind(py);
+                let found = sink.call_method1(intern!(py, "take"), (rows,))?;
+                answer_of(&found, &self.cancelled)
+            });
+            taken.unwrap_or_else(|raised| {
+                let status = self.sink.getattr(py, intern!(py, "status"));
+                let letter = status.and_then(|letter| letter.extract::<String>(py));
+                Answer {
+                    failure: Some(unasked(py, &raised)),
+                    status: letter.map_or(Status::Failed, |letter| status_of(&letter)),
+                    ..Answer::default()
+                }
+            })
+        })
     }
 }
 
-/// What a client is told of an exception that nobody there dealt with.
-pub(super) fn unasked(py: Python<'_>, raised: &PyErr) -> Failure {
-    if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
-        return Failure::new("57014", "canceling statement due to user request");
-    }
-    Failure::new("XX000", raised.to_string())
+/// `("copy_in", schema, format, (bytes, rows), sink)`.
+fn copy_in_of(outcome: &Bound<'_, PyTuple>, cancelled: &Arc<AtomicBool>) -> PyResult<CopyIn> {
+    let schema: SchemaRef = schema_of(&outcome.get_item(1)?)?.into();
+    let (bytes, rows) = outcome.get_item(3)?.extract()?;
+    Ok(CopyIn {
+        format: format_of(&outcome.get_item(2)?)?,
+        limits: Limits { bytes, rows },
+        sink: Arc::new(PySink {
+            sink: outcome.get_item(4)?.unbind(),
+            schema: SchemaRef::clone(&schema),
+            cancelled: Arc::clone(cancelled),
+        }),
+        schema,
+    })
 }

@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use ringview_wire::backend::{Answer, Backend, Client, Failure, Prepared, Session, Status, Value};
 
-use super::outcome::{Report, answer_of, failure_of, schema_of, status_of, unasked};
+use super::outcome::answer_of;
+use super::values::{Report, failure_of, schema_of, status_of, unasked};
 use crate::watch;
 
 /// A database as Python has it.

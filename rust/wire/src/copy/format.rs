@@ -97,3 +97,12 @@ impl Format {
 pub(super) fn is_said(of: &[bool], column: usize) -> bool {
     of.get(column).copied().unwrap_or(false)
 }
+
+/// What one COPY may bring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most bytes.
+    pub bytes: usize,
+    /// The most rows.
+    pub rows: usize,
+}

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{ArrowError, SchemaRef};
 
-use super::format::{Format, Header};
+use super::format::{Format, Header, Limits};
 use super::lines::{Lines, Wrong, fields};
 use super::store::{Store, utf8};
 use super::tuples::Tuples;
@@ -18,15 +18,6 @@ use crate::backend::Failure;
 /// Rows of a batch, and bytes that were read for one.
 const ROWS: usize = 1 << 16;
 const BYTES: usize = 1 << 24;
-
-/// What one COPY may bring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The most bytes.
-    pub bytes: usize,
-    /// The most rows.
-    pub rows: usize,
-}
 
 /// Reads rows of some columns.
 #[derive(Debug)]

@@ -10,8 +10,9 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ringview_wire::backend::Failure;
+use ringview_wire::copy::format::Limits;
 use ringview_wire::copy::format::{Format, Header};
-use ringview_wire::copy::reader::{Limits, Reader};
+use ringview_wire::copy::reader::Reader;
 use ringview_wire::copy::written::{closing, opening};
 use ringview_wire::encode::rows::{Layout, Pieces};
 

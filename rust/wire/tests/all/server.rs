@@ -11,7 +11,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use ringview_wire::backend::{
     Answer, Backend, Client, CopyIn, Failure, Outcome, Prepared, Rows, Session, Sink, Status, Value,
 };
-use ringview_wire::copy::reader::Limits;
+use ringview_wire::copy::format::Limits;
 use ringview_wire::{Options, Server};
 
 /// Echoes: `rows n`, `fail`, `begin`, `wait`, `panic`, `copy`.
