@@ -425,7 +425,8 @@ fn rows_that_do_not_all_come_are_not_taken() {
     let (server, echo) = serve(options());
     let (mut client, _) = Connected::to(&server, "me");
     let many = b"1\tx\n".repeat(11);
-    let cases: [(&[(u8, &[u8])], &str); 6] = [
+    type Sent<'a> = (u8, &'a [u8]);
+    let cases: [(&[Sent<'_>], &str); 6] = [
         (&[(b'd', b"1\tone\n"), (b'f', b"no more\0")], "no more"),
         (
             &[(b'd', b"1\tone\nx\ttwo\n"), (b'c', b"")],
