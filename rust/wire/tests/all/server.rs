@@ -16,10 +16,10 @@ use ringview_wire::{Options, Server};
 
 /// Echoes: `rows n`, `fail`, `begin`, `wait`, `panic`, `copy`.
 #[derive(Default)]
-struct Echo {
-    closed: AtomicUsize,
+pub(crate) struct Echo {
+    pub(crate) closed: AtomicUsize,
     /// How many rows were copied in.
-    taken: AtomicUsize,
+    pub(crate) taken: AtomicUsize,
 }
 
 struct Counting(Arc<Echo>);
@@ -149,7 +149,7 @@ impl Session for EchoSession {
     }
 }
 
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     Options {
         host: "127.0.0.1".to_owned(),
         port: 0,
@@ -163,22 +163,22 @@ fn options() -> Options {
     }
 }
 
-fn serve(options: Options) -> (Server, Arc<Echo>) {
+pub(crate) fn serve(options: Options) -> (Server, Arc<Echo>) {
     let echo = Arc::<Echo>::default();
     let server = Server::start(Arc::new(EchoBackend(Arc::clone(&echo))), options).unwrap();
     (server, echo)
 }
 
-struct Connected {
+pub(crate) struct Connected {
     socket: TcpStream,
     /// The number and the secret of the session.
     key: Vec<u8>,
 }
 
-type Message = (u8, Vec<u8>);
+pub(crate) type Message = (u8, Vec<u8>);
 
 impl Connected {
-    fn to(server: &Server, user: &str) -> (Connected, Vec<Message>) {
+    pub(crate) fn to(server: &Server, user: &str) -> (Connected, Vec<Message>) {
         let mut socket = TcpStream::connect(server.address()).unwrap();
         socket
             .set_read_timeout(Some(Duration::from_secs(60)))
@@ -203,7 +203,7 @@ impl Connected {
         (made, said)
     }
 
-    fn send(&mut self, kind: u8, body: &[u8]) {
+    pub(crate) fn send(&mut self, kind: u8, body: &[u8]) {
         let length = (body.len() as i32 + 4).to_be_bytes();
         self.socket
             .write_all(&[&[kind][..], &length, body].concat())
@@ -211,7 +211,7 @@ impl Connected {
     }
 
     /// The messages up to the next that says that it is ready, or to the end.
-    fn read(&mut self) -> Vec<Message> {
+    pub(crate) fn read(&mut self) -> Vec<Message> {
         let mut found: Vec<Message> = Vec::new();
         while found.last().is_none_or(|(kind, _)| *kind != b'Z') {
             let mut head = [0; 5];
@@ -226,22 +226,22 @@ impl Connected {
         found
     }
 
-    fn query(&mut self, sql: &str) -> Vec<Message> {
+    pub(crate) fn query(&mut self, sql: &str) -> Vec<Message> {
         self.send(b'Q', &[sql.as_bytes(), b"\0"].concat());
         self.read()
     }
 }
 
-fn kinds(messages: &[Message]) -> String {
+pub(crate) fn kinds(messages: &[Message]) -> String {
     messages.iter().map(|(kind, _)| char::from(*kind)).collect()
 }
 
-fn has(messages: &[Message], what: &str) -> bool {
+pub(crate) fn has(messages: &[Message], what: &str) -> bool {
     let has = |body: &[u8]| String::from_utf8_lossy(body).contains(what);
     messages.iter().any(|(_, body)| has(body))
 }
 
-fn until(condition: impl Fn() -> bool) {
+pub(crate) fn until(condition: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     while !condition() {
         assert!(Instant::now() < end, "it did not come");
@@ -391,77 +391,4 @@ fn a_client_that_goes_away_ends_its_statement_and_so_does_the_end() {
     assert_eq!(echo.closed.load(Ordering::SeqCst), 3);
     assert!(TcpStream::connect(server.address()).is_err());
     server.stop();
-}
-
-#[test]
-fn rows_are_taken_when_all_were_sent() {
-    let (server, echo) = serve(options());
-    let (mut client, _) = Connected::to(&server, "me");
-    client.send(b'Q', b"copy\0");
-    // A row in three messages.
-    for part in [&b"1\tone\n2"[..], b"\t\\", b"N\n"] {
-        client.send(b'd', part);
-    }
-    client.send(b'c', b"");
-    let said = client.read();
-    assert_eq!(kinds(&said), "GCZ");
-    assert_eq!(said[0].1, [0, 0, 2, 0, 0, 0, 0]);
-    assert!(has(&said, "COPY 2"));
-    assert_eq!(echo.taken.load(Ordering::SeqCst), 2);
-    // Drivers of the extended protocol sync before the rows, and behind them.
-    client.send(b'P', b"\0copy\0\0\0");
-    client.send(b'B', b"\0\0\0\0\0\0\0\0");
-    client.send(b'E', b"\0\0\0\0\0");
-    client.send(b'S', b"");
-    client.send(b'd', b"3\tthree\n");
-    client.send(b'c', b"");
-    client.send(b'S', b"");
-    assert_eq!(kinds(&client.read()), "12GCZ");
-    assert_eq!(echo.taken.load(Ordering::SeqCst), 3);
-}
-
-#[test]
-fn rows_that_do_not_all_come_are_not_taken() {
-    let (server, echo) = serve(options());
-    let (mut client, _) = Connected::to(&server, "me");
-    let many = b"1\tx\n".repeat(11);
-    type Sent<'a> = (u8, &'a [u8]);
-    let cases: [(&[Sent<'_>], &str); 6] = [
-        (&[(b'd', b"1\tone\n"), (b'f', b"no more\0")], "no more"),
-        (
-            &[(b'd', b"1\tone\nx\ttwo\n"), (b'c', b"")],
-            "line 2, column \"n\"",
-        ),
-        (&[(b'd', b"1\tone\n2"), (b'c', b"")], "line 2, column \"t\""),
-        (&[(b'd', b"\\N\tone\n"), (b'c', b"")], "C23502"),
-        (&[(b'd', &many), (b'c', b"")], "max_rows"),
-        (
-            &[(b'd', b"1\tone\n"), (b'Q', b"rows 1\0")],
-            "another message",
-        ),
-    ];
-    for (messages, problem) in cases {
-        client.send(b'Q', b"copy\0");
-        for (kind, body) in messages {
-            client.send(*kind, body);
-        }
-        let said = client.read();
-        assert_eq!(kinds(&said), "GEZ");
-        assert!(has(&said, problem), "{problem}");
-    }
-    let large = vec![b'x'; 1 << 19];
-    client.send(b'Q', b"copy\0");
-    for _ in 0..3 {
-        client.send(b'd', &large);
-    }
-    assert!(has(&client.read(), "max_body"));
-    // What is still sent of it is passed over.
-    client.send(b'd', &large);
-    client.send(b'c', b"");
-    assert_eq!(kinds(&client.query("rows 0")), "TCZ");
-    client.send(b'Q', b"copy\0");
-    client.send(b'd', b"1\tone\n");
-    drop(client);
-    until(|| echo.closed.load(Ordering::SeqCst) == 1);
-    assert_eq!(echo.taken.load(Ordering::SeqCst), 0);
 }
