@@ -92,7 +92,7 @@ const REFUSED: &[Row] = &[
     ("WITH q AS (SELECT a FROM r), q AS (SELECT b FROM r) SELECT a FROM q", Query, 1, 30, "two queries of WITH are called \"q\"; give one another name"),
     ("SELECT a FROM r WHERE a IN (SELECT a, b FROM r)", Query, 1, 36, "a subquery that is compared has one column, this has more"),
     ("SELECT x.b FROM r x JOIN s USING (zz)", UnknownColumn, 1, 35, "no column \"zz\""),
-    ("SELECT sum(DISTINCT) FROM r", Query, 1, 20, "not SQL at ')'; expected an expression"),
+    ("SELECT sum(DISTINCT) FROM r", Query, 1, 20, "not SQL at \")\"; expected an expression"),
     ("SELECT lead(a) FROM r", Unsupported, 1, 8, "\"lead\" is computed over a window; write lead(..) OVER (..)"),
     ("SELECT a, ntile(4) FROM r", Unsupported, 1, 11, "\"ntile\" is computed over a window; write ntile(..) OVER (..)"),
     ("SELECT a FROM r WHERE c LIKE 5", UnknownColumn, 1, 23, "no column \"c\""),
