@@ -93,8 +93,8 @@ def test_they_hold_between_begin_and_commit() -> None:
         ("CREATE TABLE t (a INT DEFAULT random())", "random"),
         ("CREATE OR REPLACE TABLE r (a INT DEFAULT 'five')", "'five'"),
         ("ALTER TABLE r ALTER COLUMN a SET DEFAULT 'five'", "'five'"),
-        ("ALTER TABLE r ALTER COLUMN zz SET DEFAULT 5", "'zz'"),
-        ("ALTER TABLE r ALTER COLUMN zz DROP DEFAULT", "'zz'"),
+        ("ALTER TABLE r ALTER COLUMN zz SET DEFAULT 5", '"zz"'),
+        ("ALTER TABLE r ALTER COLUMN zz DROP DEFAULT", '"zz"'),
         ("INSERT INTO r (a) VALUES (1)", "id"),
     ],
 )

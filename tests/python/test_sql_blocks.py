@@ -203,7 +203,7 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
         errors.QueryError,
         1,
         30,
-        'are called "q"',
+        'are called "Q"',
     ),
     ("SELECT z.a FROM (SELECT a FROM r) q", errors.QueryError, 1, 8, "in scope: q"),
     ("SELECT b FROM (SELECT a FROM r) q", errors.UnknownColumnError, 1, 8, "known: a"),
