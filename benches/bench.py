@@ -43,7 +43,7 @@ class Cell:
 
     @property
     def arguments(self) -> list[str]:
-        """What both programs are told."""
+        """The arguments of both programs."""
         scale = [] if self.scale is None else ["--scale", str(self.scale)]
         return ["--workload", self.workload, "--order", self.order, *scale]
 

@@ -76,7 +76,7 @@ class Definable(DatabaseLike, Protocol):
         """Do a statement that declares, alters or drops something, so many calls below its own."""
 
     def _over(self, native: _native.Database) -> Self:
-        """A database of the same kind over a draft."""
+        """A database of the same kind over this one or a draft, with no transaction open."""
 
 
 class Moments(Protocol):

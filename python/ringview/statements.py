@@ -160,7 +160,7 @@ class Executing(Declaring, Changeable):
         return doers[statement.kind](statement)
 
     def _over(self, native: _native.Database) -> Self:
-        """A database of the same kind over a draft of this one."""
+        """A database of the same kind over this one or a draft, with no transaction open."""
         made = type(self).__new__(type(self))
         made._native = native
         return made

@@ -186,13 +186,12 @@ async def execute(request: Request) -> Response:
 
     def script() -> Response:
         # A transaction that one script begins is none of another's.
-        own = Database.__new__(Database)
-        own._native = context.db._native
+        own = context.db._over(context.db._native)
         found = own.execute(**given)
         if own._open is not None:
             raise QueryError("the script ends in a transaction; COMMIT it. Nothing of it was done")
         if isinstance(found, pa.Table):
-            # What RETURNING shows was changed already, and is told.
+            # The statement has changed the rows already, so RETURNING shows them.
             if _native.script(**given)[-1].kind == "select":
                 check(context, found.num_rows, "add LIMIT, or set max_rows")
             else:

@@ -8,7 +8,6 @@ its changes.
 
 from __future__ import annotations
 
-import copy as copies
 from typing import TYPE_CHECKING
 
 from ...block import Block, Mark
@@ -26,8 +25,7 @@ class Bounded:
 
     def __init__(self, db: Database) -> None:
         # A transaction that the process itself has open is none of this session's.
-        self._db = copies.copy(db)
-        self._db._open = None
+        self._db = db._over(db._native)
         self._open: Block | None = None
         # Savepoints: their names, how far the transaction was, and which cursors there were.
         self._saved: list[tuple[str, Mark, set[str]]] = []

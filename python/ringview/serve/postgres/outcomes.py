@@ -1,6 +1,6 @@
 """What a text of SQL comes to, as the extension takes it.
 
-Invariant: outcomes stand in the order of their statements. Cost: none.
+Invariant: outcomes have the order of their statements. Cost: none.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def widened(plan: Plan, sources: Mapping[str, Source], checkpoint: Checkpoint) -
 def evolve(
     plan: Plan, sources: Mapping[str, Source], checkpoint: Checkpoint, new_columns: Columns
 ) -> None:
-    """Let a checkpoint that nobody has open be of this plan."""
+    """Give a checkpoint that no stream has open this plan."""
     if not checkpoint.is_made:
         raise CheckpointError(
             f"the checkpoint {checkpoint.folder} is of no stream; there is nothing to evolve"
@@ -171,7 +171,7 @@ class _Evolution:
 def _check(
     noted: Mapping[str, Any], plan: Plan, checkpoint: Checkpoint, new_columns: Columns
 ) -> None:
-    """Refuse all but other views and new columns that somebody vouches for."""
+    """Refuse everything but other views and columns that the caller named as new."""
     now = plan.described()
     for name, columns in new_columns.items():
         if name not in now["tables"]:
