@@ -17,6 +17,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 CRATES := $(shell find rust -name '*.rs' -not -path '*/tests/*' -not -path '*/examples/*' -not -path '*/benches/*') \
 	$(wildcard rust/*/Cargo.toml) Cargo.toml Cargo.lock
 
+# The fast suite draws the same cases each time; `test-long` draws new ones.
+test test-rust test-python test-spark: export PROPTEST_RNG_SEED := 1
+test test-rust test-python test-spark: export PYTHONHASHSEED := 1
+
 .PHONY: demo demo-spark test test-rust test-python test-spark test-long bench lint docs site wheel wheel-test setup clean
 
 demo: $(VENV)/native-dev  ## the TPC-H stream with deletes, its views fresh after every batch, against computing them anew
@@ -39,7 +43,7 @@ test-spark: $(VENV)/native-dev $(VENV)/development
 
 test-long: $(VENV)/native-dev $(VENV)/development  ## minutes to hours: more random cases, whole streams
 	PROPTEST_CASES=20000 cargo test --workspace -- --include-ignored
-	$(BIN)/pytest -m long tests
+	HYPOTHESIS_PROFILE=random $(BIN)/pytest -m long tests
 
 bench: $(VENV)/native-release $(VENV)/development  ## BENCH="--quick" for a smoke test, BENCH="--only joins" for a part
 	cargo build --release -p ringview-benches

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 import pytest
@@ -118,7 +119,11 @@ class Streamed:
             for batch in in_slots(rows, atom, changes[table.name]):
                 values = changes[table.name][column].to_pylist() if column else [None] * len(batch)
                 for number, label in enumerate(labels):
-                    here = [column is None or hash(v) % len(labels) == number for v in values]
+                    # Python's own hash of a string is another one in each process.
+                    here = [
+                        column is None or crc32(repr(v).encode()) % len(labels) == number
+                        for v in values
+                    ]
                     mine = batch.filter(pa.array(here, pa.bool_()))
                     named = pa.RecordBatch.from_arrays(
                         [pa.array([label] * len(mine), pa.int64()), *mine.columns],
