@@ -165,18 +165,18 @@ REFUSED = [
     ("ALTER TABLE aged DROP COLUMN t", "rests on it", "CREATE TABLE q AS SELECT x FROM aged"),
     ("ALTER TABLE r DROP COLUMN z", 'no column "z"', "ALTER TABLE r DROP COLUMN IF EXISTS z"),
     ("ALTER TABLE q DROP COLUMN z", 'no table "q"', "ALTER TABLE IF EXISTS q DROP COLUMN z"),
-    ("ALTER TABLE v DROP COLUMN n", "'v' is a view", "ALTER TABLE r DROP COLUMN s"),
+    ("ALTER TABLE v DROP COLUMN n", '"v" is a view', "ALTER TABLE r DROP COLUMN s"),
     (
         "ALTER TABLE r ADD COLUMN A TEXT",
-        "a column 'a' already",
+        'a column "a" already',
         "ALTER TABLE r ADD COLUMN IF NOT EXISTS A TEXT",
     ),
     (
         "ALTER TABLE r RENAME COLUMN s TO B",
-        "a column 'b' already",
+        'a column "b" already',
         "ALTER TABLE r RENAME COLUMN s TO S",
     ),
-    ("ALTER TABLE aged RENAME TO R", "'r' already", "ALTER TABLE aged RENAME TO old"),
+    ("ALTER TABLE aged RENAME TO R", '"r" already', "ALTER TABLE aged RENAME TO old"),
     (
         "ALTER TABLE r ADD COLUMN x INT NOT NULL",
         "not nullable",

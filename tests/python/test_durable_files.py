@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -328,3 +329,41 @@ def test_unasked_writing_keeps_what_readers_are_told(tmp_path: Path) -> None:
         while (batch := rest.changes()).num_rows:
             had += sum(row["a"] * row["multiplicity"] for row in batch.to_pylist())
         assert had == 59 * 5_000
+
+
+@pytest.mark.parametrize("ended", ["closed", "killed"])
+def test_a_file_stays_as_it_is_when_it_is_loaded(tmp_path: Path, ended: str) -> None:
+    path = tmp_path / "db"
+    program = f"""
+        import os, signal, ringview as rv
+        db = rv.Database.open({str(path)!r})
+        db.create_table("r", {{"a": "int64"}})
+        db.create_view("n", "SELECT COUNT(*) AS n FROM r")
+        for first in range(0, 300_000, 10_000):
+            db.insert("r", {{"a": list(range(first, first + 10_000))}})
+        if {ended == "killed"}:
+            os.kill(os.getpid(), signal.SIGKILL)
+        db.close()
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)
+    assert done.returncode == (0 if ended == "closed" else -signal.SIGKILL)
+    before, looked = path.read_bytes(), path.stat()
+    path.chmod(0o400)
+    problems, others = [], []
+
+    def meanwhile(_: int) -> None:
+        if not others:
+            others.append(rv.Database.load(path)["n"].scalar())
+            with pytest.raises(StorageError, match="open elsewhere") as problem:
+                rv.Database.open(path)
+            problems.append(problem)
+
+    loaded = rv.Database.load(path, progress=meanwhile)
+    assert loaded["n"].scalar() == 300_000
+    assert others == [300_000]
+    assert len(problems) == 1
+    assert path.read_bytes() == before
+    after = path.stat()
+    assert (after.st_size, after.st_mtime_ns) == (looked.st_size, looked.st_mtime_ns)
+    path.chmod(0o600)
+    assert count(path) == 300_000

@@ -77,7 +77,7 @@ REFUSED = [
     ("DROP TABLE v", "write DROP VIEW", "DROP VIEW v"),
     ("DROP INDEX i", "write DROP TABLE or DROP VIEW", "DROP TABLE bag"),
     ("INSERT INTO rr VALUES (1)", 'did you mean "r"', "INSERT INTO r VALUES (2, 1, 'x', NULL)"),
-    ("INSERT INTO v VALUES (1)", "'v' is a view", "INSERT INTO r VALUES (2, 1, 'x', NULL)"),
+    ("INSERT INTO v VALUES (1)", '"v" is a view', "INSERT INTO r VALUES (2, 1, 'x', NULL)"),
     (
         "INSERT INTO bag VALUES (1)",
         "1 values are given for 2 columns",

@@ -32,8 +32,9 @@ impl Reader<'_> {
         let named = |column: &Name| column.column(&table, &names).map(|at| names[at].to_owned());
         let free = |name: &Name, but: Option<&str>| match name.among(names.iter().copied()) {
             Some(taken) if Some(taken) != but => {
-                let what =
-                    format!("table '{table}' has a column '{taken}' already; take another name");
+                let what = format!(
+                    "table \"{table}\" has a column \"{taken}\" already; take another name"
+                );
                 Err(name.refused(SqlProblem::Query, &what))
             }
             _ => Ok(name.as_str().to_owned()),
@@ -76,7 +77,7 @@ impl Reader<'_> {
                 match to.among(all.iter().map(String::as_str)) {
                     Some(taken) if taken != table => {
                         let what = format!(
-                            "there is a table or view '{taken}' already; take another name"
+                            "there is a table or view \"{taken}\" already; take another name"
                         );
                         return Err(to.refused(SqlProblem::Query, &what));
                     }

@@ -37,7 +37,7 @@ impl Reader<'_> {
                 for column in columns {
                     let at = column.column(&table, &names)?;
                     if given.contains(&at) {
-                        let what = format!("'{}' is given twice; leave one out", column.as_str());
+                        let what = format!("{:?} is given twice; leave one out", column.as_str());
                         return Err(column.refused(SqlProblem::Query, &what));
                     }
                     given.push(at);
@@ -88,7 +88,7 @@ impl Reader<'_> {
             if part.num_columns() != given.len() {
                 let names = given.iter().map(|&at| fields[at].name.as_str());
                 let what = format!(
-                    "{} values are given for {} columns of table '{table}': {}",
+                    "{} values are given for {} columns of table \"{table}\": {}",
                     part.num_columns(),
                     given.len(),
                     names.collect::<Vec<_>>().join(", ")
@@ -163,7 +163,7 @@ impl Reader<'_> {
             let columns: BTreeSet<usize> = columns.collect::<Result<_>>()?;
             if columns != key.iter().copied().collect() {
                 let what = format!(
-                    "the key of table '{table}' is ({}); write ON CONFLICT ({0})",
+                    "the key of table \"{table}\" is ({}); write ON CONFLICT ({0})",
                     unique.join(", ")
                 );
                 return refused(&what);

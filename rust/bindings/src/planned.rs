@@ -117,7 +117,7 @@ impl Reader<'_> {
             && let Some(view) = name.among(views.iter().map(String::as_str))
         {
             let what = format!(
-                "'{view}' is a view, whose rows change with those of its tables; change these"
+                "\"{view}\" is a view, whose rows change with those of its tables; change these"
             );
             return Err(name.refused(SqlProblem::Unsupported, &what));
         }

@@ -66,7 +66,7 @@ impl DurableDatabase {
     /// # Errors
     /// As [`open`](Self::open); `Storage` if there is no file.
     pub fn load(path: &Path, options: Options, bind: Bind<'_>, poll: Poll<'_>) -> Result<Self> {
-        let file = File::existing(path, options.memory_limit)?;
+        let file = File::reading(path, options.memory_limit)?;
         let options = Options {
             trust_deletes: file.head.trust_deletes,
             ..options

@@ -216,7 +216,10 @@ impl Database {
         match (among(known), among(others)) {
             (Some(one), _) => Ok(Some(one)),
             (None, Some(one)) => {
-                let what = format!("'{one}' is a {other}; write DROP {}", other.to_uppercase());
+                let what = format!(
+                    "\"{one}\" is a {other}; write DROP {}",
+                    other.to_uppercase()
+                );
                 Err(of.name.refused(SqlProblem::Query, &what)).or_raise(py)
             }
             (None, None) if of.if_exists => Ok(None),

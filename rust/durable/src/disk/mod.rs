@@ -7,10 +7,12 @@
 //! | file | holds |
 //! |---|---|
 //! | `commit` | which of a file's two commits counts |
+//! | `overlay` | what is written to a file that is only read |
 //! | `target` | files that replace others as a whole: drafts, renames, synced folders |
 //! | `simulated` | a disk that loses power or has no room, for tests |
 
 pub(crate) mod commit;
+mod overlay;
 #[cfg(test)]
 pub(crate) mod simulated;
 pub(crate) mod target;
@@ -25,6 +27,7 @@ use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
 use same_file::Handle;
 
+use self::overlay::Overlay;
 use crate::unread::Unread;
 
 /// A locked file, or its stand-in for tests.
@@ -46,49 +49,74 @@ impl Drop for Locked {
 }
 
 impl Disk {
-    /// Opens the file of a path, makes an empty one if there is none and `make` says so, and locks it.
-    pub(crate) fn open(path: &Path, make: bool) -> Result<Self, Unread> {
+    /// Opens the file of a path, makes an empty one if there is none, and locks it.
+    pub(crate) fn open(path: &Path) -> Result<Self, Unread> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        Self::named(path, || Self::locked(options.open(path)?))
+    }
+
+    /// Opens the file of a path to read it, beside others that do; it stays as it is, whatever is written here.
+    pub(crate) fn reading(path: &Path) -> Result<Self, Unread> {
+        Self::named(path, || {
+            let (file, backend) = of(File::open(path)?)?;
+            held(backend.try_lock_shared_range(Bound::Unbounded, Bound::Unbounded))?;
+            Ok(Self::of(Overlay::over(backend)?, Some(file)))
+        })
+    }
+
+    /// Opens and locks again where the file was replaced before it was locked.
+    fn named(path: &Path, open: impl Fn() -> Result<Self, Unread>) -> Result<Self, Unread> {
         loop {
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).create(make).truncate(false);
-            let disk = Self::locked(options.open(path)?)?;
-            match disk.is_at(path) {
-                true => return Ok(disk),
-                // It was replaced before it was locked.
-                false => continue,
+            let disk = open()?;
+            if disk.is_at(path) {
+                return Ok(disk);
             }
         }
     }
 
     /// Locks a file.
     pub(crate) fn locked(file: File) -> Result<Self, Unread> {
-        let same = Handle::from_file(file.try_clone()?)?;
-        let backend = FileBackend::new(file)?;
-        let locked = backend.try_lock_range(Bound::Unbounded, Bound::Unbounded);
-        match locked {
-            Ok(true) | Err(BackendError::Unsupported) => Ok(Self(Arc::new(Locked {
-                backend: Box::new(backend),
-                file: Some(same),
-            }))),
-            Ok(false) => Err(Unread::Failed(redb::Error::DatabaseAlreadyOpen)),
-            Err(BackendError::Io(problem)) => Err(problem.into()),
-            Err(problem) => Err(io::Error::other(problem.to_string()).into()),
-        }
+        let (file, backend) = of(file)?;
+        held(backend.try_lock_range(Bound::Unbounded, Bound::Unbounded))?;
+        Ok(Self::of(backend, Some(file)))
+    }
+
+    fn of(backend: impl StorageBackend, file: Option<Handle>) -> Self {
+        Self(Arc::new(Locked {
+            backend: Box::new(backend),
+            file,
+        }))
     }
 
     /// Stand-in for a file.
     #[cfg(test)]
     pub(crate) fn on(backend: impl StorageBackend) -> Self {
-        Self(Arc::new(Locked {
-            backend: Box::new(backend),
-            file: None,
-        }))
+        Self::of(backend, None)
     }
 
     /// Whether a path names this file, through links too.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
         let named = Handle::from_path(path).ok();
         named.is_some() && named == self.0.file
+    }
+}
+
+/// Which file it is, and what reads and writes it.
+fn of(file: File) -> Result<(Handle, FileBackend), Unread> {
+    Ok((
+        Handle::from_file(file.try_clone()?)?,
+        FileBackend::new(file)?,
+    ))
+}
+
+/// What came of locking.
+fn held(locked: Result<bool, BackendError>) -> Result<(), Unread> {
+    match locked {
+        Ok(true) | Err(BackendError::Unsupported) => Ok(()),
+        Ok(false) => Err(Unread::Failed(redb::Error::DatabaseAlreadyOpen)),
+        Err(BackendError::Io(problem)) => Err(problem.into()),
+        Err(problem) => Err(io::Error::other(problem.to_string()).into()),
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Target<'a> {
 impl<'a> Target<'a> {
     pub(crate) fn take(path: &'a Path) -> Result<Self, Unread> {
         let was_there = path.exists();
-        let disk = Disk::open(path, true)?;
+        let disk = Disk::open(path)?;
         Ok(Self {
             path,
             is_ours: !was_there && disk.len()? == 0,

@@ -116,9 +116,9 @@ impl File {
         Ok(file)
     }
 
-    /// Opens a file that is there.
-    pub(crate) fn existing(path: &Path, memory: Option<u64>) -> Result<Self> {
-        let disk = Disk::open(path, false).map_err(|problem| problem.of(path, "open"))?;
+    /// Reads a file that is there, and stays as it is.
+    pub(crate) fn reading(path: &Path, memory: Option<u64>) -> Result<Self> {
+        let disk = Disk::reading(path).map_err(|problem| problem.of(path, "open"))?;
         let len = disk.len().map_err(|p| cannot(path, "open", p))?;
         if len == 0 {
             return Err(Unread::Foreign.of(path, "open"));

@@ -184,7 +184,7 @@ fn value(of: &ArrayRef, row: usize) -> String {
         text.push_str("..");
     }
     match of.data_type() {
-        DataType::Utf8 if !value.is_null() => format!("\"{text}\""),
+        DataType::Utf8 if !value.is_null() => format!("'{}'", text.replace('\'', "''")),
         _ => text,
     }
 }
