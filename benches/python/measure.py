@@ -41,7 +41,8 @@ def main() -> None:
             for line in run(system, workload, tables, size, options):
                 cell = {"workload": workload.name, "order": options.order, "batch": size}
                 rest = {"scale": options.scale, "system": system}
-                print(json.dumps({**cell, **rest, **line}), flush=True)
+                # Sums are wider than a number of JSON's readers: Python has them as decimals.
+                print(json.dumps({**cell, **rest, **line}, default=int), flush=True)
 
 
 def run(

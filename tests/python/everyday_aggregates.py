@@ -28,6 +28,8 @@ class Aggregates:
         """An aggregate that is a number."""
         e = self.over
         distinct = self._of("", "", "", "DISTINCT ")
+        if e.functions and self.rng.random() < 1 / 6:
+            return e.call("aggregate", e.functions["aggregate"], 2)
         call = self._of(
             "COUNT(*)",
             f"COUNT({distinct}{e.any()})",

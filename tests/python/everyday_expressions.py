@@ -230,18 +230,42 @@ _NODES: dict[str, list[_Node]] = {
 }
 
 
-class Expressions:
-    """Random expressions over columns of each kind."""
+# Of `own_functions`; their arguments have the declared types.
+FUNCTIONS: dict[str, list[_Node]] = {
+    "integer": [lambda e: f"bump(CAST({e('integer')} AS BIGINT))"],
+    "double": [lambda e: f"scaled(CAST({e('decimal')} AS DECIMAL(10, 2)), {e('double')})"],
+    "text": [
+        lambda e: f"slug({e('text')})",
+        lambda e: f"mix({e('text')}, CAST({e('integer')} AS BIGINT))",
+    ],
+    "truth": [lambda e: f"odd_or_null(CAST({e('integer')} AS BIGINT))"],
+    "aggregate": [
+        lambda e: f"spread(CAST({e('integer')} AS BIGINT))",
+        lambda e: f"weighed(CAST({e('integer')} AS BIGINT))",
+    ],
+}
 
-    def __init__(self, rng: random.Random, leaves: Leaves) -> None:
+
+class Expressions:
+    """Random expressions over columns of each kind; with functions of Python, one in six is one."""
+
+    def __init__(
+        self, rng: random.Random, leaves: Leaves, functions: Mapping[str, list[_Node]] | None = None
+    ) -> None:
         self.rng = rng
         self.leaves = leaves
+        self.functions = functions or {}
 
     def of(self, kind: str, depth: int = 2) -> str:
         """An expression of a kind."""
         if depth == 0 or self.rng.random() < 0.3:
             return self.leaf(kind)
-        node = self.rng.choice(_NODES[kind])
+        return self.call(kind, _NODES[kind], depth)
+
+    def call(self, kind: str, nodes: list[_Node], depth: int) -> str:
+        """One of these, or a function of Python, of expressions."""
+        own = self.functions.get(kind)
+        node = self.rng.choice(own if own and self.rng.random() < 1 / 6 else nodes)
         return node(lambda other: self.of(kind if other == "same" else other, depth - 1))
 
     def leaf(self, kind: str) -> str:

@@ -7,11 +7,12 @@ the others. What DuckDB leaves open (ties, the order of equal rows) is never ask
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass
 
 from everyday import LEAVES, columns
 from everyday_aggregates import Aggregates
-from everyday_expressions import Expressions
+from everyday_expressions import FUNCTIONS, Expressions
 from windows import Windows
 
 
@@ -25,10 +26,11 @@ class Asked:
 
 
 class Queries:
-    """Random queries."""
+    """Random queries, with functions of Python or without."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, functions: bool = False) -> None:
         self.rng = rng
+        self.functions = FUNCTIONS if functions else {}
         self.shapes = {
             name.removeprefix("shape_"): getattr(self, name)
             for name in dir(self)
@@ -49,7 +51,7 @@ class Queries:
         for table in tables:
             for kind, found in LEAVES[table].items():
                 leaves.setdefault(kind, []).extend(found)
-        return Expressions(self.rng, leaves)
+        return Expressions(self.rng, leaves, self.functions)
 
     def _aggregates(self, *tables: str) -> Aggregates:
         order = [column for table in tables for column in columns(table)]
@@ -261,6 +263,29 @@ class Queries:
         shown = f"{e.any()} AS x, s.c, COALESCE(s.t, 'none') AS t"
         return f"SELECT {shown} FROM {tables}{self._where(e)}"
 
+    def shape_asof(self) -> str:
+        # Of each key and time there is one row, so that it is told which one is the latest.
+        kind = self._of("ASOF JOIN", "ASOF LEFT JOIN", "ASOF INNER JOIN")
+        one = self._of("s", f"(SELECT * FROM s WHERE {self._over('s').of('truth', 1)}) AS s")
+        latest = f"(SELECT a, c, MIN(t) AS t FROM {one} GROUP BY a, c) AS s"
+        e = self._over("r", "s")
+        later = self._of("r.b >= s.c", "r.b > s.c", "s.c >= r.b", "r.b + 1 < s.c", "r.b % 3 >= s.c")
+        tables = f"{self._source('r')} {kind} {latest} ON r.a = s.a AND {later}"
+        shown = f"r.a, r.b, s.c, s.t, {e.any(1)} AS x"
+        where, value = self._where(e), self._aggregates("r", "s").value()
+        of_q = self._of("COUNT(q.c)", "SUM(q.b)", "MAX(q.t)", "MIN(q.c)")
+        return self._of(
+            f"SELECT {shown} FROM {tables}{where}",
+            f"SELECT {e.any(1)} AS k, {value} AS v FROM {tables}{where} GROUP BY k",
+            f"SELECT a, {of_q} AS v FROM (SELECT {shown} FROM {tables}) AS q GROUP BY a",
+            f"SELECT q.a, q.x, {of_q} OVER (PARTITION BY q.a) AS v FROM (SELECT {shown} "
+            f"FROM {tables}) AS q",
+            f"SELECT q.b, w.a FROM (SELECT {shown} FROM {tables}) AS q LEFT JOIN w ON w.a = q.c",
+            f"SELECT r.a, s.c FROM {tables} EXCEPT SELECT a, c FROM s",
+            f"SELECT s.a, s.c FROM s WHERE s.c IN (SELECT q.c FROM (SELECT {shown} FROM {tables}) "
+            "AS q WHERE q.a = s.a)",
+        )
+
     def shape_several_joins(self) -> str:
         kinds = [self._of("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN") for _ in range(2)]
         e = self._over("r", "s", "w")
@@ -372,6 +397,34 @@ class Queries:
             "", "", f" {self._of('UNION', 'EXCEPT', 'UNION ALL')} SELECT {other} FROM s"
         )
         return f"SELECT {one} FROM {self._source('r')} {how} SELECT {other} FROM s{more}"
+
+    def shape_sides(self) -> str:
+        """A query of another shape on both sides of a set operation, in parentheses or bare."""
+        shapes = ["rows", "names", "groups", "sets", "asof", "outer_join", "by_name", "lateral"]
+        shapes += ["conditions_across", "subquery_where", "subquery_shown", "subquery_having"]
+        one = self.one(self._of(*shapes)).sql
+        how = self._of("UNION ALL", "UNION", "INTERSECT ALL", "EXCEPT ALL")
+        bare = not re.search(r"ORDER BY [^)]*$|--", one)
+        one = one if bare and self.rng.random() < 0.7 else f"({one})"
+        whole = f"{one} {how} {one}"
+        return self._of(whole, f"SELECT COUNT(*) AS n FROM ({whole}) AS q")
+
+    def shape_by_name(self) -> str:
+        kinds = [self._of("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN") for _ in range(2)]
+        sides = (self._source("r"), self._source("s"))
+        tables = f"{sides[0]} {kinds[0]} {sides[1]} USING (a)"
+        if self.rng.random() < 0.4:
+            tables += f" {kinds[1]} (SELECT a, u1, ok FROM w) AS w USING (a)"
+        e = self._over("r", "s")
+        where = self._where(e)
+        return self._of(
+            f"SELECT a, r.a AS ra, s.a AS sa, b, c FROM {tables}{where}",
+            f"SELECT * FROM {tables}{where}",
+            f"SELECT * EXCLUDE (b, d) FROM {tables}{where}",
+            f"SELECT a, {self._aggregates('r', 's').value()} AS v FROM {tables}{where} GROUP BY a",
+            f"SELECT a + 1 AS k, COUNT(*) AS n FROM {tables} GROUP BY ALL HAVING n > 1",
+            f"SELECT a FROM {tables} WHERE a IN (SELECT a FROM w)",
+        )
 
     def shape_values(self) -> str:
         values = "(VALUES (1, 'one'), (2, 'two'), (NULL, 'none'), (2, 'two')) AS v(x, name)"

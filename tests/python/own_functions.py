@@ -74,6 +74,13 @@ AGGREGATES: list[tuple[str, Callable[..., Any], list[str], str, str]] = [
 ]
 
 
+# Aggregates of which the order of rows changes nothing.
+MACROS = [
+    "spread(x) AS MAX(x) - MIN(x)",
+    "weighed(x) AS CAST(COALESCE(SUM(x), 0) + 1000 * COUNT(*) FILTER (WHERE x IS NULL) AS BIGINT)",
+]
+
+
 def declare(db: rv.Database) -> rv.Database:
     for name, function, takes, returns, nulls in SCALARS:
         db.create_function(name, function, takes, returns, null_handling=nulls)  # type: ignore[arg-type]
@@ -94,6 +101,8 @@ def oracle() -> Oracle:
             type="arrow",
             null_handling=nulls,
         )
+    for macro in MACROS:
+        made.connection.execute(f"CREATE MACRO {macro}")
     return made
 
 

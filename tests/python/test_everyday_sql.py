@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import everyday
 import everyday_queries
+import own_functions
 import pyarrow as pa
 import pytest
 import ringview as rv
@@ -30,7 +31,7 @@ Rows = dict[str, list[dict[str, Any]]]
 
 
 def database(held: Rows, *, share: bool = True) -> rv.Database:
-    db = rv.Database(share=share)
+    db = own_functions.declare(rv.Database(share=share))
     for table, schema in SCHEMAS.items():
         db.create_table(table, schema)
         db.insert(table, pa.Table.from_pylist(held[table], schema=schema))
@@ -139,14 +140,14 @@ def test_many_random_queries(seed: int) -> None:
 def share_taken(seed: int, number: int) -> float:
     """How many of the queries that DuckDB takes are views, each compared after every batch."""
     rng = random.Random(seed)
-    oracle = Oracle(SCHEMAS)
+    oracle = own_functions.oracle()
     asked, refused = Counter[str](), Counter[str]()
     while asked.total() < number:
         held = {table: everyday.rows(rng, table, 7) for table in SCHEMAS}
         db = database(held)
         views, shown = {}, {}
         for at in range(20):
-            query = everyday_queries.Queries(rng).one()
+            query = everyday_queries.Queries(rng, functions=True).one()
             if not expects(query.sql, oracle, held):
                 continue
             asked[query.shape] += 1

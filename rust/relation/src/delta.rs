@@ -34,6 +34,8 @@ pub struct GatherScratch {
     words: Vec<u64>,
     first: Vec<u32>,
     groups: Vec<u32>,
+    /// Keys that are sorted.
+    entries: Vec<u64>,
 }
 
 impl Delta {
@@ -123,11 +125,20 @@ impl Delta {
             fields: keys,
             rows: self.rows,
         };
-        let Some(SortedKeys { first, of }) = SortedKeys::of(fields) else {
+        let Some(sorted) = SortedKeys::of(fields, &mut spare.entries) else {
             return self.fold::<R>(shape, keys, layout, grouper, spare);
         };
-        spare.groups = of;
-        self.sum::<R>(shape, keys, &first, spare)
+        for (field, &register) in keys.iter().enumerate() {
+            sorted.column(field, &mut self.columns[register]);
+        }
+        in_order(&self.payload, self.width, sorted.rows(), &mut spare.words);
+        std::mem::swap(&mut self.payload, &mut spare.words);
+        let mut first = std::mem::take(&mut spare.first);
+        let repeats = sorted.groups(&mut spare.groups, &mut first);
+        spare.entries = sorted.into_room();
+        let summed = repeats.map_or(Ok(()), |()| self.sum::<R>(shape, keys, &first, spare));
+        spare.first = first;
+        summed
     }
 
     /// Brings the payloads, of this shape, to its widened one.
@@ -256,5 +267,26 @@ impl Delta {
         }
         (spare.first, spare.groups) = (first, groups);
         Ok(())
+    }
+}
+
+/// Payloads of so many words in another order of their rows.
+fn in_order(
+    payload: &[u64],
+    width: usize,
+    rows: impl ExactSizeIterator<Item = usize>,
+    into: &mut Vec<u64>,
+) {
+    fn of<const N: usize>(payload: &[u64], rows: impl Iterator<Item = usize>, into: &mut Vec<u64>) {
+        let (all, _) = payload.as_chunks::<N>();
+        into.extend(rows.flat_map(|row| all[row]));
+    }
+    into.clear();
+    into.reserve(rows.len() * width);
+    match width {
+        1 => of::<1>(payload, rows, into),
+        2 => of::<2>(payload, rows, into),
+        3 => of::<3>(payload, rows, into),
+        _ => rows.for_each(|row| into.extend_from_slice(&payload[row * width..][..width])),
     }
 }

@@ -1,7 +1,8 @@
 //! Sorting of words: entries by hash, rows by key.
 //!
 //! Invariant: what comes out is what came in, in ascending order. Cost: two
-//! passes of counting and placing, and little beyond them unless what is sorted agrees in its upper bits.
+//! passes of counting and placing, and little beyond them unless what is sorted agrees in its upper bits. Keys are
+//! read from the sorted entries, one after the other.
 
 use ringview_core::in_large_pages;
 
@@ -53,54 +54,105 @@ pub(crate) fn ascends(keys: Keys<'_>) -> bool {
     (1..keys.rows).all(is_less)
 }
 
-/// The keys of a batch in their order.
+/// The rows of a batch in the order of their keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SortedKeys {
-    /// By key, the first row that has it.
-    pub(crate) first: Vec<u32>,
-    /// By row, which key it has.
-    pub(crate) of: Vec<u32>,
+    /// The key in the upper bits, field by field, the row in the lower ones.
+    entries: Vec<u64>,
+    fields: Vec<SortedField>,
+    row_bits: u32,
+}
+
+/// Where a field stands in an entry, as what it is above the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SortedField {
+    least: u64,
+    shift: u32,
+    bits: u32,
 }
 
 impl SortedKeys {
     /// Those of a batch, in order field by field, as signed words; `None` where that is the order of the rows, where
-    /// few keys can repeat among them, or where a key and a row do not fit one word.
-    pub(crate) fn of(keys: Keys<'_>) -> Option<Self> {
+    /// few keys can repeat among them, or where a key and a row do not fit one word. `spare` is room for them.
+    pub(crate) fn of(keys: Keys<'_>, spare: &mut Vec<u64>) -> Option<Self> {
         if keys.rows < 2 || ascends(keys) {
             return None;
         }
-        let fields = 0..keys.fields.len();
-        let range = |field| range(&keys.column(field)[..keys.rows]);
-        let ranges: Vec<(u64, u32)> = fields.clone().map(range).collect();
-        let width: u32 = ranges.iter().map(|(_, bits)| bits).sum();
-        let row_bits = keys.rows.ilog2() + 1;
-        if width + row_bits > 64 || (1 << width) * SPREAD < keys.rows as u128 {
+        let mut shift = u64::BITS;
+        let mut field = |field| {
+            let (least, bits) = range(&keys.column(field)[..keys.rows]);
+            shift = shift.checked_sub(bits)?;
+            Some(SortedField { least, shift, bits })
+        };
+        let fields: Option<Vec<SortedField>> = (0..keys.fields.len()).map(&mut field).collect();
+        let (fields, row_bits) = (fields?, keys.rows.ilog2() + 1);
+        let width = u64::BITS - shift;
+        if shift < row_bits || (1 << width) * SPREAD < keys.rows as u128 {
             return None;
         }
-        // The key in the upper bits, the row in the lower ones.
-        let mut entries: Vec<u64> = (0..keys.rows as u64).collect();
-        let mut shift = 64;
-        for (field, (least, bits)) in fields.zip(ranges).filter(|(_, (_, bits))| *bits > 0) {
-            shift -= bits;
-            for (entry, &value) in entries.iter_mut().zip(keys.column(field)) {
+        let mut entries = std::mem::take(spare);
+        entries.clear();
+        entries.extend(0..keys.rows as u64);
+        let told = fields
+            .iter()
+            .enumerate()
+            .filter(|(_, field)| field.bits > 0);
+        for (at, &SortedField { least, shift, .. }) in told {
+            for (entry, &value) in entries.iter_mut().zip(keys.column(at)) {
                 *entry |= value.wrapping_sub(least) << shift;
             }
         }
         sort(&mut entries);
-        let mut sorted = Self {
-            first: Vec::with_capacity(keys.rows),
-            of: vec![0; keys.rows],
-        };
-        let (mut last, mask) = (None, u64::MAX >> (64 - row_bits));
-        for entry in entries {
-            let (key, row) = (entry >> row_bits, (entry & mask) as u32);
-            if last != Some(key) {
-                sorted.first.push(row);
-                last = Some(key);
+        Some(Self {
+            entries,
+            fields,
+            row_bits,
+        })
+    }
+
+    /// The rows in the order of their keys.
+    pub(crate) fn rows(&self) -> impl ExactSizeIterator<Item = usize> {
+        let mask = u64::MAX >> (u64::BITS - self.row_bits);
+        self.entries
+            .iter()
+            .map(move |entry| (entry & mask) as usize)
+    }
+
+    /// The values of a field in that order.
+    pub(crate) fn column(&self, field: usize, into: &mut Vec<u64>) {
+        let SortedField { least, shift, bits } = self.fields[field];
+        into.clear();
+        match bits {
+            0 => into.resize(self.entries.len(), least),
+            bits => {
+                let mask = u64::MAX >> (u64::BITS - bits);
+                let value = |entry: &u64| (entry >> shift & mask).wrapping_add(least);
+                into.extend(self.entries.iter().map(value));
             }
-            sorted.of[row as usize] = sorted.first.len() as u32 - 1;
         }
-        Some(sorted)
+    }
+
+    /// Which key each row has in that order, from 0 on, and the first row of each; `None` where no key repeats.
+    pub(crate) fn groups(&self, of: &mut Vec<u32>, first: &mut Vec<u32>) -> Option<()> {
+        let keys = || self.entries.iter().map(|entry| entry >> self.row_bits);
+        let repeats = keys().zip(keys().skip(1)).any(|(one, next)| one == next);
+        repeats.then(|| {
+            of.clear();
+            first.clear();
+            let mut last = None;
+            for (row, key) in (0..).zip(keys()) {
+                if last != Some(key) {
+                    first.push(row);
+                    last = Some(key);
+                }
+                of.push(first.len() as u32 - 1);
+            }
+        })
+    }
+
+    /// Gives its room back.
+    pub(crate) fn into_room(self) -> Vec<u64> {
+        self.entries
     }
 }
 
@@ -148,15 +200,25 @@ mod tests {
             let batch = Keys { columns: &columns, fields: &fields, rows: keys.len() };
             let distinct = (1..keys.len()).all(|row| key(row - 1) < key(row));
             prop_assert_eq!(ascends(batch), distinct);
-            let mut first: BTreeMap<[i64; 2], u32> = BTreeMap::new();
-            for row in (0..keys.len()).rev() {
-                first.insert(key(row), row as u32);
-            }
-            let place = |row: usize| first.keys().position(|other| *other == key(row)).unwrap() as u32;
-            match SortedKeys::of(batch) {
+            let mut sorted: Vec<([i64; 2], usize)> = (0..keys.len()).map(|row| (key(row), row)).collect();
+            sorted.sort_unstable();
+            match SortedKeys::of(batch, &mut vec![7; 3]) {
                 Some(found) => {
-                    prop_assert_eq!(found.first, first.values().copied().collect::<Vec<u32>>());
-                    prop_assert_eq!(found.of, (0..keys.len()).map(place).collect::<Vec<u32>>());
+                    prop_assert!(found.rows().eq(sorted.iter().map(|(_, row)| *row)));
+                    let mut column = vec![3];
+                    for field in 0..2 {
+                        found.column(field, &mut column);
+                        prop_assert!(column.iter().map(|&value| value as i64).eq(sorted.iter().map(|(key, _)| key[field])));
+                    }
+                    let (mut of, mut first) = (vec![1], vec![1]);
+                    let distinct: BTreeMap<[i64; 2], usize> = sorted.iter().rev().zip((0..sorted.len()).rev())
+                        .map(|((key, _), place)| (*key, place)).collect();
+                    prop_assert_eq!(found.groups(&mut of, &mut first).is_none(), distinct.len() == sorted.len());
+                    if distinct.len() < sorted.len() {
+                        prop_assert!(first.iter().map(|&place| place as usize).eq(distinct.values().copied()));
+                        let place = |key: &[i64; 2]| distinct.keys().position(|other| other == key).unwrap() as u32;
+                        prop_assert!(of.iter().copied().eq(sorted.iter().map(|(key, _)| place(key))));
+                    }
                 }
                 None => {
                     let span = |at: usize| {

@@ -21,6 +21,7 @@ use crate::context::Context;
 use crate::error::{bare, unsupported};
 use crate::join_kind::{constraint, is_by_name, joins_by_name};
 use crate::short::Short;
+use crate::star;
 
 /// See the module.
 pub(crate) struct ByName<'c>(Columns<'c>);
@@ -161,15 +162,17 @@ impl ByName<'_> {
                         alias: ident,
                     });
                 }
-                SelectItem::Wildcard(options)
-                    if options.opt_exclude.is_none() && options.opt_replace.is_none() =>
-                {
-                    match self.all(&select.from, &find) {
-                        Some(all) => shown.extend(all),
+                SelectItem::Wildcard(options) => {
+                    let all = self.all(&select.from, &find);
+                    let replaced = |name: &str, expr: &Expr| SelectItem::ExprWithAlias {
+                        expr: expr.clone(),
+                        alias: Ident::with_quote('"', name),
+                    };
+                    match all.and_then(|all| star::shown(&options, all, replaced)) {
+                        Some(all) => shown.extend(all.into_iter().map(|(_, item)| item)),
                         None => return false,
                     }
                 }
-                SelectItem::Wildcard(_) => return false,
                 other => shown.push(other),
             }
         }
@@ -177,13 +180,13 @@ impl ByName<'_> {
         true
     }
 
-    /// All columns of FROM, the merged ones once.
+    /// All columns of FROM by name, the merged ones once.
     fn all<'m>(
         &self,
         from: &[TableWithJoins],
         find: &dyn Fn(&str) -> Option<&'m Merged>,
-    ) -> Option<Vec<SelectItem>> {
-        let mut shown: Vec<SelectItem> = Vec::new();
+    ) -> Option<Vec<(String, SelectItem)>> {
+        let mut shown: Vec<(String, SelectItem)> = Vec::new();
         let mut seen: Vec<String> = Vec::new();
         for chain in from {
             let joined = chain.joins.iter().map(|join| &join.relation);
@@ -194,17 +197,17 @@ impl ByName<'_> {
                     match find(&name) {
                         Some(_) if seen.contains(&name) => {}
                         Some(merged) => {
-                            seen.push(name);
-                            shown.push(SelectItem::ExprWithAlias {
+                            seen.push(name.clone());
+                            let item = SelectItem::ExprWithAlias {
                                 expr: merged.value.clone(),
                                 alias: ident,
-                            });
+                            };
+                            shown.push((name, item));
                         }
                         None => {
-                            shown.push(SelectItem::UnnamedExpr(Expr::CompoundIdentifier(vec![
-                                known.alias.clone(),
-                                ident,
-                            ])))
+                            let parts = vec![known.alias.clone(), ident];
+                            let item = SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts));
+                            shown.push((name, item));
                         }
                     }
                 }

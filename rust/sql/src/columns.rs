@@ -5,10 +5,12 @@
 
 use datafusion_sql::sqlparser::ast::{
     Ident, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor,
+    WildcardAdditionalOptions,
 };
 
 use crate::context::Context;
 use crate::join_kind::joins_by_name;
+use crate::star;
 
 /// What names mean in the query that is visited, and in those around it.
 pub(crate) struct Columns<'c> {
@@ -110,8 +112,15 @@ impl<'c> Columns<'c> {
         if let Some(found) = crate::partial::outputs(query) {
             return Some(found);
         }
-        let SetExpr::Select(select) = &*query.body else {
-            return None;
+        let mut body = &*query.body;
+        let select = loop {
+            match body {
+                SetExpr::Select(select) => break select,
+                // The outputs of a set operation are called as those of its left side.
+                SetExpr::SetOperation { left, .. } => body = left,
+                SetExpr::Query(within) => return self.outputs(within),
+                _ => return None,
+            }
         };
         if joins_by_name(select) || query.with.is_some() {
             return None;
@@ -125,27 +134,30 @@ impl<'c> Columns<'c> {
         let mut found = Vec::new();
         for item in &select.projection {
             match item {
-                SelectItem::Wildcard(options)
-                    if options.opt_exclude.is_none()
-                        && options.opt_replace.is_none()
-                        && options.opt_rename.is_none() =>
-                {
-                    found.extend(tables.iter().flat_map(|table| table.columns.clone()));
+                SelectItem::Wildcard(options) => {
+                    found.extend(shown(options, &tables)?);
                 }
                 SelectItem::QualifiedWildcard(
                     SelectItemQualifiedWildcardKind::ObjectName(name),
                     options,
-                ) if options.opt_exclude.is_none() && options.opt_replace.is_none() => {
+                ) => {
                     let name = name.0.last()?.as_ident()?;
                     let mut tables = tables.iter();
                     let table = tables.find(|table| table.alias.value == name.value)?;
-                    found.extend(table.columns.clone());
+                    found.extend(shown(options, std::slice::from_ref(table))?);
                 }
                 item => found.push(crate::partial::output(item)?),
             }
         }
         Some(found)
     }
+}
+
+/// What a star over some tables shows.
+fn shown(options: &WildcardAdditionalOptions, tables: &[Known]) -> Option<Vec<String>> {
+    let columns = tables.iter().flat_map(|table| table.columns.clone());
+    let all = star::shown(options, columns.map(|name| (name, ())).collect(), |_, _| ())?;
+    Some(all.into_iter().map(|(name, ())| name).collect())
 }
 
 /// The columns of what has an alias, which may name all of them.

@@ -43,6 +43,7 @@
 mod aliases;
 mod asof;
 mod bound;
+mod branches;
 mod by_name;
 mod clock;
 mod columns;
@@ -74,6 +75,7 @@ mod rewritten;
 mod scopes;
 mod short;
 mod special;
+mod star;
 mod statement;
 mod syntax;
 mod text;

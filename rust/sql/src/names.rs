@@ -13,6 +13,7 @@ use datafusion_sql::sqlparser::ast::{
 use ringview_core::Result;
 use ringview_expr::Doubles;
 
+use crate::branches::Branches;
 use crate::by_name::ByName;
 use crate::context::Context;
 use crate::partial::Partial;
@@ -32,6 +33,7 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Result<Usi
         tell_apart(&mut query.body);
         name_outputs(query);
     }
+    let _ = VisitMut::visit(statement, &mut Branches);
     let _ = VisitMut::visit(statement, &mut Doubles);
     if let ControlFlow::Break(refusal) = VisitMut::visit(statement, &mut Windows) {
         return Err(refusal);

@@ -77,6 +77,7 @@ fn name_twins(body: &mut SetExpr, is_first: bool) {
             name_twins(left, is_first);
             name_twins(right, false);
         }
+        SetExpr::Query(query) => name_twins(&mut query.body, is_first),
         SetExpr::Select(select) if !is_first => {
             for at in 1..select.projection.len() {
                 let (before, rest) = select.projection.split_at_mut(at);

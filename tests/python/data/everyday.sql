@@ -197,3 +197,16 @@ FROM s SELECT a, COUNT(*) AS n GROUP BY a ORDER BY a
 SELECT ok, MEDIAN(u8 % 3) AS m FROM w GROUP BY ok
 SELECT MEDIAN(t) AS m FROM (SELECT a, SUM(b) AS t FROM r GROUP BY a) x
 SELECT -(b | 5) AS x, b & -b AS y, a || b AS z, ~a + b AS u, a + b ^ 2 AS v FROM r
+-- What stands on a side of a set operation, without parentheses.
+SELECT * FROM s FULL JOIN (SELECT a, b FROM r) AS q USING (a) UNION ALL SELECT * FROM s FULL JOIN (SELECT a, b FROM r) AS q USING (a)
+SELECT a, u8 FROM r FULL JOIN s USING (a) FULL JOIN w USING (a) EXCEPT ALL SELECT a, u8 FROM w
+SELECT a, c FROM s SEMI JOIN r ON r.a = s.a UNION ALL SELECT a, c FROM s ANTI JOIN r USING (a)
+SELECT a + 1 AS x, c FROM s WHERE x > 1 UNION SELECT a - 1 AS y, c FROM s WHERE y > 0
+SELECT r.a, q.c FROM r ASOF JOIN (SELECT DISTINCT a, c FROM s) AS q ON r.a = q.a AND r.b >= q.c EXCEPT SELECT a, c FROM s
+SELECT 1 AS x, COUNT(*) AS n FROM s GROUP BY ALL UNION ALL SELECT 2, COUNT(*) FROM r GROUP BY ALL
+SELECT a, c FROM s WHERE (a, t) IN (SELECT a, s FROM r) INTERSECT SELECT a, c FROM s QUALIFY ROW_NUMBER() OVER (PARTITION BY a, c ORDER BY t) = 1
+-- A star without some columns, over joins by name.
+SELECT * EXCLUDE (b, d) FROM r FULL JOIN s USING (a) WHERE r.a > 1 OR r.a IS NULL
+SELECT * EXCLUDE t REPLACE (a + 1 AS a, upper(r.s) AS s) FROM r RIGHT JOIN s USING (a)
+SELECT n, COUNT(*) AS often FROM (SELECT * EXCLUDE (ts, f) REPLACE (b * 2 AS b) FROM r NATURAL JOIN (SELECT a, c AS n FROM s UNION SELECT * EXCLUDE (t) FROM s) AS z) AS q GROUP BY n
+SELECT a FROM r JOIN (SELECT * FROM s UNION ALL SELECT * FROM s WHERE s.c > 0) AS s USING (a) WHERE a IN (SELECT a FROM w)
