@@ -292,7 +292,7 @@ def test_the_oracle_knows_the_functions() -> None:
     """A guard: DuckDB would fail by name where it did not."""
     con = oracle().connection
     with pytest.raises(duckdb.CatalogException):
-        con.sql("SELECT spread(1)")
+        con.sql("SELECT joined(1)")
     assert con.sql("SELECT bump(3), odd_or_null(NULL)").fetchall() == [(7, True)]
 
 

@@ -105,7 +105,7 @@ pub fn text(expr: &Expr) -> Result<String> {
 fn unparsed(expr: &Expr) -> Result<String> {
     let made = Unparser::new(&Quoted).expr_to_sql(expr);
     made.map(|mut ast| {
-        let _ = VisitMut::visit(&mut ast, &mut Signs);
+        let _ = VisitMut::visit(&mut ast, &mut Brackets);
         ast.to_string()
     })
     .map_err(|problem| Error::Unsupported {
@@ -115,20 +115,58 @@ fn unparsed(expr: &Expr) -> Result<String> {
     })
 }
 
-/// Two signs in a row would begin a comment.
-struct Signs;
+/// Puts operands in brackets: what is written without them may bind more weakly than what stands around it, as NOT does
+/// before IS NULL, and two signs in a row would begin a comment.
+struct Brackets;
 
-impl VisitorMut for Signs {
+impl VisitorMut for Brackets {
     type Break = ();
 
     fn post_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
-        if let ast::Expr::UnaryOp { expr: operand, .. } = expr
-            && !is_closed(operand)
-        {
-            let inner = std::mem::replace(&mut **operand, ast::Expr::value(Value::Null));
-            **operand = ast::Expr::Nested(Box::new(inner));
+        let is_sign = matches!(expr, ast::Expr::UnaryOp { .. });
+        for operand in operands(expr) {
+            let is_number = matches!(operand, ast::Expr::Value(_));
+            if !is_closed(operand) && (is_sign || !is_number) {
+                let inner = std::mem::replace(operand, ast::Expr::value(Value::Null));
+                *operand = ast::Expr::Nested(Box::new(inner));
+            }
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// The operands of an expression that nothing but an operator tells apart.
+fn operands(expr: &mut ast::Expr) -> Vec<&mut ast::Expr> {
+    match expr {
+        ast::Expr::UnaryOp { expr, .. }
+        | ast::Expr::IsNull(expr)
+        | ast::Expr::IsNotNull(expr)
+        | ast::Expr::IsTrue(expr)
+        | ast::Expr::IsNotTrue(expr)
+        | ast::Expr::IsFalse(expr)
+        | ast::Expr::IsNotFalse(expr)
+        | ast::Expr::IsUnknown(expr)
+        | ast::Expr::IsNotUnknown(expr)
+        | ast::Expr::InList { expr, .. }
+        | ast::Expr::InSubquery { expr, .. }
+        | ast::Expr::CompoundFieldAccess { root: expr, .. } => vec![expr],
+        ast::Expr::BinaryOp { left, right, .. }
+        | ast::Expr::IsDistinctFrom(left, right)
+        | ast::Expr::IsNotDistinctFrom(left, right)
+        | ast::Expr::AnyOp { left, right, .. }
+        | ast::Expr::AllOp { left, right, .. } => vec![left, right],
+        ast::Expr::Like { expr, pattern, .. }
+        | ast::Expr::ILike { expr, pattern, .. }
+        | ast::Expr::SimilarTo { expr, pattern, .. }
+        | ast::Expr::RLike { expr, pattern, .. } => vec![expr, pattern],
+        ast::Expr::Between {
+            expr, low, high, ..
+        } => vec![expr, low, high],
+        ast::Expr::AtTimeZone {
+            timestamp,
+            time_zone,
+        } => vec![timestamp, time_zone],
+        _ => Vec::new(),
     }
 }
 
@@ -234,10 +272,24 @@ fn is_closed(expr: &ast::Expr) -> bool {
         ast::Expr::Value(value) => {
             !matches!(&value.value, Value::Number(digits, _) if digits.starts_with('-'))
         }
+        ast::Expr::Cast { kind, .. } => *kind != ast::CastKind::DoubleColon,
+        ast::Expr::Exists { negated, .. } => !negated,
         ast::Expr::Identifier(_)
         | ast::Expr::CompoundIdentifier(_)
         | ast::Expr::Function(_)
-        | ast::Expr::Nested(_) => true,
+        | ast::Expr::Nested(_)
+        | ast::Expr::Case { .. }
+        | ast::Expr::Extract { .. }
+        | ast::Expr::Ceil { .. }
+        | ast::Expr::Floor { .. }
+        | ast::Expr::Position { .. }
+        | ast::Expr::Substring { .. }
+        | ast::Expr::Trim { .. }
+        | ast::Expr::Tuple(_)
+        | ast::Expr::Array(_)
+        | ast::Expr::Interval(_)
+        | ast::Expr::TypedString(_)
+        | ast::Expr::Subquery(_) => true,
         _ => false,
     }
 }
@@ -280,6 +332,14 @@ mod tests {
         let negated = Expr::Negative(Box::new(datafusion_expr::lit(-1i64)));
         assert!(columns(&super::text(&negated)?)?.is_empty());
         assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
+        // What binds more weakly than the operator around it.
+        let (a, b) = (datafusion_expr::col("a"), datafusion_expr::col("b"));
+        let not = datafusion_expr::not(a.clone());
+        assert_eq!(super::text(&not.clone().is_null())?, "(NOT \"a\") IS NULL");
+        let compared = datafusion_expr::binary_expr(b.clone(), Operator::Eq, a.is_null());
+        assert_eq!(super::text(&compared)?, "(\"b\" = (\"a\" IS NULL))");
+        let listed = not.in_list(vec![b], false);
+        assert_eq!(super::text(&listed)?, "(NOT \"a\") IN (\"b\")");
         assert_eq!(
             conjuncts("a = 1 AND (b OR c) AND (d AND e)")?,
             ["a = 1", "b OR c", "d", "e"]

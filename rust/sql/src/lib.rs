@@ -41,6 +41,7 @@
 //! | `lower/` | relational operators to blocks |
 
 mod aliases;
+mod around;
 mod asof;
 mod bound;
 mod branches;

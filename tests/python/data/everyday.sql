@@ -210,3 +210,14 @@ SELECT * EXCLUDE (b, d) FROM r FULL JOIN s USING (a) WHERE r.a > 1 OR r.a IS NUL
 SELECT * EXCLUDE t REPLACE (a + 1 AS a, upper(r.s) AS s) FROM r RIGHT JOIN s USING (a)
 SELECT n, COUNT(*) AS often FROM (SELECT * EXCLUDE (ts, f) REPLACE (b * 2 AS b) FROM r NATURAL JOIN (SELECT a, c AS n FROM s UNION SELECT * EXCLUDE (t) FROM s) AS z) AS q GROUP BY n
 SELECT a FROM r JOIN (SELECT * FROM s UNION ALL SELECT * FROM s WHERE s.c > 0) AS s USING (a) WHERE a IN (SELECT a FROM w)
+-- Truths that are operands.
+SELECT x FROM (SELECT NOT s = 'x' AS x FROM r) AS q WHERE x IS NULL
+SELECT NOT s.t = 'x' AS x FROM s EXCEPT ALL SELECT NOT s.t = 'x' AS x FROM s
+SELECT (NOT a = 1) IS NULL AS x, (NOT b > 1) = (a IS NULL) AS y, (b = 1) = (s IS NULL) AS z, (NOT b = 1) < (a = 1) AS w FROM r
+SELECT x, COUNT(*) AS n FROM (SELECT s LIKE 'x%' AS x, NOT b BETWEEN 0 AND 2 AS y FROM r) AS q WHERE y IS NOT TRUE OR x IN (y, NOT y) GROUP BY x
+SELECT p.x, q.y FROM (SELECT NOT a > 1 AS x FROM r) AS p JOIN (SELECT NOT c > 0 AS y FROM s) AS q ON p.x IS NOT DISTINCT FROM q.y
+-- A table around that is called as a column within.
+SELECT a, (SELECT MAX(b) FROM r WHERE r.a = s.a) AS hi FROM s
+SELECT s.*, EXISTS (SELECT 1 FROM r WHERE r.a = s.a AND s = 'x') AS there FROM s
+SELECT s.a, l.x FROM s, LATERAL (SELECT MAX(b) AS x FROM r WHERE r.a = s.a) AS l
+SELECT t, SUM(c) AS n FROM s WHERE s.c IN (SELECT b FROM r WHERE r.s = s.t) GROUP BY t
