@@ -35,8 +35,8 @@ from ringview.spark.streaming.partitioned.counts import MOVED as MOVED_ROWS
 from ringview.spark.streaming.partitioned.counts import ROWS, Counts, by
 from ringview.spark.streaming.partitioned.layout import asked_of, chosen
 from ringview.spark.streaming.partitioned.processor import MOVED, ShippedProcessor
-from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed
-from ringview.spark.streaming.partitioned.worker import COUNTS, LETTERS, Keep, unpacked
+from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed, unpacked
+from ringview.spark.streaming.partitioned.worker import COUNTS, LETTERS, Keep
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.sinks import PartitionSinks
 from ringview.spark.streaming.source import Source
