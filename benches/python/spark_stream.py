@@ -7,7 +7,8 @@ same operator of Spark, which reads and writes one value of state and keeps noth
 
 Invariant: all modes read the same files, a file a table and micro-batch. Time is that of all
 processors: of every process of the session, which are the driver, the JVM, Spark's Python workers
-and what they start; the first micro-batches are not counted. Linux alone has such numbers.
+and what they start. The first micro-batches are not counted, nor is what the JVM takes to compile
+its own code, which a stream of hours has behind it. Linux alone has such numbers.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ VIEWS = {
     "FROM orders o JOIN items i ON i.id = o.id GROUP BY o.id"
 }
 SCHEMAS = {"orders": "id long, rate long", "items": "id long, price long"}
+ROLES = {"jvm": "java", "workers": "pyspark.daemon", "server": "partitioned.server"}
 WARM = 12
 ROWS_A_BATCH = 1_000
 MODES = ("driver", "partitioned", "floor")
@@ -68,16 +70,45 @@ def write(folder: Path, rows: int, batches: int) -> None:
             os.utime(path, (2**30 + 10 * number,) * 2)
 
 
-def processes() -> Iterator[tuple[str, list[str]]]:
-    """The processes of this session, with what Linux says of each."""
-    own = os.getsid(0)
+def processes() -> Iterator[tuple[str, str, int]]:
+    """The processes of this session, each with its role and its ticks; compilers have their own."""
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            said = (path / "stat").read_text().rpartition(")")[2].split()
+            _, said = stat(path)
+            if int(said[3]) != os.getsid(0):
+                continue
+            ticks, of = int(said[11]) + int(said[12]), role(path.name)
+            compilers = 0
+            if of == "jvm":
+                for thread in (path / "task").iterdir():
+                    name_of, own = stat(thread)
+                    spent = int(own[11]) + int(own[12])
+                    if "Compiler" in name_of:
+                        yield f"{thread.name} {own[19]}", "compilers", spent
+                        compilers += spent
         except OSError:
             continue
-        if int(said[3]) == own:
-            yield f"{path.name} {said[19]}", said
+        yield f"{path.name} {said[19]}", of, ticks - compilers
+
+
+def stat(path: Path) -> tuple[str, list[str]]:
+    """What Linux says of a process or thread, with its name."""
+    name, _, said = (path / "stat").read_text().rpartition(")")
+    return name, said.split()
+
+
+def role(process: str) -> str:
+    """What a process is."""
+    try:
+        command = Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:
+        return "other"
+    if int(process) == os.getpid():
+        return "driver"
+    for name, part in ROLES.items():
+        if part in command:
+            return name
+    return "other"
 
 
 @dataclass
@@ -86,15 +117,17 @@ class Meter:
 
     folder: Path
     spent: dict[str, int] = field(default_factory=dict)
+    before: dict[str, int] = field(default_factory=dict)
+    roles: dict[str, str] = field(default_factory=dict)
     sizes: dict[Path, int] = field(default_factory=dict)
     written: int = 0
     marks: list[tuple[float, float, int]] = field(default_factory=list)
 
     def mark(self) -> None:
         """Look at both."""
-        for name, said in processes():
-            ticks = int(said[11]) + int(said[12])
+        for name, of, ticks in processes():
             self.spent[name] = max(ticks, self.spent.get(name, 0))
+            self.roles.setdefault(name, of)
         for path in self.folder.rglob("*"):
             try:
                 size = path.stat().st_size if path.is_file() else 0
@@ -102,8 +135,20 @@ class Meter:
                 continue
             self.written += max(0, size - self.sizes.get(path, 0))
             self.sizes[path] = size
-        spent = sum(self.spent.values()) / os.sysconf("SC_CLK_TCK")
+        ticks = sum(n for name, n in self.spent.items() if self.roles[name] != "compilers")
+        spent = ticks / os.sysconf("SC_CLK_TCK")
         self.marks.append((time.perf_counter(), spent, self.written))
+        if len(self.marks) == WARM + 1:
+            self.before = dict(self.spent)
+
+    def by_role(self) -> dict[str, float]:
+        """The seconds of a micro-batch, by who spent them."""
+        found: dict[str, float] = {}
+        for name, ticks in self.spent.items():
+            spent = (ticks - self.before.get(name, 0)) / os.sysconf("SC_CLK_TCK")
+            role = self.roles[name]
+            found[role] = found.get(role, 0.0) + spent / (len(self.marks) - 1 - WARM)
+        return {role: round(spent, 3) for role, spent in sorted(found.items())}
 
     def between(self, place: int) -> list[float]:
         """The differences of one number, from micro-batch to micro-batch, without the first."""
@@ -161,6 +206,7 @@ def measure(mode: str, rows: int, partitions: int, batches: int) -> dict[str, An
         "partitions": partitions,
         "batches": len(meter.between(0)),
         "cpu_seconds": round(sum(meter.between(1)) / len(meter.between(1)), 3),
+        "cpu_of": meter.by_role(),
         "seconds": round(median(meter.between(0)), 3),
         "written_kb": round(sum(meter.between(2)) / len(meter.between(2)) / 1e3, 1),
         "log_and_snapshots_kb": round(sum(of_engines) / max(1, len(of_engines)) / 1e3, 1),

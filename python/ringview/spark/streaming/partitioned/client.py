@@ -8,6 +8,7 @@ of another request. Cost: a request and its answer; where there is no server, th
 
 from __future__ import annotations
 
+import gc
 import pickle
 import threading
 from collections.abc import Iterator
@@ -136,4 +137,9 @@ def _speaking() -> Iterator[None]:
 def engines() -> Engines:
     """Those that this worker asks."""
     process = executor()
-    return Engines(None if process is None else Address.of(process))
+    if process is None:
+        return Engines(None)
+    # Spark collects garbage behind every task, most of which time goes to modules that stay.
+    gc.collect()
+    gc.freeze()
+    return Engines(Address.of(process))

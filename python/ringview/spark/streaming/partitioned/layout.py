@@ -22,7 +22,7 @@ from ringview.spark.streaming.partitioned.routing import labels
 from ringview.spark.streaming.partitioned.setting import Setting
 from ringview.spark.streaming.plan import Plan
 
-_EVERY = 8
+_EVERY = 32
 _KEY = "partitioned"
 
 

@@ -132,7 +132,7 @@ class Store(Generic[E]):
     stream: Hashable
     folder: Path
     start: Callable[[Path | None], E]
-    every: int = 8
+    every: int = 32
 
     def place(self, partition: int) -> Path:
         """The folder of a partition."""
