@@ -226,7 +226,10 @@ class Nothing:
         self._numbers = Counts.of(setting.plan).listed({})
 
     def __call__(self, meta: Any, log: Any, label: int, rows: Any) -> Iterator[Any]:
-        """A value is read and written."""
+        """A value is read and written, in a worker as it is where there are engines."""
+        from ringview.spark.streaming.partitioned.client import engines
+
+        engines()
         from pyspark.sql.types import Row
 
         size = sum(len(row.message) for row in rows)

@@ -2,7 +2,8 @@
 
 Run as `python partition_crashes.py FOLDER SEED WHERE`: a driver that follows the stream until it is
 killed, with its Java: "driver" after some steps of ringview's own code in a micro-batch, which is
-behind the states of partitions, "worker" in the sink of a partition, which is before them.
+behind the states of partitions, "worker" in the sink of a partition, which is before them. The sink
+kills the process that has the engines now and then, in both.
 """
 
 from __future__ import annotations
@@ -90,6 +91,25 @@ def by_partition(
     return sink
 
 
+def servers(session: int) -> list[int]:
+    """The processes of a session that have the engines of an executor."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (path / "cmdline").read_text()
+            if "partitioned.server" in command and os.getsid(int(path.name)) == session:
+                found.append(int(path.name))
+        except OSError:
+            continue
+    return found
+
+
+def kill_servers(session: int) -> None:
+    """End them, as a machine out of memory would."""
+    for process in servers(session):
+        os.kill(process, signal.SIGKILL)
+
+
 def told(folder: Path) -> Counter[Row]:
     """What the files of such a sink come to."""
     found: Counter[Row] = Counter()
@@ -123,7 +143,10 @@ def main() -> None:
             sys.setprofile(None)
 
     def kill(partition: int, batch: int) -> None:
-        if random.Random(f"{seed} {partition} {batch}").random() < 0.3:
+        drawn = random.Random(f"{seed} {partition} {batch}")
+        if drawn.random() < 0.2:
+            kill_servers(os.getsid(0))
+        if where == "worker" and drawn.random() < 0.3:
             # Workers are a group of their own.
             os.killpg(group, signal.SIGKILL)
 
@@ -131,7 +154,7 @@ def main() -> None:
         setattr(PartitionedState, "take", counted)  # noqa: B010
     spark = rs.session("crashes", SPARK)
     spark.sparkContext.setLogLevel("OFF")
-    sink = by_partition(folder / "out", kill) if where == "worker" else by_partition(folder / "out")
+    sink = by_partition(folder / "out", kill)
     writer = asked(spark, folder).write_stream(
         folder / "checkpoint",
         mode="partitioned",

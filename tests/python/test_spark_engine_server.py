@@ -243,7 +243,7 @@ def test_partitions_are_served_at_once(tmp_path: Path, address: Address) -> None
     for pipe in (begun, go):
         os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as pool:
-        waits = pool.submit(other.attempt, 0, [f"!wait {begun} {go}".encode()], 1)
+        waits = pool.submit(other.attempt, 0, [f"!wait {begun} {go}".encode()])
         assert begun.read_text() == "begun"
         stream.commit(stream.attempt(0)[0])
         assert not waits.done()
