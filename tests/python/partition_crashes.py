@@ -91,22 +91,28 @@ def by_partition(
     return sink
 
 
-def servers(session: int) -> list[int]:
-    """The processes of a session that have the engines of an executor."""
+def servers(session: int | None = None, driver: int | None = None) -> list[int]:
+    """The processes that have the engines of executors: of a session, or of a driver's Java."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            command = (path / "cmdline").read_text()
-            if "partitioned.server" in command and os.getsid(int(path.name)) == session:
-                found.append(int(path.name))
+            command = (path / "cmdline").read_text().split("\0")
+            if not any("partitioned.server" in part for part in command):
+                continue
+            executor = Path("/proc", command[-5], "stat")
+            of = {session: os.getsid(int(path.name))}
+            if driver is not None:
+                of = {driver: int(executor.read_text().rpartition(")")[2].split()[1])}
         except OSError:
             continue
+        if all(wanted == number for wanted, number in of.items()):
+            found.append(int(path.name))
     return found
 
 
-def kill_servers(session: int) -> None:
+def kill_servers(driver: int) -> None:
     """End them, as a machine out of memory would."""
-    for process in servers(session):
+    for process in servers(driver=driver):
         os.kill(process, signal.SIGKILL)
 
 
@@ -127,6 +133,7 @@ def main() -> None:
 
     folder, seed, where = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     own, take, group = os.path.dirname(rs.__file__), PartitionedState.take, os.getpgid(0)
+    driver = os.getpid()
     steps = random.Random(seed).randrange(1, 250)
 
     def step(frame: FrameType, *_: object) -> None:
@@ -145,7 +152,7 @@ def main() -> None:
     def kill(partition: int, batch: int) -> None:
         drawn = random.Random(f"{seed} {partition} {batch}")
         if drawn.random() < 0.2:
-            kill_servers(os.getsid(0))
+            kill_servers(driver)
         if where == "worker" and drawn.random() < 0.3:
             # Workers are a group of their own.
             os.killpg(group, signal.SIGKILL)

@@ -364,12 +364,32 @@ def test_a_secret_is_asked_for(tmp_path: Path, address: Address) -> None:
     assert stream.attempt(0)[1].was_live
 
 
+def test_files_that_somebody_removes(tmp_path: Path, address: Address) -> None:
+    """As what tidies temporary folders does: a second server comes, and the first one is left."""
+    stream = Stream(tmp_path, address, 2)
+    stream.commit(stream.attempt(0)[0])
+    first = server(stream.workers[0])
+    assert first is not None
+    shutil.rmtree(address.folder)
+    for worker, wanted in ((1, False), (1, True), (0, False), (1, False), (1, True)):
+        version, taken = stream.attempt(worker)
+        assert taken.was_live == wanted
+        stream.commit(version)
+    assert server(stream.workers[1]) != first
+    os.kill(first, signal.SIGTERM)
+    ends(first)
+    assert stream.attempt(0)[1].was_live
+
+
 def test_which_process_is_an_executor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_PYTHON_RUNTIME", raising=False)
     monkeypatch.delenv("PYTHON_WORKER_FACTORY_SECRET", raising=False)
     monkeypatch.setattr(os, "getpgrp", os.getppid)
     assert executor() is None
     monkeypatch.setenv("SPARK_PYTHON_RUNTIME", "PYTHON_WORKER")
+    monkeypatch.setattr(addresses, "_stat", lambda process, place: "7" if place == 1 else "")
+    assert executor() == 7
+    monkeypatch.setattr(addresses, "_stat", lambda process, place: "")
     assert executor() == os.getppid()
     monkeypatch.setattr(os, "getpgrp", lambda: os.getppid() + 1)
     assert executor() is None

@@ -1,7 +1,7 @@
 """Where the server of engines of an executor is, and how it is started: by one worker, once.
 
-All workers of an executor are forked from one process, PySpark's daemon. The server has a folder by
-its identity:
+The workers of an executor are forked from PySpark's daemons, of which it has one for each kind of
+task. The server has a folder by the identity of the executor:
 
     lock     held from the start of a server until it listens
     secret   what both sides must know
@@ -9,7 +9,8 @@ its identity:
 
 Invariant: the folder is the user's own and nobody else can open it. The lock is inherited by the
 server that is started, so it is free once that listens or has ended, whatever became of the worker:
-two servers never listen at once. Cost: of a start that of a Python interpreter, once an executor.
+two servers are never started at once. Cost: of a start that of a Python interpreter, once for an
+executor.
 """
 
 from __future__ import annotations
@@ -46,28 +47,34 @@ main(*sys.argv[2:])
 
 
 def executor() -> int | None:
-    """The process that the workers of this executor are forked from; None where there is none.
+    """The process of this worker's executor; None where no daemon forks workers.
 
-    It leads the group of processes that they are in. A worker that it left behind has none.
+    A daemon leads the group of processes that its workers are in: one that it left behind has none.
+    A daemon that nobody names the parent of, or that was itself left behind, stands for it.
     """
     is_worker = "SPARK_PYTHON_RUNTIME" in os.environ or "PYTHON_WORKER_FACTORY_SECRET" in os.environ
-    if not is_worker or not hasattr(socket, "AF_UNIX"):
+    daemon = os.getppid()
+    if not is_worker or not hasattr(socket, "AF_UNIX") or daemon != os.getpgrp():
         return None
-    parent = os.getppid()
-    return parent if parent == os.getpgrp() else None
+    java = _stat(daemon, 1)
+    return int(java) if java not in ("", "0", "1") else daemon
 
 
 def born(process: int) -> str:
     """When a process began, to tell it from a later one with its number; "" if nobody says."""
+    return _stat(process, 19)
+
+
+def _stat(process: int, place: int) -> str:
     try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[place]
     except (OSError, IndexError):
         return ""
 
 
 @dataclass(frozen=True)
 class Address:
-    """The server of the executor whose workers are forked from a process."""
+    """The server of an executor, which is a process."""
 
     process: int
     born: str

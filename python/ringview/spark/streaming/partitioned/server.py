@@ -4,7 +4,7 @@ Each worker has a connection, and each connection a thread; engines work at the 
 native code lets the interpreter go.
 
 Invariant: what `live` and `store` say, whichever thread, worker or attempt asks. The process ends
-when the one that the workers are forked from is gone, however that ended. Whatever ends the server
+with the executor's, however that ends, and when the daemon ends whose worker started it. Its end
 costs time and nothing else: it has nothing that the state store and the snapshots do not have.
 Cost: an interpreter with ringview and Spark's Python in it; the engines that are in use.
 """
@@ -52,12 +52,21 @@ def main(process: str, born: str, folder: str, lock: str) -> None:
     threading.Thread(target=accept, args=(listener, secret, cache), daemon=True).start()
     try:
         executor = Watched(int(process), born)
-        while not executor.is_gone(_SWEEP):
+        while not executor.is_gone(_SWEEP) and is_own(place, secret):
             cache.sweep(_IDLE)
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        if is_own(place, secret):
+            shutil.rmtree(place, ignore_errors=True)
         # Threads may be in the middle of something, which nobody waits for.
         os._exit(0)
+
+
+def is_own(place: Path, secret: bytes) -> bool:
+    """Whether workers find this server, and not one that came when its files had been removed."""
+    try:
+        return (place / address.SECRET).read_bytes() == secret
+    except OSError:
+        return False
 
 
 def accept(listener: Listener, secret: bytes, cache: Cache[Any]) -> None:
