@@ -1,9 +1,10 @@
 """A worker's way to the engines of its executor.
 
 Invariant: what is asked is done once, or raises with nothing done, whatever happens to the server:
-if it ends, or cannot be started, the worker makes the engine itself, from its snapshot and its log,
-and lets it go. A connection on which anything went wrong is closed, so no answer is taken for that
-of another request. Cost: a request and its answer; where there is no server, that of `store`.
+if it ends, the worker makes the engine itself, from its snapshot and its log, and lets it go; where
+none can be started, it keeps its engines as a server does. A connection on which anything went
+wrong is closed, so no answer is taken for that of another request. Cost: a request and its answer;
+where there is no server, that of `store`.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class Engines:
             return served.take(self._own, partition, meta, log, batch, delta)
         taken = self._ask(Take(pickle.dumps(served), partition, meta, batch, delta), log)
         if taken is None:
-            return served.take(Cache(), partition, meta, log, batch, delta)
+            cache = self._own if self._cannot_start else Cache()
+            return served.take(cache, partition, meta, log, batch, delta)
         assert isinstance(taken, Taken)
         return taken.with_delta(delta) if taken.delta == () else taken
 

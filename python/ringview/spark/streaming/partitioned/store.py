@@ -147,7 +147,7 @@ class Store(Generic[E]):
         batch: int,
         delta: Delta,
         opened: Callable[[E], object],
-        told: Callable[[E], R],
+        reported: Callable[[E], R],
     ) -> Taken[R]:
         """Let an engine take a micro-batch.
 
@@ -159,7 +159,7 @@ class Store(Generic[E]):
             batch: The number of the micro-batch.
             delta: Its rows.
             opened: Called with the engine before it changes.
-            told: Called with it afterwards, for the report.
+            reported: Called with it afterwards, for the report.
         """
         engine = cache.pop(self.stream, partition, meta.token if meta else "")
         was_live = engine is not None
@@ -167,7 +167,7 @@ class Store(Generic[E]):
             engine = self.restore(partition, meta, log())
         opened(engine)
         delta = engine.apply(delta)
-        report = told(engine)
+        report = reported(engine)
         token, size = uuid4().hex, 0
         before = meta or Meta("", self._base(partition), 0, 0)
         log_bytes = before.log_bytes + sum(map(len, delta))
