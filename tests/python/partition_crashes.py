@@ -2,7 +2,8 @@
 
 Run as `python partition_crashes.py FOLDER SEED WHERE`: a driver that follows the stream until it is
 killed, with its Java: "driver" after some steps of ringview's own code in a micro-batch, which is
-behind the states of partitions, "worker" in the sink of a partition, which is before them.
+behind the states of partitions, "worker" in the sink of a partition, which is before them. The sink
+kills the process that has the engines now and then, in both.
 """
 
 from __future__ import annotations
@@ -90,6 +91,31 @@ def by_partition(
     return sink
 
 
+def servers(session: int | None = None, driver: int | None = None) -> list[int]:
+    """The processes that have the engines of executors: of a session, or of a driver's Java."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (path / "cmdline").read_text().split("\0")
+            if not any("partitioned.server" in part for part in command):
+                continue
+            executor = Path("/proc", command[-5], "stat")
+            of = {session: os.getsid(int(path.name))}
+            if driver is not None:
+                of = {driver: int(executor.read_text().rpartition(")")[2].split()[1])}
+        except OSError:
+            continue
+        if all(wanted == number for wanted, number in of.items()):
+            found.append(int(path.name))
+    return found
+
+
+def kill_servers(driver: int) -> None:
+    """End them, as a machine out of memory would."""
+    for process in servers(driver=driver):
+        os.kill(process, signal.SIGKILL)
+
+
 def told(folder: Path) -> Counter[Row]:
     """What the files of such a sink come to."""
     found: Counter[Row] = Counter()
@@ -107,6 +133,7 @@ def main() -> None:
 
     folder, seed, where = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     own, take, group = os.path.dirname(rs.__file__), PartitionedState.take, os.getpgid(0)
+    driver = os.getpid()
     steps = random.Random(seed).randrange(1, 250)
 
     def step(frame: FrameType, *_: object) -> None:
@@ -123,7 +150,10 @@ def main() -> None:
             sys.setprofile(None)
 
     def kill(partition: int, batch: int) -> None:
-        if random.Random(f"{seed} {partition} {batch}").random() < 0.3:
+        drawn = random.Random(f"{seed} {partition} {batch}")
+        if drawn.random() < 0.2:
+            kill_servers(driver)
+        if where == "worker" and drawn.random() < 0.3:
             # Workers are a group of their own.
             os.killpg(group, signal.SIGKILL)
 
@@ -131,7 +161,7 @@ def main() -> None:
         setattr(PartitionedState, "take", counted)  # noqa: B010
     spark = rs.session("crashes", SPARK)
     spark.sparkContext.setLogLevel("OFF")
-    sink = by_partition(folder / "out", kill) if where == "worker" else by_partition(folder / "out")
+    sink = by_partition(folder / "out", kill)
     writer = asked(spark, folder).write_stream(
         folder / "checkpoint",
         mode="partitioned",

@@ -248,12 +248,12 @@ KINDS += ["timestamp", "timestamp_ntz", "decimal(9, 2)"]
 
 @pytest.mark.parametrize("is_ended", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_a_stream_in_partitions_evolves(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_ended: bool
+    quick: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_ended: bool
 ) -> None:
     """A view replaced and others added, and a column; before that on a way that is ended."""
     (tmp_path / "t").mkdir()
     sink, at = ParquetSink(tmp_path / "out"), tmp_path / "checkpoint"
-    frame = spark.readStream.schema("a long, x long, y long").parquet(str(tmp_path / "t"))
+    frame = quick.readStream.schema("a long, x long, y long").parquet(str(tmp_path / "t"))
     sums = "SELECT a, COUNT(*) AS n, SUM(x) AS x FROM t GROUP BY a"
     first = rs.stream({"sums": sums}, {"t": frame})
     views = {
@@ -305,13 +305,13 @@ def test_a_stream_in_partitions_evolves(
         split.evolve(at)
 
 
-def test_a_stream_of_spark_evolves(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_stream_of_spark_evolves(quick: SparkSession, tmp_path: Path) -> None:
     """A view more, and columns of all types that only later files have."""
     (tmp_path / "t").mkdir()
     sink = ParquetSink(tmp_path / "out")
     late = [f"c{place}" for place in range(len(KINDS))]
     schema = ", ".join(["a long", *(f"{n} {k}" for n, k in zip(late, KINDS, strict=True))])
-    frame = spark.readStream.schema(schema).parquet(str(tmp_path / "t"))
+    frame = quick.readStream.schema(schema).parquet(str(tmp_path / "t"))
     count = {"n": "SELECT a, COUNT(*) AS n FROM t GROUP BY a"}
     first = rs.stream(count, {"t": frame})
 

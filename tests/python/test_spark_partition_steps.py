@@ -21,10 +21,11 @@ import ringview as rv
 from ringview.errors import OverDeleteError
 from ringview.spark.slots import ATOM, PARTITION
 from ringview.spark.streaming.partitioned import worker
+from ringview.spark.streaming.partitioned.client import engines
 from ringview.spark.streaming.partitioned.layout import queries
 from ringview.spark.streaming.partitioned.placement import everywhere, place
-from ringview.spark.streaming.partitioned.routing import LABEL, in_slots, messages
-from ringview.spark.streaming.partitioned.store import Cache
+from ringview.spark.streaming.partitioned.routing import LABEL, in_slots, messages, unpacked
+from ringview.spark.streaming.partitioned.setting import Setting
 from ringview.spark.streaming.partitioned.versions import as_rows, merged
 from ringview.spark.streaming.partitioned.worker import (
     COUNTS,
@@ -33,8 +34,6 @@ from ringview.spark.streaming.partitioned.worker import (
     Empty,
     Keep,
     Look,
-    Setting,
-    unpacked,
 )
 from ringview.spark.streaming.plan import Plan, TablePlan
 
@@ -247,7 +246,7 @@ def test_a_stream_in_partitions(
     for _ in range(12):
         of.take({name: change(draw, of, name) for name in ("o", "l")})
         if draw.random() < 0.5:
-            worker._live = Cache()
+            engines.cache_clear()
         of.check()
         if draw.random() < 0.2:
             # Another number of partitions.
@@ -332,7 +331,7 @@ def test_wrong_rows_are_letters_of_whichever_attempt_counts(
         assert found == wrong
         assert {letter["batch_id"] for letter in letters} <= {number}
         if draw.random() < 0.5:
-            worker._live = Cache()
+            engines.cache_clear()
         of.check()
 
 
@@ -354,7 +353,7 @@ def test_a_stream_that_lets_nothing_pass_goes_on_from_one_that_did(
     both = pa.concat_tables([table_of("l", of.data["l"]), wrong]).combine_chunks()
     letters = of.take({"l": both}, leaves_out=True)
     assert len(letters) == 1
-    worker._live = Cache()
+    engines.cache_clear()
     of.take({"l": table_of("l", Counter({(1, 5): -1}))})
     of.data["l"] = Counter()
     of.check()

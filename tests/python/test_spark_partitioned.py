@@ -212,13 +212,13 @@ def test_state_by_partition(spark: SparkSession, tmp_path: Path) -> None:
             asked.write_stream(checkpoint, sink, **{"mode": "partitioned", **options}).start()
 
 
-def test_a_checkpoint_of_any_name_and_of_another_life(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_checkpoint_of_any_name_and_of_another_life(quick: SparkSession, tmp_path: Path) -> None:
     """Over restarts, with a static table; a new one does not mix with an old one's changes."""
     rows, sink = Rows(tmp_path, 4), ParquetSink(tmp_path / "out")
     checkpoint = tmp_path / NAME / "state"
 
     def start() -> StreamQuery:
-        asked = rows.asked(spark)
+        asked = rows.asked(quick)
         return asked.write_stream(checkpoint, sink, mode="partitioned", partitions=2).start()
 
     def goes_on(q: StreamQuery) -> None:
@@ -237,11 +237,11 @@ def test_a_checkpoint_of_any_name_and_of_another_life(spark: SparkSession, tmp_p
 
 
 def test_only_a_plain_name_is_read_on_a_cluster(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    quick: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There a link of this machine would be none."""
     monkeypatch.setattr("ringview.spark.streaming.paths.cores", lambda spark: None)
-    asked = Rows(tmp_path, 2).asked(spark)
+    asked = Rows(tmp_path, 2).asked(quick)
     with pytest.raises(UnsupportedError, match=r"a path of letters, .* or keep it with mode="):
         asked.write_stream(tmp_path / NAME, mode="partitioned").start()
     assert not (tmp_path / NAME).exists()
@@ -257,11 +257,11 @@ WORDS: list[list[tuple[Any, ...]]] = [
 LEFT = [{1: 10, 2: 20, 3: 30}, {1: 10, 3: 30}, {1: 10, 3: 31}, {1: 10, 2: 22, 3: 31}]
 
 
-def test_a_late_change_does_not_win(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_late_change_does_not_win(quick: SparkSession, tmp_path: Path) -> None:
     """Over restarts, and over a move to another number of partitions."""
     (tmp_path / "t").mkdir()
     sink, checkpoint = ParquetSink(tmp_path / "out"), tmp_path / "state"
-    frame = spark.readStream.schema("id long, x long, op string, at long")
+    frame = quick.readStream.schema("id long, x long, op string, at long")
     asked = stream(
         {"v": "SELECT id, SUM(x) AS x FROM t GROUP BY id"},
         {"t": frame.parquet(str(tmp_path / "t"))},
@@ -288,14 +288,14 @@ def test_a_late_change_does_not_win(spark: SparkSession, tmp_path: Path) -> None
 
 @pytest.mark.long
 def test_snapshots_a_poison_batch_and_a_move(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    quick: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ringview.spark.streaming.partitioned.layout._EVERY", 2)
     rows, sink = Rows(tmp_path, 1), ParquetSink(tmp_path / "out")
     checkpoint = tmp_path / "state"
 
     def start(**options: Any) -> StreamQuery:
-        asked = rows.asked(spark)
+        asked = rows.asked(quick)
         return asked.write_stream(checkpoint, sink, mode="partitioned", **options).start()
 
     def goes_on(q: StreamQuery) -> None:
@@ -316,26 +316,26 @@ def test_snapshots_a_poison_batch_and_a_move(
     assert not [path for path in left if path.name == "base.ringview"]
     rows.put_items([((0, 10**6), -1)])
     through(start, is_poisoned)
-    rows.asked(spark).repartition(checkpoint, partitions=2)
+    rows.asked(quick).repartition(checkpoint, partitions=2)
     assert {path.parents[1].name for path in snapshots(checkpoint)} == {"g2"}
     rows.mend([((0, 7), 1)])
     through(lambda: start(partitions=2), goes_on)
 
 
-def test_labels_cover_all_partitions(spark: SparkSession) -> None:
+def test_labels_cover_all_partitions(quick: SparkSession) -> None:
     from pyspark.sql import functions as sf
 
-    found = labels(spark, 7, 7, 3)
-    lies = spark.createDataFrame([(label,) for label in found], "label long").select(
+    found = labels(quick, 7, 7, 3)
+    lies = quick.createDataFrame([(label,) for label in found], "label long").select(
         sf.pmod(sf.hash("label"), sf.lit(7)).alias("lies")
     )
     assert [row.lies for row in lies.collect()] == list(range(7))
-    assert not set(found) & set(labels(spark, 9, 7, 4))
+    assert not set(found) & set(labels(quick, 9, 7, 4))
 
 
-def test_wrong_options(spark: SparkSession, tmp_path: Path) -> None:
+def test_wrong_options(quick: SparkSession, tmp_path: Path) -> None:
     rows = Rows(tmp_path, 2)
-    asked = rows.asked(spark, {"v": "SELECT SUM(price) AS s FROM items"})
+    asked = rows.asked(quick, {"v": "SELECT SUM(price) AS s FROM items"})
     tried: list[tuple[Callable[[], object], type[Exception], str]] = [
         (
             lambda: asked.write_stream(tmp_path / "a", partitions=2),
@@ -349,7 +349,7 @@ def test_wrong_options(spark: SparkSession, tmp_path: Path) -> None:
         ),
         (
             lambda: (
-                rows.asked(spark)
+                rows.asked(quick)
                 .write_stream(tmp_path / "b", mode="partitioned", partitions=0)
                 .start()
             ),
@@ -364,10 +364,10 @@ def test_wrong_options(spark: SparkSession, tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
 
 
-def test_a_view_that_is_refused_is_kept_as_advised(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_view_that_is_refused_is_kept_as_advised(quick: SparkSession, tmp_path: Path) -> None:
     rows = Rows(tmp_path, 3)
     rows.put()
-    asked = rows.asked(spark, {"v": "SELECT SUM(price) AS s FROM items"})
+    asked = rows.asked(quick, {"v": "SELECT SUM(price) AS s FROM items"})
     with asked.write_stream(tmp_path / "a", mode="driver").start() as q:
         q.process_all_available()
         assert q["v"].scalar() == sum(price for _, price in rows.items.elements())

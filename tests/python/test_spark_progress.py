@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -55,14 +56,14 @@ class Told(StreamingQueryListener):
 
 
 @pytest.fixture
-def told(spark: SparkSession) -> Iterator[Told]:
+def told(quick: SparkSession) -> Iterator[Told]:
     """A listener; streams end with errors here, which Spark would log at length."""
-    spark.sparkContext.setLogLevel("OFF")
+    quick.sparkContext.setLogLevel("OFF")
     found = Told()
-    spark.streams.addListener(found)
+    quick.streams.addListener(found)
     yield found
-    spark.streams.removeListener(found)
-    spark.sparkContext.setLogLevel("ERROR")
+    quick.streams.removeListener(found)
+    quick.sparkContext.setLogLevel("ERROR")
 
 
 def letters(folder: Path) -> Counter[tuple[Any, ...]]:
@@ -90,11 +91,11 @@ def shown(q: rs.streaming.StreamQuery) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(map(int, row.values())) for row in q["v"].to_arrow().to_pylist())
 
 
-def test_a_stream_on_the_driver(spark: SparkSession, tmp_path: Path, told: Told) -> None:
+def test_a_stream_on_the_driver(quick: SparkSession, tmp_path: Path, told: Told) -> None:
     """A poison row ends it; asked for letters it goes on, and tells what came of each row."""
     for number in range(4):
         crashes.arrive(tmp_path, number)
-    asked = crashes.asked(spark, tmp_path)
+    asked = crashes.asked(quick, tmp_path)
     sink = rs.ParquetSink(tmp_path / "out")
     writer = asked.write_stream(tmp_path / "checkpoint", sink)
     with writer.start() as ended, pytest.raises(RingviewError, match='table "t"'):
@@ -129,8 +130,12 @@ def test_a_stream_on_the_driver(spark: SparkSession, tmp_path: Path, told: Told)
     assert rs.metrics(last) == told.found[last.batchId][1]
 
 
-def test_a_stream_in_partitions(spark: SparkSession, tmp_path: Path, told: Told) -> None:
-    """Over a sink in a worker that fails, a restart, and a batch that comes again."""
+def test_a_stream_in_partitions(
+    quick: SparkSession, tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over a sink in a worker that fails, a restart, and a batch that comes again; the process
+    that has the engines is killed before, and in the end they are all in the next one."""
+    monkeypatch.setattr("ringview.spark.streaming.partitioned.layout._EVERY", 1)
     failed = tmp_path / "failed"
 
     def fails_once(partition: int, batch: int) -> None:
@@ -140,7 +145,7 @@ def test_a_stream_in_partitions(spark: SparkSession, tmp_path: Path, told: Told)
 
     def start() -> rs.streaming.StreamQuery:
         return (
-            crashes.asked(spark, tmp_path)
+            crashes.asked(quick, tmp_path)
             .write_stream(
                 tmp_path / "checkpoint",
                 mode="partitioned",
@@ -159,8 +164,14 @@ def test_a_stream_in_partitions(spark: SparkSession, tmp_path: Path, told: Told)
             try:
                 q.process_all_available()
             except PySparkException:
+                crashes.kill_servers(os.getpid())
                 continue
+            assert len(crashes.servers(driver=os.getpid())) == 1
+            # Looks find them there, and need no snapshot.
+            snapshots = tmp_path / "checkpoint" / "ringview" / "g1"
+            snapshots.rename(tmp_path / "away")
             assert shown(q) == view(3)
+            (tmp_path / "away").rename(snapshots)
             progress = q.progress
             assert progress is not None
             break
@@ -187,10 +198,10 @@ def test_a_stream_in_partitions(spark: SparkSession, tmp_path: Path, told: Told)
     assert 2 in told.found
 
 
-def test_what_does_not_go_together(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_does_not_go_together(quick: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
-    asked = crashes.asked(spark, tmp_path)
-    two = rs.stream({"v": crashes.VIEW, "w": crashes.VIEW}, {"t": _frame(spark, tmp_path)})
+    asked = crashes.asked(quick, tmp_path)
+    two = rs.stream({"v": crashes.VIEW, "w": crashes.VIEW}, {"t": _frame(quick, tmp_path)})
 
     def write(of: rs.streaming.Stream = asked, **options: Any) -> None:
         of.write_stream(tmp_path / "checkpoint", **options).start()
@@ -228,10 +239,10 @@ def test_what_does_not_go_together(spark: SparkSession, tmp_path: Path) -> None:
     assert not (tmp_path / "checkpoint").exists()
 
 
-def test_rows_that_lie_everywhere_have_no_letters(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_that_lie_everywhere_have_no_letters(quick: SparkSession, tmp_path: Path) -> None:
     for name in ("t", "s"):
         (tmp_path / name).mkdir()
-    frames = {name: _frame(spark, tmp_path, name) for name in ("t", "s")}
+    frames = {name: _frame(quick, tmp_path, name) for name in ("t", "s")}
     views = {"v": "SELECT t.id, COUNT(*) AS n FROM t, s GROUP BY t.id"}
     asked = rs.stream(views, frames)
     with pytest.raises(UnsupportedError, match=r'rows of table "s" lie in every partition'):
@@ -244,11 +255,11 @@ def test_rows_that_lie_everywhere_have_no_letters(spark: SparkSession, tmp_path:
         ).start()
 
 
-def _frame(spark: SparkSession, folder: Path, name: str = "t") -> Any:
-    return spark.readStream.schema("id long, x long, times long").parquet(str(folder / name))
+def _frame(quick: SparkSession, folder: Path, name: str = "t") -> Any:
+    return quick.readStream.schema("id long, x long, times long").parquet(str(folder / name))
 
 
-def survive(spark: SparkSession, folder: Path, times: int, seed: int) -> None:
+def survive(quick: SparkSession, folder: Path, times: int, seed: int) -> None:
     """Kills of drivers behind the states of partitions, and in sinks before them, in turn."""
     drawn, files = random.Random(seed), 0
     kills = 0
@@ -264,10 +275,15 @@ def survive(spark: SparkSession, folder: Path, times: int, seed: int) -> None:
             str(drawn.randrange(10**9)),
             where,
         ]
-        done = subprocess.run(command, capture_output=True, start_new_session=True)
-        assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()[-3000:]
+        pipes = subprocess.PIPE
+        with subprocess.Popen(command, stdout=pipes, stderr=pipes, start_new_session=True) as done:
+            said = b"".join(done.communicate())
+        assert done.returncode in (0, -signal.SIGKILL), said.decode()[-3000:]
         kills += done.returncode != 0
-    writer = crashes.asked(spark, folder).write_stream(
+        while crashes.servers(done.pid):
+            # None outlives its executor.
+            threading.Event().wait(0.05)
+    writer = crashes.asked(quick, folder).write_stream(
         folder / "checkpoint",
         mode="partitioned",
         partition_sink=crashes.by_partition(folder / "out"),
@@ -283,6 +299,6 @@ def survive(spark: SparkSession, folder: Path, times: int, seed: int) -> None:
 
 @pytest.mark.long
 def test_a_stream_in_partitions_that_is_killed_50_times(
-    spark: SparkSession, tmp_path: Path
+    quick: SparkSession, tmp_path: Path
 ) -> None:
-    survive(spark, tmp_path, times=50, seed=1)
+    survive(quick, tmp_path, times=50, seed=1)

@@ -14,7 +14,8 @@ pytest.importorskip("pyspark", minversion="4.1")
 
 from ringview.errors import SnapshotError, StorageError
 from ringview.spark.streaming.partitioned import store as module
-from ringview.spark.streaming.partitioned.store import BASE, Cache, Delta, Meta, Store
+from ringview.spark.streaming.partitioned.live import Cache
+from ringview.spark.streaming.partitioned.store import BASE, Delta, Log, Meta, Store, Taken, step
 
 
 @pytest.fixture(autouse=True)
@@ -92,6 +93,10 @@ class Version:
         self._meta = meta
 
 
+def _nothing(bag: Bag) -> None:
+    pass
+
+
 class Stream:
     """A stream of one partition, its workers, and what a micro-batch may have to go through."""
 
@@ -109,8 +114,15 @@ class Stream:
     def attempt(self, worker: int, fuse: Fuse) -> Version:
         self.fuse = fuse
         version = Version(self.committed, fuse)
-        step = self.store.step(0, version, self.batch, self.delta(), self.workers[worker])
-        assert step.engine.has == self.wanted + Counter(m.decode() for m in self.delta())
+        cache = self.workers[worker]
+
+        def take(meta: Meta | None, log: Log) -> Taken[Counter[str]]:
+            return self.store.take(
+                cache, 0, meta, log, self.batch, self.delta(), _nothing, lambda bag: bag.has.copy()
+            )
+
+        taken = step(version, self.batch, take)
+        assert taken.report == self.wanted + Counter(m.decode() for m in self.delta())
         return version
 
     def commit(self, version: Version) -> None:
@@ -129,6 +141,7 @@ class Stream:
         for cache in self.workers:
             for live in cache._live.values():
                 if live.token == meta.token:
+                    assert live.engine is not None
                     assert live.engine.has == self.wanted
 
     def files(self) -> list[str]:

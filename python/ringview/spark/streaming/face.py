@@ -126,8 +126,8 @@ class Stream:
                 is_new)`` gets the checkpoint's identity at each start, the names of the views that
                 it is told of, and whether it took none of this checkpoint's batches yet.
             mode: Where the state is. "driver": in one engine on the driver. "partitioned": in one
-                engine for each partition, in Spark's workers, which have the checkpoint's folder
-                mounted too. Views are then such that no group has rows in two partitions.
+                engine for each partition, beside Spark's workers, which have the checkpoint's
+                folder mounted too. Views are then such that no group has rows in two partitions.
             trigger: How often a micro-batch begins: "5 seconds"; "available now" ends the stream
                 once all that is there was taken; or what `DataStreamWriter.trigger` takes, as a
                 dict. By default as soon as the one before is done.

@@ -6,7 +6,11 @@
 | layout | the partitions of a stream, as data |
 | routing | rows on their way: labels, messages |
 | store | the engine of one partition between micro-batches, by a token; no Spark |
+| live | the engines that are in memory; no Spark |
 | engine | that engine: a database |
+| setting | what workers must know of a stream, and what its engines do |
+| server | the process that has the engines of an executor |
+| address, requests, client | where it is, what is said to it, and a worker's way there |
 | worker, processor | what runs in workers, and how Spark calls it |
 | versions | the state as DataFrames: to look at views, to begin, to move rows |
 | state | all of it behind the face |

@@ -19,10 +19,10 @@ from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.partitioned import placement as placing
 from ringview.spark.streaming.partitioned.placement import Placement, Query
 from ringview.spark.streaming.partitioned.routing import labels
-from ringview.spark.streaming.partitioned.worker import Setting
+from ringview.spark.streaming.partitioned.setting import Setting
 from ringview.spark.streaming.plan import Plan
 
-_EVERY = 8
+_EVERY = 32
 _KEY = "partitioned"
 
 

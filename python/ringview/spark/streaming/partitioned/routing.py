@@ -152,3 +152,19 @@ def in_slots(plan: Plan, atom: int, rows: pa.Table) -> Iterator[pa.RecordBatch]:
         for place, column in zip(layout.places[atom], batch.columns[:-1], strict=True):
             columns[first + place] = column.cast(layout.slots[place])
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def packed(rows: pa.Table) -> Iterator[bytes]:
+    """Rows as messages; none if there are none."""
+    for batch in rows.to_batches(max_chunksize=ROWS_A_MESSAGE):
+        if not batch.num_rows:
+            continue
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write_batch(batch)
+        yield sink.getvalue().to_pybytes()
+
+
+def unpacked(messages: Iterable[bytes]) -> pa.Table:
+    """What `packed` packed."""
+    return pa.concat_tables(pa.ipc.open_stream(message).read_all() for message in messages)

@@ -35,8 +35,8 @@ from ringview.spark.streaming.partitioned.counts import MOVED as MOVED_ROWS
 from ringview.spark.streaming.partitioned.counts import ROWS, Counts, by
 from ringview.spark.streaming.partitioned.layout import asked_of, chosen
 from ringview.spark.streaming.partitioned.processor import MOVED, ShippedProcessor
-from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed
-from ringview.spark.streaming.partitioned.worker import COUNTS, LETTERS, Keep, unpacked
+from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed, unpacked
+from ringview.spark.streaming.partitioned.worker import COUNTS, LETTERS, Keep
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.sinks import PartitionSinks
 from ringview.spark.streaming.source import Source
@@ -45,6 +45,7 @@ from ringview.view import View
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 _SHUFFLE = "spark.sql.shuffle.partitions"
 
 
@@ -119,6 +120,8 @@ class PartitionedState(State):
         moved = moved.observe(OBSERVED, *self._counts.columns("counts"))
         # Spark reads both when the stream starts, and keeps them with its checkpoint.
         self._set(_PROVIDER, _ROCKSDB, lambda given: "RocksDB" not in given)
+        # Else each micro-batch writes files of RocksDB for each partition.
+        self._set(_CHANGELOG, "true", lambda given: True)
         self._set(_SHUFFLE, str(self._partitions.spread), lambda given: True)
         return moved.writeStream.outputMode("update").foreachBatch(self.take)
 

@@ -1,16 +1,17 @@
 """The engine of one partition between micro-batches, by a token. Plain Python: it knows no Spark.
 
 Spark's state store keeps, by version, a token, the name of a snapshot and the deltas that came
-since; a snapshot is a file beside the checkpoint, immutable under its name. A worker keeps live
-engines in a cache, and believes one only if its token is the store's.
+since; a snapshot is a file beside the checkpoint, immutable under its name. Live engines are in a
+cache, and one is used only if its token is the store's.
 
     live engine of token t  ==  snapshot + log of the version whose token is t
 
 Invariant: the line above, for every engine in a cache and every version that can be read again. A
 token is drawn anew for each attempt, so an engine that went through an attempt that was thrown
 away, or that missed what another worker did, has a token that no later version has. An engine
-leaves the cache before it is changed. Snapshots of versions that can be read again are never
-removed: those are the one that a micro-batch begins with, and what it makes itself.
+leaves the cache before it is changed, and is back, under its new token, before the version that has
+this token is written. Snapshots of versions that can be read again are never removed: those are the
+one that a micro-batch begins with, and what it makes itself.
 Cost: of a step, that of the engine for the rows, their bytes to the store, and a snapshot now and
 then; where the cache does not have the engine, one snapshot is read and its log applied.
 """
@@ -19,14 +20,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 from uuid import uuid4
 
 from ringview.errors import SnapshotError, StorageError
+from ringview.spark.streaming.partitioned.live import Cache
 from ringview.whole import sync
 
 BASE = "base.ringview"
@@ -84,52 +86,39 @@ class Engine(Protocol):
 
 
 E = TypeVar("E", bound=Engine)
-
-
-@dataclass
-class _Live(Generic[E]):
-    token: str
-    engine: E
-    batch: int
-
-
-class Cache(Generic[E]):
-    """The live engines of a worker, those that were used in this micro-batch or the last one."""
-
-    def __init__(self) -> None:
-        self._live: dict[tuple[Hashable, int], _Live[E]] = {}
-
-    def __len__(self) -> int:
-        return len(self._live)
-
-    def pop(self, stream: Hashable, partition: int, token: str) -> E | None:
-        """The engine if it has this token; whatever it is, it is in the cache no more."""
-        found = self._live.pop((stream, partition), None)
-        return found.engine if found is not None and found.token == token else None
-
-    def get(self, stream: Hashable, partition: int, token: str) -> E | None:
-        """The engine if it has this token, to look at it."""
-        found = self._live.get((stream, partition))
-        return found.engine if found is not None and found.token == token else None
-
-    def put(self, stream: Hashable, partition: int, token: str, engine: E, batch: int) -> None:
-        """Keep an engine; those that others have had for some time by now go."""
-        self._live[stream, partition] = _Live(token, engine, batch)
-        old = [
-            key for key, live in self._live.items() if key[0] == stream and live.batch < batch - 1
-        ]
-        for key in old:
-            del self._live[key]
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
-class Step(Generic[E]):
-    """What a step came to."""
+class Taken(Generic[R]):
+    """What came of a micro-batch in an engine, and what the next version is to say of it."""
 
-    engine: E
+    meta: Meta
+    delta: Delta | None
+    """What the log gets; None if a snapshot takes its place."""
     was_live: bool
     snapshot_bytes: int
     """Of the snapshot that was written; 0 if none was."""
+    report: R
+
+    def with_delta(self, delta: Delta) -> Taken[R]:
+        """The same with other messages for the log."""
+        return replace(self, delta=delta)
+
+
+Log = Callable[[], Iterable[tuple[int, bytes]]]
+"""Reads the log of a version, where it is needed."""
+
+
+def step(kept: Kept, batch: int, take: Callable[[Meta | None, Log], Taken[R]]) -> Taken[R]:
+    """Let an engine take a micro-batch, wherever it is, and write the version behind it."""
+    taken = take(kept.meta(), kept.log)
+    if taken.delta is None:
+        kept.clear()
+    else:
+        kept.append(batch, taken.delta)
+    kept.update(taken.meta)
+    return taken
 
 
 @dataclass(frozen=True)
@@ -143,51 +132,63 @@ class Store(Generic[E]):
     stream: Hashable
     folder: Path
     start: Callable[[Path | None], E]
-    every: int = 8
+    every: int = 32
 
     def place(self, partition: int) -> Path:
         """The folder of a partition."""
         return self.folder / f"p{partition}"
 
-    def step(
+    def take(
         self,
+        cache: Cache[E],
         partition: int,
-        kept: Kept,
+        meta: Meta | None,
+        log: Log,
         batch: int,
         delta: Delta,
-        cache: Cache[E],
-        opened: Callable[[E], object] = lambda engine: None,
-    ) -> Step[E]:
-        """Take a micro-batch; ``opened`` is handed the engine before it changes."""
-        meta = kept.meta()
+        opened: Callable[[E], object],
+        reported: Callable[[E], R],
+    ) -> Taken[R]:
+        """Let an engine take a micro-batch.
+
+        Args:
+            cache: Where live engines are.
+            partition: The partition.
+            meta: What the version says; None before the partition had a row.
+            log: Called for the log of the version if the engine is not live.
+            batch: The number of the micro-batch.
+            delta: Its rows.
+            opened: Called with the engine before it changes.
+            reported: Called with it afterwards, for the report.
+        """
         engine = cache.pop(self.stream, partition, meta.token if meta else "")
         was_live = engine is not None
         if engine is None:
-            engine = self.restore(partition, meta, kept.log())
+            engine = self.restore(partition, meta, log())
         opened(engine)
         delta = engine.apply(delta)
+        report = reported(engine)
         token, size = uuid4().hex, 0
         before = meta or Meta("", self._base(partition), 0, 0)
         log_bytes = before.log_bytes + sum(map(len, delta))
+        logged: Delta | None = delta
         if before.log + 1 >= self.every or log_bytes > max(
             _FEW_BYTES, self._size(partition, before)
         ):
             name = f"{batch:012d}-{token}.ringview"
             size = self._save(partition, engine, name)
-            kept.clear()
-            kept.update(Meta(token, name, 0, 0))
             self._collect(partition, batch, before.snapshot)
+            after, logged = Meta(token, name, 0, 0), None
         else:
-            kept.append(batch, delta)
-            kept.update(Meta(token, before.snapshot, before.log + 1, log_bytes))
+            after = Meta(token, before.snapshot, before.log + 1, log_bytes)
         cache.put(self.stream, partition, token, engine, batch)
-        return Step(engine, was_live, size)
+        return Taken(after, logged, was_live, size, report)
 
     def begin(self, partition: int, engine: E) -> None:
         """Write what a partition begins with."""
         self._save(partition, engine, BASE)
 
-    def restore(self, partition: int, meta: Meta | None, log: Iterator[tuple[int, bytes]]) -> E:
+    def restore(self, partition: int, meta: Meta | None, log: Iterable[tuple[int, bytes]]) -> E:
         """The engine of a version, from its snapshot and its log."""
         name = self._base(partition) if meta is None else meta.snapshot
         engine = self.start(self._found(partition, name) if name else None)

@@ -21,8 +21,9 @@ from ringview.spark.slots import PARTITION
 from ringview.spark.streaming import paths
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.partitioned.layout import Partitions
-from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed
-from ringview.spark.streaming.partitioned.worker import VERSION, Begin, Look, Setting, unpacked
+from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed, unpacked
+from ringview.spark.streaming.partitioned.setting import Setting
+from ringview.spark.streaming.partitioned.worker import VERSION, Begin, Look
 from ringview.spark.streaming.plan import Plan, TablePlan
 from ringview.view import View
 

@@ -1,8 +1,8 @@
 """What runs in workers: a micro-batch of a partition, and a look at the views of one.
 
 Invariant: what a version of Spark's state store holds of a partition is what `store` says; the live
-engines are in a cache of the worker's process, which no two tasks use at once. Cost: that of
-`store`, and for each message a call to Spark's server of state where it goes into the log.
+engines are where `client` finds them. Cost: that of `store`, of the way to the engines and back for
+the rows and what moved, and a few calls to Spark's server of state.
 """
 
 from __future__ import annotations
@@ -10,54 +10,25 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.types import Row
 
-from ringview.spark.streaming.latest import LATE
-from ringview.spark.streaming.letters import NAME, counted, letters
-from ringview.spark.streaming.partitioned.counts import MOVED, ROWS, Counts, named
+from ringview.spark.streaming.partitioned.client import engines
+from ringview.spark.streaming.partitioned.counts import Counts
 from ringview.spark.streaming.partitioned.engine import PartitionEngine
-from ringview.spark.streaming.partitioned.routing import ROWS_A_MESSAGE, in_slots
-from ringview.spark.streaming.partitioned.store import Cache, Delta, Meta, Step, Store
+from ringview.spark.streaming.partitioned.routing import in_slots, packed, unpacked
+from ringview.spark.streaming.partitioned.setting import Report, Setting, StreamEngines
+from ringview.spark.streaming.partitioned.store import Delta, Log, Meta, Taken, step
 from ringview.spark.streaming.plan import Plan, TablePlan
 from ringview.spark.streaming.sinks import PartitionSink
 
 COUNTS, LETTERS = -1, -2
 """In the place of a view's number: what happened in a partition, and dead letters."""
-
-_live: Cache[PartitionEngine] = Cache()
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a worker must know of a stream."""
-
-    plan: Plan
-    folder: Path
-    """Of the snapshots."""
-    partitions: Mapping[int, int]
-    """The number of a partition by its label."""
-    everywhere: frozenset[str]
-    """Views that each partition has whole, of which the first one speaks."""
-    every: int
-    """After how many micro-batches a snapshot is written."""
-    is_first: bool
-    """Whether what partitions begin with is news to the sink."""
-
-    def store(self) -> Store[PartitionEngine]:
-        """The engines of the stream."""
-        start = partial(PartitionEngine.start, self.plan, self.is_first)
-        return Store(str(self.folder), self.folder, start, self.every)
-
-    def speaks(self, partition: int, view: str) -> bool:
-        """Whether what a partition has of a view is asked for."""
-        return partition == 0 or view not in self.everywhere
 
 
 class SparkKept:
@@ -107,36 +78,27 @@ class Keep:
         context = TaskContext.get()
         assert context is not None
         batch = int(context.getLocalProperty("streaming.sql.batchId") or 0)
-        step = self.setting.store().step(
-            partition, SparkKept(meta, log), batch, delta, _live, self._open
-        )
-        moved = {
-            view: changes
-            for view, changes in step.engine.moved().items()
-            if changes.num_rows and self.setting.speaks(partition, view)
-        }
-        counts = Counts.of(self.setting.plan).listed(_counted(step, delta, moved))
+        of = StreamEngines(self.setting, self.tells, self.leaves_out)
+
+        def take(meta: Meta | None, log: Log) -> Taken[Report]:
+            return engines().take(of, partition, meta, log, batch, delta)
+
+        taken = step(SparkKept(meta, log), batch, take)
+        report = taken.report
+        counts = Counts.of(self.setting.plan).listed(_counted(taken, delta))
         yield Row(partition=partition, view=COUNTS, message=None, counts=counts)
         sinks = _sinks(self.sinks) if self.sinks else {}
-        found = [
-            (number, moved[view])
+        told = {
+            number: report.moved[view]
             for number, view in enumerate(self.setting.plan.views)
-            if view in moved and view not in sinks
-        ]
-        assert step.engine.applied is not None
-        if step.engine.applied.refused:
-            found.append((LETTERS, letters(step.engine.applied.refused, batch)))
-        for number, table in found:
-            for message in packed(table):
+            if view in report.moved and view not in sinks
+        }
+        for number, messages in {**told, LETTERS: report.letters}.items():
+            for message in messages:
                 yield Row(partition=partition, view=number, message=message, counts=None)
         for view, sink in sinks.items():
-            if view in moved:
-                sink(partition, batch, moved[view])
-
-    def _open(self, engine: PartitionEngine) -> None:
-        engine.leaves_out = self.leaves_out
-        if self.tells:
-            engine.follow()
+            if view in report.moved:
+                sink(partition, batch, unpacked(report.moved[view]))
 
 
 @lru_cache(maxsize=8)
@@ -145,24 +107,15 @@ def _sinks(pickled: bytes) -> Mapping[str, PartitionSink]:
     return found
 
 
-def _counted(
-    step: Step[PartitionEngine], delta: Delta, moved: Mapping[str, pa.Table]
-) -> dict[str, int]:
+def _counted(taken: Taken[Report], delta: Delta) -> dict[str, int]:
     """What happened in a partition."""
-    applied = step.engine.applied
-    assert applied is not None
     return {
-        **named(ROWS, applied.rows),
-        **named(LATE, applied.late),
-        **named(NAME, counted(applied.refused)),
-        **named(MOVED, {view: changes.num_rows for view, changes in moved.items()}),
-        "engines.found": int(step.was_live),
-        "engines.rebuilt": int(not step.was_live),
-        "engine_nanoseconds": int(applied.seconds * 1e9),
-        "state_bytes": sum(step.engine.database.memory_usage().values()),
-        "log_bytes": 0 if step.snapshot_bytes else sum(map(len, delta)),
-        "snapshots": int(step.snapshot_bytes > 0),
-        "snapshot_bytes": step.snapshot_bytes,
+        **taken.report.numbers,
+        "engines.found": int(taken.was_live),
+        "engines.rebuilt": int(not taken.was_live),
+        "log_bytes": 0 if taken.snapshot_bytes else sum(map(len, delta)),
+        "snapshots": int(taken.snapshot_bytes > 0),
+        "snapshot_bytes": taken.snapshot_bytes,
     }
 
 
@@ -207,11 +160,12 @@ class Look:
         for partition, meta, log in versions(batches):
             if not self.setting.speaks(partition, self.view):
                 continue
-            store = self.setting.store()
-            engine = _live.get(store.stream, partition, meta.token) if meta else None
-            if engine is None:
-                engine = store.restore(partition, meta, iter(log))
-            for message in packed(engine.database[self.view].partial()):
+            of = StreamEngines(self.setting)
+            found = engines().look(of, partition, meta.token, self.view) if meta else None
+            if found is None:
+                engine = self.setting.store().restore(partition, meta, log)
+                found = list(packed(engine.database[self.view].partial()))
+            for message in found:
                 yield pa.RecordBatch.from_pylist([{"message": message}], _MESSAGE)
 
 
@@ -228,7 +182,7 @@ class Empty:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """A version in, slots out."""
         for partition, meta, log in versions(batches):
-            engine = self.setting.store().restore(partition, meta, iter(log))
+            engine = self.setting.store().restore(partition, meta, log)
             for atom, table in enumerate(self.rows.streams):
                 if partition and table.name in self.copied:
                     continue
@@ -266,19 +220,3 @@ def versions(
 
 
 _MESSAGE = pa.schema({"message": pa.binary()})
-
-
-def packed(rows: pa.Table) -> Iterator[bytes]:
-    """Rows as messages; none if there are none."""
-    for batch in rows.to_batches(max_chunksize=ROWS_A_MESSAGE):
-        if not batch.num_rows:
-            continue
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, rows.schema) as writer:
-            writer.write_batch(batch)
-        yield sink.getvalue().to_pybytes()
-
-
-def unpacked(messages: Iterable[bytes]) -> pa.Table:
-    """What `packed` packed."""
-    return pa.concat_tables(pa.ipc.open_stream(message).read_all() for message in messages)

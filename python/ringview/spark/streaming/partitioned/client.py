@@ -1,0 +1,147 @@
+"""A worker's way to the engines of its executor.
+
+Invariant: what is asked is done once, or raises with nothing done, whatever happens to the server:
+if it ends, the worker makes the engine itself, from its snapshot and its log, and lets it go; where
+none can be started, it keeps its engines as a server does. A connection on which anything went
+wrong is closed, so no answer is taken for that of another request. Cost: a request and its answer;
+where there is no server, that of `store`.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from multiprocessing.connection import Connection
+from typing import Any
+
+from ringview.spark.streaming.partitioned.address import Address, executor
+from ringview.spark.streaming.partitioned.live import Cache
+from ringview.spark.streaming.partitioned.requests import (
+    Look,
+    NeedsLog,
+    Raised,
+    Served,
+    ServerTraceback,
+    Take,
+)
+from ringview.spark.streaming.partitioned.store import Delta, Log, Meta, Taken
+
+
+class _GoneError(Exception):
+    """The server is gone."""
+
+
+class Engines:
+    """The engines of an executor; those of this process where executors have no server."""
+
+    def __init__(self, address: Address | None) -> None:
+        self._address = address
+        self._own: Cache[Any] = Cache()
+        self._connection: Connection | None = None
+        self._cannot_start = False
+        self._lock = threading.Lock()
+
+    def take(
+        self,
+        served: Served,
+        partition: int,
+        meta: Meta | None,
+        log: Log,
+        batch: int,
+        delta: Delta,
+    ) -> Taken[Any]:
+        """Let the engine of a partition take a micro-batch; raises what that raises."""
+        if self._address is None:
+            return served.take(self._own, partition, meta, log, batch, delta)
+        taken = self._ask(Take(pickle.dumps(served), partition, meta, batch, delta), log)
+        if taken is None:
+            cache = self._own if self._cannot_start else Cache()
+            return served.take(cache, partition, meta, log, batch, delta)
+        assert isinstance(taken, Taken)
+        return taken.with_delta(delta) if taken.delta == () else taken
+
+    def look(self, served: Served, partition: int, token: str, view: str) -> list[bytes] | None:
+        """What the live engine of a version has of a view; None if there is none."""
+        if self._address is None:
+            return served.look(self._own, partition, token, view)
+        found: Any = self._ask(Look(pickle.dumps(served), partition, token, view), None)
+        return found if found is None else list(found)
+
+    def close(self) -> None:
+        """Let the connection go."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def _ask(self, request: Take | Look, log: Log | None) -> object:
+        """The answer to a request; None if there is no server to answer it.
+
+        Of a server that ended since the last request there may be a next one already.
+        """
+        with self._lock:
+            was_there = self._connection is not None
+            try:
+                found = self._talk(request, log)
+            except _GoneError:
+                if not was_there:
+                    return None
+                try:
+                    found = self._talk(request, log)
+                except _GoneError:
+                    return None
+        if isinstance(found, Raised):
+            raise found.error from ServerTraceback(found.where)
+        return found
+
+    def _talk(self, request: Take | Look, log: Log | None) -> object:
+        connection = self._connected(is_needed=log is not None)
+        try:
+            with _speaking():
+                connection.send(request)
+                found = connection.recv()
+            if isinstance(found, NeedsLog):
+                assert log is not None
+                entries = list(log())
+                with _speaking():
+                    connection.send(entries)
+                    found = connection.recv()
+        except BaseException:
+            self.close()
+            raise
+        return found
+
+    def _connected(self, is_needed: bool) -> Connection:
+        address = self._address
+        assert address is not None
+        if self._connection is None:
+            self._connection = address.connect()
+        if self._connection is None and is_needed and not self._cannot_start:
+            self._connection = address.start()
+            self._cannot_start = self._connection is None
+        if self._connection is None:
+            raise _GoneError
+        return self._connection
+
+
+@contextmanager
+def _speaking() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError) as problem:
+        raise _GoneError from problem
+
+
+@cache
+def engines() -> Engines:
+    """Those that this worker asks."""
+    process = executor()
+    if process is None:
+        return Engines(None)
+    # Spark collects garbage behind every task, most of which time goes to modules that stay.
+    gc.collect()
+    gc.freeze()
+    return Engines(Address.of(process))

@@ -1,0 +1,122 @@
+"""What workers must know of a stream, and what its engines do in the process that has them.
+
+Invariant: both can be pickled, and what is reported can: rows as Arrow's stream format. Cost: of a
+micro-batch that of `store`, and of what moved, packed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from ringview.spark.streaming.latest import LATE
+from ringview.spark.streaming.letters import NAME, counted, letters
+from ringview.spark.streaming.partitioned.counts import MOVED, ROWS, named
+from ringview.spark.streaming.partitioned.engine import PartitionEngine
+from ringview.spark.streaming.partitioned.live import Cache
+from ringview.spark.streaming.partitioned.routing import packed
+from ringview.spark.streaming.partitioned.store import Delta, Log, Meta, Store, Taken
+from ringview.spark.streaming.plan import Plan
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a worker must know of a stream."""
+
+    plan: Plan
+    folder: Path
+    """Of the snapshots."""
+    partitions: Mapping[int, int]
+    """The number of a partition by its label."""
+    everywhere: frozenset[str]
+    """Views that each partition has whole, of which the first one speaks."""
+    every: int
+    """After how many micro-batches a snapshot is written."""
+    is_first: bool
+    """Whether what partitions begin with is news to the sink."""
+
+    def store(self) -> Store[PartitionEngine]:
+        """The engines of the stream."""
+        start = partial(PartitionEngine.start, self.plan, self.is_first)
+        return Store(str(self.folder), self.folder, start, self.every)
+
+    def speaks(self, partition: int, view: str) -> bool:
+        """Whether what a partition has of a view is asked for."""
+        return partition == 0 or view not in self.everywhere
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of a micro-batch in a partition."""
+
+    numbers: Mapping[str, int]
+    """What happened, as `counts` names it."""
+    moved: Mapping[str, list[bytes]]
+    """The rows that moved, by view, if the partition speaks of it and there are some."""
+    letters: list[bytes]
+
+
+@dataclass(frozen=True)
+class StreamEngines:
+    """The engines of a stream, as they are asked for: see `requests.Served`."""
+
+    setting: Setting
+    tells: bool = False
+    """Whether somebody is to be told what moved."""
+    leaves_out: bool = False
+    """Whether rows that break a contract are left out, and told of."""
+
+    def take(
+        self,
+        cache: Cache[PartitionEngine],
+        partition: int,
+        meta: Meta | None,
+        log: Log,
+        batch: int,
+        delta: Delta,
+    ) -> Taken[Report]:
+        """Let the engine of a partition take a micro-batch."""
+        told = partial(self._report, partition, batch)
+        return self.setting.store().take(
+            cache, partition, meta, log, batch, delta, self._open, told
+        )
+
+    def look(
+        self, cache: Cache[PartitionEngine], partition: int, token: str, view: str
+    ) -> list[bytes] | None:
+        """What the live engine of a version has of a view, to be merged; None if there is none."""
+        with cache.look(str(self.setting.folder), partition, token) as engine:
+            if engine is None:
+                return None
+            partial = engine.database[view].partial()
+        return list(packed(partial))
+
+    def _open(self, engine: PartitionEngine) -> None:
+        engine.leaves_out = self.leaves_out
+        if self.tells:
+            engine.follow()
+
+    def _report(self, partition: int, batch: int, engine: PartitionEngine) -> Report:
+        applied = engine.applied
+        assert applied is not None
+        moved = {
+            view: changes
+            for view, changes in engine.moved().items()
+            if changes.num_rows and self.setting.speaks(partition, view)
+        }
+        numbers = {
+            **named(ROWS, applied.rows),
+            **named(LATE, applied.late),
+            **named(NAME, counted(applied.refused)),
+            **named(MOVED, {view: changes.num_rows for view, changes in moved.items()}),
+            "engine_nanoseconds": int(applied.seconds * 1e9),
+            "state_bytes": sum(engine.database.memory_usage().values()),
+        }
+        refused = applied.refused
+        return Report(
+            numbers,
+            {view: list(packed(changes)) for view, changes in moved.items()},
+            list(packed(letters(refused, batch))) if refused else [],
+        )
