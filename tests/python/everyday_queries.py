@@ -10,10 +10,8 @@ import random
 import re
 from dataclasses import dataclass
 
-from everyday import LEAVES, columns
-from everyday_aggregates import Aggregates
-from everyday_expressions import FUNCTIONS, Expressions
-from windows import Windows
+from everyday import columns
+from everyday_windows import WindowQueries
 
 
 @dataclass(frozen=True)
@@ -25,12 +23,11 @@ class Asked:
     is_ordered: bool = False
 
 
-class Queries:
+class Queries(WindowQueries):
     """Random queries, with functions of Python or without."""
 
     def __init__(self, rng: random.Random, functions: bool = False) -> None:
-        self.rng = rng
-        self.functions = FUNCTIONS if functions else {}
+        super().__init__(rng, functions)
         self.shapes = {
             name.removeprefix("shape_"): getattr(self, name)
             for name in dir(self)
@@ -42,48 +39,6 @@ class Queries:
         shape = shape or self.rng.choice(list(self.shapes))
         sql = self.shapes[shape]()
         return Asked(shape, sql, shape == "ordered")
-
-    def _of(self, *texts: str) -> str:
-        return self.rng.choice(texts)
-
-    def _over(self, *tables: str) -> Expressions:
-        leaves: dict[str, list[str]] = {}
-        for table in tables:
-            for kind, found in LEAVES[table].items():
-                leaves.setdefault(kind, []).extend(found)
-        return Expressions(self.rng, leaves, self.functions)
-
-    def _aggregates(self, *tables: str) -> Aggregates:
-        order = [column for table in tables for column in columns(table)]
-        return Aggregates(self.rng, self._over(*tables), order)
-
-    def _source(self, table: str) -> str:
-        """What stands in FROM for a table: it, or a subquery with its columns."""
-        if self.rng.random() < 0.75:
-            return table
-        e = self._over(table)
-        everything = ", ".join(columns(table))
-        where = f" WHERE {e.of('truth', 1)}"
-        inner = self._of(
-            f"SELECT * FROM {table}{where}",
-            f"FROM {table}{where}",
-            f"SELECT DISTINCT * FROM {table}",
-            f"SELECT * FROM {table} UNION ALL SELECT * FROM {table}{where}",
-            f"SELECT * FROM {table} EXCEPT SELECT * FROM {table}{where}",
-            f"SELECT {everything} FROM {table} GROUP BY ALL HAVING COUNT(*) < 3",
-            f"SELECT * FROM {table} ORDER BY {everything} LIMIT 5",
-            f"SELECT * FROM {table} QUALIFY ROW_NUMBER() OVER "
-            f"(PARTITION BY {table}.a ORDER BY {everything}) <= 2",
-            f"SELECT {table}.* FROM {table} LEFT JOIN s AS z ON {table}.a = z.a",
-            f"SELECT * FROM {table} WHERE {table}.a IN (SELECT a FROM s)",
-        )
-        return f"({inner}) AS {table}"
-
-    def _table(self) -> str:
-        return self._of("r", "r", "w", "s")
-
-    def _where(self, e: Expressions) -> str:
-        return self._of("", f" WHERE {e.of('truth')}", f" WHERE {e.of('truth', 1)}")
 
     def shape_rows(self) -> str:
         table = self._table()
@@ -185,72 +140,6 @@ class Queries:
             f"WHERE k {upto}"
         )
 
-    def _window(self) -> str:
-        """A window function over `r`. One a query: equal rows may swap its values."""
-        return Windows(self.rng).window()
-
-    def _of_peers(self) -> str:
-        """A window function that is equal for equal rows."""
-        value = self._of("r.b * 1.0 / SUM(r.b)", "SUM(r.b)", "MAX(r.s)", "COUNT(r.d)")
-        number = self._of("RANK()", "DENSE_RANK()", "CUME_DIST()", "SUM(r.b)")
-        by = self._of("r.b DESC", "r.s NULLS FIRST", "r.d, r.f")
-        return self._of(
-            f"{value} OVER (PARTITION BY r.a, r.s)",
-            f"{number} OVER (PARTITION BY r.a ORDER BY {by})",
-        )
-
-    def shape_windows(self) -> str:
-        e = self._over("r")
-        shown = f"{e.any(1)} AS x, {self._window()} AS w, {self._of_peers()} AS v"
-        qualify = self._of("", "", " QUALIFY COUNT(*) OVER (PARTITION BY r.a) > 1")
-        return f"SELECT r.a, {shown} FROM {self._source('r')}{self._where(e)}{qualify}"
-
-    def shape_windows_over_joins(self) -> str:
-        # Rows of r that are equal may differ in s, which is not shown.
-        kind = self._of("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN")
-        e = self._over("r")
-        shown = f"{e.any(1)} AS x, {self._of_peers()} AS v, {self._window()} AS w"
-        tables = f"{self._source('r')} {kind} {self._source('s')} ON r.a = s.a"
-        return f"SELECT {shown} FROM {tables}{self._where(e)}"
-
-    def shape_windows_over_groups(self) -> str:
-        e, aggregate = self._over("r"), self._aggregates("r")
-        by = self._of("COUNT(*) DESC", "SUM(r.b)", "MAX(r.f) NULLS FIRST", "r.a DESC")
-        over = self._of("", "PARTITION BY r.s ", "PARTITION BY r.a IS NULL ")
-        number = self._of("RANK()", "DENSE_RANK()", "CUME_DIST()", "PERCENT_RANK()")
-        summed = self._of("SUM(SUM(r.b))", "MAX(SUM(r.b))", "AVG(COUNT(*))", "SUM(COUNT(*))")
-        frame = self._of("", " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING", " GROUPS 1 PRECEDING")
-        groups = self._of("r.a, r.s", "ROLLUP (r.a, r.s)", "GROUPING SETS ((r.a, r.s), (r.a))")
-        having = self._of("", "", " HAVING COUNT(*) > 1")
-        return (
-            f"SELECT r.a, r.s, {aggregate.value()} AS v, {number} OVER ({over}ORDER BY {by}) AS k, "
-            f"{summed} OVER ({over}ORDER BY r.a, r.s, COUNT(*), SUM(r.b){frame}) AS w "
-            f"FROM {self._source('r')}{self._where(e)} GROUP BY {groups}{having}"
-        )
-
-    def shape_windows_within(self) -> str:
-        everything = ", ".join(columns("r"))
-        number = f"ROW_NUMBER() OVER (PARTITION BY r.a ORDER BY {everything})"
-        rows = "(SELECT DISTINCT * FROM r) AS r"
-        inner = f"SELECT r.a, r.b, {self._window()} AS w, {number} AS n FROM {rows}"
-        value = self._of("COUNT(w)", "SUM(n)", "MAX(n)", "COUNT(DISTINCT w)", "MIN(w)")
-        return self._of(
-            f"SELECT a, {value} AS v FROM ({inner}) AS q WHERE n > 1 GROUP BY a",
-            f"SELECT q.b, q.w, s.c FROM ({inner}) AS q LEFT JOIN s ON q.a = s.a AND q.n <= s.c",
-            f"SELECT s.a, s.c FROM s WHERE s.c IN (SELECT n FROM ({inner}) AS q WHERE q.a = s.a)",
-            f"SELECT s.a, (SELECT {value} FROM ({inner}) AS q WHERE q.a = s.a) AS v FROM s",
-            f"SELECT a, w FROM ({inner}) q UNION ALL SELECT a, w FROM ({inner}) p WHERE n = 1",
-            f"WITH q AS ({inner}) SELECT x.a, x.w, y.w AS v FROM q AS x JOIN q AS y "
-            "ON x.a = y.a AND x.n = y.n + 1",
-            f"WITH q AS ({inner}) SELECT a, n, SUM(b) OVER (PARTITION BY a ORDER BY n) AS t FROM q",
-            "SELECT r.a, r.b, l.n, l.k FROM r CROSS JOIN LATERAL (SELECT s.c AS n, "
-            f"RANK() OVER (ORDER BY s.c DESC) AS k FROM s WHERE {self._inner()}) AS l",
-            f"SELECT r.a, r.s FROM r WHERE EXISTS (SELECT 1 FROM s WHERE {self._inner()} "
-            f"QUALIFY SUM(s.c) OVER (ORDER BY s.c) > {self.rng.randrange(3)})",
-            "SELECT r.a, r.b FROM r WHERE r.b IN (SELECT RANK() OVER (ORDER BY s.c, s.t) FROM s "
-            f"WHERE {self._inner()})",
-        )
-
     def shape_outer_join(self) -> str:
         kind = self._of("LEFT", "RIGHT", "FULL", "LEFT OUTER")
         e = self._over("r", "s")
@@ -317,12 +206,6 @@ class Queries:
         if self.rng.random() < 0.5:
             return f"SELECT {self._aggregates('r', 's').value()} AS v, COUNT(*) AS n FROM {tables}"
         return f"SELECT r.a, s.c, {e.any(1)} AS x FROM {tables}"
-
-    def _inner(self) -> str:
-        """The conditions of a subquery over `s` on `r` around it."""
-        e = self._over("s")
-        more = self._of("", "", " AND s.c > 0", " AND s.c < r.b", f" AND {e.of('truth', 1)}")
-        return f"s.a = r.a{more}"
 
     def _predicate(self) -> str:
         """A condition on a subquery."""

@@ -170,3 +170,22 @@ def share_taken(seed: int, number: int) -> float:
                 break
     print({shape: f"{asked[shape] - refused[shape]} of {asked[shape]}" for shape in asked})
     return 1 - refused.total() / asked.total()
+
+
+def test_a_field_hides_a_table_of_an_outer_scope() -> None:
+    """In FROM of the subquery, `s` is a struct: DuckDB reads `s.x` as its field."""
+    db = rv.Database()
+    db.create_table("t", {"a": "int64", "x": "int64"})
+    db.create_table("s", {"x": "int64"})
+    db.create_view("r", "SELECT a, {'x': x} AS s FROM t")
+    sql = "SELECT x, (SELECT COUNT(*) FROM r WHERE r.a = s.x) AS n FROM s"
+    view = db.create_view("v", sql)
+    rows = pa.table({"a": [1, 5], "x": [5, 5]})
+    db.insert("t", rows)
+    db.insert("s", {"x": [1, 5]})
+    with duckdb.connect() as con:
+        con.register("t", rows)
+        con.execute("CREATE TABLE s AS SELECT unnest([1, 5]) AS x")
+        con.execute("CREATE VIEW r AS SELECT a, {'x': x} AS s FROM t")
+        assert sorted(map(tuple, con.sql(sql).fetchall())) == [(1, 1), (5, 1)]
+    assert comparable(view.to_arrow()) == [(1, 1), (5, 1)]

@@ -21,7 +21,7 @@ use crate::context::Context;
 use crate::error::{bare, unsupported};
 use crate::join_kind::{constraint, is_by_name, joins_by_name};
 use crate::short::Short;
-use crate::star;
+use crate::wildcard;
 
 /// See the module.
 pub(crate) struct ByName<'c>(Columns<'c>);
@@ -168,7 +168,7 @@ impl ByName<'_> {
                         expr: expr.clone(),
                         alias: Ident::with_quote('"', name),
                     };
-                    match all.and_then(|all| star::shown(&options, all, replaced)) {
+                    match all.and_then(|all| wildcard::shown(&options, all, replaced)) {
                         Some(all) => shown.extend(all.into_iter().map(|(_, item)| item)),
                         None => return false,
                     }

@@ -10,7 +10,7 @@ use datafusion_sql::sqlparser::ast::{
 
 use crate::context::Context;
 use crate::join_kind::joins_by_name;
-use crate::star;
+use crate::wildcard;
 
 /// What names mean in the query that is visited, and in those around it.
 pub(crate) struct Columns<'c> {
@@ -156,7 +156,7 @@ impl<'c> Columns<'c> {
 /// What a star over some tables shows.
 fn shown(options: &WildcardAdditionalOptions, tables: &[Known]) -> Option<Vec<String>> {
     let columns = tables.iter().flat_map(|table| table.columns.clone());
-    let all = star::shown(options, columns.map(|name| (name, ())).collect(), |_, _| ())?;
+    let all = wildcard::shown(options, columns.map(|name| (name, ())).collect(), |_, _| ())?;
     Some(all.into_iter().map(|(name, ())| name).collect())
 }
 

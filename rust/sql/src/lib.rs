@@ -41,7 +41,6 @@
 //! | `lower/` | relational operators to blocks |
 
 mod aliases;
-mod around;
 mod asof;
 mod bound;
 mod branches;
@@ -64,6 +63,7 @@ mod names;
 mod near;
 mod options;
 mod order;
+mod outer;
 mod parameters;
 mod partial;
 mod place;
@@ -76,13 +76,13 @@ mod rewritten;
 mod scopes;
 mod short;
 mod special;
-mod star;
 mod statement;
 mod syntax;
 mod text;
 mod tokens;
 mod unnested;
 mod using;
+mod wildcard;
 mod windows;
 mod within;
 mod work;

@@ -13,10 +13,10 @@ use datafusion_sql::sqlparser::ast::{
 use ringview_core::Result;
 use ringview_expr::Doubles;
 
-use crate::around;
 use crate::branches::Branches;
 use crate::by_name::ByName;
 use crate::context::Context;
+use crate::outer;
 use crate::partial::Partial;
 use crate::recursion::Recursions;
 use crate::scopes::Scopes;
@@ -62,7 +62,7 @@ pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Result<Usi
         return Err(refusal);
     }
     let _ = VisitMut::visit(statement, &mut Partial(context));
-    around::settle(statement, context);
+    outer::settle(statement, context);
     if let ControlFlow::Break(refusal) = VisitMut::visit(statement, &mut ByName::new(context)) {
         return Err(refusal);
     }

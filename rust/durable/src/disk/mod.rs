@@ -7,7 +7,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `commit` | which of a file's two commits counts |
-//! | `overlay` | what is written to a file that is only read |
+//! | `overlay` | writes to a file that must not change, in memory |
 //! | `target` | files that replace others as a whole: drafts, renames, synced folders |
 //! | `simulated` | a disk that loses power or has no room, for tests |
 
@@ -60,7 +60,7 @@ impl Disk {
     pub(crate) fn reading(path: &Path) -> Result<Self, Unread> {
         Self::named(path, || {
             let (file, backend) = of(File::open(path)?)?;
-            held(backend.try_lock_shared_range(Bound::Unbounded, Bound::Unbounded))?;
+            checked(backend.try_lock_shared_range(Bound::Unbounded, Bound::Unbounded))?;
             Ok(Self::of(Overlay::over(backend)?, Some(file)))
         })
     }
@@ -78,7 +78,7 @@ impl Disk {
     /// Locks a file.
     pub(crate) fn locked(file: File) -> Result<Self, Unread> {
         let (file, backend) = of(file)?;
-        held(backend.try_lock_range(Bound::Unbounded, Bound::Unbounded))?;
+        checked(backend.try_lock_range(Bound::Unbounded, Bound::Unbounded))?;
         Ok(Self::of(backend, Some(file)))
     }
 
@@ -110,8 +110,8 @@ fn of(file: File) -> Result<(Handle, FileBackend), Unread> {
     ))
 }
 
-/// What came of locking.
-fn held(locked: Result<bool, BackendError>) -> Result<(), Unread> {
+/// Refuses a file that somebody else has locked.
+fn checked(locked: Result<bool, BackendError>) -> Result<(), Unread> {
     match locked {
         Ok(true) | Err(BackendError::Unsupported) => Ok(()),
         Ok(false) => Err(Unread::Failed(redb::Error::DatabaseAlreadyOpen)),

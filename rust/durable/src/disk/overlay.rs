@@ -1,8 +1,8 @@
-//! What is written to a file that is to stay as it is.
+//! Writes to a file that must not change, kept in memory.
 //!
-//! The embedded database writes where it only reads, too: a flag while it is open, and what it repairs. Invariant: the
-//! file below is read alone; who reads here sees it under what was written here. Cost: a block in memory for each that
-//! is written.
+//! The embedded database writes even when it is only read: a flag while it is open, and repairs. Invariant: the file
+//! below is never written; a read returns the latest write of each block, else the file's. Cost: a block of memory for
+//! each that is written.
 
 use std::collections::BTreeMap;
 use std::io;

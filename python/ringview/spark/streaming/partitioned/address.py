@@ -7,9 +7,9 @@ task. The server has a folder by the identity of the executor:
     secret   what both sides must know
     socket
 
-Invariant: the folder is the user's own and nobody else can open it. The lock is inherited by the
-server that is started, so it is free once that listens or has ended, whatever became of the worker:
-two servers are never started at once. Cost: of a start that of a Python interpreter, once for an
+Invariant: the folder belongs to the user and has mode 0700. The server inherits the lock and
+releases it when it listens or ends, even if the worker has died, so two servers never start at
+once. Cost: of a start that of a Python interpreter, once for an
 executor.
 """
 
@@ -34,7 +34,7 @@ _START = 60.0
 _LONGEST = 60
 """A socket's path has at most 104 bytes on some systems, of which the folder's name takes some."""
 
-# The server is nobody's child: its worker may end before it, and need not wait for its end.
+# A second fork detaches the server from the worker, which may end first and need not wait for it.
 _BOOT = """
 import os, sys
 if os.fork():
@@ -61,7 +61,7 @@ def executor() -> int | None:
 
 
 def born(process: int) -> str:
-    """When a process began, to tell it from a later one with its number; "" if nobody says."""
+    """The start time of a process, which a later one with its number lacks; "" if unavailable."""
     return _stat(process, 19)
 
 

@@ -2,8 +2,8 @@
 
 Invariant: of a partition there is one engine at most. Whoever takes it out has it alone, once those
 who look at it have done so; whoever looks at one sees it as it was when its token was drawn.
-Engines that nobody needs go: those that a stream did not use in its last two micro-batches, and,
-with `sweep`, those of a stream that has none any more.
+Unused engines are released: those that a stream did not use in its last two micro-batches, and,
+by `sweep`, those of a stream that has ended or pauses.
 Cost: of each call O(1), and O(engines) where one comes or goes; a look and a change of the same
 engine wait for each other.
 """
@@ -67,7 +67,7 @@ class Cache(Generic[E]):
         with self._lock:
             self._live[stream, partition] = _Live(token, engine, batch)
             old = self._without(lambda key, live: key[0] == stream and live.batch < batch - 1)
-        # They are freed here, where nobody waits for the cache.
+        # Freeing them takes time, so it happens outside of the lock.
         del old
 
     def sweep(self, idle: int) -> None:

@@ -3,9 +3,9 @@
 Each worker has a connection, and each connection a thread; engines work at the same time, for the
 native code lets the interpreter go.
 
-Invariant: what `live` and `store` say, whichever thread, worker or attempt asks. The process ends
-with the executor's, however that ends, and when the daemon ends whose worker started it. Its end
-costs time and nothing else: it has nothing that the state store and the snapshots do not have.
+Invariant: those of `live` and `store` hold for every thread, worker and attempt. The process ends
+with the executor's, however that ends, and with the daemon whose worker started it. Its end costs
+time and nothing else: the state store and the snapshots hold all of its state.
 Cost: an interpreter with ringview and Spark's Python in it; the engines that are in use.
 """
 
@@ -57,7 +57,7 @@ def main(process: str, born: str, folder: str, lock: str) -> None:
     finally:
         if is_own(place, secret):
             shutil.rmtree(place, ignore_errors=True)
-        # Threads may be in the middle of something, which nobody waits for.
+        # Threads may be at work; none of their results is needed any more.
         os._exit(0)
 
 
@@ -96,7 +96,7 @@ def serve(connection: Connection, secret: bytes, cache: Cache[Any]) -> None:
 
 
 def answer(connection: Connection, request: Take | Look, cache: Cache[Any]) -> None:
-    """Answer a request; an engine whose worker is gone meanwhile has a token that nobody has."""
+    """Answer a request; if the worker dies meanwhile, no version has the engine's new token."""
 
     def log() -> Iterable[tuple[int, bytes]]:
         connection.send(NeedsLog())

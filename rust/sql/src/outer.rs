@@ -1,24 +1,24 @@
-//! Tables of queries around that are called as a column within.
+//! Tables of an outer scope that share the name of a column of an inner one.
 //!
-//! The binder takes `shop.id` for a field of a column `shop`, if FROM has one, before it looks for a table `shop` of a
-//! query around. So such a table gets a name of its own. Invariant: a name with a table in front means the innermost
-//! table that is called so. Cost: linear in the text, times its depth.
+//! The binder reads `shop.id` as a field of a column `shop` of FROM before it looks for a table `shop` in an outer scope.
+//! So that table gets another name, where the column is one of a table or view and has no fields. Invariant: a renamed
+//! table is renamed wherever its scope is the innermost that has the name. Cost: linear in the text and the columns of
+//! its tables, times its depth.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement,
+    Expr, Ident, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement,
     TableAlias, TableFactor, TableWithJoins, VisitMut, VisitorMut,
 };
 
-use crate::columns::Columns;
 use crate::context::Context;
 
-/// Gives tables other names where a column within hides them.
+/// Renames the tables that a column of an inner scope hides.
 pub(crate) fn settle(statement: &mut Statement, context: &Context) {
     let mut hidden = Hidden {
-        columns: Columns::new(context),
+        context,
         queries: Queries::default(),
         found: BTreeMap::new(),
     };
@@ -43,16 +43,23 @@ struct Queries {
 struct Open {
     number: usize,
     tables: Vec<String>,
+    /// Those of FROM that have no fields.
     columns: BTreeSet<String>,
+    /// The names of its WITH.
+    given: BTreeSet<String>,
 }
 
 impl Queries {
-    fn enter(&mut self, tables: Vec<String>, columns: BTreeSet<String>) -> usize {
+    /// Opens a query; its number.
+    fn enter(&mut self, query: &Query) -> usize {
+        let tables = factors(query).into_iter().filter_map(called);
+        let given = query.with.iter().flat_map(|with| &with.cte_tables);
         self.seen += 1;
         self.open.push(Open {
             number: self.seen,
-            tables,
-            columns,
+            tables: tables.map(|name| name.value.clone()).collect(),
+            columns: BTreeSet::new(),
+            given: given.map(|table| table.alias.name.value.clone()).collect(),
         });
         self.seen
     }
@@ -66,7 +73,7 @@ impl Queries {
 }
 
 struct Hidden<'c> {
-    columns: Columns<'c>,
+    context: &'c Context,
     queries: Queries,
     found: Found,
 }
@@ -75,20 +82,17 @@ impl VisitorMut for Hidden<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        self.columns.enter(query);
-        let (mut tables, mut columns) = (Vec::new(), BTreeSet::new());
-        for factor in select(query).into_iter().flat_map(factors) {
-            tables.extend(called(factor).map(|name| name.value.clone()));
-            let known = self.columns.known(factor);
-            columns.extend(known.into_iter().flat_map(|known| known.columns));
+        self.queries.enter(query);
+        let all = factors(query);
+        let columns = all.into_iter().flat_map(|factor| self.columns(factor));
+        let columns = columns.collect();
+        if let Some(own) = self.queries.open.last_mut() {
+            own.columns = columns;
         }
-        self.columns.forget_names();
-        self.queries.enter(tables, columns);
         ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<()> {
-        self.columns.leave();
         self.queries.open.pop();
         ControlFlow::Continue(())
     }
@@ -105,6 +109,28 @@ impl VisitorMut for Hidden<'_> {
             }
         }
         ControlFlow::Continue(())
+    }
+}
+
+impl Hidden<'_> {
+    /// The columns of a table or view that have no fields; none of what the text itself defines or renames.
+    fn columns(&self, factor: &TableFactor) -> Vec<String> {
+        let TableFactor::Table { name, alias, .. } = factor else {
+            return Vec::new();
+        };
+        let is_renamed = alias
+            .as_ref()
+            .is_some_and(|alias| !alias.columns.is_empty());
+        let name = name.0.last().and_then(|part| part.as_ident());
+        let is_given = |name: &&Ident| {
+            let mut open = self.queries.open.iter();
+            open.any(|query| query.given.contains(&name.value))
+        };
+        let name = name.filter(|name| !is_renamed && !is_given(name));
+        let schema = name.and_then(|name| self.context.tables.get(&name.value));
+        let fields = schema.into_iter().flat_map(|schema| schema.fields());
+        let plain = fields.filter(|field| !field.data_type().is_nested());
+        plain.map(|field| field.name().clone()).collect()
     }
 }
 
@@ -131,9 +157,7 @@ impl VisitorMut for Renames {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        let all = select(query).into_iter().flat_map(factors);
-        let tables = all.filter_map(called).map(|name| name.value.clone());
-        let number = self.queries.enter(tables.collect(), BTreeSet::new());
+        let number = self.queries.enter(query);
         let Some(names) = self.found.get(&number) else {
             return ControlFlow::Continue(());
         };
@@ -172,21 +196,14 @@ impl VisitorMut for Renames {
 /// The name that a table gets: none that a text is likely to have.
 fn other(name: &Ident) -> Ident {
     Ident {
-        value: format!("{} around", name.value),
+        value: format!("{} outer", name.value),
         quote_style: Some('"'),
         span: name.span,
     }
 }
 
-fn select(query: &Query) -> Option<&Select> {
-    match &*query.body {
-        SetExpr::Select(select) => Some(select),
-        _ => None,
-    }
-}
-
 /// The tables and subqueries of FROM.
-fn factors(select: &Select) -> Vec<&TableFactor> {
+fn factors(query: &Query) -> Vec<&TableFactor> {
     fn of<'f>(from: &'f TableWithJoins, into: &mut Vec<&'f TableFactor>) {
         let joined = from.joins.iter().map(|join| &join.relation);
         for factor in std::iter::once(&from.relation).chain(joined) {
@@ -200,7 +217,9 @@ fn factors(select: &Select) -> Vec<&TableFactor> {
         }
     }
     let mut found = Vec::new();
-    select.from.iter().for_each(|from| of(from, &mut found));
+    if let SetExpr::Select(select) = &*query.body {
+        select.from.iter().for_each(|from| of(from, &mut found));
+    }
     found
 }
 
