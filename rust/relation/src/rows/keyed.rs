@@ -156,11 +156,7 @@ impl RowStore {
         batch.reset(needed);
         batch.rows = moved.len();
         let rows = moved.packed.chunks_exact(self.packing.stride());
-        for (index, column) in batch.columns.iter_mut().enumerate() {
-            if let Some(column) = column {
-                self.packing.unpack(rows.clone(), index, column);
-            }
-        }
+        self.packing.unpack(rows, &mut batch.columns);
         let first = moved.signs.first().copied().unwrap_or(1);
         if moved.signs.iter().any(|&sign| sign != first) {
             batch.multiplicity = Some(moved.signs.clone());

@@ -198,12 +198,8 @@ impl RowStore {
 
     fn read(&self, slots: &[u32], batch: &mut Batch) {
         batch.rows = slots.len();
-        for (index, column) in batch.columns.iter_mut().enumerate() {
-            if let Some(column) = column {
-                let rows = slots.iter().map(|&slot| self.rows.row(slot));
-                self.packing.unpack(rows, index, column);
-            }
-        }
+        let rows = slots.iter().map(|&slot| self.rows.row(slot));
+        self.packing.unpack(rows, &mut batch.columns);
         let once = self.len == (self.directory.len() + self.waiting()) as u64;
         batch.multiplicity = (!once).then(|| {
             let count = |&slot| self.counts.get(slot).cast_signed();

@@ -121,12 +121,8 @@ impl Net {
                 return Ok(());
             }
             batch.rows = slots.len();
-            for (index, column) in batch.columns.iter_mut().enumerate() {
-                if let Some(column) = column {
-                    let rows = slots.iter().map(|&slot| self.rows.row(slot));
-                    self.packing.unpack(rows, index, column);
-                }
-            }
+            let rows = slots.iter().map(|&slot| self.rows.row(slot));
+            self.packing.unpack(rows, &mut batch.columns);
             let amounts: Vec<i64> = slots.iter().map(|&slot| amount(slot)).collect();
             let once = amounts.iter().all(|&amount| amount == 1);
             batch.multiplicity = (!once).then_some(amounts);

@@ -3,12 +3,12 @@
 //! Invariant: equal rows are equal bytes, so rows are compared and hashed as bytes. The columns of
 //! the key stand first, so that the key is a prefix. In each of the two parts stand the null bits,
 //! then the values: 1, 2, 4, 8 or 16 bytes each, without padding; decimals of up to 9 and 18 digits
-//! take 4 and 8. Packing and unpacking run column by column, one tight loop each; packing a block
-//! of rows at a time, which stays in the nearest cache until it is whole.
+//! take 4 and 8. Packing and unpacking run column by column, one tight loop each, over a block of rows
+//! at a time, which stays in the nearest cache until it is whole.
 
 use ringview_core::{Batch, Column, Schema, Type};
 
-/// Rows that are packed at a time.
+/// Rows that are packed or unpacked at a time.
 const BLOCK: usize = 128;
 
 /// How a value is stored.
@@ -171,43 +171,68 @@ impl Packing {
         }
     }
 
-    /// Refills `column` with column `index` of packed rows.
+    /// Refills the columns that are there with packed rows, a block of rows at a time: each row is found once for all
+    /// columns, and a block stays in the nearest cache until all have read it.
     pub(super) fn unpack<'a>(
         &self,
-        at: impl Iterator<Item = &'a [u8]> + Clone,
-        index: usize,
-        column: &mut Column,
+        mut rows: impl Iterator<Item = &'a [u8]>,
+        columns: &mut [Option<Column>],
     ) {
-        column.clear();
-        let place = self.places[index];
-        let values = at.clone().map(|row| &row[place.offset..]);
-        let signed = place.signed;
-        let words = &mut column.words;
-        match place.form {
-            Storage::Bytes1 => words.extend(values.map(|at| load::<1>(at, signed))),
-            Storage::Bytes2 => words.extend(values.map(|at| load::<2>(at, signed))),
-            Storage::Bytes4 => words.extend(values.map(|at| load::<4>(at, signed))),
-            Storage::Bytes8 => words.extend(values.map(|at| load::<8>(at, signed))),
-            Storage::Single => words.extend(
-                values.map(|at| f64::from(f32::from_bits(load::<4>(at, false) as u32)).to_bits()),
-            ),
-            Storage::Bytes16 => {
-                words.extend(values.clone().map(|at| load::<8>(at, false)));
-                column
-                    .high
-                    .extend(values.map(|at| load::<8>(&at[8..], false)));
+        let (least, _) = rows.size_hint();
+        for column in columns.iter_mut().flatten() {
+            column.clear();
+            column.words.reserve(least);
+        }
+        let mut block: Vec<&[u8]> = Vec::with_capacity(least.min(BLOCK));
+        loop {
+            block.clear();
+            block.extend(rows.by_ref().take(BLOCK));
+            if block.is_empty() {
+                break;
+            }
+            for (place, column) in self.places.iter().zip(&mut *columns) {
+                if let Some(column) = column {
+                    unpack_column(*place, &block, column);
+                }
             }
         }
-        if place.decimal && column.high.is_empty() {
-            // A narrow decimal: its upper half is its sign.
-            column
-                .high
-                .extend(column.words.iter().map(|&word| (word as i64 >> 63) as u64));
+        for column in columns.iter_mut().flatten() {
+            column.valid.take_if(|valid| !valid.contains(&false));
         }
-        if let Some((byte, mask)) = place.null {
-            let valid: Vec<bool> = at.map(|row| row[byte] & mask == 0).collect();
-            column.valid = valid.contains(&false).then_some(valid);
+    }
+}
+
+/// Appends a column of a block of packed rows.
+#[inline(always)]
+fn unpack_column(place: StoredColumn, block: &[&[u8]], column: &mut Column) {
+    let values = block.iter().map(|row| &row[place.offset..]);
+    let signed = place.signed;
+    let (words, high) = (&mut column.words, &mut column.high);
+    let first = words.len();
+    match place.form {
+        Storage::Bytes1 => words.extend(values.map(|at| load::<1>(at, signed))),
+        Storage::Bytes2 => words.extend(values.map(|at| load::<2>(at, signed))),
+        Storage::Bytes4 => words.extend(values.map(|at| load::<4>(at, signed))),
+        Storage::Bytes8 => words.extend(values.map(|at| load::<8>(at, signed))),
+        Storage::Single => words.extend(
+            values.map(|at| f64::from(f32::from_bits(load::<4>(at, false) as u32)).to_bits()),
+        ),
+        Storage::Bytes16 => {
+            words.extend(values.clone().map(|at| load::<8>(at, false)));
+            high.extend(values.map(|at| load::<8>(&at[8..], false)));
         }
+    }
+    if place.decimal && !matches!(place.form, Storage::Bytes16) {
+        // A narrow decimal: its upper half is its sign.
+        high.extend(
+            words[first..]
+                .iter()
+                .map(|&word| (word as i64 >> 63) as u64),
+        );
+    }
+    if let Some((byte, mask)) = place.null {
+        let valid = column.valid.get_or_insert_default();
+        valid.extend(block.iter().map(|row| row[byte] & mask == 0));
     }
 }
 
