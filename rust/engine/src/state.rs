@@ -18,7 +18,7 @@ pub(crate) struct State {
     /// The moment that the database is at, in microseconds; none before it was first told.
     pub(crate) now: Option<i64>,
     /// What the transaction at hand has done, for its memory.
-    pub(crate) undo: Undo,
+    pub(crate) undo: Option<Box<Undo>>,
     pub(crate) workers: Workers,
     /// How the definitions at hand are rolled back; `None` where each is committed by itself.
     pub(crate) reversals: Option<Vec<Reversal>>,

@@ -30,8 +30,8 @@ pub(crate) struct Undo {
     pub(crate) words_left: usize,
     /// The deltas of views that are followed.
     pub(crate) logged: Vec<(usize, WeightedRows)>,
-    /// Room for the deltas of views that are prepared together.
-    pub(crate) deltas: Vec<(usize, Delta)>,
+    /// Memory for the deltas of views of one level.
+    pub(crate) deltas: Vec<Delta>,
 }
 
 impl Undo {

@@ -322,6 +322,13 @@ impl<R: PayloadRing> Relation<R> {
         &self.slots
     }
 
+    /// Whether the running transaction wrote to it, or rows of it have reached it.
+    #[must_use]
+    #[inline]
+    pub fn has_changed(&self) -> bool {
+        self.touched || self.pending > 0
+    }
+
     /// What the running transaction did stays. Who keeps slots beside the part follows where they
     /// went, if they moved.
     pub fn commit(&mut self) -> Option<Relocated> {

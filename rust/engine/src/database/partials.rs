@@ -75,7 +75,7 @@ impl Database {
         let budget = self.state.budget(poll);
         self.keep_apart(name, &budget)?;
         let index = self.state.graph.index(name)?;
-        let mut undo = std::mem::take(&mut self.state.undo);
+        let mut undo = self.state.undo.take().unwrap_or_default();
         undo.begin(self.state.graph.nodes.len());
         undo.touched[index] = true;
         let merged = self.begin_merge(index, &budget).and_then(|before| {
@@ -102,7 +102,7 @@ impl Database {
                 }
             }
         });
-        self.state.undo = undo;
+        self.state.undo = Some(undo);
         merged
     }
 

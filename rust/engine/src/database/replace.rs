@@ -150,7 +150,7 @@ impl Database {
         budget: &Budget<'_>,
         keep: Keep<'_>,
     ) -> Result<()> {
-        let mut undo = std::mem::take(&mut self.state.undo);
+        let mut undo = self.state.undo.take().unwrap_or_default();
         undo.begin(self.state.graph.nodes.len());
         let swapped = self
             .swap_at_readers(nodes, view, &mut undo, budget)
@@ -163,7 +163,7 @@ impl Database {
                 self.state.recount();
             }
         }
-        self.state.undo = undo;
+        self.state.undo = Some(undo);
         swapped
     }
 

@@ -188,13 +188,10 @@ impl Graph {
     pub(crate) fn prepare_facet(
         &mut self,
         at: usize,
+        union: usize,
         dictionary: &Dictionary,
         budget: &Budget<'_>,
     ) -> Result<Delta> {
-        let union = self.nodes[at].answered_from();
-        let Some(union) = union.and_then(|of| self.position(of)) else {
-            unreachable!("a facet has the node of its groups");
-        };
         match self.nodes.get_disjoint_mut([at, union]) {
             Ok([node, union]) => node.prepare(Some(union), dictionary, budget),
             Err(_) => unreachable!("a facet is not its own union"),

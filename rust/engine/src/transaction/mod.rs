@@ -60,7 +60,7 @@ impl State {
     where
         C: Copy + Into<Change<'a>>,
     {
-        let mut undo = std::mem::take(&mut self.undo);
+        let mut undo = self.undo.take().unwrap_or_default();
         let outcome = self.begin(ops, &mut undo).and_then(|()| {
             let home = home(ops, &undo);
             let mut batch = std::mem::take(self.batch_at(home));
@@ -83,7 +83,7 @@ impl State {
             *self.batch_at(home) = batch;
             outcome
         });
-        self.undo = undo;
+        self.undo = Some(undo);
         outcome
     }
 

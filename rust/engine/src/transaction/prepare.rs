@@ -12,6 +12,7 @@ use ringview_core::{Budget, Error, Result};
 use ringview_view::{Delta, RowDelta};
 
 use super::feed::{ALONE, feed, picked};
+use crate::graph::node::Node;
 use crate::state::State;
 use crate::undo::Undo;
 
@@ -20,11 +21,8 @@ impl State {
     /// The last step that can fail.
     pub(crate) fn prepare(&mut self, undo: &mut Undo, budget: &Budget<'_>) -> Result<()> {
         for level in 0..self.graph.levels.len() {
-            let touched = self.graph.levels[level].iter();
-            let touched = touched.filter(|&&index| undo.touched[index]);
             let mut deltas = std::mem::take(&mut undo.deltas);
-            deltas.extend(touched.map(|&index| (index, Delta::default())));
-            let done = self.prepare_level(&mut deltas, undo, budget);
+            let done = self.prepare_level(level, &mut deltas, undo, budget);
             deltas.clear();
             undo.deltas = deltas;
             done?;
@@ -32,40 +30,82 @@ impl State {
         Ok(())
     }
 
-    /// Prepares views of which none reads another; their deltas go on in order.
+    /// Prepares the touched views of a level, of which none reads another; their deltas go on in order.
     fn prepare_level(
         &mut self,
-        deltas: &mut [(usize, Delta)],
+        level: usize,
+        deltas: &mut Vec<Delta>,
         undo: &mut Undo,
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let dictionary = &self.storage.dictionary;
-        let own = deltas.iter_mut();
-        let places = own.map(|(index, delta)| (*index, delta));
-        let views = picked(&mut self.graph.nodes, places);
-        let views = views.filter(|(view, _)| view.answered_from().is_none());
-        (self.workers).each(undo.rows, views, budget, |(view, delta), budget| {
-            *delta = view.prepare(None, dictionary, budget)?;
-            Ok(())
-        })?;
-        for (index, delta) in &mut *deltas {
-            if self.graph.nodes[*index].answered_from().is_some() {
-                *delta = self.graph.prepare_facet(*index, dictionary, budget)?;
-            }
-            for &facet in &self.graph.nodes[*index].facets {
-                undo.touched[facet] = true;
+        let State {
+            graph,
+            storage,
+            workers,
+            ..
+        } = &mut *self;
+        let (nodes, dictionary) = (&mut graph.nodes, &storage.dictionary);
+        if workers.are_several() {
+            let level = graph.levels[level].iter().copied();
+            let own = level.filter(|&at| is_due(&nodes[at], at, undo));
+            let own: Vec<usize> = own.collect();
+            deltas.extend(own.iter().map(|_| Delta::default()));
+            let views = picked(nodes, own.into_iter().zip(&mut *deltas));
+            workers.each(undo.rows, views, budget, |(view, delta), budget| {
+                *delta = view.prepare(None, dictionary, budget)?;
+                Ok(())
+            })?;
+        } else {
+            for &at in &graph.levels[level] {
+                if is_due(&nodes[at], at, undo) {
+                    deltas.push(nodes[at].prepare(None, dictionary, budget)?);
+                }
             }
         }
-        for (index, delta) in deltas.iter().filter(|(_, delta)| !delta.is_empty()) {
-            let view = &self.graph.nodes[*index];
-            if view.is_logged() {
-                let arrays = delta.arrays(&view.bound.outputs, &self.storage.dictionary)?;
-                undo.logged
-                    .push((*index, (arrays, delta.multiplicity.clone())));
+        let mut deltas = deltas.iter();
+        for at in 0..self.graph.levels[level].len() {
+            let index = self.graph.levels[level][at];
+            if is_due(&self.graph.nodes[index], index, undo)
+                && let Some(delta) = deltas.next()
+            {
+                self.hand_on(index, delta, undo, budget)?;
+                self.prepare_facets(index, undo, budget)?;
             }
-            if view.needed.is_some() {
-                self.feed_readers(*index, delta, undo, budget)?;
-            }
+        }
+        Ok(())
+    }
+
+    /// Prepares what is answered from the groups of a view that is prepared.
+    fn prepare_facets(&mut self, union: usize, undo: &mut Undo, budget: &Budget<'_>) -> Result<()> {
+        for at in 0..self.graph.nodes[union].facets.len() {
+            let facet = self.graph.nodes[union].facets[at];
+            undo.touched[facet] = true;
+            let dictionary = &self.storage.dictionary;
+            let delta = self.graph.prepare_facet(facet, union, dictionary, budget)?;
+            self.hand_on(facet, &delta, undo, budget)?;
+        }
+        Ok(())
+    }
+
+    /// The delta of a prepared view goes to its log and to its readers.
+    fn hand_on(
+        &mut self,
+        index: usize,
+        delta: &Delta,
+        undo: &mut Undo,
+        budget: &Budget<'_>,
+    ) -> Result<()> {
+        if delta.is_empty() {
+            return Ok(());
+        }
+        let view = &self.graph.nodes[index];
+        if view.is_logged() {
+            let arrays = delta.arrays(&view.bound.outputs, &self.storage.dictionary)?;
+            undo.logged
+                .push((index, (arrays, delta.multiplicity.clone())));
+        }
+        if view.needed.is_some() {
+            self.feed_readers(index, delta, undo, budget)?;
         }
         Ok(())
     }
@@ -107,6 +147,11 @@ impl State {
         done?;
         self.went_on(batch.rows, budget)
     }
+}
+
+/// Whether a node was touched and has a state of its own; a facet is prepared behind the node of its groups.
+fn is_due(node: &Node, at: usize, undo: &Undo) -> bool {
+    undo.touched[at] && node.answered_from().is_none()
 }
 
 /// The same, told of rows that no user handed in.

@@ -40,6 +40,11 @@ impl Workers {
         }
     }
 
+    /// Whether there may be others beside the thread of the caller.
+    pub(crate) fn are_several(&self) -> bool {
+        self.helpers > 0
+    }
+
     /// Does all tasks; `rows` is how many rows each of them is about.
     ///
     /// # Errors

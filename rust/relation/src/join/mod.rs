@@ -13,6 +13,7 @@
 //! | `rule` | what follows of a change, and how it is compiled |
 //! | `path` | a compiled rule: steps and levels |
 //! | `propagation` | the way of a delta along a path |
+//! | `one` | a delta of one row at a relation with one partner |
 //! | `meet` | the last relations of a level, met at once where the ring multiplies with all together |
 //! | `matches` | the pairs of rows and partners where a row has many |
 //! | `intersect` | the partners that several relations agree on, by the smallest group |
@@ -77,6 +78,7 @@
 mod intersect;
 mod matches;
 mod meet;
+mod one;
 mod path;
 mod propagation;
 mod rule;

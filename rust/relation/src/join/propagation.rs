@@ -98,6 +98,9 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
                 self.work.steps += delta.rows as u64;
                 self.met(level.into, delta.rows)?;
                 match &step.access {
+                    Access::Probe(keys) if delta.rows == 1 => {
+                        self.probe_one(level, step, keys, delta)?;
+                    }
                     Access::Probe(keys) => self.probe(level, step, keys, delta)?,
                     _ if !step.intersected.is_empty() => self.intersect((at, position), delta)?,
                     _ => next = self.walk((at, position), delta)?,

@@ -55,6 +55,12 @@ impl Part {
         }
     }
 
+    /// The slot of the first key of a batch; `ABSENT` if there is none.
+    #[inline]
+    pub(crate) fn find_first(&self, keys: Keys<'_>, scratch: &mut KeyScratch) -> u32 {
+        self.find_one(|field| keys.column(field)[0], &mut scratch.packed)
+    }
+
     /// The slot of one key, given by its fields; `ABSENT` if there is none.
     #[must_use]
     pub fn find_key(&self, key: &[u64], scratch: &mut KeyScratch) -> u32 {
@@ -126,6 +132,13 @@ impl Part {
         while out.len() < keys.rows {
             match &self.directory {
                 Directory::Dense(dense) => {
+                    if keys.rows == 1
+                        && let Some(code) = dense.code(|f| keys.column(f)[0])
+                        && let slot = dense.slot(code as u32)
+                        && slot != ABSENT
+                    {
+                        return out.push(slot);
+                    }
                     dense.codes(keys.rows, |f| keys.column(f), &mut scratch.codes);
                     self.locate_dense(keys, scratch, out);
                 }

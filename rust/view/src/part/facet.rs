@@ -93,6 +93,11 @@ impl Facet {
     /// # Errors
     /// As [`View::prepare`](crate::View::prepare).
     pub fn prepare(&mut self, groups: PartRows<'_>, cx: &Context<'_, '_>) -> Result<Delta> {
+        if let Some(checked) = &self.checked
+            && checked.has_nothing_to_do(groups, cx)
+        {
+            return Ok(Delta::default());
+        }
         let mut checked = match self.checked.take() {
             Some(checked) => checked,
             None => CheckedGroups::of(self.rows(groups)),

@@ -91,6 +91,13 @@ impl CheckedGroups {
         fallible.try_for_each(|fallible| fallible.check_all(&groups, dictionary))
     }
 
+    /// Whether all columns fit whatever the rows, and nobody wants the delta.
+    #[inline]
+    pub(super) fn has_nothing_to_do(&self, groups: PartRows<'_>, cx: &Context<'_, '_>) -> bool {
+        let grown = self.width != groups.auxiliary.members().width();
+        cx.wanted.is_none() && self.fallible.is_none() && !grown
+    }
+
     /// Refuses what cannot be shown; how the groups change.
     pub(super) fn prepare(&mut self, groups: PartRows<'_>, cx: &Context<'_, '_>) -> Result<Delta> {
         if self.width != groups.auxiliary.members().width() {

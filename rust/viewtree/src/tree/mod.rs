@@ -124,6 +124,9 @@ impl<P: Payloads> Tree<P> {
     pub(crate) fn commit_root(&mut self) -> Option<Relocated> {
         let mut root = None;
         for (id, view) in self.views.iter_mut().enumerate() {
+            if !view.has_changed() {
+                continue;
+            }
             let moved = view.commit();
             if moved.is_none() && !self.is_watched {
                 continue;
