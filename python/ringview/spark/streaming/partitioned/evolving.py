@@ -22,7 +22,6 @@ from ringview.spark.streaming.partitioned import versions
 from ringview.spark.streaming.partitioned.layout import Partitions, asked_of, queries
 from ringview.spark.streaming.partitioned.moving import Moving
 from ringview.spark.streaming.partitioned.placement import place
-from ringview.spark.streaming.partitioned.routing import labels
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.source import Source
 
@@ -44,8 +43,7 @@ def evolve(
     if tells:
         replacing.check(replacing.schemas(before), replacing.schemas(plan))
     with Moving(sources, checkpoint, old) as moving:
-        named = tuple(labels(moving.spark, len(old.labels), old.spread, moving.generation))
-        new = Partitions(placement, named, old.spread, moving.generation)
+        new = moving.partitions(len(old.labels), placement)
 
         def read(of: Plan, partitions: Partitions, name: str) -> pa.Table:
             setting = partitions.setting(of, checkpoint)

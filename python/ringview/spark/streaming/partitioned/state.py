@@ -33,6 +33,7 @@ from ringview.spark.streaming.latest import LATE
 from ringview.spark.streaming.partitioned import versions
 from ringview.spark.streaming.partitioned.counts import MOVED as MOVED_ROWS
 from ringview.spark.streaming.partitioned.counts import ROWS, Counts, by
+from ringview.spark.streaming.partitioned.engine import as_rows
 from ringview.spark.streaming.partitioned.layout import asked_of, chosen
 from ringview.spark.streaming.partitioned.processor import MOVED, ShippedProcessor
 from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed, unpacked
@@ -108,7 +109,8 @@ class PartitionedState(State):
         slots = source.slots(self._plan, self._sources)
         layout, placement = self._plan.layout, self._partitions.placement
         labelled = routed(slots, layout, self._plan.streams, placement, self._partitions.labels)
-        packed = labelled.mapInArrow(Shipped(Pack(layout)), PACKED)
+        pack = Pack(layout, self._partitions.retired, self._partitions.since)
+        packed = labelled.mapInArrow(Shipped(pack), PACKED)
         keep = Keep(
             self._setting,
             self._tells,
@@ -157,7 +159,7 @@ class PartitionedState(State):
         """Load the static tables, into files that partitions begin with."""
         if not self._plan.static:
             return
-        rows = versions.as_rows(self._plan.static)
+        rows = as_rows(self._plan.static)
         slots = source.slots(rows, self._sources)
         with raising():
             versions.begin(slots, self._partitions, self._setting, rows)
