@@ -209,7 +209,9 @@ def measure(mode: str, rows: int, partitions: int, batches: int) -> dict[str, An
         "cpu_of": meter.by_role(),
         "seconds": round(median(meter.between(0)), 3),
         "written_kb": round(sum(meter.between(2)) / len(meter.between(2)) / 1e3, 1),
+        "written_most_kb": round(max(meter.between(2)) / 1e3, 1),
         "log_and_snapshots_kb": round(sum(of_engines) / max(1, len(of_engines)) / 1e3, 1),
+        "log_and_snapshots_most_kb": round(max(of_engines, default=0) / 1e3, 1),
         "engine_seconds": round(sum(m["engine_seconds"] for m in warm) / len(warm), 4),
         "found": round(found / max(1, found + sum(each["rebuilt"] for each in engines)), 3),
     }
@@ -225,7 +227,7 @@ class Nothing:
 
         self._numbers = Counts.of(setting.plan).listed({})
 
-    def __call__(self, meta: Any, log: Any, label: int, rows: Any) -> Iterator[Any]:
+    def __call__(self, meta: Any, segments: Any, label: int, rows: Any) -> Iterator[Any]:
         """A value is read and written, in a worker as it is where there are engines."""
         from ringview.spark.streaming.partitioned.client import engines
 
@@ -235,7 +237,7 @@ class Nothing:
         size = sum(len(row.message) for row in rows)
         if meta.exists():
             meta.get()
-        meta.update(("nothing", "", 0, size))
+        meta.update(("nothing", False, size, [0] * 6, [0] * 6))
         yield Row(partition=self._partitions[label], view=-1, message=None, counts=self._numbers)
 
 

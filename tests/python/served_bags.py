@@ -20,7 +20,6 @@ from pathlib import Path
 
 from ringview.errors import OverDeleteError
 from ringview.spark.streaming.partitioned.address import Address
-from ringview.spark.streaming.partitioned.bases import Bases
 from ringview.spark.streaming.partitioned.client import Engines
 from ringview.spark.streaming.partitioned.live import Cache
 from ringview.spark.streaming.partitioned.segments import Delta, Meta, Read, Segments, Taken, chosen
@@ -81,7 +80,7 @@ class Bags:
     test: int
 
     def store(self) -> Store[Bag]:
-        return Store(str(self.folder), Bases(self.folder), partial(Bag, self.test))
+        return Store(str(self.folder), partial(Bag, self.test))
 
     def take(self, cache: Cache[Held[Bag]], of: PartitionBatch, read: Read) -> Taken[Counter[str]]:
         return self.store().take(cache, of, read, lambda bag: None, lambda bag: +bag.has)
@@ -107,6 +106,12 @@ class Version:
     def meta(self) -> Meta | None:
         return self.said
 
+    def base(self, is_needed: bool) -> None:
+        assert not is_needed
+
+    def forget_base(self) -> None:
+        pass
+
     def get(self, kind: str, number: int) -> tuple[int, bytes] | None:
         return self.held.get((kind, number))
 
@@ -118,7 +123,7 @@ class Version:
 
     def segments(self) -> Segments:
         found = [(*key, *value) for key, value in self.held.items()]
-        return Segments() if self.said is None else chosen(self.said, found)
+        return chosen(self.said, found, self.base)
 
     def update(self, meta: Meta) -> None:
         self.said = meta

@@ -102,7 +102,7 @@ class Stream:
         self.has += Counter(bytes(message).decode() for message in delta)
         self.batch += 1
         assert version.said is not None
-        assert self.bags.store().restore(0, version.said, version.segments()).has == self.has
+        assert self.bags.store().restore(version.said, version.segments()).has == self.has
 
     def look(self, worker: int, token: str) -> Counter[str] | None:
         found = self.workers[worker].look(self.bags, 0, token, "v")

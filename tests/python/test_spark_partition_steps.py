@@ -21,6 +21,7 @@ import ringview as rv
 from ringview.errors import OverDeleteError
 from ringview.spark.slots import ATOM, PARTITION
 from ringview.spark.streaming.partitioned import routing
+from ringview.spark.streaming.partitioned.bases import FileBases
 from ringview.spark.streaming.partitioned.client import engines
 from ringview.spark.streaming.partitioned.engine import as_rows
 from ringview.spark.streaming.partitioned.layout import queries
@@ -111,7 +112,8 @@ class Streamed:
         copied = frozenset(everywhere(self.plan, self.asked, self.placement))
         names = {(generation << 32) + 7 * number: number for number in range(count)}
         folder = self.folder / f"g{generation}"
-        self.setting = Setting(self.plan, folder, names, copied, generation == 1, SMALL)
+        self.bases = FileBases(folder)
+        self.setting = Setting(self.plan, str(folder), names, copied, generation == 1, SMALL)
 
     def packed(self, rows: Plan, changes: dict[str, pa.Table]) -> dict[int, list[bytes]]:
         """Rows with their multiplicities, by label, as they come out of the shuffle."""
@@ -142,7 +144,7 @@ class Streamed:
     def begin(self, rows: Plan, changes: dict[str, pa.Table]) -> None:
         packed = self.packed(rows, changes)
         listed = [{"label": name, "message": m} for name, all_ in packed.items() for m in all_]
-        assert list(Begin(self.setting, rows)(iter(batches(listed)))) == []
+        assert list(Begin(self.setting, self.bases, rows)(iter(batches(listed)))) == []
 
     def take(
         self, changes: dict[str, pa.Table], *, leaves_out: bool = False
@@ -152,7 +154,7 @@ class Streamed:
         letters: list[dict[str, Any]] = []
         context = SimpleNamespace(getLocalProperty=lambda name: str(self.batch))
         self.patch.setattr(routing, "TaskContext", SimpleNamespace(get=lambda: context))
-        keep = Keep(self.setting, self.tells, leaves_out)
+        keep = Keep(self.setting, self.bases, self.tells, leaves_out)
         views = list(self.plan.views)
         for label, delta in self.packed(self.plan, changes).items():
             meta, segments = self.state.setdefault(label, (Value(), Mapped()))
@@ -182,9 +184,9 @@ class Streamed:
         return batches(rows)
 
     def view(self, name: str) -> list[tuple[Any, ...]]:
-        found = rows_in(Look(self.setting, name, False)(iter(self.versions())))
+        found = rows_in(Look(self.setting, self.bases, name, False)(iter(self.versions())))
         lacking = {row["partition"] for row in found if row["message"] is None}
-        whole = rows_in(Look(self.setting, name, True)(iter(self.versions())))
+        whole = rows_in(Look(self.setting, self.bases, name, True)(iter(self.versions())))
         found += [row for row in whole if row["partition"] in lacking]
         parts = (row["message"] for row in found if row["message"] is not None)
         return tuples(merged(self.plan, name, parts).to_arrow())
@@ -267,7 +269,7 @@ def test_a_stream_in_partitions(
             generation += 1
             rows = as_rows(of.plan.tables)
             copied = frozenset(name for name, by in of.placement.items() if by is None)
-            found = list(Empty(of.setting, rows, copied)(iter(of.versions())))
+            found = list(Empty(of.setting, of.bases, rows, copied)(iter(of.versions())))
             of.split_into(draw.randrange(1, 5), generation)
             moved: dict[str, pa.Table] = {}
             for atom, table in enumerate(rows.streams):

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
 
-from ringview.spark.streaming.partitioned.bases import Bases
 from ringview.spark.streaming.partitioned.engine import PartitionEngine, rows_of, slices
 from ringview.spark.streaming.partitioned.live import Cache
 from ringview.spark.streaming.partitioned.routing import in_slots, message
@@ -64,6 +62,12 @@ class Counted:
     def meta(self) -> Meta | None:
         return self.said
 
+    def base(self, is_needed: bool) -> None:
+        assert not is_needed
+
+    def forget_base(self) -> None:
+        pass
+
     def get(self, kind: str, number: int) -> tuple[int, bytes] | None:
         return self.held.get((kind, number))
 
@@ -80,8 +84,8 @@ class Counted:
         self.said = meta
 
     def segments(self) -> Segments:
-        assert self.said is not None
-        return chosen(self.said, [(*key, *value) for key, value in self.held.items()])
+        found = [(*key, *value) for key, value in self.held.items()]
+        return chosen(self.said, found, self.base)
 
     @property
     def size(self) -> int:
@@ -91,10 +95,10 @@ class Counted:
 class Partition:
     """A partition in one process."""
 
-    def __init__(self, folder: Path, sizes: Sizes = SIZES) -> None:
+    def __init__(self, sizes: Sizes = SIZES) -> None:
         self.kept, self.cache = Counted(), Cache[Held[PartitionEngine]]()
         start = partial(PartitionEngine.start, PLAN, True)
-        self.store = Store("stream", Bases(folder), start, sizes)
+        self.store = Store("stream", start, sizes)
         self.batch = 0
 
     def take(self, rows: pa.Table) -> Taken[None]:
@@ -111,7 +115,7 @@ class Partition:
         return taken
 
     def restored(self) -> PartitionEngine:
-        return self.store.restore(0, self.kept.said, self.kept.segments())
+        return self.store.restore(self.kept.said, self.kept.segments())
 
     def check(self) -> None:
         """That the engine which lives is the one that a restart has."""
@@ -138,13 +142,13 @@ def same(one: PartitionEngine, other: PartitionEngine) -> None:
 
 
 @pytest.mark.parametrize("has_engine", [True, False])
-def test_bytes_follow_what_changed(tmp_path: Path, has_engine: bool) -> None:
+def test_bytes_follow_what_changed(has_engine: bool) -> None:
     """From 20,000 rows to 200,000, half of whose batches take rows away again; also where no engine
     lives from one micro-batch to the next."""
     most = []
     for rows in (20_000, 200_000):
         draw = np.random.default_rng(1)
-        partition = Partition(tmp_path)
+        partition = Partition()
         partition.take(drawn(draw, rows))
         written, left = [], []
         turned = {partition.kept.said.rows.first if partition.kept.said else 0}
@@ -174,8 +178,8 @@ def whole(engine: PartitionEngine) -> list[bytes]:
     return engine.slices(SIZES.slice)
 
 
-def test_many_snapshots_one_behind_the_other(tmp_path: Path) -> None:
-    partition = Partition(tmp_path, Sizes(1 << 14, entry=100, few=4000, least=2000))
+def test_many_snapshots_one_behind_the_other() -> None:
+    partition = Partition(Sizes(1 << 14, entry=100, few=4000, least=2000))
     draw, firsts = np.random.default_rng(2), set()
     for _ in range(120):
         partition.take(drawn(draw, 200))

@@ -27,6 +27,7 @@ from ringview.spark.streaming import driver
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState, last_batch
 from ringview.spark.streaming.partitioned.engine import PartitionEngine
+from ringview.spark.streaming.places import remove
 from shop import replayed
 
 
@@ -190,7 +191,7 @@ def test_parts_of_different_times_are_refused(tmp_path: Path) -> None:
             state.take(crashes.Frame(slots(of, (1, 1, 1))), number)  # type: ignore[arg-type]
     assert shown(state, "v") == [(1, 3, 3)]
     state.close()
-    (checkpoint.spark / "offsets" / "0").unlink()
+    remove(checkpoint.spark / "offsets" / "0")
     with pytest.raises(CheckpointError, match=r"behind micro-batch 2"):
         DriverState(of, {}, checkpoint, None)
 

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("pyspark", minversion="4.1")
 
 from ringview.errors import SnapshotError, StorageError
-from ringview.spark.streaming.partitioned.bases import Bases
+from ringview.spark.streaming.partitioned.bases import FileBases
 from ringview.spark.streaming.partitioned.live import Cache
 from ringview.spark.streaming.partitioned.segments import (
     LOG,
@@ -81,11 +81,19 @@ class Bag:
 class Version:
     """One partition's share of a version of Spark's store; a step may die at any of its calls."""
 
-    def __init__(self, before: Version | None, fuse: Fuse) -> None:
+    def __init__(self, before: Version | None, fuse: Fuse, bases: FileBases) -> None:
         self.said: Meta | None = before.said if before else None
         self.held: dict[tuple[str, int], tuple[int, bytes]] = dict(before.held) if before else {}
         self.bytes = self.calls = 0
-        self._fuse = fuse
+        self._fuse, self._bases = fuse, bases
+
+    def base(self, is_needed: bool) -> list[bytes] | None:
+        self._fuse.step()
+        return self._bases.read(0, is_needed)
+
+    def forget_base(self) -> None:
+        self._fuse.step()
+        self._bases.remove(0)
 
     def meta(self) -> Meta | None:
         self._fuse.step()
@@ -114,7 +122,8 @@ class Version:
     def segments(self) -> Segments:
         """As a reader of the whole store has them."""
         found = [(*key, *value) for key, value in self.held.items()]
-        return Segments() if self.said is None else chosen(self.said, found[::-1])
+        self._fuse = Fuse()
+        return chosen(self.said, found[::-1], self.base)
 
 
 def _nothing(bag: Bag) -> None:
@@ -128,10 +137,8 @@ class Stream:
 
     def __init__(self, folder: Path, workers: int) -> None:
         self.fuse = Fuse()
-        self.bases = Bases(folder)
-        self.store = Store(
-            "stream", self.bases, lambda slices, begins: self.bag(slices), self.sizes
-        )
+        self.bases = FileBases(folder)
+        self.store = Store("stream", lambda slices, begins: self.bag(slices), self.sizes)
         self.workers = [Cache[Held[Bag]]() for _ in range(workers)]
         self.committed: Version | None = None
         self.wanted: Counter[str] = Counter()
@@ -145,7 +152,7 @@ class Stream:
 
     def attempt(self, worker: int, fuse: Fuse) -> Version:
         self.fuse = fuse
-        version = Version(self.committed, fuse)
+        version = Version(self.committed, fuse, self.bases)
         cache = self.workers[worker]
 
         def take(meta: Meta | None, read: Read) -> Taken[Counter[str]]:
@@ -168,7 +175,7 @@ class Stream:
         meta = self.committed.said
         assert meta is not None
         self.fuse = Fuse()
-        assert self.store.restore(0, meta, self.committed.segments()).has == self.wanted
+        assert self.store.restore(meta, self.committed.segments()).has == self.wanted
         for cache in self.workers:
             for live in cache._live.values():
                 if live.token == meta.token:
@@ -320,14 +327,14 @@ def test_a_base_is_what_a_partition_begins_with(tmp_path: Path, slices_of: int) 
     assert version.said.has_base
     while version.said.has_base:
         stream.commit(version)
-        assert stream.bases.has(0)
+        assert (tmp_path / "p0").exists()
         stream.workers = [Cache()]
         version = stream.attempt(0, Fuse())
         assert version.said is not None
-    assert stream.bases.has(0)
+    assert (tmp_path / "p0").exists()
     stream.commit(version)
     stream.commit(stream.attempt(0, Fuse()))
-    assert not stream.bases.has(0)
+    assert not (tmp_path / "p0").exists()
 
 
 def test_a_base_that_is_gone_is_told(tmp_path: Path) -> None:

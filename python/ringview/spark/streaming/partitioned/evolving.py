@@ -48,7 +48,8 @@ def evolve(
         def read(of: Plan, partitions: Partitions, name: str) -> pa.Table:
             setting = partitions.setting(of, checkpoint)
             with raising():
-                found = versions.view(moving.spark, setting, checkpoint, name, moving.batch)
+                bases = versions.bases(moving.spark, partitions.folder(checkpoint))
+                found = versions.view(moving.spark, setting, bases, checkpoint, name, moving.batch)
             return found.changes()
 
         told = [name for name in plan.views if tells and name not in before.views]

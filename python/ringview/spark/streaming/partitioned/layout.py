@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -21,6 +22,7 @@ from ringview.spark.streaming.partitioned.placement import Placement, Query
 from ringview.spark.streaming.partitioned.routing import labels
 from ringview.spark.streaming.partitioned.segments import SIZES
 from ringview.spark.streaming.partitioned.setting import Setting
+from ringview.spark.streaming.places import Place
 from ringview.spark.streaming.plan import Plan
 
 _KEY = "partitioned"
@@ -57,11 +59,18 @@ class Partitions:
             }
         }
 
+    def folder(self, checkpoint: Checkpoint) -> Place:
+        """Where that is what they begin with."""
+        state = (
+            checkpoint.state.absolute() if isinstance(checkpoint.state, Path) else checkpoint.state
+        )
+        return state / f"g{self.generation}"
+
     def setting(self, plan: Plan, checkpoint: Checkpoint) -> Setting:
         """What workers must know."""
         return Setting(
             plan,
-            checkpoint.state.absolute() / f"g{self.generation}",
+            str(self.folder(checkpoint)),
             {label: partition for partition, label in enumerate(self.labels)},
             frozenset(placing.everywhere(plan, queries(plan), self.placement)),
             self.generation == 1,

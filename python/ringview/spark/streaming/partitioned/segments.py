@@ -111,6 +111,8 @@ class Segments:
     rows: Sequence[bytes] = ()
     log: Sequence[tuple[int, int, bytes]] = ()
     """Messages, each with its own number and that of its micro-batch, in order."""
+    has_base: bool = False
+    """Whether ``rows`` are what the partition began with."""
 
 
 Read = Callable[[], Segments]
@@ -122,6 +124,12 @@ class Kept(Protocol):
 
     def meta(self) -> Meta | None:
         """What the version says; None before the partition had a row."""
+
+    def base(self, is_needed: bool) -> Sequence[bytes] | None:
+        """What the partition began with; None if that is nothing, which raises if it is needed."""
+
+    def forget_base(self) -> None:
+        """Remove it, if it is there."""
 
     def get(self, kind: str, number: int) -> tuple[int, bytes] | None:
         """A segment, with the number of the micro-batch that wrote it; None if it is not there."""
@@ -155,6 +163,9 @@ def step(kept: Kept, batch: int, take: Callable[[Meta | None, Read], Taken[R]]) 
     """Let an engine take a micro-batch, wherever it is, and write the version behind it."""
     before = kept.meta()
     taken = take(before, lambda: _read(kept, before))
+    if before is not None and before.rows.first == 0 < before.rows.next:
+        # The first snapshot is whole, and Spark has committed the version that says so.
+        kept.forget_base()
     before, after = before or Meta(""), taken.meta
     for kind, messages in ((LOG, taken.logged), (ROWS, taken.slices)):
         old, new = _span(before, kind), _span(after, kind)
@@ -167,14 +178,18 @@ def step(kept: Kept, batch: int, take: Callable[[Meta | None, Read], Taken[R]]) 
     return taken
 
 
-def chosen(meta: Meta, found: Iterable[tuple[str, int, int, bytes]]) -> Segments:
+def chosen(
+    meta: Meta | None,
+    found: Iterable[tuple[str, int, int, bytes]],
+    base: Callable[[bool], Sequence[bytes] | None],
+) -> Segments:
     """Those of a version, out of all that a store holds: kind, number, micro-batch and message.
 
     Raises:
         SnapshotError: One is not there.
     """
     there = {(kind, number): (batch, message) for kind, number, batch, message in found}
-    return _segments(meta, lambda kind, number: there.get((kind, number)))
+    return _segments(meta, lambda kind, number: there.get((kind, number)), base)
 
 
 def advanced(
@@ -215,10 +230,14 @@ def advanced(
 
 
 def _read(kept: Kept, meta: Meta | None) -> Segments:
-    return Segments() if meta is None else _segments(meta, kept.get)
+    return _segments(meta, kept.get, kept.base)
 
 
-def _segments(meta: Meta, get: Callable[[str, int], tuple[int, bytes] | None]) -> Segments:
+def _segments(
+    meta: Meta | None,
+    get: Callable[[str, int], tuple[int, bytes] | None],
+    base: Callable[[bool], Sequence[bytes] | None],
+) -> Segments:
     def found(kind: str, number: int) -> tuple[int, bytes]:
         segment = get(kind, number)
         if segment is None:
@@ -228,9 +247,14 @@ def _segments(meta: Meta, get: Callable[[str, int], tuple[int, bytes] | None]) -
             )
         return segment
 
-    rows = [found(ROWS, number)[1] for number in range(meta.rows.first, meta.rows.next)]
+    if meta is None:
+        began = base(False)
+        return Segments(began or (), has_base=began is not None)
     numbers = range(meta.log.first, meta.log.end)
-    return Segments(rows, [(number, *found(LOG, number)) for number in numbers])
+    log = [(number, *found(LOG, number)) for number in numbers]
+    if meta.has_base:
+        return Segments(base(True) or (), log, has_base=True)
+    return Segments([found(ROWS, n)[1] for n in range(meta.rows.first, meta.rows.next)], log)
 
 
 def _span(meta: Meta, kind: str) -> Span:

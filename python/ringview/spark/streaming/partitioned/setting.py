@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from ringview.spark.streaming.latest import LATE
 from ringview.spark.streaming.letters import NAME, counted, letters
-from ringview.spark.streaming.partitioned.bases import Bases
 from ringview.spark.streaming.partitioned.counts import MOVED, ROWS, named
 from ringview.spark.streaming.partitioned.engine import PartitionEngine
 from ringview.spark.streaming.partitioned.live import Cache
@@ -28,8 +26,8 @@ class Setting:
     """What a worker must know of a stream."""
 
     plan: Plan
-    folder: Path
-    """Of what partitions begin with; it names the stream and its generation."""
+    name: str
+    """Of the stream and its generation."""
     partitions: Mapping[int, int]
     """The number of a partition by its label."""
     everywhere: frozenset[str]
@@ -41,12 +39,7 @@ class Setting:
     def store(self) -> Store[PartitionEngine]:
         """The engines of the stream."""
         start = partial(PartitionEngine.start, self.plan, self.is_first)
-        return Store(str(self.folder), self.bases, start, self.sizes)
-
-    @property
-    def bases(self) -> Bases:
-        """What partitions begin with."""
-        return Bases(self.folder)
+        return Store(self.name, start, self.sizes)
 
     def speaks(self, partition: int, view: str) -> bool:
         """Whether what a partition has of a view is asked for."""
@@ -85,7 +78,7 @@ class StreamEngines:
         self, cache: Cache[Held[PartitionEngine]], partition: int, token: str, view: str
     ) -> list[bytes] | None:
         """What the live engine of a version has of a view, to be merged; None if there is none."""
-        with cache.look(str(self.setting.folder), partition, token) as held:
+        with cache.look(self.setting.name, partition, token) as held:
             if held is None:
                 return None
             partial = held.engine.database[view].partial()

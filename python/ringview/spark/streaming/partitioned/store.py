@@ -19,13 +19,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Generic, Protocol, TypeVar
 from uuid import uuid4
 
-from ringview.spark.streaming.partitioned.bases import Bases
 from ringview.spark.streaming.partitioned.live import Cache
 from ringview.spark.streaming.partitioned.segments import (
     SIZES,
@@ -87,7 +85,6 @@ class Store(Generic[E]):
     """
 
     stream: Hashable
-    bases: Bases
     start: Callable[[Sequence[bytes], bool], E]
     sizes: Sizes = SIZES
 
@@ -111,31 +108,25 @@ class Store(Generic[E]):
         before = of.version
         held = cache.pop(self.stream, of.partition, before.token if before else "")
         was_live = held is not None
+        segments = Segments() if held is not None else read()
         if held is None:
-            held = self._restored(of.partition, before, read())
+            held = self._restored(before, segments)
         opened(held.engine)
         logged = held.engine.apply(of.delta)
         report = reported(held.engine)
         if before is None:
-            before = Meta("", has_base=self.bases.has(of.partition))
-        elif before.rows.first == 0 < before.rows.next:
-            # The first snapshot is whole, and the version that says so is committed.
-            with suppress(OSError):
-                self.bases.remove(of.partition)
+            before = Meta("", has_base=segments.has_base)
         token, unwritten = uuid4().hex, held.unwritten
         after, slices = advanced(before, token, logged, unwritten, held.draw, self.sizes)
         cache.put(self.stream, of.partition, after.token, held, of.batch)
         return Taken(after, logged, slices, was_live, report)
 
-    def restore(self, partition: int, meta: Meta | None, segments: Segments) -> E:
+    def restore(self, meta: Meta | None, segments: Segments) -> E:
         """The engine of a version, from its snapshot and its log."""
-        return self._restored(partition, meta, segments).engine
+        return self._restored(meta, segments).engine
 
-    def _restored(self, partition: int, meta: Meta | None, segments: Segments) -> Held[E]:
-        rows = segments.rows
-        if self.bases.has(partition) if meta is None else meta.has_base:
-            rows = self.bases.read(partition)
-        held = Held(self.start(rows, meta is None))
+    def _restored(self, meta: Meta | None, segments: Segments) -> Held[E]:
+        held = Held(self.start(segments.rows, meta is None))
         if meta is None:
             return held
         is_drawn = not meta.slice

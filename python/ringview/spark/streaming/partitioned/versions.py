@@ -9,6 +9,7 @@ segments of partitions whose engine no worker has live.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -19,10 +20,12 @@ from ringview.spark.ship import Shipped
 from ringview.spark.slots import PARTITION
 from ringview.spark.streaming import paths
 from ringview.spark.streaming.checkpoint import Checkpoint
+from ringview.spark.streaming.partitioned.bases import SENT, Bases, FileBases, SentBases
 from ringview.spark.streaming.partitioned.layout import Partitions
 from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed, unpacked
 from ringview.spark.streaming.partitioned.setting import Setting
 from ringview.spark.streaming.partitioned.worker import LOOKED, VERSION, Begin, Look
+from ringview.spark.streaming.places import Place
 from ringview.spark.streaming.plan import Plan
 from ringview.view import View
 
@@ -67,15 +70,21 @@ def version(
 
 
 def view(
-    spark: SparkSession, setting: Setting, checkpoint: Checkpoint, name: str, batch: int
+    spark: SparkSession,
+    setting: Setting,
+    bases: Bases,
+    checkpoint: Checkpoint,
+    name: str,
+    batch: int,
 ) -> View:
     """A view as of a micro-batch."""
     shown = version(spark, setting, checkpoint, batch, reads=False)
-    found = shown.mapInArrow(Shipped(Look(setting, name, False)), LOOKED).toArrow().to_pylist()
+    look = Shipped(Look(setting, bases, name, False))
+    found = shown.mapInArrow(look, LOOKED).toArrow().to_pylist()
     lacking = {row["partition"] for row in found if row["message"] is None}
     if lacking:
         shown = version(spark, setting, checkpoint, batch, lacking)
-        look = Shipped(Look(setting, name, True))
+        look = Shipped(Look(setting, bases, name, True))
         found += shown.mapInArrow(look, LOOKED).toArrow().to_pylist()
     messages = (row["message"] for row in found if row["message"] is not None)
     return merged(setting.plan, name, messages)
@@ -99,14 +108,40 @@ def merged(plan: Plan, name: str, messages: Iterable[bytes]) -> View:
     return shown[name]
 
 
-def begin(slots: DataFrame, partitions: Partitions, setting: Setting, rows: Plan) -> None:
+def begin(
+    slots: DataFrame, partitions: Partitions, setting: Setting, rows: Plan, folder: Place
+) -> None:
     """Write what partitions begin with, from the rows of some tables in slots."""
     labelled = routed(slots, rows.layout, rows.streams, partitions.placement, partitions.labels)
     packed = labelled.mapInArrow(Shipped(Pack(rows.layout)), PACKED)
     numbers = sf.create_map(*[sf.lit(each) for pair in setting.partitions.items() for each in pair])
     number = sf.element_at(numbers, sf.col(LABEL)).cast("int")
     together = packed.repartitionById(len(partitions.labels), number)
-    together.mapInArrow(Shipped(Begin(setting, rows)), "nothing int").toArrow()
+    files = FileBases(folder) if isinstance(folder, Path) else None
+    slices = together.mapInArrow(Shipped(Begin(setting, files, rows)), SENT)
+    if files is not None:
+        slices.toArrow()
+    else:
+        slices.write.mode("overwrite").parquet(str(folder))
+
+
+def bases(spark: SparkSession, folder: Place) -> Bases:
+    """What partitions begin with, for the workers; sent to them where these cannot read it."""
+    if isinstance(folder, Path):
+        return FileBases(folder)
+    if not folder.exists():
+        return SentBases(None, str(folder))
+    found: dict[int, list[bytes]] = {}
+    for partition, message in spark.read.parquet(str(folder)).collect():
+        found.setdefault(partition, []).append(bytes(message))
+    return SentBases(spark.sparkContext.broadcast(found), str(folder))
+
+
+def need(spark: SparkSession, setting: Setting, checkpoint: Checkpoint, batch: int) -> bool:
+    """Whether a partition still needs what it began with, as of a micro-batch."""
+    metas = version(spark, setting, checkpoint, batch, reads=False)
+    whole = metas.where("token IS NOT NULL AND NOT has_base").select(PARTITION)
+    return whole.count() < len(setting.partitions)
 
 
 def _columns() -> list[tuple[str, str]]:

@@ -8,15 +8,16 @@ the rows and what moved, and a few calls to Spark's server of state.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.types import Row
 
+from ringview.spark.streaming.partitioned.bases import Bases, FileBases
 from ringview.spark.streaming.partitioned.client import engines
 from ringview.spark.streaming.partitioned.counts import Counts
 from ringview.spark.streaming.partitioned.engine import rows_of, slices
@@ -42,12 +43,21 @@ COUNTS, LETTERS = -1, -2
 class SparkKept:
     """A partition's share of Spark's state store, in a task."""
 
-    def __init__(self, meta: Any, segments: Any) -> None:
+    def __init__(self, meta: Any, segments: Any, bases: Bases, partition: int) -> None:
         self._meta, self._segments = meta, segments
+        self._bases, self._partition = bases, partition
 
     def meta(self) -> Meta | None:
         """What the version says."""
         return _meta(*self._meta.get()) if self._meta.exists() else None
+
+    def base(self, is_needed: bool) -> Sequence[bytes] | None:
+        """What the partition began with."""
+        return self._bases.read(self._partition, is_needed)
+
+    def forget_base(self) -> None:
+        """Remove it."""
+        self._bases.remove(self._partition)
 
     def get(self, kind: str, number: int) -> tuple[int, bytes] | None:
         """A segment."""
@@ -77,6 +87,7 @@ class Keep:
     """A micro-batch of a partition: into its engine, and what moved out of it."""
 
     setting: Setting
+    bases: Bases
     tells: bool
     """Whether somebody is to be told what moved."""
     leaves_out: bool = False
@@ -99,7 +110,7 @@ class Keep:
         def take(version: Meta | None, read: Read) -> Taken[Report]:
             return engines().take(of, PartitionBatch(partition, version, batch, delta), read)
 
-        taken = step(SparkKept(meta, segments), batch, take)
+        taken = step(SparkKept(meta, segments, self.bases, partition), batch, take)
         report = taken.report
         counts = Counts.of(self.setting.plan).listed(_counted(taken))
         yield Row(partition=partition, view=COUNTS, message=None, counts=counts)
@@ -137,25 +148,31 @@ def _counted(taken: Taken[Report]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Begin:
-    """What partitions begin with: their rows of some tables, as files."""
+    """What partitions begin with: their rows of some tables, as slices."""
 
     setting: Setting
+    bases: FileBases | None
+    """Where they are written; None where Spark writes them."""
     rows: Plan
     """The tables that have rows, as if they were streams of rows."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Messages in, with the labels of partitions of this task; nothing out."""
+        """Messages in, with the labels of partitions of this task; slices out that Spark writes."""
         found: dict[int, list[bytes]] = {}
         for batch in batches:
             for row in batch.to_pylist():
                 partition = self.setting.partitions[row["label"]]
                 found.setdefault(partition, []).append(row["message"])
+        rows, size = rows_of(self.setting.plan), self.setting.sizes.slice
         for partition, delta in found.items():
             arrived = (part for each in delta for part in pa.ipc.open_stream(each))
-            tables = self.rows.arrived(arrived)
-            rows, size = rows_of(self.setting.plan), self.setting.sizes.slice
-            self.setting.bases.write(partition, list(slices(rows, tables, size)))
-        yield from ()
+            drawn = list(slices(rows, self.rows.arrived(arrived), size))
+            if self.bases is not None:
+                self.bases.write(partition, drawn)
+                continue
+            for message in drawn:
+                row = {"partition": partition, "message": message}
+                yield pa.RecordBatch.from_pylist([row], _LOOKED)
 
 
 VERSION = (
@@ -174,13 +191,14 @@ class Look:
     """What partitions have of a view, as a version of the state has it: to be merged."""
 
     setting: Setting
+    bases: Bases
     view: str
     reads: bool
     """Whether the version has its segments, for engines that are not live."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """A version in, the partials of the view as messages out."""
-        for partition, meta, segments in versions(batches, self.reads):
+        for partition, meta, segments in versions(batches, self.bases, self.reads):
             if not self.setting.speaks(partition, self.view):
                 continue
             of = StreamEngines(self.setting)
@@ -188,7 +206,7 @@ class Look:
             if meta is not None:
                 found = engines().look(of, partition, meta.token, self.view)
             if found is None and (self.reads or meta is None):
-                engine = self.setting.store().restore(partition, meta, segments)
+                engine = self.setting.store().restore(meta, segments)
                 found = list(packed(engine.database[self.view].partial()))
             for message in [None] if found is None else found:
                 row = {"partition": partition, "message": message}
@@ -200,6 +218,7 @@ class Empty:
     """The rows of all tables in the partitions, in slots, as a version of the state has them."""
 
     setting: Setting
+    bases: Bases
     rows: Plan
     """The tables, as if they were streams of rows; columns that are new have NULL."""
     copied: frozenset[str]
@@ -207,8 +226,8 @@ class Empty:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """A version in, slots out."""
-        for partition, meta, segments in versions(batches, reads=True):
-            engine = self.setting.store().restore(partition, meta, segments)
+        for partition, meta, segments in versions(batches, self.bases, reads=True):
+            engine = self.setting.store().restore(meta, segments)
             for atom, table in enumerate(self.rows.streams):
                 if partition and table.name in self.copied:
                     continue
@@ -227,7 +246,7 @@ def _widened(rows: pa.Table, table: TablePlan) -> pa.Table:
 
 
 def versions(
-    batches: Iterable[pa.RecordBatch], reads: bool
+    batches: Iterable[pa.RecordBatch], bases: Bases, reads: bool
 ) -> Iterator[tuple[int, Meta | None, Segments]]:
     """By partition what its version says, and its segments if they are there."""
     metas: dict[int, Meta | None] = {}
@@ -242,8 +261,11 @@ def versions(
                 segment = row["kind"], row["number"], row["batch"], row["message"]
                 there.setdefault(partition, []).append(segment)
     for partition, meta in sorted(metas.items(), key=itemgetter(0)):
-        found = there.get(partition, ())
-        yield partition, meta, Segments() if meta is None or not reads else chosen(meta, found)
+        if reads or meta is None:
+            base = partial(bases.read, partition)
+            yield partition, meta, chosen(meta, there.get(partition, ()), base)
+        else:
+            yield partition, meta, Segments()
 
 
 _OF_META = ("token", "has_base", "slice", "rows", "log")
