@@ -39,6 +39,7 @@ SCHEMAS = {"orders": "id long, rate long", "items": "id long, price long"}
 ROLES = {"jvm": "java", "workers": "pyspark.daemon", "server": "partitioned.server"}
 WARM = 12
 ROWS_A_BATCH = 1_000
+UPLOADED = (".sst", ".zip")
 MODES = ("driver", "partitioned", "floor")
 SPARK = {
     "spark.master": "local[2]",
@@ -121,7 +122,9 @@ class Meter:
     roles: dict[str, str] = field(default_factory=dict)
     sizes: dict[Path, int] = field(default_factory=dict)
     written: int = 0
-    marks: list[tuple[float, float, int]] = field(default_factory=list)
+    uploaded: int = 0
+    """Of files that Spark's state store uploads in the background, about once a minute."""
+    marks: list[tuple[float, float, int, int]] = field(default_factory=list)
 
     def mark(self) -> None:
         """Look at both."""
@@ -133,11 +136,15 @@ class Meter:
                 size = path.stat().st_size if path.is_file() else 0
             except OSError:
                 continue
-            self.written += max(0, size - self.sizes.get(path, 0))
+            grown = max(0, size - self.sizes.get(path, 0))
+            if path.suffix in UPLOADED:
+                self.uploaded += grown
+            else:
+                self.written += grown
             self.sizes[path] = size
         ticks = sum(n for name, n in self.spent.items() if self.roles[name] != "compilers")
         spent = ticks / os.sysconf("SC_CLK_TCK")
-        self.marks.append((time.perf_counter(), spent, self.written))
+        self.marks.append((time.perf_counter(), spent, self.written, self.uploaded))
         if len(self.marks) == WARM + 1:
             self.before = dict(self.spent)
 
@@ -209,7 +216,10 @@ def measure(mode: str, rows: int, partitions: int, batches: int) -> dict[str, An
         "cpu_of": meter.by_role(),
         "seconds": round(median(meter.between(0)), 3),
         "written_kb": round(sum(meter.between(2)) / len(meter.between(2)) / 1e3, 1),
+        "uploaded_kb": round(sum(meter.between(3)) / len(meter.between(3)) / 1e3, 1),
+        "written_most_kb": round(max(meter.between(2)) / 1e3, 1),
         "log_and_snapshots_kb": round(sum(of_engines) / max(1, len(of_engines)) / 1e3, 1),
+        "log_and_snapshots_most_kb": round(max(of_engines, default=0) / 1e3, 1),
         "engine_seconds": round(sum(m["engine_seconds"] for m in warm) / len(warm), 4),
         "found": round(found / max(1, found + sum(each["rebuilt"] for each in engines)), 3),
     }
@@ -225,7 +235,7 @@ class Nothing:
 
         self._numbers = Counts.of(setting.plan).listed({})
 
-    def __call__(self, meta: Any, log: Any, label: int, rows: Any) -> Iterator[Any]:
+    def __call__(self, meta: Any, segments: Any, label: int, rows: Any) -> Iterator[Any]:
         """A value is read and written, in a worker as it is where there are engines."""
         from ringview.spark.streaming.partitioned.client import engines
 
@@ -235,7 +245,7 @@ class Nothing:
         size = sum(len(row.message) for row in rows)
         if meta.exists():
             meta.get()
-        meta.update(("nothing", "", 0, size))
+        meta.update(("nothing", False, size, [0] * 6, [0] * 6))
         yield Row(partition=self._partitions[label], view=-1, message=None, counts=self._numbers)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 from ringview.spark.slots import ATOM, MULTIPLICITY, PARTITION
 from ringview.spark.streaming.checkpoint import Checkpoint
+from ringview.spark.streaming.places import write
 from ringview.spark.streaming.plan import Changes, Plan, TablePlan
 
 COLUMNS = pa.schema({"id": pa.int64(), "x": pa.int64()})
@@ -43,7 +44,7 @@ def begun(checkpoint: Checkpoint, of: Plan | None = None) -> Checkpoint:
     if of is not None:
         checkpoint.agree({**of.described(), "mode": "driver"})
     (checkpoint.spark / "offsets").mkdir(parents=True)
-    (checkpoint.spark / "offsets" / "0").write_text("")
+    write(checkpoint.spark / "offsets" / "0", b"")
     return checkpoint
 
 

@@ -129,8 +129,12 @@ def told(folder: Path) -> Counter[Row]:
 def main() -> None:
     """Until it is killed, or all is taken."""
     import ringview.spark as rs
+    from ringview.spark.streaming.partitioned import layout
+    from ringview.spark.streaming.partitioned.segments import Sizes
     from ringview.spark.streaming.partitioned.state import PartitionedState
 
+    # So small that a few files are several snapshots.
+    setattr(layout, "SIZES", Sizes(slice=150, entry=50, few=200, least=100))  # noqa: B010
     folder, seed, where = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     own, take, group = os.path.dirname(rs.__file__), PartitionedState.take, os.getpgid(0)
     driver = os.getpid()

@@ -12,6 +12,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +38,10 @@ DELTA = "4.4.0"
 DELTA_SPARK = "4.2.0"
 """The PySpark that Delta Lake is made for: its classes meet others in PySpark 4.3, and it fails
 there with NoSuchMethodError; there is no Delta Lake for 4.3 yet."""
+
+S3A = "3.5.0"
+"""As the Hadoop that PySpark 4.3 has in it."""
+AWS, ACCELERATOR = "2.35.4", "1.3.0"
 
 _NOT_TRANSITIVE = '<dependency org="{}" name="{}" rev="{}" conf="default" transitive="false"/>'
 _TRANSITIVE = '<dependency org="{}" name="{}" rev="{}" conf="default"/>'
@@ -62,6 +69,50 @@ def delta_jars() -> str:
     named = [("io.delta", f"delta-{part}", DELTA) for part in parts]
     named += [("io.unitycatalog", f"unitycatalog-{part}", "0.6.0") for part in ("client", "hadoop")]
     return _listed(f"delta-{DELTA}", named)
+
+
+def s3a_jars() -> str:
+    """What `spark.jars` takes to read and write objects of S3, but for what Spark has of it."""
+    parts_of = ("s3", "s3-transfer-manager", "sts", "apache-client")
+    named = [("org.apache.hadoop", "hadoop-aws", S3A)]
+    named += [("software.amazon.s3.analyticsaccelerator", "analyticsaccelerator-s3", ACCELERATOR)]
+    wanted = [_NOT_TRANSITIVE.format(*each) for each in named]
+    wanted += [_TRANSITIVE.format("software.amazon.awssdk", part, AWS) for part in parts_of]
+    has = ("slf4j", "netty-", "jackson", "commons-logging", "commons-codec")
+    found = _jars(f"s3a-{S3A}", wanted).glob("*.jar")
+    own = [path for path in found if "nio-client" in path.name or not path.name.startswith(has)]
+    return ",".join(sorted(map(str, own)))
+
+
+@contextmanager
+def object_store() -> Iterator[str]:
+    """Where objects of S3 are kept on this machine, with a bucket of the name "bucket"."""
+    with _made("moto") as (folder, is_new):
+        if is_new:
+            wanted = ["moto[server]", "--target", str(folder)]
+            _run([sys.executable, "-m", "pip", "install", "--quiet", *wanted])
+    port = _free_port()
+    quiet = subprocess.DEVNULL
+    server = subprocess.Popen(
+        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        stdout=quiet,
+        stderr=quiet,
+    )
+    at = f"http://127.0.0.1:{port}"
+    try:
+        while True:
+            assert server.poll() is None
+            try:
+                made = urllib.request.Request(f"{at}/bucket", data=b"", method="PUT")
+                urllib.request.urlopen(made).close()
+                break
+            except urllib.error.URLError:
+                threading.Event().wait(0.1)
+        yield at
+    finally:
+        server.terminate()
+        server.wait()
 
 
 def delta_pyspark() -> Path | None:

@@ -9,27 +9,31 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ringview.errors import OverDeleteError
 from ringview.spark.streaming.partitioned.address import Address
 from ringview.spark.streaming.partitioned.client import Engines
 from ringview.spark.streaming.partitioned.live import Cache
-from ringview.spark.streaming.partitioned.store import Delta, Log, Meta, Store, Taken
+from ringview.spark.streaming.partitioned.segments import Delta, Meta, Read, Segments, Taken, chosen
+from ringview.spark.streaming.partitioned.store import Held, PartitionBatch, Store
 
 
 class Bag:
     """An engine."""
 
-    def __init__(self, test: int, path: Path | None) -> None:
+    def __init__(self, test: int, slices: Sequence[bytes], begins: bool) -> None:
         self._test = test
-        self.has: Counter[str] = Counter(json.loads(path.read_text()) if path else {})
+        self.has: Counter[str] = Counter()
+        for each in slices:
+            self.has.update(json.loads(each))
 
     def apply(self, delta: Delta) -> Delta:
         for message in delta:
@@ -39,8 +43,10 @@ class Bag:
             self.has[text] += 1
         return delta
 
-    def save(self, path: Path) -> None:
-        path.write_text(json.dumps(self.has))
+    def slices(self, size: int, skip: int = 0) -> list[bytes]:
+        rows = sorted(self.has.items())
+        parts = [rows[start : start + 4] for start in range(0, len(rows), 4)]
+        return [json.dumps(dict(part)).encode() for part in parts[skip:]]
 
 
 class OddError(Exception):
@@ -72,31 +78,22 @@ class Bags:
 
     folder: Path
     test: int
-    every: int = 3
 
     def store(self) -> Store[Bag]:
-        return Store(str(self.folder), self.folder, partial(Bag, self.test), self.every)
+        return Store(str(self.folder), partial(Bag, self.test))
 
-    def take(
-        self,
-        cache: Cache[Bag],
-        partition: int,
-        meta: Meta | None,
-        log: Log,
-        batch: int,
-        delta: Delta,
-    ) -> Taken[Counter[str]]:
-        return self.store().take(
-            cache, partition, meta, log, batch, delta, lambda bag: None, lambda bag: +bag.has
-        )
+    def take(self, cache: Cache[Held[Bag]], of: PartitionBatch, read: Read) -> Taken[Counter[str]]:
+        return self.store().take(cache, of, read, lambda bag: None, lambda bag: +bag.has)
 
-    def look(self, cache: Cache[Bag], partition: int, token: str, view: str) -> list[bytes] | None:
+    def look(
+        self, cache: Cache[Held[Bag]], partition: int, token: str, view: str
+    ) -> list[bytes] | None:
         if view == "process":
             return [str(os.getpid()).encode()]
         if view == "live":
             return [str(len(cache)).encode()]
-        with cache.look(str(self.folder), partition, token) as bag:
-            return None if bag is None else [each.encode() for each in bag.has.elements()]
+        with cache.look(str(self.folder), partition, token) as held:
+            return None if held is None else [e.encode() for e in held.engine.has.elements()]
 
 
 @dataclass
@@ -104,19 +101,29 @@ class Version:
     """A partition's share of a state store that is a dictionary."""
 
     said: Meta | None = None
-    entries: tuple[tuple[int, bytes], ...] = ()
+    held: dict[tuple[str, int], tuple[int, bytes]] = field(default_factory=dict)
 
     def meta(self) -> Meta | None:
         return self.said
 
-    def log(self) -> Any:
-        return iter(self.entries)
+    def base(self, is_needed: bool) -> None:
+        assert not is_needed
 
-    def append(self, batch: int, delta: Delta) -> None:
-        self.entries += tuple((batch, bytes(message)) for message in delta)
+    def forget_base(self) -> None:
+        pass
 
-    def clear(self) -> None:
-        self.entries = ()
+    def get(self, kind: str, number: int) -> tuple[int, bytes] | None:
+        return self.held.get((kind, number))
+
+    def put(self, kind: str, number: int, batch: int, message: bytes) -> None:
+        self.held[kind, number] = batch, bytes(message)
+
+    def remove(self, kind: str, number: int) -> None:
+        del self.held[kind, number]
+
+    def segments(self) -> Segments:
+        found = [(*key, *value) for key, value in self.held.items()]
+        return chosen(self.said, found, self.base)
 
     def update(self, meta: Meta) -> None:
         self.said = meta
@@ -129,13 +136,13 @@ def main() -> None:
     if what == "executor":
         address = Address.of(os.getpid())
         engines = Engines(address)
-        engines.take(bags, 0, None, lambda: (), 0, [b"a"])
+        engines.take(bags, PartitionBatch(0, None, 0, [b"a"]), Segments)
         (process,) = engines.look(bags, 0, "", "process") or [b""]
         print(process.decode(), address.folder, flush=True)
         sys.stdin.read()
     else:
         process_, born, place, version, *delta = more
         engines = Engines(Address(int(process_), born, Path(place)))
-        said = json.loads(version)
-        meta = None if said is None else Meta(*said)
-        engines.take(bags, 0, meta, lambda: (), 1, [each.encode() for each in delta])
+        found: Version = pickle.loads(bytes.fromhex(version))
+        of = PartitionBatch(0, found.said, 1, [each.encode() for each in delta])
+        engines.take(bags, of, found.segments)

@@ -8,13 +8,13 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import served_bags as served
 from ringview.spark.streaming.partitioned.address import Address
 from ringview.spark.streaming.partitioned.client import Engines
-from ringview.spark.streaming.partitioned.store import Delta, Log, Meta, Taken, step
+from ringview.spark.streaming.partitioned.segments import Delta, Meta, Read, Taken, step
+from ringview.spark.streaming.partitioned.store import PartitionBatch
 from served_bags import Bags, Version
 
 
@@ -71,24 +71,26 @@ def kill(engines: Engines) -> None:
 class Stream:
     """A stream of one partition, and its workers."""
 
-    def __init__(self, folder: Path, address: Address, workers: int, every: int = 3) -> None:
-        self.bags = Bags(folder, os.getpid(), every)
+    def __init__(self, folder: Path, address: Address, workers: int) -> None:
+        self.bags = Bags(folder, os.getpid())
         self.workers = [Engines(address) for _ in range(workers)]
         self.version, self.batch = Version(), 0
         self.has: Counter[str] = Counter()
 
     def delta(self) -> list[bytes]:
-        return [f"{self.batch}.{part}".encode() for part in range(1 + self.batch % 3)]
+        # So large that a few of them are a snapshot.
+        parts = range(1 + self.batch % 3)
+        return [f"{self.batch}.{part} {'.' * 4000}".encode() for part in parts]
 
     def attempt(
         self, worker: int, delta: Delta | None = None
     ) -> tuple[Version, Taken[Counter[str]]]:
         """One that is not committed yet."""
         delta = self.delta() if delta is None else delta
-        version, of = replace(self.version), self.workers[worker]
+        version, of = Version(self.version.said, dict(self.version.held)), self.workers[worker]
 
-        def take(meta: Meta | None, log: Log) -> Taken[Counter[str]]:
-            return of.take(self.bags, 0, meta, log, self.batch, delta)
+        def take(meta: Meta | None, read: Read) -> Taken[Counter[str]]:
+            return of.take(self.bags, PartitionBatch(0, meta, self.batch, delta), read)
 
         taken = step(version, self.batch, take)
         assert taken.report == self.has + Counter(bytes(m).decode() for m in delta)
@@ -100,7 +102,7 @@ class Stream:
         self.has += Counter(bytes(message).decode() for message in delta)
         self.batch += 1
         assert version.said is not None
-        assert self.bags.store().restore(0, version.said, version.log()).has == self.has
+        assert self.bags.store().restore(version.said, version.segments()).has == self.has
 
     def look(self, worker: int, token: str) -> Counter[str] | None:
         found = self.workers[worker].look(self.bags, 0, token, "v")

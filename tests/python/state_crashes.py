@@ -22,8 +22,8 @@ from ringview.spark.slots import ATOM, MULTIPLICITY, PARTITION
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState
 from ringview.spark.streaming.letters import JsonLines
+from ringview.spark.streaming.places import write
 from ringview.spark.streaming.plan import Plan, TablePlan
-from ringview.whole import write
 
 COLUMNS = pa.schema({"a": pa.int64(), "x": pa.float64()})
 VIEWS = {
@@ -85,7 +85,7 @@ def left(batches: int) -> list[tuple[int, float]]:
 def noted(checkpoint: Checkpoint) -> int:
     """The first batch that is not noted."""
     path = checkpoint.spark / "offsets" / "0"
-    return int(path.read_text() or 0) if path.exists() else 0
+    return int(path.read_bytes() or 0) if path.exists() else 0
 
 
 def state(checkpoint: Checkpoint, folder: Path, *, with_letters: bool = False) -> DriverState:

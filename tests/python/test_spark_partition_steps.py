@@ -20,13 +20,16 @@ pytest.importorskip("pyspark", minversion="4.1")
 import ringview as rv
 from ringview.errors import OverDeleteError
 from ringview.spark.slots import ATOM, PARTITION
-from ringview.spark.streaming.partitioned import worker
+from ringview.spark.streaming.partitioned import routing
+from ringview.spark.streaming.partitioned.bases import FileBases
 from ringview.spark.streaming.partitioned.client import engines
+from ringview.spark.streaming.partitioned.engine import as_rows
 from ringview.spark.streaming.partitioned.layout import queries
 from ringview.spark.streaming.partitioned.placement import everywhere, place
 from ringview.spark.streaming.partitioned.routing import LABEL, in_slots, messages, unpacked
+from ringview.spark.streaming.partitioned.segments import Sizes
 from ringview.spark.streaming.partitioned.setting import Setting
-from ringview.spark.streaming.partitioned.versions import as_rows, merged
+from ringview.spark.streaming.partitioned.versions import merged
 from ringview.spark.streaming.partitioned.worker import (
     COUNTS,
     LETTERS,
@@ -53,6 +56,8 @@ SPLIT = {
     "w": "SELECT COUNT(*) AS n, SUM(p) AS s, MIN(p) AS m FROM l",
 }
 
+SMALL = Sizes(slice=200, entry=100, few=2000, least=500)
+
 
 class Value:
     def __init__(self) -> None:
@@ -68,21 +73,23 @@ class Value:
         self.held = new
 
 
-class Listed:
+class Mapped:
     def __init__(self) -> None:
-        self.held: list[Any] = []
+        self.held: dict[tuple[str, int], tuple[int, bytes]] = {}
+        self.written = 0
 
-    def exists(self) -> bool:
-        return bool(self.held)
+    def getValue(self, key: tuple[str, int]) -> tuple[int, bytes] | None:  # noqa: N802
+        return self.held.get(key)
 
-    def get(self) -> Iterator[Any]:
-        return iter(self.held)
+    def updateValue(self, key: tuple[str, int], value: tuple[int, bytes]) -> None:  # noqa: N802
+        self.held[key] = value
+        self.written += len(value[1])
 
-    def appendList(self, new: list[Any]) -> None:  # noqa: N802
-        self.held += new
+    def removeKey(self, key: tuple[str, int]) -> None:  # noqa: N802
+        del self.held[key]
 
     def clear(self) -> None:
-        self.held = []
+        self.held = {}
 
 
 class Streamed:
@@ -98,14 +105,15 @@ class Streamed:
         self.data: dict[str, Counter[tuple[Any, ...]]] = {t.name: Counter() for t in TABLES}
         self.told: dict[str, Counter[tuple[Any, ...]]] = {name: Counter() for name in views}
         self.tells = views is WHOLE
-        self.state: dict[int, tuple[Value, Listed]] = {}
+        self.state: dict[int, tuple[Value, Mapped]] = {}
         self.split_into(count, 1)
 
     def split_into(self, count: int, generation: int) -> None:
         copied = frozenset(everywhere(self.plan, self.asked, self.placement))
         names = {(generation << 32) + 7 * number: number for number in range(count)}
         folder = self.folder / f"g{generation}"
-        self.setting = Setting(self.plan, folder, names, copied, 3, generation == 1)
+        self.bases = FileBases(folder)
+        self.setting = Setting(self.plan, str(folder), names, copied, generation == 1, SMALL)
 
     def packed(self, rows: Plan, changes: dict[str, pa.Table]) -> dict[int, list[bytes]]:
         """Rows with their multiplicities, by label, as they come out of the shuffle."""
@@ -136,7 +144,7 @@ class Streamed:
     def begin(self, rows: Plan, changes: dict[str, pa.Table]) -> None:
         packed = self.packed(rows, changes)
         listed = [{"label": name, "message": m} for name, all_ in packed.items() for m in all_]
-        assert list(Begin(self.setting, rows)(iter(batches(listed)))) == []
+        assert list(Begin(self.setting, self.bases, rows)(iter(batches(listed)))) == []
 
     def take(
         self, changes: dict[str, pa.Table], *, leaves_out: bool = False
@@ -145,12 +153,12 @@ class Streamed:
         self.batch += 1
         letters: list[dict[str, Any]] = []
         context = SimpleNamespace(getLocalProperty=lambda name: str(self.batch))
-        self.patch.setattr(worker, "TaskContext", SimpleNamespace(get=lambda: context))
-        keep = Keep(self.setting, self.tells, leaves_out)
+        self.patch.setattr(routing, "TaskContext", SimpleNamespace(get=lambda: context))
+        keep = Keep(self.setting, self.bases, self.tells, leaves_out)
         views = list(self.plan.views)
         for label, delta in self.packed(self.plan, changes).items():
-            meta, log = self.state.setdefault(label, (Value(), Listed()))
-            for row in keep(meta, log, label, [SimpleNamespace(message=m) for m in delta]):
+            meta, segments = self.state.setdefault(label, (Value(), Mapped()))
+            for row in keep(meta, segments, label, [SimpleNamespace(message=m) for m in delta]):
                 if row.view == LETTERS:
                     letters += unpacked([row.message]).to_pylist()
                 elif row.view != COUNTS:
@@ -163,21 +171,24 @@ class Streamed:
         rows: list[dict[str, Any]] = []
         for label, number in self.setting.partitions.items():
             rows.append({"partition": number})
-            meta, log = self.state.get(label, (Value(), Listed()))
+            meta, segments = self.state.get(label, (Value(), Mapped()))
             if meta.held is not None:
-                names = ("token", "snapshot", "batches", "bytes")
+                names = ("token", "has_base", "slice", "rows", "log")
                 said = dict(zip(names, meta.held, strict=True))
                 rows.append({"partition": number, **said})
             rows += [
-                {"partition": number, "batch": batch, "message": message}
-                for batch, message in log.held
+                dict(zip(("partition", "kind", "number", "batch", "message"), each, strict=True))
+                for each in ((number, *key, *value) for key, value in segments.held.items())
             ]
         random.Random(self.batch).shuffle(rows)
         return batches(rows)
 
     def view(self, name: str) -> list[tuple[Any, ...]]:
-        found = Look(self.setting, name)(iter(self.versions()))
-        parts = (row["message"] for batch in found for row in batch.to_pylist())
+        found = rows_in(Look(self.setting, self.bases, name, False)(iter(self.versions())))
+        lacking = {row["partition"] for row in found if row["message"] is None}
+        whole = rows_in(Look(self.setting, self.bases, name, True)(iter(self.versions())))
+        found += [row for row in whole if row["partition"] in lacking]
+        parts = (row["message"] for row in found if row["message"] is not None)
         return tuples(merged(self.plan, name, parts).to_arrow())
 
     def check(self) -> None:
@@ -194,9 +205,14 @@ class Streamed:
                 assert min(self.told[name].values(), default=0) >= 0
 
 
-_COLUMNS = [("partition", pa.int32()), ("batch", pa.int64()), ("message", pa.binary()),
-            ("token", pa.string()), ("snapshot", pa.string()), ("batches", pa.int32()),
-            ("bytes", pa.int64()), ("label", pa.int64())]  # fmt: skip
+_COLUMNS = [("partition", pa.int32()), ("token", pa.string()), ("has_base", pa.bool_()),
+            ("slice", pa.int32()), ("rows", pa.list_(pa.int64())), ("log", pa.list_(pa.int64())),
+            ("kind", pa.string()), ("number", pa.int64()), ("batch", pa.int64()),
+            ("message", pa.binary()), ("label", pa.int64())]  # fmt: skip
+
+
+def rows_in(found: Iterator[pa.RecordBatch]) -> list[dict[str, Any]]:
+    return [row for batch in found for row in batch.to_pylist()]
 
 
 def batches(rows: list[dict[str, Any]]) -> list[pa.RecordBatch]:
@@ -253,7 +269,7 @@ def test_a_stream_in_partitions(
             generation += 1
             rows = as_rows(of.plan.tables)
             copied = frozenset(name for name, by in of.placement.items() if by is None)
-            found = list(Empty(of.setting, rows, copied)(iter(of.versions())))
+            found = list(Empty(of.setting, of.bases, rows, copied)(iter(of.versions())))
             of.split_into(draw.randrange(1, 5), generation)
             moved: dict[str, pa.Table] = {}
             for atom, table in enumerate(rows.streams):
@@ -267,6 +283,9 @@ def test_a_stream_in_partitions(
                     )
             of.begin(rows, moved)
             of.check()
+    said = [meta.held for meta, _ in of.state.values() if meta.held]
+    # Snapshots were written, and ones behind them.
+    assert max(rows[1] for *_, rows, _ in said) > 0
 
 
 def test_a_poison_batch_is_told_and_leaves_nothing(
@@ -275,10 +294,10 @@ def test_a_poison_batch_is_told_and_leaves_nothing(
     of = Streamed(WHOLE, tmp_path, 2, monkeypatch)
     of.data["l"] = Counter({(1, 5): 1, (2, 6): 1})
     of.take({"l": table_of("l", of.data["l"])})
-    before = {label: (meta.held, list(log.held)) for label, (meta, log) in of.state.items()}
+    before = {label: (meta.held, dict(held.held)) for label, (meta, held) in of.state.items()}
     with pytest.raises(OverDeleteError, match='table "l"'):
         of.take({"l": table_of("l", Counter({(1, 5): -2}))})
-    after = {label: (meta.held, list(log.held)) for label, (meta, log) in of.state.items()}
+    after = {label: (meta.held, dict(held.held)) for label, (meta, held) in of.state.items()}
     assert after == before
     of.check()
 
@@ -314,13 +333,13 @@ def test_wrong_rows_are_letters_of_whichever_attempt_counts(
                 rows = table_of(name, bad)
             changes[name] = shuffled(draw, rows)
             wrong.update((name, *row, times) for row, times in bad.items())
-        before = {label: (meta.held, list(log.held)) for label, (meta, log) in of.state.items()}
+        before = {label: (meta.held, dict(held.held)) for label, (meta, held) in of.state.items()}
         told = {name: Counter(rows) for name, rows in of.told.items()}
         letters = of.take(changes, leaves_out=True)
         if draw.random() < 0.5:
             # Spark goes on from the version before.
-            for label, (meta, log) in of.state.items():
-                meta.held, log.held = before.get(label, (None, []))
+            for label, (meta, segments) in of.state.items():
+                meta.held, segments.held = before.get(label, (None, {}))
             of.told, of.batch = told, of.batch - 1
             moved = {name: shuffled(draw, rows) for name, rows in changes.items()}
             again = of.take(moved, leaves_out=True)

@@ -23,6 +23,7 @@ from ringview.errors import InvalidValueError, OverDeleteError, StorageError, Un
 from ringview.spark import CheckpointError, ParquetSink, stream
 from ringview.spark.streaming import Stream, StreamQuery
 from ringview.spark.streaming.partitioned.routing import labels
+from ringview.spark.streaming.partitioned.segments import Sizes
 
 VIEWS = {
     "spent": "SELECT o.id, c.country, SUM(l.price) AS price, MAX(l.price) AS most FROM orders o "
@@ -156,8 +157,10 @@ def through(start: Callable[[], StreamQuery], do: Callable[[StreamQuery], Any]) 
                     raise
 
 
-def snapshots(checkpoint: Path) -> list[Path]:
-    return sorted((checkpoint / "ringview").glob("g*/p*/*"))
+def bases(checkpoint: Path) -> set[str]:
+    """What partitions begin with, of which generation."""
+    found = (checkpoint / "ringview").glob("g*/p*")
+    return {path.parent.name for path in found}
 
 
 def test_state_by_partition(spark: SparkSession, tmp_path: Path) -> None:
@@ -284,13 +287,27 @@ def test_a_late_change_does_not_win(quick: SparkSession, tmp_path: Path) -> None
         through(lambda: asked.write_stream(checkpoint, sink, mode="partitioned").start(), goes_on)
         if number == 1:
             asked.repartition(checkpoint, partitions=3)
+    noted = json.loads((checkpoint / "plan.json").read_text())
+    state = quick.read.format("statestore").option("stateVarName", "meta")
+    there = {row.key.label for row in state.load(str(checkpoint / "spark")).collect()}
+    # The state of the partitions before the move is gone.
+    assert there
+    assert there <= set(noted["partitioned"]["labels"])
+    del noted["partitioned"]["state"]
+    (checkpoint / "plan.json").write_text(json.dumps(noted))
+    with pytest.raises(CheckpointError, match=r"in files of snapshots, .* with an empty folder"):
+        asked.write_stream(checkpoint, sink, mode="partitioned").start()
+
+
+SMALL = Sizes(slice=300, entry=50, few=200, least=100)
+"""So small that a stream of a few files has several snapshots."""
 
 
 @pytest.mark.long
 def test_snapshots_a_poison_batch_and_a_move(
     quick: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ringview.spark.streaming.partitioned.layout._EVERY", 2)
+    monkeypatch.setattr("ringview.spark.streaming.partitioned.layout.SIZES", SMALL)
     rows, sink = Rows(tmp_path, 1), ParquetSink(tmp_path / "out")
     checkpoint = tmp_path / "state"
 
@@ -298,28 +315,34 @@ def test_snapshots_a_poison_batch_and_a_move(
         asked = rows.asked(quick)
         return asked.write_stream(checkpoint, sink, mode="partitioned", **options).start()
 
-    def goes_on(q: StreamQuery) -> None:
+    def goes_on(q: StreamQuery) -> int:
         q.process_all_available()
         same(q, rows, sink)
+        assert q.progress is not None
+        snapshots: int = q.progress["ringview"]["partitions"]["snapshots"]
+        return snapshots
 
     def is_poisoned(q: StreamQuery) -> None:
         with pytest.raises(OverDeleteError, match=r'table "items" holds 0 of the row'):
             q.process_all_available()
         assert isinstance(q.exception, OverDeleteError)
 
-    for _ in range(5):
+    snapshots = 0
+    for _ in range(6):
         rows.put(40)
-        through(lambda: start(partitions=3), goes_on)
-    left = snapshots(checkpoint)
-    # Those of later micro-batches push out those before.
-    assert 3 <= len(left) <= 6
-    assert not [path for path in left if path.name == "base.ringview"]
+        snapshots += through(lambda: start(partitions=3), goes_on)
+    assert snapshots >= 6
+    # Snapshots of partitions stand for what they began with.
+    assert not bases(checkpoint)
     rows.put_items([((0, 10**6), -1)])
     through(start, is_poisoned)
     rows.asked(quick).repartition(checkpoint, partitions=2)
-    assert {path.parents[1].name for path in snapshots(checkpoint)} == {"g2"}
+    assert bases(checkpoint) == {"g2"}
     rows.mend([((0, 7), 1)])
     through(lambda: start(partitions=2), goes_on)
+    for _ in range(4):
+        rows.put(40)
+        through(start, goes_on)
 
 
 def test_labels_cover_all_partitions(quick: SparkSession) -> None:

@@ -286,3 +286,34 @@ def test_delta_tables_are_what_views_are(tmp_path: Path) -> None:
         wanted = counted(con.sql(delta_driver.VIEW).to_arrow_table())
         for mode in ("driver", "partitioned"):
             assert counted(pq.read_table(tmp_path / f"{mode}-{life}.parquet")) == wanted
+
+
+@pytest.mark.long
+def test_a_checkpoint_in_objects(tmp_path: Path) -> None:
+    """Of S3, which has no folders and no locks, and renames by copying."""
+    with parts.object_store() as at:
+        s3a = {
+            "endpoint": at,
+            "endpoint.region": "us-east-1",
+            "path.style.access": "true",
+            "access.key": "test",
+            "secret.key": "test",
+            # What keeps the objects here says "100 Continue", which Hadoop's fast way of uploads
+            # does not understand.
+            "connection.expect.continue": "false",
+            "optimized.copy.from.local.enabled": "false",
+        }
+        config = {f"spark.hadoop.fs.s3a.{name}": value for name, value in s3a.items()}
+        config |= {**SPARK, "spark.jars": parts.s3a_jars()}
+        paths = [str(HERE.parents[1] / "python"), os.environ.get("PYTHONPATH", "")]
+        asked = [str(tmp_path), "s3a://bucket/state", json.dumps(config)]
+        done = subprocess.run(
+            [sys.executable, str(HERE / "elsewhere.py"), *asked],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-5000:]
+    assert "went through" in done.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"t", "out", "letters"}

@@ -23,6 +23,7 @@ from ringview.spark import CheckpointError, ParquetSink
 from ringview.spark.streaming import unsent
 from ringview.spark.streaming.checkpoint import Checkpoint, difference
 from ringview.spark.streaming.driver import DriverState
+from ringview.spark.streaming.places import remove, write
 from ringview.spark.streaming.plan import Plan, TablePlan
 from ringview.spark.streaming.sinks import sink_of
 
@@ -55,7 +56,7 @@ def test_a_checkpoint_is_of_one_query(tmp_path: Path) -> None:
         checkpoint.agree(plan(table("rows")).described())
     with pytest.raises(CheckpointError, match=r'of another query: view "v" was .*, or start with'):
         checkpoint.agree(plan(table("rows"), v="SELECT 1 + COUNT(*) FROM t").described())
-    noted = checkpoint.folder / "plan.json"
+    noted = tmp_path / "new" / "folder" / "plan.json"
     noted.write_text(noted.read_text()[:-9])
     with pytest.raises(CheckpointError, match=r"plan\.json is damaged"):
         checkpoint.agree(plan(table("rows")).described())
@@ -79,7 +80,7 @@ def test_a_checkpoint_is_of_one_query(tmp_path: Path) -> None:
 
 def test_a_checkpoint_without_its_state_is_refused(tmp_path: Path) -> None:
     checkpoint = begun(Checkpoint(tmp_path / "c"), plan(table("rows")))
-    checkpoint.state.rmdir()
+    remove(checkpoint.state)
     with pytest.raises(CheckpointError, match=r"lacks its folder ringview, .* empty folder"):
         checkpoint.agree({**plan(table("rows")).described(), "mode": "driver"})
     # As it says: brought back, or an empty folder.
@@ -209,7 +210,7 @@ def test_a_table_of_sqlite_is_a_sink_of_streams(tmp_path: Path) -> None:
         state = DriverState(crashes.PLAN, {}, checkpoint, given)
         # As Spark notes what it began.
         (checkpoint.spark / "offsets").mkdir(parents=True, exist_ok=True)
-        (checkpoint.spark / "offsets" / "0").touch()
+        write(checkpoint.spark / "offsets" / "0", b"")
         state.take(crashes.frame(number), number)
         wanted = bag(state.view("sums").to_arrow())
         state.close()

@@ -27,6 +27,7 @@ from ringview.spark.streaming import driver
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState, last_batch
 from ringview.spark.streaming.partitioned.engine import PartitionEngine
+from ringview.spark.streaming.places import remove
 from shop import replayed
 
 
@@ -190,7 +191,7 @@ def test_parts_of_different_times_are_refused(tmp_path: Path) -> None:
             state.take(crashes.Frame(slots(of, (1, 1, 1))), number)  # type: ignore[arg-type]
     assert shown(state, "v") == [(1, 3, 3)]
     state.close()
-    (checkpoint.spark / "offsets" / "0").unlink()
+    remove(checkpoint.spark / "offsets" / "0")
     with pytest.raises(CheckpointError, match=r"behind micro-batch 2"):
         DriverState(of, {}, checkpoint, None)
 
@@ -208,7 +209,7 @@ def test_a_late_change_does_not_win_over_a_restart(tmp_path: Path) -> None:
     steps.append([(1, 10), (2, 22), (3, 31)])
     late = [0, 1, 1, 1]
     checkpoint, log = begun(Checkpoint(tmp_path / "checkpoint"), of), Log()
-    saved: Path | None = None
+    saved: list[bytes] | None = None
     for number, (rows, left) in enumerate(zip(batches, steps, strict=True)):
         batch = slots(of, *rows)
         state = DriverState(of, {}, checkpoint, log)
@@ -217,7 +218,7 @@ def test_a_late_change_does_not_win_over_a_restart(tmp_path: Path) -> None:
         assert state.metrics()["late"] == {"t": late[number]}
         assert state.metrics()["rows"] == {"t": len(rows)}
         state.close()
-        engine = PartitionEngine.start(of, True, saved)
+        engine = PartitionEngine.start(of, True, saved or [], saved is None)
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_table(batch)
@@ -226,8 +227,7 @@ def test_a_late_change_does_not_win_over_a_restart(tmp_path: Path) -> None:
         assert plain_rows([tuple(row.values()) for row in found]) == left
         assert engine.applied is not None
         assert engine.applied.late == {"t": late[number]}
-        saved = tmp_path / f"{number}.ringview"
-        engine.save(saved)
+        saved = engine.slices(10)
 
 
 def killed_while_it_takes(folder: Path, times: int, seed: int) -> None:

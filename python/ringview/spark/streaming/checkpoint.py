@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from pyspark.sql import SparkSession
+
 from ringview._native import sql_tokens
 from ringview.errors import CheckpointError, QueryError, RingviewError, StorageError
-from ringview.spark.streaming import paths
-from ringview.whole import write
+from ringview.spark.streaming import paths, places
+from ringview.spark.streaming.places import Place
 
 BECOMING = "becoming"
 """Where `plan.json` says that the state may be between two queries, and what the first one was."""
@@ -32,10 +34,21 @@ _IDENTITY = "identity"
 class Checkpoint:
     """Where a stream keeps what it must not forget."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.folder = paths.local(path)
-        self.spark = self.folder / "spark"
-        self.state = self.folder / "ringview"
+    def __init__(self, path: str | os.PathLike[str], spark: SparkSession | None = None) -> None:
+        self.folder: Place = paths.place(path, spark)
+        self.spark: Place = self.folder / "spark"
+        self.state: Place = self.folder / "ringview"
+
+    @property
+    def files(self) -> Path:
+        """The folder of the state, where it is one of this machine.
+
+        Raises:
+            UnsupportedError: It is elsewhere.
+        """
+        if isinstance(self.state, Path):
+            return self.state
+        raise paths.elsewhere(str(self.folder))
 
     @property
     def location(self) -> str:
@@ -71,7 +84,7 @@ class Checkpoint:
         """
         try:
             if self.spark.exists() and not self.has_begun:
-                shutil.rmtree(self.spark)
+                places.remove(self.spark)
         except OSError as problem:
             raise StorageError(f"cannot remove {self.spark}: {problem}") from problem
 
@@ -117,7 +130,7 @@ class Checkpoint:
                 f"the checkpoint {self.folder} is of another query: {differs}; ask what was asked, "
                 "or start with an empty folder"
             )
-        if not self.state.is_dir():
+        if isinstance(self.state, Path) and not self.state.is_dir():
             raise CheckpointError(
                 f"the checkpoint {self.folder} lacks its folder {self.state.name}, which has the "
                 "state; bring it back, or start with an empty folder"
@@ -127,7 +140,7 @@ class Checkpoint:
 
     def note(self, described: Mapping[str, Any]) -> None:
         """Write what the checkpoint is of."""
-        write(self.folder / "plan.json", json.dumps(described, indent=2).encode())
+        places.write(self.folder / "plan.json", json.dumps(described, indent=2).encode())
 
     @property
     def is_made(self) -> bool:

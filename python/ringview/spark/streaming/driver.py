@@ -53,11 +53,12 @@ class DriverState(State):
         sink: Sink | None,
         letters: Sink | None = None,
     ) -> None:
+        files = checkpoint.files
         checkpoint.agree({**plan.described(), "mode": "driver"})
         super().__init__(plan, checkpoint, sink, letters)
         self._sources = sources
         self._closed = False
-        self._database = Database.open(checkpoint.state / STATE, tell_last=True)
+        self._database = Database.open(files / STATE, tell_last=True)
         try:
             self._open()
         except BaseException:

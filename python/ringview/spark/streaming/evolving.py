@@ -12,7 +12,6 @@ all views that are replaced are read; with mode="partitioned" all rows are moved
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,7 +20,7 @@ import pyarrow as pa
 
 from ringview import Database
 from ringview.errors import CheckpointError, InvalidValueError, did_you_mean
-from ringview.spark.streaming import replacing, unsent
+from ringview.spark.streaming import places, replacing, unsent
 from ringview.spark.streaming.checkpoint import BECOMING, Checkpoint, difference
 from ringview.spark.streaming.driver import STATE, has_sent, is_waiting, last_batch
 from ringview.spark.streaming.partitioned import evolving as partitioned
@@ -89,7 +88,7 @@ def evolve(
     if noted["mode"] == "partitioned":
         partitioned.evolve(plan, sources, checkpoint, noted)
         return
-    with Database.open(checkpoint.state / STATE) as database:
+    with Database.open(checkpoint.files / STATE) as database:
         evolution = _Evolution(plan, checkpoint, database, was or {"views": noted["views"]})
         if was is None:
             evolution.check()
@@ -132,7 +131,7 @@ class _Evolution:
         Returns:
             What must be known to go the way again.
         """
-        shutil.rmtree(self._held, ignore_errors=True)
+        places.remove(self._held)
         changed = replacing.changed(self._before, self._plan.views)
         held = self._before if self._has_sink and changed else ()
         unsent.keep(self._held, {name: self._database[name].changes() for name in held})
@@ -156,7 +155,7 @@ class _Evolution:
         plan.create_views(database)
         if self._has_sink:
             self._tell([name for name in plan.views if name not in stay])
-        shutil.rmtree(self._held, ignore_errors=True)
+        places.remove(self._held)
 
     def _tell(self, views: Sequence[str]) -> None:
         """Keep for the sink of the next batch what moved in views."""

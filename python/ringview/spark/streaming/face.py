@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 from weakref import WeakValueDictionary
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from ringview.errors import InvalidValueError
 from ringview.queries import Parameters
@@ -116,8 +116,9 @@ class Stream:
         """How the stream runs; `start` begins it.
 
         Args:
-            checkpoint: A folder of this stream alone, on the driver's machine or mounted there. A
-                stream that is started with it again goes on where it was.
+            checkpoint: A folder of this stream alone, on the driver's machine or mounted there;
+                with mode="partitioned" also a URI where Spark reads and writes, such as
+                "s3a://bucket/spent". A stream that is started with it again goes on where it was.
             sink: Where changes go: called as ``sink(view, batch_id, changes)`` for each view that a
                 micro-batch moved, with an Arrow table as `ringview.View.changes` gives; a
                 `ParquetSink`; or a dict of these by view. The first batch it is told of comes with
@@ -127,7 +128,8 @@ class Stream:
                 it is told of, and whether it took none of this checkpoint's batches yet.
             mode: Where the state is. "driver": in one engine on the driver. "partitioned": in one
                 engine for each partition, beside Spark's workers, which have the checkpoint's
-                folder mounted too. Views are then such that no group has rows in two partitions.
+                folder mounted too, unless it is a URI. Views are then such that no group has rows
+                in two partitions.
             trigger: How often a micro-batch begins: "5 seconds"; "available now" ends the stream
                 once all that is there was taken; or what `DataStreamWriter.trigger` takes, as a
                 dict. By default as soon as the one before is done.
@@ -170,10 +172,12 @@ class Stream:
             PartitionSinks.of(partition_sink, views),
             target_of(on_error, dead_letters, views),
         )
+        # The driver's own engine is a file of this machine.
+        spark = self._spark if _mode(mode) == "partitioned" else None
         return StreamWriter(
             self.plan,
             self._sources,
-            Checkpoint(checkpoint),
+            Checkpoint(checkpoint, spark),
             ends,
             _mode(mode),
             _trigger(trigger),
@@ -204,7 +208,7 @@ class Stream:
                 asked.repartition("state", partitions=64)
                 asked.write_stream(checkpoint="state", sink=sink, mode="partitioned").start()
         """
-        at = Checkpoint(checkpoint)
+        at = Checkpoint(checkpoint, self._spark)
         move(widened(self.plan, self._sources, at), self._sources, at, partitions)
 
     def evolve(
@@ -242,7 +246,12 @@ class Stream:
                 more.evolve("state")
                 more.write_stream("state", sink).start()
         """
-        evolve(self.plan, self._sources, Checkpoint(checkpoint), new_columns or {})
+        at = Checkpoint(checkpoint, self._spark)
+        evolve(self.plan, self._sources, at, new_columns or {})
+
+    @property
+    def _spark(self) -> SparkSession:
+        return next(iter(self._sources.values())).frame.sparkSession
 
     def __repr__(self) -> str:
         return f"Stream({', '.join(self.plan.views)})"

@@ -1,4 +1,4 @@
-"""Folders of this machine by the names that Spark takes.
+"""Checkpoints by the names that Spark takes: folders of this machine, and URIs.
 
 Spark takes a path as it is written, and itself escapes what a URI may not hold: a blank that comes
 escaped is escaped again, and names another folder. Its reader of state escapes once too often (as
@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from ringview.errors import StorageError, UnsupportedError
 from ringview.spark.session import cores
+from ringview.spark.streaming.places import Place, Remote
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/)")
 # Of what a path may hold, these characters are the same in a URI.
@@ -46,22 +47,46 @@ def local(path: str | os.PathLike[str]) -> Path:
         rest = slash + below if host in ("", "localhost") else ""
     if scheme[1].lower() == "file" and rest:
         return Path(unquote(rest))
-    raise UnsupportedError(
-        f"checkpoint={text!r}: the state is a file of this machine; give a folder that the driver "
-        "has mounted"
+    raise elsewhere(text)
+
+
+def elsewhere(path: str) -> UnsupportedError:
+    """What is wrong with a folder that is on another file system."""
+    return UnsupportedError(
+        f"checkpoint={path!r}: the state is a file of this machine; give a folder that the driver "
+        'has mounted, or keep it with mode="partitioned"'
     )
 
 
-def for_spark(folder: Path) -> str:
-    """What Spark calls a folder of this machine, whatever its default file system is.
+def place(path: str | os.PathLike[str], spark: SparkSession | None) -> Place:
+    """The folder that a user names, which is elsewhere only with a session to reach it by.
+
+    Raises:
+        UnsupportedError: It is on another file system, and there is no session.
+        StorageError: Spark does not reach it.
+    """
+    text = os.fspath(path)
+    scheme = _SCHEME.match(text)
+    if spark is None or scheme is None or scheme[1].lower() == "file":
+        return local(path)
+    try:
+        return Remote.of(text, spark)
+    except OSError as problem:
+        raise StorageError(f"cannot open the checkpoint {text}: {problem}") from problem
+
+
+def for_spark(folder: Place) -> str:
+    """What Spark calls a folder, whatever its default file system is.
 
     >>> for_spark(Path("/a b/ü#1%20"))
     'file:///a b/ü#1%20'
     """
+    if isinstance(folder, Remote):
+        return str(folder)
     return f"file:///{folder.absolute().as_posix().lstrip('/')}"
 
 
-def for_state_reader(spark: SparkSession, folder: Path) -> str:
+def for_state_reader(spark: SparkSession, folder: Place) -> str:
     """The same for Spark's reader of state.
 
     Raises:
@@ -69,9 +94,13 @@ def for_state_reader(spark: SparkSession, folder: Path) -> str:
             too, which have no link of this one.
         StorageError: No link can be made.
     """
-    if _PLAIN.fullmatch(folder.absolute().as_posix()):
+    if isinstance(folder, Remote):
+        is_plain = _PLAIN.fullmatch(str(folder).partition(":")[2]) is not None
+    else:
+        is_plain = _PLAIN.fullmatch(folder.absolute().as_posix()) is not None
+    if is_plain:
         return for_spark(folder)
-    if cores(spark) is None:
+    if isinstance(folder, Remote) or cores(spark) is None:
         raise UnsupportedError(
             f"the checkpoint {folder.parent} has a character in its path that Spark's reader of "
             "state does not find folders by, such as a blank or %; give it a path of letters, "

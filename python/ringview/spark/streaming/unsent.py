@@ -3,53 +3,55 @@
 A process that is killed leaves a file that still tells what its last transaction moved. One that
 closes the file may write it anew, and keeps the changes here; so does one that replaces views.
 
-Invariant: a folder of changes is there whole or not at all. Cost: that of the changes, and only
+Invariant: a file of changes is there whole or not at all. Cost: that of the changes, and only
 where a sink failed or a view is replaced.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringview.errors import StorageError
-from ringview.whole import sync
+from ringview.spark.streaming import places
+from ringview.spark.streaming.places import Place
+
+_SCHEMA = pa.schema({"view": pa.string(), "rows": pa.large_binary()})
 
 
-def of_batch(state: Path, batch_id: int) -> Path:
+def of_batch(state: Place, batch_id: int) -> Place:
     """Where that is what a batch moved."""
     return state / f"unsent-{batch_id}"
 
 
-def of_evolution(state: Path, batch_id: int, number: int) -> Path:
+def of_evolution(state: Place, batch_id: int, number: int) -> Place:
     """Where that is what moved by new views, to be told with a batch; several come in order."""
     return state / f"evolved-{batch_id}-{number:06d}"
 
 
-def evolutions(state: Path, batch_id: int) -> list[Path]:
+def evolutions(state: Place, batch_id: int) -> list[Place]:
     """What is to be told with a batch beside what it moves, in order."""
-    return sorted(state.glob(f"evolved-{batch_id}-[0-9]*"))
+    found: list[Place] = [*state.glob(f"evolved-{batch_id}-[0-9]*")]
+    return sorted(found, key=lambda place: place.name)
 
 
-def forget_from(state: Path, number: int) -> None:
+def forget_from(state: Place, number: int) -> None:
     """Remove evolutions from a number on, which never came to their end."""
-    for folder in state.glob("evolved-*"):
-        if int(folder.name.rpartition("-")[2]) >= number:
-            shutil.rmtree(folder, ignore_errors=True)
+    for place in state.glob("evolved-*"):
+        if int(place.name.rpartition("-")[2]) >= number:
+            _remove(place)
 
 
 def with_evolutions(
-    state: Path, batch_id: int, moved: Mapping[str, pa.Table], views: Iterable[str]
+    state: Place, batch_id: int, moved: Mapping[str, pa.Table], views: Iterable[str]
 ) -> dict[str, pa.Table]:
     """What a batch moved in views, behind what moved by new views before it."""
     found = dict(moved)
-    for folder in evolutions(state, batch_id)[::-1]:
-        for name, before in (kept(folder) or {}).items():
+    for place in evolutions(state, batch_id)[::-1]:
+        for name, before in (kept(place) or {}).items():
             if name in found:
                 found[name] = together(before, found[name])
             elif name in views:
@@ -57,50 +59,50 @@ def with_evolutions(
     return found
 
 
-def keep(folder: Path, changes: Mapping[str, pa.Table]) -> None:
+def keep(place: Place, changes: Mapping[str, pa.Table]) -> None:
     """Write changes by view, unless they are there."""
-    draft = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    if folder.exists():
-        return
     try:
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir()
-        for number, (name, rows) in enumerate(changes.items()):
-            schema = rows.schema.with_metadata({"view": name})
-            with (draft / str(number)).open("wb") as file:
-                with pa.ipc.new_file(file, schema) as writer:
-                    writer.write_table(rows.cast(schema))
-                file.flush()
-                os.fsync(file.fileno())
-        draft.rename(folder)
-        sync(folder.parent)
+        if place.exists():
+            return
+        rows = []
+        for table in changes.values():
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write_table(table)
+            rows.append(sink.getvalue().to_pybytes())
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, _SCHEMA) as writer:
+            writer.write_table(pa.table([list(changes), rows], schema=_SCHEMA))
+        places.write(place, sink.getvalue().to_pybytes())
     except OSError as problem:
-        raise StorageError(f"cannot write {folder}: {problem}") from problem
+        raise StorageError(f"cannot write {place}: {problem}") from problem
 
 
-def kept(folder: Path) -> dict[str, pa.Table] | None:
+def kept(place: Place) -> dict[str, pa.Table] | None:
     """The changes by view; None if none were kept."""
-    if not folder.exists():
+    if not place.exists():
         return None
-    found = {}
-    for path in sorted(folder.iterdir()):
-        with pa.ipc.open_file(path) as reader:
-            name = reader.schema.metadata[b"view"].decode()
-            found[name] = reader.read_all().replace_schema_metadata(None)
-    return found
+    found = pa.ipc.open_stream(place.read_bytes()).read_all().to_pydict()
+    views = zip(found["view"], found["rows"], strict=True)
+    return {view: pa.ipc.open_stream(rows).read_all() for view, rows in views}
 
 
-def forget(state: Path) -> None:
+def forget(state: Place) -> None:
     """Remove all that was kept: the sink has it."""
-    for folder in (*state.glob("unsent-*"), *state.glob("evolved-*")):
-        shutil.rmtree(folder, ignore_errors=True)
+    for place in (*state.glob("unsent-*"), *state.glob("evolved-*")):
+        _remove(place)
 
 
-def forget_before(state: Path, batch_id: int) -> None:
+def forget_before(state: Place, batch_id: int) -> None:
     """Remove what was to be told with earlier batches."""
-    for folder in state.glob("evolved-*"):
-        if int(folder.name.split("-")[1]) < batch_id:
-            shutil.rmtree(folder, ignore_errors=True)
+    for place in state.glob("evolved-*"):
+        if int(place.name.split("-")[1]) < batch_id:
+            _remove(place)
+
+
+def _remove(place: Place) -> None:
+    with suppress(OSError):
+        places.remove(place)
 
 
 def together(first: pa.Table, second: pa.Table) -> pa.Table:

@@ -5,6 +5,8 @@
 | placement | which column of a table says in which partition a row lies |
 | layout | the partitions of a stream, as data |
 | routing | rows on their way: labels, messages |
+| segments | the state of one partition in Spark's store: a snapshot and a log; no Spark |
+| bases | what partitions begin with; no Spark |
 | store | the engine of one partition between micro-batches, by a token; no Spark |
 | live | the engines that are in memory; no Spark |
 | engine | that engine: a database |

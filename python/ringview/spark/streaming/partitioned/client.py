@@ -1,7 +1,7 @@
 """A worker's way to the engines of its executor.
 
 Invariant: what is asked is done once, or raises with nothing done, whatever happens to the server:
-if it ends, the worker makes the engine itself, from its snapshot and its log, and lets it go; where
+if it ends, the worker makes the engine itself, from its segments, and lets it go; where
 none can be started, it keeps its engines as a server does. A connection on which anything went
 wrong is closed, so no answer is taken for that of another request. Cost: a request and its answer;
 where there is no server, that of `store`.
@@ -22,13 +22,14 @@ from ringview.spark.streaming.partitioned.address import Address, executor
 from ringview.spark.streaming.partitioned.live import Cache
 from ringview.spark.streaming.partitioned.requests import (
     Look,
-    NeedsLog,
+    NeedsSegments,
     Raised,
     Served,
     ServerTraceback,
     Take,
 )
-from ringview.spark.streaming.partitioned.store import Delta, Log, Meta, Taken
+from ringview.spark.streaming.partitioned.segments import Read, Taken
+from ringview.spark.streaming.partitioned.store import PartitionBatch
 
 
 class _GoneError(Exception):
@@ -45,24 +46,15 @@ class Engines:
         self._cannot_start = False
         self._lock = threading.Lock()
 
-    def take(
-        self,
-        served: Served,
-        partition: int,
-        meta: Meta | None,
-        log: Log,
-        batch: int,
-        delta: Delta,
-    ) -> Taken[Any]:
+    def take(self, served: Served, of: PartitionBatch, read: Read) -> Taken[Any]:
         """Let the engine of a partition take a micro-batch; raises what that raises."""
         if self._address is None:
-            return served.take(self._own, partition, meta, log, batch, delta)
-        taken = self._ask(Take(pickle.dumps(served), partition, meta, batch, delta), log)
+            return served.take(self._own, of, read)
+        taken = self._ask(Take(pickle.dumps(served), of), read)
         if taken is None:
-            cache = self._own if self._cannot_start else Cache()
-            return served.take(cache, partition, meta, log, batch, delta)
+            return served.take(self._own if self._cannot_start else Cache(), of, read)
         assert isinstance(taken, Taken)
-        return taken.with_delta(delta) if taken.delta == () else taken
+        return taken.with_logged(of.delta) if taken.logged == () else taken
 
     def look(self, served: Served, partition: int, token: str, view: str) -> list[bytes] | None:
         """What the live engine of a version has of a view; None if there is none."""
@@ -77,7 +69,7 @@ class Engines:
             self._connection.close()
         self._connection = None
 
-    def _ask(self, request: Take | Look, log: Log | None) -> object:
+    def _ask(self, request: Take | Look, read: Read | None) -> object:
         """The answer to a request; None if there is no server to answer it.
 
         Of a server that ended since the last request there may be a next one already.
@@ -85,29 +77,29 @@ class Engines:
         with self._lock:
             was_there = self._connection is not None
             try:
-                found = self._talk(request, log)
+                found = self._talk(request, read)
             except _GoneError:
                 if not was_there:
                     return None
                 try:
-                    found = self._talk(request, log)
+                    found = self._talk(request, read)
                 except _GoneError:
                     return None
         if isinstance(found, Raised):
             raise found.error from ServerTraceback(found.where)
         return found
 
-    def _talk(self, request: Take | Look, log: Log | None) -> object:
-        connection = self._connected(is_needed=log is not None)
+    def _talk(self, request: Take | Look, read: Read | None) -> object:
+        connection = self._connected(is_needed=read is not None)
         try:
             with _speaking():
                 connection.send(request)
                 found = connection.recv()
-            if isinstance(found, NeedsLog):
-                assert log is not None
-                entries = list(log())
+            if isinstance(found, NeedsSegments):
+                assert read is not None
+                segments = read()
                 with _speaking():
-                    connection.send(entries)
+                    connection.send(segments)
                     found = connection.recv()
         except BaseException:
             self.close()

@@ -2,21 +2,23 @@
 
 Invariant: it has the plan's tables, with the rows that lie in the partition, and the plan's views
 over them; a micro-batch is one transaction. Rows are kept, so that what cannot be deleted is told.
-Cost: the engine's.
+Cost: the engine's; of slices, all rows are sorted, and packed but for those that are skipped.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ringview import Database
 from ringview.follower import Follower
 from ringview.spark.streaming.applying import Applied, Applier
 from ringview.spark.streaming.partitioned.routing import in_slots, message
-from ringview.spark.streaming.partitioned.store import BASE, Delta
-from ringview.spark.streaming.plan import Plan
+from ringview.spark.streaming.partitioned.segments import Delta
+from ringview.spark.streaming.plan import Plan, TablePlan
 
 
 class PartitionEngine:
@@ -34,26 +36,16 @@ class PartitionEngine:
         """What came of the last micro-batch."""
 
     @staticmethod
-    def start(plan: Plan, is_first: bool, path: Path | None) -> PartitionEngine:
-        """Of a file, or empty; of the first file nobody was told yet."""
-        if path is not None:
-            return PartitionEngine(plan, Database.load(path), is_first and path.name == BASE)
-        database = Database()
+    def start(plan: Plan, is_first: bool, slices: Sequence[bytes], begins: bool) -> PartitionEngine:
+        """Of slices; of those that the first engines begin with nobody was told yet."""
+        database, rows = Database(), rows_of(plan)
+        # Static tables take rows only before there are views.
         plan.create_tables(database)
         plan.create_histories(database)
+        if slices:
+            PartitionEngine(rows, database, True).apply(slices)
         plan.create_views(database)
-        return PartitionEngine(plan, database, True)
-
-    @staticmethod
-    def begin(plan: Plan, rows: Plan, delta: Delta) -> PartitionEngine:
-        """With rows of some tables, before the views: static tables take them only then."""
-        database = Database()
-        plan.create_tables(database)
-        plan.create_histories(database)
-        loaded = PartitionEngine(rows, database, True)
-        loaded.apply(delta)
-        plan.create_views(database)
-        return PartitionEngine(plan, database, True)
+        return PartitionEngine(plan, database, begins and (is_first or not slices))
 
     def apply(self, delta: Delta) -> Delta:
         """One micro-batch, as one transaction; what of it was applied."""
@@ -73,9 +65,14 @@ class PartitionEngine:
         nothing = [pa.array([], kind) for kind in layout.schema.types]
         return kept or [message(pa.record_batch(nothing, schema=layout.schema), layout)]
 
-    def save(self, path: Path) -> None:
-        """Write all of it to a file."""
-        self.database.save(path)
+    def slices(self, size: int, skip: int = 0) -> list[bytes]:
+        """The rows of all tables, without the first few slices; see `slices`."""
+        rows = rows_of(self._plan)
+        tables = {
+            table.name: self.database.tables[table.name].to_arrow(multiplicity=table.multiplicity)
+            for table in rows.streams
+        }
+        return list(slices(rows, tables, size, skip))
 
     def follow(self) -> None:
         """Begin to remember what moves, of all views; the first time, all that they hold."""
@@ -87,3 +84,46 @@ class PartitionEngine:
     def moved(self) -> dict[str, pa.Table]:
         """What moved since the last look, by view."""
         return {name: each.changes() for name, each in self._followers.items()}
+
+
+def rows_of(plan: Plan) -> Plan:
+    """All tables, and those of last changes, as if they were streams of rows."""
+    return as_rows([*plan.tables, *plan.histories.values()])
+
+
+def as_rows(tables: Sequence[TablePlan]) -> Plan:
+    """Tables as if they were streams of rows with multiplicities."""
+    plain = [replace(table, static=False, changes="rows", order=None) for table in tables]
+    return Plan(tuple(plain), {})
+
+
+def slices(rows: Plan, tables: Mapping[str, pa.Table], size: int, skip: int = 0) -> Iterator[bytes]:
+    """Rows of tables with multiplicities as messages, in an order that depends on the rows alone.
+
+    Slices that were written for one engine are counted by another, so nothing but the rows and
+    ``size``, the bytes of a slice, may decide where one ends.
+    """
+    number = 0
+    for atom, table in enumerate(rows.streams):
+        found = tables.get(table.name)
+        if found is None or not found.num_rows:
+            continue
+        keys = [(name, "ascending") for name in table.columns.names]
+        found = found.take(pc.sort_indices(found, sort_keys=keys)).combine_chunks()
+        count = max(1, size * found.num_rows // _bytes(found))
+        for start in range(0, found.num_rows, count):
+            number += 1
+            if number > skip:
+                for batch in in_slots(rows, atom, found.slice(start, count)):
+                    yield message(batch, rows.layout, "zstd")
+
+
+def _bytes(rows: pa.Table) -> int:
+    """What rows take, however their arrays came about."""
+    found = 0
+    for column in rows.columns:
+        if pa.types.is_string(column.type):
+            found += (pc.sum(pc.binary_length(column)).as_py() or 0) + 4 * len(column)
+        else:
+            found += len(column) * max(8, column.type.bit_width) // 8
+    return found

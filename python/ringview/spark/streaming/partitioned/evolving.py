@@ -22,7 +22,6 @@ from ringview.spark.streaming.partitioned import versions
 from ringview.spark.streaming.partitioned.layout import Partitions, asked_of, queries
 from ringview.spark.streaming.partitioned.moving import Moving
 from ringview.spark.streaming.partitioned.placement import place
-from ringview.spark.streaming.partitioned.routing import labels
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.source import Source
 
@@ -44,13 +43,13 @@ def evolve(
     if tells:
         replacing.check(replacing.schemas(before), replacing.schemas(plan))
     with Moving(sources, checkpoint, old) as moving:
-        named = tuple(labels(moving.spark, len(old.labels), old.spread, moving.generation))
-        new = Partitions(placement, named, old.spread, moving.generation)
+        new = moving.partitions(len(old.labels), placement)
 
         def read(of: Plan, partitions: Partitions, name: str) -> pa.Table:
             setting = partitions.setting(of, checkpoint)
             with raising():
-                found = versions.view(moving.spark, setting, checkpoint, name, moving.batch)
+                bases = versions.bases(moving.spark, partitions.folder(checkpoint))
+                found = versions.view(moving.spark, setting, bases, checkpoint, name, moving.batch)
             return found.changes()
 
         told = [name for name in plan.views if tells and name not in before.views]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -19,11 +20,14 @@ from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.partitioned import placement as placing
 from ringview.spark.streaming.partitioned.placement import Placement, Query
 from ringview.spark.streaming.partitioned.routing import labels
+from ringview.spark.streaming.partitioned.segments import SIZES
 from ringview.spark.streaming.partitioned.setting import Setting
+from ringview.spark.streaming.places import Place
 from ringview.spark.streaming.plan import Plan
 
-_EVERY = 32
 _KEY = "partitioned"
+_FORM = "segments"
+"""What the state of a checkpoint is made of; earlier ones do not say, and are files beside it."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,10 @@ class Partitions:
     """How many partitions Spark's own state has, which stays."""
     generation: int = 1
     """How often they were made: each time anew in a folder of its own."""
+    since: int = 0
+    """The first micro-batch of this generation."""
+    retired: tuple[int, ...] = ()
+    """The labels of earlier generations, whose state that micro-batch removes."""
 
     def described(self) -> dict[str, Any]:
         """What a checkpoint remembers."""
@@ -45,18 +53,28 @@ class Partitions:
                 "labels": list(self.labels),
                 "spread": self.spread,
                 "generation": self.generation,
+                "since": self.since,
+                "retired": list(self.retired),
+                "state": _FORM,
             }
         }
+
+    def folder(self, checkpoint: Checkpoint) -> Place:
+        """Where that is what they begin with."""
+        state = (
+            checkpoint.state.absolute() if isinstance(checkpoint.state, Path) else checkpoint.state
+        )
+        return state / f"g{self.generation}"
 
     def setting(self, plan: Plan, checkpoint: Checkpoint) -> Setting:
         """What workers must know."""
         return Setting(
             plan,
-            checkpoint.state.absolute() / f"g{self.generation}",
+            str(self.folder(checkpoint)),
             {label: partition for partition, label in enumerate(self.labels)},
             frozenset(placing.everywhere(plan, queries(plan), self.placement)),
-            _EVERY,
             self.generation == 1,
+            SIZES,
         )
 
 
@@ -71,13 +89,24 @@ def asked_of(checkpoint: Checkpoint, count: int | None) -> Partitions | None:
     """The partitions that a checkpoint has; None if it has none yet.
 
     Raises:
-        CheckpointError: It has another number of them than is asked for.
+        CheckpointError: It has another number of them than is asked for, or is of an earlier form.
     """
     found = _read(checkpoint).get(_KEY)
     if found is None:
         return None
+    if found.get("state") != _FORM:
+        raise CheckpointError(
+            f"the checkpoint {checkpoint.folder} has its state in files of snapshots, as earlier "
+            "versions of ringview kept it; start with an empty folder, or use the version that "
+            "wrote it"
+        )
     has = Partitions(
-        found["placement"], tuple(found["labels"]), found["spread"], found["generation"]
+        found["placement"],
+        tuple(found["labels"]),
+        found["spread"],
+        found["generation"],
+        found["since"],
+        tuple(found["retired"]),
     )
     if count not in (None, len(has.labels)):
         raise CheckpointError(

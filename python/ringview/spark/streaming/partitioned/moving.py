@@ -1,8 +1,9 @@
 """The state of a stream in other engines: another number of them, or with other views.
 
 The old engines give their rows, which are routed anew to new ones, in a folder of their own; labels
-of a new generation have no past in Spark's state store, so a new engine begins with its file. What
-Spark notes of the sources stays as it is.
+of a new generation have no past in Spark's state store, so a new engine begins with its base. What
+Spark notes of the sources stays as it is. The first micro-batch of the new generation removes the
+state of the old one.
 
 Invariant: `plan.json` names one generation, and it is replaced last: killed before that, the stream
 goes on as it was. Cost: one shuffle of all rows, and every view filled anew.
@@ -10,18 +11,19 @@ goes on as it was. Cost: one shuffle of all rows, and every view filled anew.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Self
 
-from ringview import Database
 from ringview.errors import CheckpointError
 from ringview.spark.failure import raising
 from ringview.spark.ship import Shipped
-from ringview.spark.streaming import unsent
+from ringview.spark.streaming import places, unsent
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.partitioned import versions
+from ringview.spark.streaming.partitioned.engine import rows_of
+from ringview.spark.streaming.partitioned.holding import Holding
 from ringview.spark.streaming.partitioned.layout import Partitions, asked_of, check
 from ringview.spark.streaming.partitioned.placement import Placement
 from ringview.spark.streaming.partitioned.routing import labels
@@ -44,8 +46,7 @@ def move(
         )
     checkpoint.agree({**checkpoint.noted(), **plan.described()})
     with Moving(sources, checkpoint, old) as moving:
-        named = tuple(labels(moving.spark, partitions, old.spread, moving.generation))
-        new = replace(old, labels=named, generation=moving.generation)
+        new = moving.partitions(partitions, old.placement)
         moving.rows((plan, old), (plan, new))
         moving.end(plan, new)
 
@@ -65,33 +66,44 @@ class Moving:
                 f"the checkpoint {checkpoint.folder} has no micro-batch yet; start with an empty "
                 "folder"
             )
-        self._checkpoint = checkpoint
-        self._held = Database.open(checkpoint.state / "open.ringview")
+        self._checkpoint, self._old = checkpoint, old
+        self._held = Holding(checkpoint)
         # Of one that was ended before its end.
         unsent.forget_from(checkpoint.state, self.generation)
+
+    def partitions(self, count: int, placement: Placement) -> Partitions:
+        """So many partitions of the new generation."""
+        old, since = self._old, self.batch + 1
+        named = tuple(labels(self.spark, count, old.spread, self.generation))
+        # Of a generation that has had no micro-batch, the one before is still there.
+        retired = (*old.labels, *(old.retired if old.since == since else ()))
+        return Partitions(placement, named, old.spread, self.generation, since, retired)
 
     def rows(self, before: tuple[Plan, Partitions], after: tuple[Plan, Partitions]) -> None:
         """Let the engines of one plan and its partitions give their rows to those of another."""
         (plan, old), (becomes, new) = before, after
         setting = new.setting(becomes, self._checkpoint)
-        shutil.rmtree(setting.folder, ignore_errors=True)
-        rows = versions.as_rows([*becomes.tables, *becomes.histories.values()])
+        folder = new.folder(self._checkpoint)
+        places.remove(folder)
+        rows = rows_of(becomes)
         placed = with_histories(plan, old.placement)
         copied = frozenset(name for name, column in placed.items() if column is None)
         giving = old.setting(plan, self._checkpoint)
-        step = Shipped(Empty(giving, rows, copied))
+        bases = versions.bases(self.spark, old.folder(self._checkpoint))
+        step = Shipped(Empty(giving, bases, rows, copied))
         version = versions.version(self.spark, giving, self._checkpoint, self.batch)
         with raising():
             slots = version.mapInArrow(step, spark_schema(rows.layout.schema))
             placement = with_histories(becomes, new.placement)
-            versions.begin(slots, replace(new, placement=placement), setting, rows)
+            versions.begin(slots, replace(new, placement=placement), setting, rows, folder)
 
     def end(self, plan: Plan, new: Partitions) -> None:
         """Let the checkpoint be of the new generation."""
         noted = self._checkpoint.noted()
+        self._held.check()
         self._checkpoint.note({**noted, **plan.described(), **new.described()})
-        old = self._checkpoint.state / f"g{self.generation - 1}"
-        shutil.rmtree(old, ignore_errors=True)
+        with suppress(OSError):
+            places.remove(self._old.folder(self._checkpoint))
 
     def __enter__(self) -> Self:
         """The checkpoint itself; nobody else has it open until the end of the block."""

@@ -18,8 +18,11 @@ from ringview.spark.ship import Shipped
 MOVED = "partition int, view int, message binary, counts array<long>"
 """What a processor gives: changes of a view by its number; under -1 what happened, as numbers."""
 
-META = "token string, snapshot string, batches int, bytes long"
-LOG = "batch long, message binary"
+META = "token string, has_base boolean, slice int, rows array<long>, log array<long>"
+"""A version of an engine: `segments.Meta`, with its spans as lists."""
+
+KEY, SEGMENT = "kind string, number long", "batch long, message binary"
+"""Of segments."""
 
 
 class ShippedProcessor(StatefulProcessor):
@@ -31,11 +34,11 @@ class ShippedProcessor(StatefulProcessor):
     def init(self, handle: Any) -> None:
         """Called in each task, and once on the driver's machine for the schemas."""
         self._meta = handle.getValueState("meta", META)
-        self._log = handle.getListState("log", LOG)
+        self._segments = handle.getMapState("segments", KEY, SEGMENT)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
         """A micro-batch of one partition."""
-        yield from self._shipped._found()(self._meta, self._log, key[0], rows)
+        yield from self._shipped._found()(self._meta, self._segments, key[0], rows)
 
 
 _by_value: Any = cloudpickle.register_pickle_by_value

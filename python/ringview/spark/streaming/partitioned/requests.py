@@ -1,7 +1,7 @@
 """What a worker and the server of engines say to each other: one request, one answer.
 
-    Take -> [NeedsLog -> log] -> Taken | Raised
-    Look -> messages, or None   | Raised
+    Take -> [NeedsSegments -> segments] -> Taken | Raised
+    Look -> messages, or None             | Raised
 
 Invariant: all of it is pickled by one process and read by one of the same user that knows the same
 secret. An error arrives with its class, message and fields. Cost: the bytes, copied twice on each
@@ -17,21 +17,14 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from ringview.spark.streaming.partitioned.live import Cache
-from ringview.spark.streaming.partitioned.store import Delta, Log, Meta, Taken
+from ringview.spark.streaming.partitioned.segments import Read, Taken
+from ringview.spark.streaming.partitioned.store import PartitionBatch, bare
 
 
 class Served(Protocol):
     """The engines of a stream: what is asked of them, with a cache of those that live. Pickled."""
 
-    def take(
-        self,
-        cache: Cache[Any],
-        partition: int,
-        meta: Meta | None,
-        log: Log,
-        batch: int,
-        delta: Delta,
-    ) -> Taken[Any]:
+    def take(self, cache: Cache[Any], of: PartitionBatch, read: Read) -> Taken[Any]:
         """Let the engine of a partition take a micro-batch."""
 
     def look(self, cache: Cache[Any], partition: int, token: str, view: str) -> list[bytes] | None:
@@ -43,16 +36,11 @@ class Take:
     """A micro-batch of a partition."""
 
     served: bytes
-    partition: int
-    meta: Meta | None
-    batch: int
-    delta: Delta
+    of: PartitionBatch
 
-    def answer(self, cache: Cache[Any], log: Log) -> Taken[Any]:
-        """What came of it; the log that it came with is not sent back."""
-        served = _loaded(self.served)
-        taken = served.take(cache, self.partition, self.meta, log, self.batch, self.delta)
-        return taken.with_delta(()) if taken.delta is self.delta else taken
+    def answer(self, cache: Cache[Any], read: Read) -> Taken[Any]:
+        """What came of it; the messages that it came with are not sent back."""
+        return bare(_loaded(self.served).take(cache, self.of, read), self.of)
 
 
 @dataclass(frozen=True)
@@ -64,14 +52,14 @@ class Look:
     token: str
     view: str
 
-    def answer(self, cache: Cache[Any], log: Log) -> list[bytes] | None:
+    def answer(self, cache: Cache[Any], read: Read) -> list[bytes] | None:
         """Its messages."""
         return _loaded(self.served).look(cache, self.partition, self.token, self.view)
 
 
 @dataclass(frozen=True)
-class NeedsLog:
-    """Asks for the log of the version."""
+class NeedsSegments:
+    """Asks for the segments of the version."""
 
 
 class ServerTraceback(Exception):  # noqa: N818

@@ -17,6 +17,7 @@ from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -98,9 +99,16 @@ class Pack:
     """Rows in slots, with a label, as messages: for ``mapInArrow``."""
 
     layout: Layout
+    retired: Sequence[int] = ()
+    """Labels that get NULL, by which their state goes."""
+    since: int = 0
+    """In which micro-batch."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """One message for each label of a batch."""
+        if self.retired and batch_of_task() == self.since:
+            arrays = [pa.array(self.retired, pa.int64()), pa.nulls(len(self.retired), pa.binary())]
+            yield pa.RecordBatch.from_arrays(arrays, names=[LABEL, "message"])
         for batch in batches:
             found = list(messages(batch, self.layout))
             if found:
@@ -109,6 +117,13 @@ class Pack:
                     pa.array([message for _, message in found], pa.binary()),
                 ]
                 yield pa.RecordBatch.from_arrays(arrays, names=[LABEL, "message"])
+
+
+def batch_of_task() -> int:
+    """The micro-batch that the task of this worker is of."""
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.getLocalProperty("streaming.sql.batchId") or 0)
 
 
 def messages(batch: pa.RecordBatch, layout: Layout) -> Iterator[tuple[int, bytes]]:
@@ -125,7 +140,7 @@ def messages(batch: pa.RecordBatch, layout: Layout) -> Iterator[tuple[int, bytes
         start = end
 
 
-def message(rows: pa.RecordBatch, layout: Layout) -> bytes:
+def message(rows: pa.RecordBatch, layout: Layout, compression: str = "lz4") -> bytes:
     """Rows in slots as bytes."""
     # Spark writes timestamps in the zone of the session, which changes only their label.
     columns = [
@@ -133,7 +148,7 @@ def message(rows: pa.RecordBatch, layout: Layout) -> bytes:
         for column, kind in zip(rows.columns, layout.schema.types, strict=True)
     ]
     sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    options = pa.ipc.IpcWriteOptions(compression=compression)
     with pa.ipc.new_stream(sink, layout.schema, options=options) as writer:
         writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=layout.schema))
     found: bytes = sink.getvalue().to_pybytes()

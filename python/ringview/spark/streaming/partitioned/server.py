@@ -5,7 +5,7 @@ native code lets the interpreter go.
 
 Invariant: those of `live` and `store` hold for every thread, worker and attempt. The process ends
 with the executor's, however that ends, and with the daemon whose worker started it. Its end costs
-time and nothing else: the state store and the snapshots hold all of its state.
+time and nothing else: the state store holds all of its state.
 Cost: an interpreter with ringview and Spark's Python in it; the engines that are in use.
 """
 
@@ -19,7 +19,6 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, Listener, answer_challenge, deliver_challenge
 from pathlib import Path
@@ -27,7 +26,8 @@ from typing import Any
 
 from ringview.spark.streaming.partitioned import address
 from ringview.spark.streaming.partitioned.live import Cache
-from ringview.spark.streaming.partitioned.requests import Look, NeedsLog, Raised, Take
+from ringview.spark.streaming.partitioned.requests import Look, NeedsSegments, Raised, Take
+from ringview.spark.streaming.partitioned.segments import Segments
 
 _SWEEP = 60.0
 _IDLE = 15
@@ -98,14 +98,14 @@ def serve(connection: Connection, secret: bytes, cache: Cache[Any]) -> None:
 def answer(connection: Connection, request: Take | Look, cache: Cache[Any]) -> None:
     """Answer a request; if the worker dies meanwhile, no version has the engine's new token."""
 
-    def log() -> Iterable[tuple[int, bytes]]:
-        connection.send(NeedsLog())
-        found: list[tuple[int, bytes]] = connection.recv()
+    def read() -> Segments:
+        connection.send(NeedsSegments())
+        found: Segments = connection.recv()
         return found
 
     found: object
     try:
-        found = request.answer(cache, log)
+        found = request.answer(cache, read)
     except BaseException as raised:
         found = Raised.of(raised)
     connection.send(found)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from ringview.spark.streaming.latest import LATE
 from ringview.spark.streaming.letters import NAME, counted, letters
@@ -17,7 +16,8 @@ from ringview.spark.streaming.partitioned.counts import MOVED, ROWS, named
 from ringview.spark.streaming.partitioned.engine import PartitionEngine
 from ringview.spark.streaming.partitioned.live import Cache
 from ringview.spark.streaming.partitioned.routing import packed
-from ringview.spark.streaming.partitioned.store import Delta, Log, Meta, Store, Taken
+from ringview.spark.streaming.partitioned.segments import SIZES, Read, Sizes, Taken
+from ringview.spark.streaming.partitioned.store import Held, PartitionBatch, Store
 from ringview.spark.streaming.plan import Plan
 
 
@@ -26,21 +26,20 @@ class Setting:
     """What a worker must know of a stream."""
 
     plan: Plan
-    folder: Path
-    """Of the snapshots."""
+    name: str
+    """Of the stream and its generation."""
     partitions: Mapping[int, int]
     """The number of a partition by its label."""
     everywhere: frozenset[str]
     """Views that each partition has whole, of which the first one speaks."""
-    every: int
-    """After how many micro-batches a snapshot is written."""
     is_first: bool
     """Whether what partitions begin with is news to the sink."""
+    sizes: Sizes = SIZES
 
     def store(self) -> Store[PartitionEngine]:
         """The engines of the stream."""
         start = partial(PartitionEngine.start, self.plan, self.is_first)
-        return Store(str(self.folder), self.folder, start, self.every)
+        return Store(self.name, start, self.sizes)
 
     def speaks(self, partition: int, view: str) -> bool:
         """Whether what a partition has of a view is asked for."""
@@ -69,28 +68,20 @@ class StreamEngines:
     """Whether rows that break a contract are left out, and told of."""
 
     def take(
-        self,
-        cache: Cache[PartitionEngine],
-        partition: int,
-        meta: Meta | None,
-        log: Log,
-        batch: int,
-        delta: Delta,
+        self, cache: Cache[Held[PartitionEngine]], of: PartitionBatch, read: Read
     ) -> Taken[Report]:
         """Let the engine of a partition take a micro-batch."""
-        told = partial(self._report, partition, batch)
-        return self.setting.store().take(
-            cache, partition, meta, log, batch, delta, self._open, told
-        )
+        told = partial(self._report, of.partition, of.batch)
+        return self.setting.store().take(cache, of, read, self._open, told)
 
     def look(
-        self, cache: Cache[PartitionEngine], partition: int, token: str, view: str
+        self, cache: Cache[Held[PartitionEngine]], partition: int, token: str, view: str
     ) -> list[bytes] | None:
         """What the live engine of a version has of a view, to be merged; None if there is none."""
-        with cache.look(str(self.setting.folder), partition, token) as engine:
-            if engine is None:
+        with cache.look(self.setting.name, partition, token) as held:
+            if held is None:
                 return None
-            partial = engine.database[view].partial()
+            partial = held.engine.database[view].partial()
         return list(packed(partial))
 
     def _open(self, engine: PartitionEngine) -> None:

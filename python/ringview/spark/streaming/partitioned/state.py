@@ -21,22 +21,25 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from ringview import Database
 from ringview.errors import RingviewError, UnknownViewError, UnsupportedError, did_you_mean
 from ringview.sinks.protocol import Sink, begin
 from ringview.spark.failure import error_of, raising
 from ringview.spark.session import cores
 from ringview.spark.ship import Shipped
-from ringview.spark.streaming import letters, paths, source, unsent
+from ringview.spark.streaming import letters, paths, places, source, unsent
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.latest import LATE
 from ringview.spark.streaming.partitioned import versions
+from ringview.spark.streaming.partitioned.bases import Bases
 from ringview.spark.streaming.partitioned.counts import MOVED as MOVED_ROWS
 from ringview.spark.streaming.partitioned.counts import ROWS, Counts, by
+from ringview.spark.streaming.partitioned.engine import as_rows
+from ringview.spark.streaming.partitioned.holding import Holding
 from ringview.spark.streaming.partitioned.layout import asked_of, chosen
 from ringview.spark.streaming.partitioned.processor import MOVED, ShippedProcessor
 from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed, unpacked
 from ringview.spark.streaming.partitioned.worker import COUNTS, LETTERS, Keep
+from ringview.spark.streaming.places import Place, Remote
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.sinks import PartitionSinks
 from ringview.spark.streaming.source import Source
@@ -77,8 +80,7 @@ class PartitionedState(State):
         )
         described = {"mode": "partitioned", "sink": self._tells}
         checkpoint.agree({**plan.described(), **described, **self._partitions.described()})
-        # Held open, so that a second process is refused.
-        self._open: Database | None = Database.open(checkpoint.state / "open.ringview")
+        self._open: Holding | None = Holding(checkpoint)
         self._setting = self._partitions.setting(plan, checkpoint)
         self._counts = Counts.of(plan)
         self._bytes: dict[int, int] = {}
@@ -90,6 +92,7 @@ class PartitionedState(State):
             if not checkpoint.has_begun:
                 checkpoint.clear()
                 self._begin()
+            self._bases = self._begun()
         except BaseException:
             self._open.close()
             raise
@@ -108,9 +111,11 @@ class PartitionedState(State):
         slots = source.slots(self._plan, self._sources)
         layout, placement = self._plan.layout, self._partitions.placement
         labelled = routed(slots, layout, self._plan.streams, placement, self._partitions.labels)
-        packed = labelled.mapInArrow(Shipped(Pack(layout)), PACKED)
+        pack = Pack(layout, self._partitions.retired, self._partitions.since)
+        packed = labelled.mapInArrow(Shipped(pack), PACKED)
         keep = Keep(
             self._setting,
+            self._bases,
             self._tells,
             self._letters is not None,
             b"" if self._sinks is None else self._sinks.pickled(),
@@ -139,11 +144,15 @@ class PartitionedState(State):
         while True:
             batch = self._last
             try:
-                return versions.view(self._spark, self._setting, self._checkpoint, name, batch)
+                return self._view(name, batch)
             except PySparkException as raised:
                 # The version may have gone, if two micro-batches came meanwhile.
                 if self._last == batch:
                     raise (error_of(raised) or raised) from None
+
+    def _view(self, name: str, batch: int) -> View:
+        setting, bases = self._setting, self._bases
+        return versions.view(self._spark, setting, bases, self._checkpoint, name, batch)
 
     def close(self) -> None:
         """Wait for the micro-batch that runs, and let the checkpoint go."""
@@ -157,15 +166,28 @@ class PartitionedState(State):
         """Load the static tables, into files that partitions begin with."""
         if not self._plan.static:
             return
-        rows = versions.as_rows(self._plan.static)
+        rows = as_rows(self._plan.static)
         slots = source.slots(rows, self._sources)
+        folder = self._partitions.folder(self._checkpoint)
         with raising():
-            versions.begin(slots, self._partitions, self._setting, rows)
+            versions.begin(slots, self._partitions, self._setting, rows, folder)
+
+    def _begun(self) -> Bases:
+        """What partitions begin with; where Spark keeps it, it goes once none needs it."""
+        folder = self._partitions.folder(self._checkpoint)
+        if isinstance(folder, Remote) and folder.exists() and self._checkpoint.has_begun:
+            with raising():
+                is_needed = versions.need(self._spark, self._setting, self._checkpoint, self._last)
+            if not is_needed:
+                folder.remove()
+        with raising():
+            return versions.bases(self._spark, folder)
 
     def _take(self, rows: DataFrame, batch_id: int) -> None:
         self._unset()
         if self._open is None:
             raise RingviewError("the stream was stopped")
+        self._open.check()
         with raising():
             found = rows.toArrow().to_pylist()
         found.sort(key=lambda row: (row["view"], row["partition"]))
@@ -213,8 +235,7 @@ class PartitionedState(State):
                     "and one might be refused in some and not in others; let them end the stream, "
                     'or keep it with mode="driver"'
                 )
-            assert self._open is not None
-            begin(self._letters, identity, [letters.NAME], not self._open.is_applied(letters.NAME))
+            begin(self._letters, identity, [letters.NAME], not self._has_letters.exists())
         # What a target was told of a batch that comes again may be wrong, if the source was mended.
         self._again = self._last + 1 if self._checkpoint.has_noted(self._last + 1) else None
 
@@ -224,9 +245,13 @@ class PartitionedState(State):
             return
         found = letters.SCHEMA.empty_table() if found is None else letters.in_order(found)
         letters.send(self._letters, batch_id, found)
-        assert self._open is not None
-        with self._open.transaction(batch_id=letters.NAME):
-            pass
+        if not self._has_letters.exists():
+            places.write(self._has_letters, b"")
+
+    @property
+    def _has_letters(self) -> Place:
+        """The file that is there once the target of dead letters took some."""
+        return self._checkpoint.state / "letters"
 
     def _counted(self, batch_id: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
         """What is known of a micro-batch from the counts of its partitions."""

@@ -1,15 +1,15 @@
 """Versions of the state as DataFrames: to look at views, to begin, and to move rows.
 
-Spark's own reader gives what its state store holds as of a micro-batch; together with the
-snapshots beside it that is all of the state. Invariant: a version is read as of one micro-batch,
-whatever runs meanwhile. Cost: a job over the state store; engines that are live in a worker are not
-read again.
+Spark's own reader gives what its state store holds as of a micro-batch; together with what
+partitions begin with that is all of the state. Invariant: a version is read as of one micro-batch,
+whatever runs meanwhile. Cost: a job over the state store; for a view, a second one over the
+segments of partitions whose engine no worker has live.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -20,11 +20,13 @@ from ringview.spark.ship import Shipped
 from ringview.spark.slots import PARTITION
 from ringview.spark.streaming import paths
 from ringview.spark.streaming.checkpoint import Checkpoint
+from ringview.spark.streaming.partitioned.bases import SENT, Bases, FileBases, SentBases
 from ringview.spark.streaming.partitioned.layout import Partitions
 from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed, unpacked
 from ringview.spark.streaming.partitioned.setting import Setting
-from ringview.spark.streaming.partitioned.worker import VERSION, Begin, Look
-from ringview.spark.streaming.plan import Plan, TablePlan
+from ringview.spark.streaming.partitioned.worker import LOOKED, VERSION, Begin, Look
+from ringview.spark.streaming.places import Place
+from ringview.spark.streaming.plan import Plan
 from ringview.view import View
 
 
@@ -34,8 +36,25 @@ def last(checkpoint: Checkpoint) -> int:
     return max((int(path.name) for path in done if path.name.isdigit()), default=-1)
 
 
-def version(spark: SparkSession, setting: Setting, checkpoint: Checkpoint, batch: int) -> DataFrame:
-    """A version of the state: rows of ``VERSION``, each partition's in one task."""
+def version(
+    spark: SparkSession,
+    setting: Setting,
+    checkpoint: Checkpoint,
+    batch: int,
+    partitions: Collection[int] | None = None,
+    *,
+    reads: bool = True,
+) -> DataFrame:
+    """A version of the state: rows of ``VERSION``, each partition's in one task.
+
+    Args:
+        spark: The session.
+        setting: What workers know of the stream.
+        checkpoint: Where the state is.
+        batch: The micro-batch behind which the version is.
+        partitions: Of these alone; by default of all.
+        reads: Whether the segments are in it.
+    """
     count = len(setting.partitions)
     there = spark.range(count).select(
         sf.col("id").cast("int").alias(PARTITION),
@@ -43,17 +62,32 @@ def version(spark: SparkSession, setting: Setting, checkpoint: Checkpoint, batch
     )
     if batch >= 0:
         there = there.union(_metas(spark, setting, checkpoint, batch))
-        there = there.union(_logs(spark, setting, checkpoint, batch))
+        if reads:
+            there = there.union(_segments(spark, setting, checkpoint, batch))
+    if partitions is not None:
+        there = there.where(sf.col(PARTITION).isin(list(partitions)))
     return there.repartitionById(count, sf.col(PARTITION))
 
 
 def view(
-    spark: SparkSession, setting: Setting, checkpoint: Checkpoint, name: str, batch: int
+    spark: SparkSession,
+    setting: Setting,
+    bases: Bases,
+    checkpoint: Checkpoint,
+    name: str,
+    batch: int,
 ) -> View:
     """A view as of a micro-batch."""
-    look = Shipped(Look(setting, name))
-    found = version(spark, setting, checkpoint, batch).mapInArrow(look, "message binary").toArrow()
-    return merged(setting.plan, name, (message.as_py() for message in found["message"]))
+    shown = version(spark, setting, checkpoint, batch, reads=False)
+    look = Shipped(Look(setting, bases, name, False))
+    found = shown.mapInArrow(look, LOOKED).toArrow().to_pylist()
+    lacking = {row["partition"] for row in found if row["message"] is None}
+    if lacking:
+        shown = version(spark, setting, checkpoint, batch, lacking)
+        look = Shipped(Look(setting, bases, name, True))
+        found += shown.mapInArrow(look, LOOKED).toArrow().to_pylist()
+    messages = (row["message"] for row in found if row["message"] is not None)
+    return merged(setting.plan, name, messages)
 
 
 def nothing(plan: Plan) -> dict[str, pa.Table]:
@@ -74,20 +108,40 @@ def merged(plan: Plan, name: str, messages: Iterable[bytes]) -> View:
     return shown[name]
 
 
-def as_rows(tables: Sequence[TablePlan]) -> Plan:
-    """Tables as if they were streams of rows with multiplicities."""
-    plain = [replace(table, static=False, changes="rows", order=None) for table in tables]
-    return Plan(tuple(plain), {})
-
-
-def begin(slots: DataFrame, partitions: Partitions, setting: Setting, rows: Plan) -> None:
+def begin(
+    slots: DataFrame, partitions: Partitions, setting: Setting, rows: Plan, folder: Place
+) -> None:
     """Write what partitions begin with, from the rows of some tables in slots."""
     labelled = routed(slots, rows.layout, rows.streams, partitions.placement, partitions.labels)
     packed = labelled.mapInArrow(Shipped(Pack(rows.layout)), PACKED)
     numbers = sf.create_map(*[sf.lit(each) for pair in setting.partitions.items() for each in pair])
     number = sf.element_at(numbers, sf.col(LABEL)).cast("int")
     together = packed.repartitionById(len(partitions.labels), number)
-    together.mapInArrow(Shipped(Begin(setting, rows)), "nothing int").toArrow()
+    files = FileBases(folder) if isinstance(folder, Path) else None
+    slices = together.mapInArrow(Shipped(Begin(setting, files, rows)), SENT)
+    if files is not None:
+        slices.toArrow()
+    else:
+        slices.write.mode("overwrite").parquet(str(folder))
+
+
+def bases(spark: SparkSession, folder: Place) -> Bases:
+    """What partitions begin with, for the workers; sent to them where these cannot read it."""
+    if isinstance(folder, Path):
+        return FileBases(folder)
+    if not folder.exists():
+        return SentBases(None, str(folder))
+    found: dict[int, list[bytes]] = {}
+    for partition, message in spark.read.parquet(str(folder)).collect():
+        found.setdefault(partition, []).append(bytes(message))
+    return SentBases(spark.sparkContext.broadcast(found), str(folder))
+
+
+def need(spark: SparkSession, setting: Setting, checkpoint: Checkpoint, batch: int) -> bool:
+    """Whether a partition still needs what it began with, as of a micro-batch."""
+    metas = version(spark, setting, checkpoint, batch, reads=False)
+    whole = metas.where("token IS NOT NULL AND NOT has_base").select(PARTITION)
+    return whole.count() < len(setting.partitions)
 
 
 def _columns() -> list[tuple[str, str]]:
@@ -96,18 +150,16 @@ def _columns() -> list[tuple[str, str]]:
 
 
 def _metas(spark: SparkSession, setting: Setting, checkpoint: Checkpoint, batch: int) -> DataFrame:
-    names = ("token", "snapshot", "batches", "bytes")
-    return _rows(
-        _read(spark, checkpoint, batch, "meta"),
-        setting,
-        {name: sf.col("value").getField(name) for name in names},
-    )
+    frame = _read(spark, checkpoint, batch, "meta")
+    return _rows(frame, setting, {"value": ("token", "has_base", "slice", "rows", "log")})
 
 
-def _logs(spark: SparkSession, setting: Setting, checkpoint: Checkpoint, batch: int) -> DataFrame:
-    frame = _read(spark, checkpoint, batch, "log", flattenCollectionTypes="true")
-    names = ("batch", "message")
-    return _rows(frame, setting, {name: sf.col("list_element").getField(name) for name in names})
+def _segments(
+    spark: SparkSession, setting: Setting, checkpoint: Checkpoint, batch: int
+) -> DataFrame:
+    frame = _read(spark, checkpoint, batch, "segments", flattenCollectionTypes="true")
+    holds = {"user_map_key": ("kind", "number"), "user_map_value": ("batch", "message")}
+    return _rows(frame, setting, holds)
 
 
 def _read(
@@ -117,14 +169,12 @@ def _read(
     return reader.options(**options).load(paths.for_state_reader(spark, checkpoint.spark))
 
 
-def _rows(frame: DataFrame, setting: Setting, holds: dict[str, object]) -> DataFrame:
-    """What a state variable holds, in the columns of a version."""
+def _rows(frame: DataFrame, setting: Setting, holds: Mapping[str, Sequence[str]]) -> DataFrame:
+    """What a state variable holds in fields of its columns, in the columns of a version."""
     numbers = sf.create_map(*[sf.lit(each) for pair in setting.partitions.items() for each in pair])
     number = sf.element_at(numbers, sf.col("key").getField(LABEL)).cast("int")
+    found = {name: sf.col(column).getField(name) for column in holds for name in holds[column]}
     return frame.select(
         number.alias(PARTITION),
-        *[
-            (holds[name] if name in holds else sf.lit(None)).cast(kind).alias(name)  # type: ignore[attr-defined]
-            for name, kind in _columns()
-        ],
+        *[found.get(name, sf.lit(None)).cast(kind).alias(name) for name, kind in _columns()],
     ).where(sf.col(PARTITION).isNotNull())

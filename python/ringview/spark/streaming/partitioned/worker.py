@@ -8,22 +8,31 @@ the rows and what moved, and a few calls to Spark's server of state.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from functools import lru_cache, partial
 from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql.types import Row
 
+from ringview.spark.streaming.partitioned.bases import Bases, FileBases
 from ringview.spark.streaming.partitioned.client import engines
 from ringview.spark.streaming.partitioned.counts import Counts
-from ringview.spark.streaming.partitioned.engine import PartitionEngine
-from ringview.spark.streaming.partitioned.routing import in_slots, packed, unpacked
+from ringview.spark.streaming.partitioned.engine import rows_of, slices
+from ringview.spark.streaming.partitioned.routing import batch_of_task, in_slots, packed, unpacked
+from ringview.spark.streaming.partitioned.segments import (
+    Meta,
+    Read,
+    Segments,
+    Span,
+    Taken,
+    chosen,
+    step,
+)
 from ringview.spark.streaming.partitioned.setting import Report, Setting, StreamEngines
-from ringview.spark.streaming.partitioned.store import Delta, Log, Meta, Taken, step
+from ringview.spark.streaming.partitioned.store import PartitionBatch
 from ringview.spark.streaming.plan import Plan, TablePlan
 from ringview.spark.streaming.sinks import PartitionSink
 
@@ -34,29 +43,43 @@ COUNTS, LETTERS = -1, -2
 class SparkKept:
     """A partition's share of Spark's state store, in a task."""
 
-    def __init__(self, meta: Any, log: Any) -> None:
-        self._meta, self._log = meta, log
+    def __init__(self, meta: Any, segments: Any, bases: Bases, partition: int) -> None:
+        self._meta, self._segments = meta, segments
+        self._bases, self._partition = bases, partition
 
     def meta(self) -> Meta | None:
         """What the version says."""
-        return Meta(*self._meta.get()) if self._meta.exists() else None
+        return _meta(*self._meta.get()) if self._meta.exists() else None
 
-    def log(self) -> Iterator[tuple[int, bytes]]:
-        """The messages since the snapshot."""
-        for batch, message in self._log.get() if self._log.exists() else ():
-            yield batch, bytes(message)
+    def base(self, is_needed: bool) -> Sequence[bytes] | None:
+        """What the partition began with."""
+        return self._bases.read(self._partition, is_needed)
 
-    def append(self, batch: int, delta: Delta) -> None:
-        """Add messages to the log."""
-        self._log.appendList([(batch, message) for message in delta])
+    def forget_base(self) -> None:
+        """Remove it."""
+        self._bases.remove(self._partition)
 
-    def clear(self) -> None:
-        """Empty the log."""
-        self._log.clear()
+    def get(self, kind: str, number: int) -> tuple[int, bytes] | None:
+        """A segment."""
+        found = self._segments.getValue((kind, number))
+        return None if found is None else (found[0], bytes(found[1]))
+
+    def put(self, kind: str, number: int, batch: int, message: bytes) -> None:
+        """Add one."""
+        self._segments.updateValue((kind, number), (batch, message))
+
+    def remove(self, kind: str, number: int) -> None:
+        """Remove one."""
+        self._segments.removeKey((kind, number))
 
     def update(self, meta: Meta) -> None:
         """Replace what the version says."""
-        self._meta.update((meta.token, meta.snapshot, meta.log, meta.log_bytes))
+        rows, log = list(astuple(meta.rows)), list(astuple(meta.log))
+        self._meta.update((meta.token, meta.has_base, meta.slice, rows, log))
+
+
+def _meta(token: str, has_base: bool, size: int, rows: Iterable[int], log: Iterable[int]) -> Meta:
+    return Meta(token, has_base, size, Span(*rows), Span(*log))
 
 
 @dataclass(frozen=True)
@@ -64,6 +87,7 @@ class Keep:
     """A micro-batch of a partition: into its engine, and what moved out of it."""
 
     setting: Setting
+    bases: Bases
     tells: bool
     """Whether somebody is to be told what moved."""
     leaves_out: bool = False
@@ -71,21 +95,24 @@ class Keep:
     sinks: bytes = b""
     """Sinks that are called here, by view, pickled."""
 
-    def __call__(self, meta: Any, log: Any, label: int, rows: Iterable[Any]) -> Iterator[Row]:
+    def __call__(self, meta: Any, segments: Any, label: int, rows: Iterable[Any]) -> Iterator[Row]:
         """Messages in, changes out."""
-        partition = self.setting.partitions[label]
+        partition = self.setting.partitions.get(label)
+        if partition is None:
+            # Of an earlier generation.
+            meta.clear()
+            segments.clear()
+            return
         delta = [bytes(row.message) for row in rows]
-        context = TaskContext.get()
-        assert context is not None
-        batch = int(context.getLocalProperty("streaming.sql.batchId") or 0)
+        batch = batch_of_task()
         of = StreamEngines(self.setting, self.tells, self.leaves_out)
 
-        def take(meta: Meta | None, log: Log) -> Taken[Report]:
-            return engines().take(of, partition, meta, log, batch, delta)
+        def take(version: Meta | None, read: Read) -> Taken[Report]:
+            return engines().take(of, PartitionBatch(partition, version, batch, delta), read)
 
-        taken = step(SparkKept(meta, log), batch, take)
+        taken = step(SparkKept(meta, segments, self.bases, partition), batch, take)
         report = taken.report
-        counts = Counts.of(self.setting.plan).listed(_counted(taken, delta))
+        counts = Counts.of(self.setting.plan).listed(_counted(taken))
         yield Row(partition=partition, view=COUNTS, message=None, counts=counts)
         sinks = _sinks(self.sinks) if self.sinks else {}
         told = {
@@ -107,45 +134,56 @@ def _sinks(pickled: bytes) -> Mapping[str, PartitionSink]:
     return found
 
 
-def _counted(taken: Taken[Report], delta: Delta) -> dict[str, int]:
+def _counted(taken: Taken[Report]) -> dict[str, int]:
     """What happened in a partition."""
     return {
         **taken.report.numbers,
         "engines.found": int(taken.was_live),
         "engines.rebuilt": int(not taken.was_live),
-        "log_bytes": 0 if taken.snapshot_bytes else sum(map(len, delta)),
-        "snapshots": int(taken.snapshot_bytes > 0),
-        "snapshot_bytes": taken.snapshot_bytes,
+        "log_bytes": sum(map(len, taken.logged)),
+        "snapshots": int(bool(taken.slices) and not taken.meta.slice),
+        "snapshot_bytes": sum(map(len, taken.slices)),
     }
 
 
 @dataclass(frozen=True)
 class Begin:
-    """What partitions begin with: their rows of some tables, as files."""
+    """What partitions begin with: their rows of some tables, as slices."""
 
     setting: Setting
+    bases: FileBases | None
+    """Where they are written; None where Spark writes them."""
     rows: Plan
     """The tables that have rows, as if they were streams of rows."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Messages in, with the labels of partitions of this task; nothing out."""
+        """Messages in, with the labels of partitions of this task; slices out that Spark writes."""
         found: dict[int, list[bytes]] = {}
         for batch in batches:
             for row in batch.to_pylist():
                 partition = self.setting.partitions[row["label"]]
                 found.setdefault(partition, []).append(row["message"])
+        rows, size = rows_of(self.setting.plan), self.setting.sizes.slice
         for partition, delta in found.items():
-            engine = PartitionEngine.begin(self.setting.plan, self.rows, delta)
-            self.setting.store().begin(partition, engine)
-        yield from ()
+            arrived = (part for each in delta for part in pa.ipc.open_stream(each))
+            drawn = list(slices(rows, self.rows.arrived(arrived), size))
+            if self.bases is not None:
+                self.bases.write(partition, drawn)
+                continue
+            for message in drawn:
+                row = {"partition": partition, "message": message}
+                yield pa.RecordBatch.from_pylist([row], _LOOKED)
 
 
 VERSION = (
-    "partition int, batch long, message binary, token string, snapshot string, "
-    "batches int, bytes long"
+    "partition int, token string, has_base boolean, slice int, rows array<long>, log array<long>, "
+    "kind string, number long, batch long, message binary"
 )
 """A version of the state as rows: of each partition one that says it is there, one with a token of
-what its version says, and the messages of its log."""
+what its version says, and those of its segments."""
+
+LOOKED = "partition int, message binary"
+"""What partitions have of a view; NULL of one whose engine is not live."""
 
 
 @dataclass(frozen=True)
@@ -153,20 +191,26 @@ class Look:
     """What partitions have of a view, as a version of the state has it: to be merged."""
 
     setting: Setting
+    bases: Bases
     view: str
+    reads: bool
+    """Whether the version has its segments, for engines that are not live."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """A version in, the partials of the view as messages out."""
-        for partition, meta, log in versions(batches):
+        for partition, meta, segments in versions(batches, self.bases, self.reads):
             if not self.setting.speaks(partition, self.view):
                 continue
             of = StreamEngines(self.setting)
-            found = engines().look(of, partition, meta.token, self.view) if meta else None
-            if found is None:
-                engine = self.setting.store().restore(partition, meta, log)
+            found: list[Any] | None = None
+            if meta is not None:
+                found = engines().look(of, partition, meta.token, self.view)
+            if found is None and (self.reads or meta is None):
+                engine = self.setting.store().restore(meta, segments)
                 found = list(packed(engine.database[self.view].partial()))
-            for message in found:
-                yield pa.RecordBatch.from_pylist([{"message": message}], _MESSAGE)
+            for message in [None] if found is None else found:
+                row = {"partition": partition, "message": message}
+                yield pa.RecordBatch.from_pylist([row], _LOOKED)
 
 
 @dataclass(frozen=True)
@@ -174,6 +218,7 @@ class Empty:
     """The rows of all tables in the partitions, in slots, as a version of the state has them."""
 
     setting: Setting
+    bases: Bases
     rows: Plan
     """The tables, as if they were streams of rows; columns that are new have NULL."""
     copied: frozenset[str]
@@ -181,8 +226,8 @@ class Empty:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """A version in, slots out."""
-        for partition, meta, log in versions(batches):
-            engine = self.setting.store().restore(partition, meta, log)
+        for partition, meta, segments in versions(batches, self.bases, reads=True):
+            engine = self.setting.store().restore(meta, segments)
             for atom, table in enumerate(self.rows.streams):
                 if partition and table.name in self.copied:
                     continue
@@ -201,22 +246,27 @@ def _widened(rows: pa.Table, table: TablePlan) -> pa.Table:
 
 
 def versions(
-    batches: Iterable[pa.RecordBatch],
-) -> Iterator[tuple[int, Meta | None, list[tuple[int, bytes]]]]:
-    """By partition what its version says, and its log in order."""
+    batches: Iterable[pa.RecordBatch], bases: Bases, reads: bool
+) -> Iterator[tuple[int, Meta | None, Segments]]:
+    """By partition what its version says, and its segments if they are there."""
     metas: dict[int, Meta | None] = {}
-    logs: dict[int, list[tuple[int, bytes]]] = {}
+    there: dict[int, list[tuple[str, int, int, bytes]]] = {}
     for batch in batches:
         for row in batch.to_pylist():
             partition = row["partition"]
             metas.setdefault(partition, None)
-            log = logs.setdefault(partition, [])
             if row["token"] is not None:
-                metas[partition] = Meta(row["token"], row["snapshot"], row["batches"], row["bytes"])
-            elif row["message"] is not None:
-                log.append((row["batch"], row["message"]))
-    for partition in sorted(metas):
-        yield partition, metas[partition], sorted(logs[partition], key=itemgetter(0))
+                metas[partition] = _meta(*(row[name] for name in _OF_META))
+            elif row["kind"] is not None:
+                segment = row["kind"], row["number"], row["batch"], row["message"]
+                there.setdefault(partition, []).append(segment)
+    for partition, meta in sorted(metas.items(), key=itemgetter(0)):
+        if reads or meta is None:
+            base = partial(bases.read, partition)
+            yield partition, meta, chosen(meta, there.get(partition, ()), base)
+        else:
+            yield partition, meta, Segments()
 
 
-_MESSAGE = pa.schema({"message": pa.binary()})
+_OF_META = ("token", "has_base", "slice", "rows", "log")
+_LOOKED = pa.schema({"partition": pa.int32(), "message": pa.binary()})
