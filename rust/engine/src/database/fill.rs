@@ -9,15 +9,13 @@ use ringview_rows::RowMap;
 use ringview_view::RowDelta;
 
 use super::Database;
+use crate::CHUNK;
 use crate::graph::Graph;
 use crate::graph::facets::NodeAnswer;
 use crate::graph::node::Node;
 use crate::plan::Source;
 use crate::storage::table::Table;
 use crate::transaction::prepare::of_a_view;
-
-/// Rows read at a time: what is computed of their columns on the way to a view stays in the cache.
-const READ: usize = 1 << 13;
 
 /// The nodes that rows may be read from while a node is filled.
 #[derive(Clone, Copy)]
@@ -176,7 +174,7 @@ impl Database {
                 let Some(rows) = tables[at].rows.take() else {
                     return Ok(());
                 };
-                let done = rows.scan(READ, needed, |batch| to(self, batch));
+                let done = rows.scan(CHUNK, needed, |batch| to(self, batch));
                 self.state.storage.tables[at].rows = Some(rows);
                 done
             }
