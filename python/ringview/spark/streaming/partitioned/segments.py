@@ -119,7 +119,7 @@ Read = Callable[[], Segments]
 """Reads the segments of a version, where they are needed."""
 
 
-class Kept(Protocol):
+class PartitionState(Protocol):
     """One partition's share of a version of the state store; what is written is the next one."""
 
     def meta(self) -> Meta | None:
@@ -159,22 +159,24 @@ class Taken(Generic[R]):
         return replace(self, logged=logged)
 
 
-def step(kept: Kept, batch: int, take: Callable[[Meta | None, Read], Taken[R]]) -> Taken[R]:
+def step(
+    state: PartitionState, batch: int, take: Callable[[Meta | None, Read], Taken[R]]
+) -> Taken[R]:
     """Let an engine take a micro-batch, wherever it is, and write the version behind it."""
-    before = kept.meta()
-    taken = take(before, lambda: _read(kept, before))
+    before = state.meta()
+    taken = take(before, lambda: _read(state, before))
     if before is not None and before.rows.first == 0 < before.rows.next:
         # The first snapshot is whole, and Spark has committed the version that says so.
-        kept.forget_base()
+        state.forget_base()
     before, after = before or Meta(""), taken.meta
     for kind, messages in ((LOG, taken.logged), (ROWS, taken.slices)):
         old, new = _span(before, kind), _span(after, kind)
         assert new.end - old.end == len(messages)
         for number, message in enumerate(messages, old.end):
-            kept.put(kind, number, batch, message)
+            state.put(kind, number, batch, message)
         for number in range(old.kept, new.kept):
-            kept.remove(kind, number)
-    kept.update(after)
+            state.remove(kind, number)
+    state.update(after)
     return taken
 
 
@@ -229,8 +231,8 @@ def advanced(
     return Meta(token, has_base, size, rows.swept(swept), log.swept(swept)), slices
 
 
-def _read(kept: Kept, meta: Meta | None) -> Segments:
-    return _segments(meta, kept.get, kept.base)
+def _read(state: PartitionState, meta: Meta | None) -> Segments:
+    return _segments(meta, state.get, state.base)
 
 
 def _segments(

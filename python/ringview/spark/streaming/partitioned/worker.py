@@ -40,7 +40,7 @@ COUNTS, LETTERS = -1, -2
 """In the place of a view's number: what happened in a partition, and dead letters."""
 
 
-class SparkKept:
+class SparkState:
     """A partition's share of Spark's state store, in a task."""
 
     def __init__(self, meta: Any, segments: Any, bases: Bases, partition: int) -> None:
@@ -110,7 +110,7 @@ class Keep:
         def take(version: Meta | None, read: Read) -> Taken[Report]:
             return engines().take(of, PartitionBatch(partition, version, batch, delta), read)
 
-        taken = step(SparkKept(meta, segments, self.bases, partition), batch, take)
+        taken = step(SparkState(meta, segments, self.bases, partition), batch, take)
         report = taken.report
         counts = Counts.of(self.setting.plan).listed(_counted(taken))
         yield Row(partition=partition, view=COUNTS, message=None, counts=counts)
