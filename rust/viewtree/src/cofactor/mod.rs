@@ -141,8 +141,12 @@ impl Recentred for CofactorPayloads {
         // Keys without rows are about to go.
         let has_rows = |part: &Part| part.iter().any(|slot| part.payload(slot)[0] != 0);
         let now = |view: &Relation<Cofactor>| view.part().is_some_and(has_rows);
+        // One without changes has rows if it had some.
+        let stays = |view: &Relation<Cofactor>| view.part().is_some() && !view.has_changed();
         let mut nodes = tree.views.iter().zip(&payloads.filled);
-        if !payloads.origins.are_changing() && nodes.all(|(view, &filled)| now(view) == filled) {
+        if !payloads.origins.are_changing()
+            && nodes.all(|(view, &filled)| stays(view) || now(view) == filled)
+        {
             return None;
         }
         let by = payloads.origins.coming_shift();
