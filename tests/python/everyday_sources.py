@@ -31,7 +31,7 @@ class Sources:
         return Aggregates(self.rng, self._over(*tables), order)
 
     def _source(self, table: str) -> str:
-        """What stands in FROM for a table: it, or a subquery with its columns."""
+        """A table for FROM, or a subquery with its columns."""
         if self.rng.random() < 0.75:
             return table
         e = self._over(table)

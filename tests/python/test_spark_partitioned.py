@@ -332,7 +332,7 @@ def test_snapshots_a_poison_batch_and_a_move(
         rows.put(40)
         snapshots += through(lambda: start(partitions=3), goes_on)
     assert snapshots >= 6
-    # Snapshots of partitions stand for what they began with.
+    # Snapshots of partitions have replaced the rows that they began with.
     assert not bases(checkpoint)
     rows.put_items([((0, 10**6), -1)])
     through(start, is_poisoned)

@@ -17,7 +17,7 @@ pub(crate) struct State {
     pub(crate) memory: Memory,
     /// The moment that the database is at, in microseconds; none before it was first told.
     pub(crate) now: Option<i64>,
-    /// What the transaction at hand has done, for its memory.
+    /// The memory of the last transaction, for the next one; `None` while one runs. Boxed, as it is moved out and back.
     pub(crate) undo: Option<Box<Undo>>,
     pub(crate) workers: Workers,
     /// How the definitions at hand are rolled back; `None` where each is committed by itself.

@@ -110,7 +110,7 @@ fn of(file: File) -> Result<(Handle, FileBackend), Unread> {
     ))
 }
 
-/// Refuses a file that somebody else has locked.
+/// Refuses a file that another process has locked.
 fn checked(locked: Result<bool, BackendError>) -> Result<(), Unread> {
     match locked {
         Ok(true) | Err(BackendError::Unsupported) => Ok(()),

@@ -2,7 +2,9 @@
 //!
 //! When the changes of tables are in, views are prepared level by level: each comes behind those that it
 //! reads, and those of one level are prepared on the threads that there are (`workers`). The delta of a view goes to its readers before they are prepared: so each view is prepared once, with
-//! all its deltas, and a transaction is kept by all views or by none.
+//! all its deltas, and a transaction is kept by all views or by none. All views of a level are prepared before the first
+//! delta goes on, so the error returned is the same for any number of threads; a facet is prepared directly behind the
+//! node of its groups.
 //!
 //! Invariant: a view above equals its query over the results of those below, in every state that can be
 //! seen; it keeps nothing of them but what its own plan keeps. Cost: the rows that change below, and the cost of these

@@ -91,7 +91,7 @@ impl CheckedGroups {
         fallible.try_for_each(|fallible| fallible.check_all(&groups, dictionary))
     }
 
-    /// Whether all columns fit whatever the rows, and nobody wants the delta.
+    /// Whether `prepare` would check nothing and return an empty delta: all columns always fit, and no delta is wanted.
     #[inline]
     pub(super) fn has_nothing_to_do(&self, groups: PartRows<'_>, cx: &Context<'_, '_>) -> bool {
         let grown = self.width != groups.auxiliary.members().width();

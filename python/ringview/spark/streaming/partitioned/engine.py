@@ -37,7 +37,7 @@ class PartitionEngine:
 
     @staticmethod
     def start(plan: Plan, is_first: bool, slices: Sequence[bytes], begins: bool) -> PartitionEngine:
-        """Of slices; of those that the first engines begin with nobody was told yet."""
+        """From slices. The views of a first engine are changes that no sink has received yet."""
         database, rows = Database(), rows_of(plan)
         # Static tables take rows only before there are views.
         plan.create_tables(database)

@@ -92,7 +92,7 @@ class Meta:
 
     token: str
     has_base: bool = False
-    """Whether the rows that the partition began with stand for the first snapshot."""
+    """Whether the rows that the partition began with are the first snapshot."""
     slice: int = 0
     """The size of slices of the snapshot that is being written; 0 if none is."""
     rows: Span = Span()

@@ -1,6 +1,6 @@
 //! What a change costs, in counted steps, and groups that are larger than a block.
 
-use crate::join::common::{House, Rows};
+use crate::join::common::{House, Rows, join, level, relation};
 use crate::join::streams::triangle;
 
 const HUB: i64 = 1_000;
@@ -90,5 +90,42 @@ fn groups_are_taken_in_blocks() {
             house.end(false);
             assert_eq!(house.rows(3), Rows::new());
         }
+    }
+}
+
+/// Q(a) counts A(a) * B(a) * C(a); B has every key but each fifth, C but each third.
+fn probed(apart: i64) -> House {
+    let mut house = House::new(["A", "B", "C", "Q"].map(|name| relation(name, 1)).into());
+    let joins = vec![join(1, &[0]), join(2, &[0])];
+    house.path(0, &[0], vec![level(joins, 3, &[0], false)]);
+    house.path(1, &[0], vec![]);
+    house.path(2, &[0], vec![]);
+    let lacking = |part: i64| (0..60).filter(move |key| key % part != 0);
+    let b: Vec<_> = lacking(5).map(|key| (vec![key * apart], 2)).collect();
+    let c: Vec<_> = lacking(3).map(|key| (vec![key * apart], 3)).collect();
+    house.apply(1, &b);
+    house.apply(2, &c);
+    house.end(false);
+    house
+}
+
+/// By a directory that is an array, and by one that is a hash table.
+#[test]
+fn a_row_alone_is_met_as_among_others() {
+    for apart in [1, 1 << 40] {
+        let rows: Vec<_> = (0..70).map(|key| (vec![key * apart], 1)).collect();
+        let (mut together, mut alone) = (probed(apart), probed(apart));
+        let steps = together.steps(0, &rows);
+        let each = rows
+            .iter()
+            .map(|row| alone.steps(0, std::slice::from_ref(row)));
+        assert_eq!(each.sum::<u64>(), steps);
+        for house in [&mut together, &mut alone] {
+            house.end(false);
+        }
+        let both = (0..60).filter(|key| key % 5 != 0 && key % 3 != 0);
+        let expected: Rows = both.map(|key| (vec![key * apart], 6)).collect();
+        assert_eq!(together.rows(3), expected);
+        assert_eq!(alone.rows(3), expected);
     }
 }
