@@ -14,6 +14,7 @@
 //! | `state`, `undo`, `memory` | what there is, what the transaction at hand has done, how much memory there may be |
 //! | `reversal` | how definitions are rolled back |
 //! | `plan` | a view that is to be made |
+//! | `reduction/` | which rows of what never changes can meet others |
 //! | `op`, `words` | [`Op`] and its kin, and what the words of a feed of changes mean |
 //! | `chain` | the class of a chain of matrices |
 
@@ -24,6 +25,7 @@ mod graph;
 mod memory;
 mod op;
 mod plan;
+mod reduction;
 mod reversal;
 mod state;
 mod storage;

@@ -18,7 +18,7 @@ use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::type_coercion::binary::type_union_coercion;
 use datafusion_expr::{Expr, ExprSchemable, cast};
-use datafusion_physical_expr::expressions::BinaryExpr;
+use datafusion_physical_expr::expressions::{BinaryExpr, Column};
 use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
 use ringview_core::{Error, Result, Schema, Type};
 
@@ -148,6 +148,14 @@ impl Projection {
     #[must_use]
     pub fn inputs(&self) -> &[usize] {
         &self.inputs
+    }
+
+    /// The column of the row that a column is, where nothing is computed.
+    #[must_use]
+    pub fn input_of(&self, at: usize) -> Option<usize> {
+        let column: &Column = self.columns[at].downcast_ref()?;
+        let is_same = *self.schema.field(column.index()).data_type() == self.types[at].to_arrow();
+        is_same.then(|| self.inputs[column.index()])
     }
 
     /// The types of the columns.

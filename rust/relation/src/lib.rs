@@ -18,6 +18,7 @@
 //! | `join/` | a delta meets relations along a compiled path |
 //! | `partition` | which values of a key are heavy, and which light |
 //! | `rows` | the multiset of base rows of a table |
+//! | `values` | the values of a join column, for semi-joins |
 //!
 //! Every look-up, insert, delete and count is O(1) expected, whatever the keys; a slot is stable
 //! while its tuple lives, so other structures may keep arrays beside a part by slot, until whoever
@@ -36,6 +37,7 @@ mod partition;
 mod relation;
 mod rows;
 mod sort;
+mod values;
 mod widening;
 
 pub use delta::{Delta, GatherScratch};
@@ -49,6 +51,7 @@ pub use part::{Part, Relocated};
 pub use partition::{Partition, Threshold};
 pub use relation::Relation;
 pub use rows::{Action, Actions, KeyedDelta, Net, RowStore};
+pub use values::ValueSet;
 
 /// The slot that a look-up reports for a key that is not there.
 pub const ABSENT: u32 = u32::MAX;

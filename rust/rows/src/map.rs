@@ -117,6 +117,14 @@ impl RowMap {
         self.branches[atom].projection.inputs()
     }
 
+    /// The column of the atom's table that a column of the result is, where each row shows its own value.
+    #[must_use]
+    pub fn source_of(&self, atom: usize, output: usize) -> Option<usize> {
+        let mapped = &self.branches[atom];
+        let place = mapped.columns[output].filter(|place| !mapped.unnested.contains(place))?;
+        mapped.projection.input_of(place)
+    }
+
     /// What Arrow rows of an atom compute: the columns of the result, and how often each row is there.
     ///
     /// `inputs` are the columns that are read; `multiplicity` says how often each of the rows is there. O(rows).

@@ -2,9 +2,13 @@
 //!
 //! Invariant: rows are read of tables, of nodes that are known, and of those of the same birth that are filled already.
 //! Cost: that of loading all rows of what a node reads, in chunks; what is static first, so that what only it needs can be
-//! freed, then the smallest, so that the many rows of a fact table go up through the dimensions that they meet.
+//! freed, then the smallest, so that the many rows of a fact table go up through the dimensions that they meet. Columns that
+//! no filter reads are read only of rows that pass; what never changes is loaded without rows that meet none
+//! ([`reduced`](super::reduced)).
 
 use ringview_core::{Batch, Budget, Error, Result};
+use ringview_query::PlanAtom;
+use ringview_relation::RowStore;
 use ringview_rows::RowMap;
 use ringview_view::RowDelta;
 
@@ -14,12 +18,16 @@ use crate::graph::Graph;
 use crate::graph::facets::NodeAnswer;
 use crate::graph::node::Node;
 use crate::plan::Source;
+use crate::reduction::{JoinColumns, Sieve};
 use crate::storage::table::Table;
 use crate::transaction::prepare::of_a_view;
 
+/// Rows of a table that a sieve looks at together: they stay in a cache near the core.
+const BLOCK: usize = 1 << 13;
+
 /// The nodes that rows may be read from while a node is filled.
 #[derive(Clone, Copy)]
-struct Readable<'n> {
+pub(super) struct Readable<'n> {
     /// Of the same birth, which are not known yet.
     family: &'n [Node],
     graph: &'n Graph,
@@ -96,11 +104,10 @@ impl Database {
         from: Readable<'_>,
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let strings = |database: &Self| database.state.storage.dictionary.memory_usage();
-        let known = from.family.iter().chain(&from.graph.nodes);
-        let known: usize = known.map(|node| node.bytes(true)).sum();
-        let held = self.state.held() + known as u64;
-        let strings_before = strings(self);
+        let room = self.room(from);
+        if is_static && let Some(joins) = joins_to_reduce(view) {
+            return self.load_reduced(view, &joins, (from, room), budget);
+        }
         let atoms = (0..view.atoms.len()).filter(|&atom| view.atoms[atom].is_static == is_static);
         let mut atoms: Vec<usize> = atoms.collect();
         atoms.sort_by_cached_key(|&atom| self.rows_of(view.sources[atom], from));
@@ -109,32 +116,61 @@ impl Database {
         }
         for index in atoms {
             let (source, needed) = (view.sources[index], needed(view, index));
-            let mut first = 0;
-            self.each_chunk((source, &needed), from, budget, &mut |database, batch| {
-                let rows = RowDelta {
-                    atom: index,
-                    batch,
-                    sign: 1,
-                    dictionary: &database.state.storage.dictionary,
-                };
-                let done = view.load(rows, budget);
-                done.map_err(|error| match source {
-                    Source::Table(_) => error.counted_from(first),
-                    Source::View(_) => of_a_view(error),
-                })?;
-                first += batch.rows as u64;
-                budget.done(batch.rows as u64)?;
-                let grown = strings(database).saturating_sub(strings_before);
-                let grown = (grown + view.bytes(true)) as u64;
-                database.state.check_room(held + grown, budget)
+            let mut sieve = match stands_once(view, index) {
+                true => Sieve::new(&view.atoms[index], Vec::new())?.or_open(),
+                false => Sieve::default(),
+            };
+            let way = (&needed[..], &mut sieve);
+            self.each_chunk(source, way, from, budget, &mut |database, chunk| {
+                database.load_chunk(view, index, chunk, budget)?;
+                database.check_grown(room, view.bytes(true), budget)
             })?;
             view.end_load(&self.state.storage.dictionary, budget)?;
         }
         Ok(())
     }
 
+    /// Applies a chunk of the rows of an atom.
+    pub(super) fn load_chunk(
+        &self,
+        view: &mut Node,
+        atom: usize,
+        chunk: Chunk<'_>,
+        budget: &Budget<'_>,
+    ) -> Result<()> {
+        let rows = RowDelta {
+            atom,
+            batch: chunk.batch,
+            sign: 1,
+            dictionary: &self.state.storage.dictionary,
+        };
+        let done = view.load(rows, budget);
+        done.map_err(|error| match chunk.slots {
+            Some(slots) => error.counted_by(|row| slots[row as usize].into()),
+            None => of_a_view(error),
+        })?;
+        budget.done(chunk.batch.rows as u64)
+    }
+
+    /// What is held before a node is filled.
+    fn room(&self, from: Readable<'_>) -> Room {
+        let known = from.family.iter().chain(&from.graph.nodes);
+        let known: usize = known.map(|node| node.bytes(true)).sum();
+        Room {
+            held: self.state.held() + known as u64,
+            strings: self.state.storage.dictionary.memory_usage(),
+        }
+    }
+
+    /// Refuses to go on where so many bytes more, and the strings that came, do not fit.
+    pub(super) fn check_grown(&self, room: Room, bytes: usize, budget: &Budget<'_>) -> Result<()> {
+        let strings = self.state.storage.dictionary.memory_usage();
+        let grown = (strings.saturating_sub(room.strings) + bytes) as u64;
+        self.state.check_room(room.held + grown, budget)
+    }
+
     /// How many rows a source has; of a block that keeps none, at the most.
-    fn rows_of(&self, source: Source, from: Readable<'_>) -> u64 {
+    pub(super) fn rows_of(&self, source: Source, from: Readable<'_>) -> u64 {
         match source {
             Source::Table(id) => {
                 let mut tables = self.state.storage.tables.iter();
@@ -157,51 +193,101 @@ impl Database {
         }
     }
 
-    /// Hands out all rows of a table, a view or a block of a family, in the columns that are needed, a chunk at a time.
-    fn each_chunk(
+    /// Hands out the rows of a table, a view or a block of a family that pass a sieve, in the columns that are needed, a
+    /// chunk at a time.
+    pub(super) fn each_chunk(
         &mut self,
-        (source, needed): (Source, &[bool]),
+        source: Source,
+        (needed, sieve): Way<'_, '_>,
         from: Readable<'_>,
         budget: &Budget<'_>,
         to: Taker<'_>,
     ) -> Result<()> {
         match source {
             Source::Table(id) => {
-                let tables = &mut self.state.storage.tables;
-                let Some(at) = tables.iter().position(|table| table.id == id) else {
-                    return Ok(());
-                };
-                let Some(rows) = tables[at].rows.take() else {
-                    return Ok(());
-                };
-                let done = rows.scan(CHUNK, needed, |batch| to(self, batch));
-                self.state.storage.tables[at].rows = Some(rows);
-                done
+                let mut batch = Batch::new();
+                batch.reset(needed);
+                self.each_list_of_slots(id, sieve, &mut |database, rows, slots| {
+                    rows.read(slots, &mut batch);
+                    let (batch, slots) = (&batch, Some(slots));
+                    to(database, Chunk { batch, slots })
+                })
             }
             Source::View(id) => from.view(id).map_or(Ok(()), |below| match below.row_map() {
-                Some(map) => self.each_mapped((below, map), needed, from, budget, to),
-                None => self.each_shown((below, &from.answer(below)), needed, budget, to),
+                Some(map) => self.each_mapped((below, map), (needed, sieve), from, budget, to),
+                None => {
+                    let answer = from.answer(below);
+                    self.each_shown((below, &answer), (needed, sieve), budget, to)
+                }
             }),
         }
+    }
+
+    /// Hands out the slots of the rows of a table that pass a sieve, at most a chunk of them at a time.
+    pub(super) fn each_list_of_slots(
+        &mut self,
+        table: u64,
+        sieve: &mut Sieve<'_>,
+        to: SlotTaker<'_>,
+    ) -> Result<()> {
+        self.with_rows(table, |database, rows| {
+            let mut passed = Vec::new();
+            rows.each_slot(BLOCK, |slots| {
+                sieve.slots(rows, &database.state.storage.dictionary, slots)?;
+                passed.append(slots);
+                if passed.len() + BLOCK <= CHUNK {
+                    return Ok(());
+                }
+                to(database, rows, &passed)?;
+                passed.clear();
+                Ok(())
+            })?;
+            match passed.is_empty() {
+                true => Ok(()),
+                false => to(database, rows, &passed),
+            }
+        })
+    }
+
+    /// Works on the rows of a table, if it keeps them, beside the rest of the database.
+    pub(super) fn with_rows(
+        &mut self,
+        table: u64,
+        work: impl FnOnce(&mut Self, &RowStore) -> Result<()>,
+    ) -> Result<()> {
+        let mut tables = self.state.storage.tables.iter();
+        let at = tables.position(|one| one.id == table);
+        let rows = at.and_then(|at| self.state.storage.tables[at].rows.take());
+        let (Some(at), Some(rows)) = (at, rows) else {
+            return Ok(());
+        };
+        let done = work(self, &rows);
+        self.state.storage.tables[at].rows = Some(rows);
+        done
     }
 
     /// The rows that a block computes of those that it reads.
     fn each_mapped(
         &mut self,
         (below, map): (&Node, &RowMap),
-        wanted: &[bool],
+        (wanted, sieve): Way<'_, '_>,
         from: Readable<'_>,
         budget: &Budget<'_>,
         to: Taker<'_>,
     ) -> Result<()> {
-        let wanted = below.by_output(wanted);
+        let outputs = below.readable_outputs();
+        let mut needed_of_it = wanted.to_vec();
+        sieve.mark(&mut needed_of_it);
+        let wanted = below.by_output(&needed_of_it);
         for (atom, &source) in below.sources.iter().enumerate() {
             let read = needed(below, atom);
-            self.each_chunk((source, &read), from, budget, &mut |database, batch| {
+            let mut own = sieve.below(read.len(), |column| map.source_of(atom, outputs[column]));
+            let way = (&read[..], &mut own);
+            self.each_chunk(source, way, from, budget, &mut |database, chunk| {
                 let dictionary = &mut database.state.storage.dictionary;
                 let rows = RowDelta {
                     atom,
-                    batch,
+                    batch: chunk.batch,
                     sign: 1,
                     dictionary,
                 };
@@ -209,7 +295,8 @@ impl Database {
                     .delta(rows, &wanted)
                     .map_err(|error| error.in_view(&below.serves))?;
                 let batch = delta.encode(&below.bound.outputs, &wanted, dictionary)?;
-                to(database, &batch)
+                let batch = sieve.rows(&batch, dictionary)?;
+                to(database, Chunk::of(&batch))
             })?;
         }
         Ok(())
@@ -219,11 +306,13 @@ impl Database {
     fn each_shown(
         &mut self,
         (below, answer): (&Node, &NodeAnswer<'_>),
-        needed: &[bool],
+        (needed, sieve): Way<'_, '_>,
         budget: &Budget<'_>,
         to: Taker<'_>,
     ) -> Result<()> {
-        let needed = below.by_output(needed);
+        let mut needed = needed.to_vec();
+        sieve.mark(&mut needed);
+        let needed = below.by_output(&needed);
         let mut next = Some(0);
         while let Some(place) = next {
             let dictionary = &mut self.state.storage.dictionary;
@@ -231,7 +320,8 @@ impl Database {
             next = scanned.1;
             let delta = scanned.0;
             let batch = delta.encode(&below.bound.outputs, &needed, dictionary)?;
-            to(self, &batch)?;
+            let batch = sieve.rows(&batch, dictionary)?;
+            to(self, Chunk::of(&batch))?;
         }
         Ok(())
     }
@@ -245,26 +335,74 @@ impl Database {
         budget: &Budget<'_>,
     ) -> Result<()> {
         let needed = needed(view, atom);
-        self.each_shown(below, &needed, budget, &mut |database, batch| {
+        let way = (&needed[..], &mut Sieve::default());
+        self.each_shown(below, way, budget, &mut |database, chunk| {
             let rows = RowDelta {
                 atom,
-                batch,
+                batch: chunk.batch,
                 sign,
                 dictionary: &database.state.storage.dictionary,
             };
             let done = view.apply(rows, budget);
             done.map_err(of_a_view)?;
-            budget.done(batch.rows as u64)
+            budget.done(chunk.batch.rows as u64)
         })
     }
 }
 
+/// Some rows of a source.
+#[derive(Clone, Copy)]
+pub(super) struct Chunk<'c> {
+    pub(super) batch: &'c Batch,
+    /// Where they are in a table; absent of a view.
+    pub(super) slots: Option<&'c [u32]>,
+}
+
+impl<'c> Chunk<'c> {
+    /// Rows of a view.
+    pub(super) fn of(batch: &'c Batch) -> Self {
+        Self { batch, slots: None }
+    }
+}
+
+/// The columns that are needed, and which rows.
+pub(super) type Way<'w, 's> = (&'w [bool], &'w mut Sieve<'s>);
+
 /// Takes rows, a chunk at a time.
-type Taker<'t> = &'t mut dyn FnMut(&mut Database, &Batch) -> Result<()>;
+pub(super) type Taker<'t> = &'t mut dyn FnMut(&mut Database, Chunk<'_>) -> Result<()>;
+
+/// Takes slots of the rows of a table.
+pub(super) type SlotTaker<'t> = &'t mut dyn FnMut(&mut Database, &RowStore, &[u32]) -> Result<()>;
+
+/// Bytes that are held before a node is filled.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    held: u64,
+    strings: usize,
+}
+
+/// The join columns of a node that is filled by rows that never change: where they can leave rows of others out.
+fn joins_to_reduce(view: &Node) -> Option<JoinColumns> {
+    let atoms = &view.atoms;
+    if view.bound.rows.is_some() || !atoms.iter().all(|atom| atom.is_static) {
+        return None;
+    }
+    let is_view = |source: &Source| matches!(source, Source::View(_));
+    let leaves_out = |atom: &PlanAtom| atom.filter.is_some();
+    let some = atoms.iter().any(leaves_out) || view.sources.iter().any(is_view);
+    let joins = some.then(|| JoinColumns::of(&view.bound))?;
+    (joins.classes > 0).then_some(joins)
+}
+
+/// Whether what an atom reads stands at no other.
+pub(super) fn stands_once(view: &Node, atom: usize) -> bool {
+    let mut sources = view.sources.iter().enumerate();
+    !sources.any(|(other, source)| other != atom && *source == view.sources[atom])
+}
 
 /// Which columns of what an atom reads are needed: by any atom that reads the same, for a view may take its rows at
 /// one of them for all.
-fn needed(view: &Node, atom: usize) -> Vec<bool> {
+pub(super) fn needed(view: &Node, atom: usize) -> Vec<bool> {
     let mut needed = vec![false; view.atoms[atom].schema.len()];
     for (source, alike) in view.sources.iter().zip(&view.atoms) {
         if *source == view.sources[atom] {

@@ -20,6 +20,7 @@ mod fill;
 mod lookup;
 mod partials;
 mod recursion;
+mod reduced;
 mod replace;
 pub(crate) mod rows;
 mod sample;

@@ -355,6 +355,13 @@ impl Node {
         self.bound.outputs.iter().map(mark).collect()
     }
 
+    /// The outputs that are columns of what it is to its readers, in their order.
+    pub(crate) fn readable_outputs(&self) -> Vec<usize> {
+        let outputs = self.bound.outputs.iter().enumerate();
+        let readable = outputs.filter(|(_, output)| is_readable(output));
+        readable.map(|(at, _)| at).collect()
+    }
+
     /// Bytes that it takes, its log included, the groups that it is answered from left out; by what is quickly counted
     /// if `quick`.
     pub(crate) fn bytes(&self, quick: bool) -> usize {

@@ -176,6 +176,19 @@ impl RowStore {
     ) -> Result<()> {
         let mut batch = Batch::new();
         batch.reset(needed);
+        self.each_slot(chunk_rows, |slots| {
+            self.read(slots, &mut batch);
+            take(&batch)
+        })
+    }
+
+    /// Hands out the slots of all rows, ascending, at most `chunk_rows` at a time, in a list that may be changed.
+    /// They stay until the next change of the store. O(rows).
+    pub fn each_slot(
+        &self,
+        chunk_rows: usize,
+        mut take: impl FnMut(&mut Vec<u32>) -> Result<()>,
+    ) -> Result<()> {
         let mut slots = Vec::new();
         let mut live = (0..self.counts.len() as u32).filter(|&slot| self.counts.get(slot) > 0);
         loop {
@@ -184,19 +197,12 @@ impl RowStore {
             if slots.is_empty() {
                 return Ok(());
             }
-            self.read(&slots, &mut batch);
-            take(&batch)?;
+            take(&mut slots)?;
         }
     }
 
-    /// The columns of strings.
-    fn texts(&self) -> impl Iterator<Item = usize> {
-        let fields = self.schema.fields().iter().enumerate();
-        let texts = fields.filter(|(_, field)| field.ty.is_interned());
-        texts.map(|(column, _)| column)
-    }
-
-    fn read(&self, slots: &[u32], batch: &mut Batch) {
+    /// Refills a batch with the rows of some slots, in the columns that it has, with their multiplicities. O(rows).
+    pub fn read(&self, slots: &[u32], batch: &mut Batch) {
         batch.rows = slots.len();
         let rows = slots.iter().map(|&slot| self.rows.row(slot));
         self.packing.unpack(rows, &mut batch.columns);
@@ -205,6 +211,13 @@ impl RowStore {
             let count = |&slot| self.counts.get(slot).cast_signed();
             slots.iter().map(count).collect()
         });
+    }
+
+    /// The columns of strings.
+    fn texts(&self) -> impl Iterator<Item = usize> {
+        let fields = self.schema.fields().iter().enumerate();
+        let texts = fields.filter(|(_, field)| field.ty.is_interned());
+        texts.map(|(column, _)| column)
     }
 }
 

@@ -1,0 +1,205 @@
+//! Nodes over what never changes, filled with the rows that can meet others: semi-joins, then the load.
+//!
+//! Invariant: the engine takes rows whose join is that of all rows, each at its atom; a table that stands at several atoms
+//! gives each of them the rows that any of them has left, for an engine may take them at one of them for all. Cost: that of
+//! the semi-joins (see [`reduction`](crate::reduction)), then of loading what they leave, the fewest first.
+
+use ringview_core::{Batch, Budget, Result};
+
+use super::Database;
+use super::fill::{Chunk, Readable, Room, needed, stands_once};
+use crate::CHUNK;
+use crate::graph::node::Node;
+use crate::plan::Source;
+use crate::reduction::{AtomRows, JoinColumns, Sieve, Values};
+
+impl Database {
+    /// Applies the rows of all atoms that the others let take part.
+    pub(super) fn load_reduced(
+        &mut self,
+        view: &mut Node,
+        joins: &JoinColumns,
+        (from, room): (Readable<'_>, Room),
+        budget: &Budget<'_>,
+    ) -> Result<()> {
+        let mut left = self.reduced(view, joins, (from, room), budget)?;
+        unite(view, &mut left);
+        let mut order: Vec<usize> = (0..left.len()).collect();
+        order.sort_by_key(|&atom| left[atom].rows.len());
+        if let Some(view) = view.view_mut() {
+            view.before_load(&order);
+        }
+        for atom in order {
+            let rows = std::mem::take(&mut left[atom]);
+            self.load_rows(view, (atom, &rows), room, budget)?;
+            view.end_load(&self.state.storage.dictionary, budget)?;
+        }
+        Ok(())
+    }
+
+    /// By atom, the rows that are left.
+    fn reduced(
+        &mut self,
+        view: &Node,
+        joins: &JoinColumns,
+        (from, room): (Readable<'_>, Room),
+        budget: &Budget<'_>,
+    ) -> Result<Vec<AtomRows>> {
+        let mut order: Vec<usize> = (0..joins.joined).collect();
+        order.sort_by_cached_key(|&atom| self.rows_of(view.sources[atom], from));
+        let mut left: Vec<AtomRows> = Vec::new();
+        left.resize_with(view.atoms.len(), AtomRows::default);
+        let mut values = Values::new(joins);
+        for &atom in &order {
+            let held = held(&left, &values);
+            let sets = values.of(joins, atom);
+            let found = self.found(
+                view,
+                (atom, joins),
+                sets,
+                from,
+                budget,
+                |database, bytes| database.check_grown(room, held + bytes, budget),
+            )?;
+            values.take(joins, atom, &found);
+            left[atom] = found;
+        }
+        for &atom in order.iter().rev() {
+            if may_be_reduced(view, atom) {
+                values.reduce(joins, atom, &mut left[atom]);
+            }
+            values.take(joins, atom, &left[atom]);
+            budget.work(left[atom].rows.len() as u64)?;
+        }
+        for atom in joins.joined..view.atoms.len() {
+            let held = held(&left, &values);
+            let sets = values.of(joins, atom);
+            left[atom] = self.found(
+                view,
+                (atom, joins),
+                sets,
+                from,
+                budget,
+                |database, bytes| database.check_grown(room, held + bytes, budget),
+            )?;
+        }
+        Ok(left)
+    }
+
+    /// The rows of an atom that pass its filter and have values of some sets.
+    fn found(
+        &mut self,
+        view: &Node,
+        (atom, joins): (usize, &JoinColumns),
+        sets: Vec<(usize, &ringview_relation::ValueSet)>,
+        from: Readable<'_>,
+        budget: &Budget<'_>,
+        check: impl Fn(&Self, usize) -> Result<()>,
+    ) -> Result<AtomRows> {
+        let mut sieve = match may_be_reduced(view, atom) {
+            true => Sieve::new(&view.atoms[atom], sets)?,
+            false => Sieve::default(),
+        };
+        let columns: Vec<usize> = joins.atoms[atom].iter().map(|join| join.column).collect();
+        let mut found = AtomRows {
+            keys: vec![Vec::new(); columns.len()],
+            ..AtomRows::default()
+        };
+        match view.sources[atom] {
+            Source::Table(id) => {
+                let mut batch = Batch::new();
+                let mut read = vec![false; view.atoms[atom].schema.len()];
+                columns.iter().for_each(|&column| read[column] = true);
+                batch.reset(&read);
+                self.each_list_of_slots(id, &mut sieve, &mut |database, rows, slots| {
+                    rows.read(slots, &mut batch);
+                    found.take_keys(&columns, &batch);
+                    found.rows.extend(slots);
+                    budget.work(slots.len() as u64)?;
+                    check(database, found.memory_usage())
+                })?;
+            }
+            source @ Source::View(_) => {
+                let needed = needed(view, atom);
+                let way = (&needed[..], &mut sieve);
+                self.each_chunk(source, way, from, budget, &mut |database, chunk| {
+                    found.take_keys(&columns, chunk.batch);
+                    match &mut found.batch {
+                        Some(batch) => batch.append(chunk.batch),
+                        none => *none = Some(chunk.batch.clone()),
+                    }
+                    budget.work(chunk.batch.rows as u64)?;
+                    check(database, found.memory_usage())
+                })?;
+                let rows = found.batch.as_ref().map_or(0, |batch| batch.rows);
+                found.rows.extend(0..rows as u32);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Applies the rows of an atom that are left, a chunk at a time.
+    fn load_rows(
+        &mut self,
+        view: &mut Node,
+        (atom, left): (usize, &AtomRows),
+        room: Room,
+        budget: &Budget<'_>,
+    ) -> Result<()> {
+        let (source, needed) = (view.sources[atom], needed(view, atom));
+        let mut batch = Batch::new();
+        batch.reset(&needed);
+        let mut to = |database: &Self, chunk: Chunk<'_>| {
+            database.load_chunk(view, atom, chunk, budget)?;
+            database.check_grown(room, view.bytes(true) + left.memory_usage(), budget)
+        };
+        match (&left.batch, source) {
+            (Some(all), _) => left.rows.chunks(CHUNK).try_for_each(|rows| {
+                all.gather_into(rows, &mut batch);
+                to(self, Chunk::of(&batch))
+            }),
+            (None, Source::Table(id)) => self.with_rows(id, |database, table| {
+                left.rows.chunks(CHUNK).try_for_each(|slots| {
+                    table.read(slots, &mut batch);
+                    let (batch, slots) = (&batch, Some(slots));
+                    to(database, Chunk { batch, slots })
+                })
+            }),
+            (None, Source::View(_)) => Ok(()),
+        }
+    }
+}
+
+/// Bytes of rows that are left so far.
+fn held(left: &[AtomRows], values: &Values) -> usize {
+    let rows = left.iter().map(AtomRows::memory_usage);
+    rows.sum::<usize>() + values.memory_usage()
+}
+
+/// Whether rows can be left out at an atom: not of a view that stands at several, whose rows have no place that tells which
+/// of them are the same.
+fn may_be_reduced(view: &Node, atom: usize) -> bool {
+    matches!(view.sources[atom], Source::Table(_)) || stands_once(view, atom)
+}
+
+/// Gives each atom the rows of its table that any atom has left.
+fn unite(view: &Node, left: &mut [AtomRows]) {
+    for atom in 0..left.len() {
+        left[atom].keys.clear();
+        let source = view.sources[atom];
+        let is_same = |&other: &usize| view.sources[other] == source;
+        let others: Vec<usize> = (0..left.len()).filter(is_same).collect();
+        if others.len() == 1 || others[0] != atom || left[atom].batch.is_some() {
+            continue;
+        }
+        let mut rows: Vec<u32> = Vec::new();
+        others
+            .iter()
+            .for_each(|&other| rows.append(&mut left[other].rows));
+        rows.sort_unstable();
+        rows.dedup();
+        others
+            .iter()
+            .for_each(|&other| left[other].rows.clone_from(&rows));
+    }
+}

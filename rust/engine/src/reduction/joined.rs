@@ -1,0 +1,106 @@
+//! What must be equal for rows to meet: the join columns of the atoms, by the classes of equal values.
+//!
+//! Invariant: rows of the join have one value in all columns of a class; a row of a query within is compared with rows of
+//! the join that have its values. Only values of one word that NaN is not among are told apart. Cost: linear in the query.
+
+use ringview_core::Type;
+use ringview_query::nested::{Block, Condition, Value};
+use ringview_query::{Bound, Comparison};
+
+/// A column of an atom that must have a value of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct JoinColumn {
+    pub(crate) column: usize,
+    pub(crate) class: usize,
+}
+
+/// The join columns of a query.
+#[derive(Debug, Default)]
+pub(crate) struct JoinColumns {
+    /// By atom.
+    pub(crate) atoms: Vec<Vec<JoinColumn>>,
+    /// How many classes there are.
+    pub(crate) classes: usize,
+    /// How many atoms join: those behind them belong to queries within.
+    pub(crate) joined: usize,
+}
+
+impl JoinColumns {
+    /// Those of a query.
+    pub(crate) fn of(query: &Bound) -> Self {
+        let mut all = Self {
+            atoms: vec![Vec::new(); query.atoms.len() + query.inner.len()],
+            classes: 0,
+            joined: query.atoms.len(),
+        };
+        for variable in &query.variables {
+            if variable.columns.len() > 1 && is_word(&variable.ty) {
+                for &(atom, column) in &variable.columns {
+                    let class = all.classes;
+                    all.atoms[atom].push(JoinColumn { column, class });
+                }
+                all.classes += 1;
+            }
+        }
+        if let Some(condition) = &query.condition {
+            let outermost: Vec<usize> = (0..query.atoms.len()).collect();
+            condition.blocks(&mut |block| all.add_within(query, block, &[&outermost]));
+        }
+        all
+    }
+
+    /// Adds the columns of a query within by which its rows are told apart; `around` are the relations of the blocks around
+    /// it, the outermost first.
+    fn add_within(&mut self, query: &Bound, block: &Block, around: &[&[usize]]) {
+        let mut blocks = around.to_vec();
+        blocks.push(&block.relations);
+        let schemas: Vec<_> = query.all_atoms().map(|atom| &atom.schema).collect();
+        for condition in block.condition.conjuncts() {
+            let Condition::Compare(Value::Column(left), Comparison::Eq, Value::Column(right)) =
+                condition
+            else {
+                continue;
+            };
+            let (own, outer) = match (left.depth, right.depth) {
+                (0, 1..) => (left, right),
+                (1.., 0) => (right, left),
+                _ => continue,
+            };
+            let atom_of =
+                |depth: usize, relation: usize| blocks[blocks.len() - 1 - depth][relation];
+            let (inner, outer_atom) = (
+                atom_of(0, own.relation),
+                atom_of(outer.depth, outer.relation),
+            );
+            let fields = |atom: usize| schemas[atom].fields();
+            let field = fields(inner).get(own.column);
+            let other = fields(outer_atom).get(outer.column);
+            let (Some(field), Some(other)) = (field, other) else {
+                continue;
+            };
+            if outer_atom < self.joined && field.ty == other.ty && is_word(&field.ty) {
+                let class = self.class_of(outer_atom, outer.column);
+                let column = own.column;
+                self.atoms[inner].push(JoinColumn { column, class });
+            }
+        }
+        (block.condition).blocks(&mut |within| self.add_within(query, within, &blocks));
+    }
+
+    /// The class of a column of an atom that joins; a new one where it has none.
+    fn class_of(&mut self, atom: usize, column: usize) -> usize {
+        let mut known = self.atoms[atom].iter();
+        if let Some(known) = known.find(|one| one.column == column) {
+            return known.class;
+        }
+        let class = self.classes;
+        self.classes += 1;
+        self.atoms[atom].push(JoinColumn { column, class });
+        class
+    }
+}
+
+/// Whether equal values of a type are equal words, and no other values are.
+fn is_word(ty: &Type) -> bool {
+    !ty.is_float() && !matches!(ty, Type::Decimal { .. })
+}

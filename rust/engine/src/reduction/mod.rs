@@ -1,0 +1,114 @@
+//! Semi-joins of static relations, before their rows are joined: rows that meet none of another atom are left out.
+//!
+//! Smallest first, each atom keeps the rows whose join columns have values of the atoms before it, and then, the other way
+//! round, of those behind it: the full reducer of a join tree (Bernstein and Chiu 1981; Yannakakis 1981) where that is the
+//! order, else what a part of it would be. What is left of a row is its place and its join columns, until it is known which
+//! rows go on.
+//!
+//! Invariant: the join of the rows that are left is that of all, and no row of a query within that is left out is compared
+//! with any of them. Cost: O(rows) for each atom and join column, and a word for each that passes its filter.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `joined` | which columns must be equal |
+//! | `sieve` | which rows pass: a filter, and sets of values |
+
+mod joined;
+mod sieve;
+
+use ringview_core::Batch;
+use ringview_relation::ValueSet;
+
+pub(crate) use joined::JoinColumns;
+pub(crate) use sieve::Sieve;
+
+/// The rows of an atom that are left.
+#[derive(Debug, Default)]
+pub(crate) struct AtomRows {
+    /// The rows of a view; those of a table are where they are.
+    pub(crate) batch: Option<Batch>,
+    /// Which rows of the batch; slots of the table.
+    pub(crate) rows: Vec<u32>,
+    /// By join column, its value in each of these rows.
+    pub(crate) keys: Vec<Vec<u64>>,
+}
+
+impl AtomRows {
+    /// Bytes held on the heap.
+    pub(crate) fn memory_usage(&self) -> usize {
+        let keys = self.keys.iter().map(Vec::capacity).sum::<usize>();
+        let batch = self.batch.as_ref().map_or(0, Batch::memory_usage);
+        keys * 8 + self.rows.capacity() * 4 + batch
+    }
+
+    /// Takes the values of the join columns of further rows.
+    pub(crate) fn take_keys(&mut self, columns: &[usize], batch: &Batch) {
+        for (keys, &column) in self.keys.iter_mut().zip(columns) {
+            keys.extend(&batch.column(column).words);
+        }
+    }
+
+    /// Keeps the rows whose value of a join column is in a set.
+    fn retain(&mut self, column: usize, set: &ValueSet) {
+        let keys = &mut self.keys;
+        let passes: Vec<bool> = keys[column]
+            .iter()
+            .map(|&word| set.contains(word))
+            .collect();
+        if passes.contains(&false) {
+            let keep = |at: &mut usize| {
+                *at += 1;
+                passes[*at - 1]
+            };
+            let mut at = 0;
+            self.rows.retain(|_| keep(&mut at));
+            for key in keys {
+                let mut at = 0;
+                key.retain(|_| keep(&mut at));
+            }
+        }
+    }
+}
+
+/// By class of join columns, the values that are left; absent before the first atom that has it.
+#[derive(Debug)]
+pub(crate) struct Values {
+    sets: Vec<Option<ValueSet>>,
+}
+
+impl Values {
+    /// Those of no atom.
+    pub(crate) fn new(joins: &JoinColumns) -> Self {
+        Self {
+            sets: vec![None; joins.classes],
+        }
+    }
+
+    /// The join columns of an atom with the sets that their values are in, as far as there are such.
+    pub(crate) fn of(&self, joins: &JoinColumns, atom: usize) -> Vec<(usize, &ValueSet)> {
+        let columns = joins.atoms[atom].iter();
+        let set = |of: &joined::JoinColumn| Some((of.column, self.sets[of.class].as_ref()?));
+        columns.filter_map(set).collect()
+    }
+
+    /// Leaves only values of the rows of an atom, which have passed.
+    pub(crate) fn take(&mut self, joins: &JoinColumns, atom: usize, rows: &AtomRows) {
+        for (column, keys) in joins.atoms[atom].iter().zip(&rows.keys) {
+            self.sets[column.class] = Some(ValueSet::of(keys));
+        }
+    }
+
+    /// Leaves only rows of an atom whose values are there.
+    pub(crate) fn reduce(&self, joins: &JoinColumns, atom: usize, rows: &mut AtomRows) {
+        for (at, column) in joins.atoms[atom].iter().enumerate() {
+            if let Some(set) = &self.sets[column.class] {
+                rows.retain(at, set);
+            }
+        }
+    }
+
+    /// Bytes held on the heap.
+    pub(crate) fn memory_usage(&self) -> usize {
+        self.sets.iter().flatten().map(ValueSet::memory_usage).sum()
+    }
+}
