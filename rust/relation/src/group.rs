@@ -2,7 +2,8 @@
 //!
 //! Runs of equal keys are found by comparing neighbours: sorted input folds without hashing. Where
 //! payloads are wide, keys that are scattered over the batch are found by hashing too, so that a
-//! wide product is computed into one sum a key. Cost: O(rows), expected where keys are hashed.
+//! wide product is computed into one sum a key; as they are where a sample of many rows shows that
+//! few keys repeat. Cost: O(rows), expected where keys are hashed.
 
 use multiversion::multiversion;
 use ringview_ring::Groups;
@@ -13,6 +14,9 @@ use crate::part::Part;
 
 /// Batches below this size are not hashed.
 const WORTH_HASHING: usize = 16;
+/// Rows of a batch that are looked at to tell how often keys repeat, of a batch of at least [`WORTH_A_SAMPLE`].
+const SAMPLE: usize = 256;
+const WORTH_A_SAMPLE: usize = 1 << 13;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
@@ -87,7 +91,10 @@ impl Grouper {
         }
         let runs = 1 + stops;
         if hash && runs >= WORTH_HASHING {
-            return self.hash(columns, keys, layout, least);
+            return self.hash(columns, keys, layout, least, rows);
+        }
+        if !hash && runs * 2 > rows && do_repeat(columns, keys, rows) {
+            return self.hash(columns, keys, layout, least, WORTH_A_SAMPLE);
         }
         if runs == rows || runs * least > rows {
             return;
@@ -106,10 +113,17 @@ impl Grouper {
         first.truncate(runs);
     }
 
-    /// The slots of a fresh part number the distinct keys in the order in which they come.
-    fn hash(&mut self, columns: &[Vec<u64>], keys: &[usize], layout: &KeyLayout, least: usize) {
+    /// The slots of a fresh part, with room for some keys, number the distinct keys in the order in which they come.
+    fn hash(
+        &mut self,
+        columns: &[Vec<u64>],
+        keys: &[usize],
+        layout: &KeyLayout,
+        least: usize,
+        room: usize,
+    ) {
         let mut seen = Part::new(layout.clone(), 0);
-        seen.reserve(self.rows);
+        seen.reserve(room);
         let batch = Keys {
             columns,
             fields: keys,
@@ -151,12 +165,54 @@ impl Grouper {
     }
 }
 
+/// Whether a batch has, by a sample of its rows, four rows a key and a few thousand keys at the most. With K keys,
+/// S rows that are drawn have about S^2 / 2K repeats.
+fn do_repeat(columns: &[Vec<u64>], keys: &[usize], rows: usize) -> bool {
+    if rows < WORTH_A_SAMPLE {
+        return false;
+    }
+    let drawn = (0..SAMPLE).map(|at| at * rows / SAMPLE);
+    let key = |row: usize| -> Vec<u64> { keys.iter().map(|&key| columns[key][row]).collect() };
+    let mut drawn: Vec<Vec<u64>> = drawn.map(key).collect();
+    drawn.sort_unstable();
+    drawn.dedup();
+    let repeats = SAMPLE - drawn.len();
+    repeats >= (SAMPLE / 16).max(2 * SAMPLE * SAMPLE / rows)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Grouper, Groups};
-    use crate::layout::KeyLayout;
+    use super::{Grouper, Groups, WORTH_A_SAMPLE};
+    use crate::layout::{KeyField, KeyLayout};
+
+    /// Keys of a large batch that are scattered over it are found where they are few.
+    #[test]
+    fn few_keys_of_many_rows_are_named() {
+        let rows = 3 * WORTH_A_SAMPLE;
+        let word = KeyField {
+            bits: 64,
+            signed: false,
+        };
+        let layout = KeyLayout::new(&[word]);
+        for (keys, named) in [(4, true), (300, true), (rows as u64, false)] {
+            let column: Vec<u64> = (0..rows as u64).map(|row| row * 7919 % keys).collect();
+            let mut grouper = Grouper::default();
+            grouper.group_from(1, &[column.clone()], &[0], rows, &layout, false);
+            match grouper.groups() {
+                Groups::Named { of, groups } => {
+                    assert!(named && groups as u64 == keys);
+                    let first = grouper.representatives().unwrap();
+                    let is_own = |(row, &group): (usize, &u32)| {
+                        column[first[group as usize] as usize] == column[row]
+                    };
+                    assert!(of.iter().enumerate().all(is_own));
+                }
+                other => assert!(!named, "{other:?}"),
+            }
+        }
+    }
 
     proptest! {
         /// Against a comparison of all neighbours, in runs of any length up to several blocks.

@@ -281,7 +281,8 @@ impl Database {
         let wanted = below.by_output(&needed_of_it);
         for (atom, &source) in below.sources.iter().enumerate() {
             let read = needed(below, atom);
-            let mut own = sieve.below(read.len(), |column| map.source_of(atom, outputs[column]));
+            let source_of = |column: usize| map.source_of(atom, outputs[column]);
+            let mut own = sieve.below(&below.atoms[atom], source_of)?;
             let way = (&read[..], &mut own);
             self.each_chunk(source, way, from, budget, &mut |database, chunk| {
                 let dictionary = &mut database.state.storage.dictionary;

@@ -6,14 +6,15 @@
 use std::borrow::Cow;
 
 use ringview_core::{Batch, Dictionary, Result};
-use ringview_query::PlanAtom;
+use ringview_query::{PlanAtom, Predicate, all};
 use ringview_relation::{RowStore, ValueSet};
 use ringview_view::read::{AtomProgram, Selection};
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Sieve<'s> {
-    filter: Option<Filter>,
+    /// The filter, in parts that must all pass, each of the columns that it reads.
+    filters: Vec<Filter>,
     /// The columns whose values must be in a set.
     sets: Vec<(usize, &'s ValueSet)>,
     columns: usize,
@@ -25,9 +26,68 @@ pub(crate) struct Sieve<'s> {
 #[derive(Debug)]
 struct Filter {
     program: AtomProgram,
-    /// By column of the atom, whether the filter reads it.
+    /// By column of the atom, whether it is read.
     columns: Vec<bool>,
+    batch: Batch,
     selection: Selection,
+}
+
+impl Filter {
+    /// The parts of the filter of an atom, in their order; columns that may not be NULL first.
+    fn of(atom: &PlanAtom) -> Result<Vec<Self>> {
+        let mut parts: Vec<(Vec<bool>, Vec<Predicate>)> = Vec::new();
+        for part in atom.filter.iter().flat_map(Predicate::conjuncts) {
+            let mut columns = vec![false; atom.schema.len()];
+            part.each_column(&mut |column| columns[column] = true);
+            match parts.iter_mut().find(|(known, _)| *known == columns) {
+                Some((_, parts)) => parts.push(part.clone()),
+                None => parts.push((columns, vec![part.clone()])),
+            }
+        }
+        let mut present = vec![false; atom.schema.len()];
+        let not_null = &atom.join_columns_not_null;
+        not_null.iter().for_each(|&column| present[column] = true);
+        let present = (!not_null.is_empty()).then(|| (present, Vec::new()));
+        let each = present.into_iter().chain(parts);
+        each.map(|(columns, parts)| {
+            let only = PlanAtom {
+                join_columns_not_null: match parts.is_empty() {
+                    true => not_null.clone(),
+                    false => Vec::new(),
+                },
+                filter: (!parts.is_empty()).then(|| all(parts)),
+                ..atom.clone()
+            };
+            let mut batch = Batch::new();
+            batch.reset(&columns);
+            Ok(Self {
+                program: AtomProgram::compile(&only, &[], &[])?,
+                columns,
+                batch,
+                selection: Selection::default(),
+            })
+        })
+        .collect()
+    }
+
+    /// Keeps the slots of the rows of a table that pass.
+    fn slots(
+        &mut self,
+        rows: &RowStore,
+        dictionary: &Dictionary,
+        slots: &mut Vec<u32>,
+    ) -> Result<()> {
+        rows.read(slots, &mut self.batch);
+        let selection = &mut self.selection;
+        self.program.select(&self.batch, dictionary, selection)?;
+        if let Some(chosen) = selection.rows() {
+            for (at, &row) in chosen.iter().enumerate() {
+                slots[at] = slots[row as usize];
+            }
+            slots.truncate(chosen.len());
+        }
+        Ok(())
+    }
 }
 
 impl<'s> Sieve<'s> {
@@ -36,48 +96,27 @@ impl<'s> Sieve<'s> {
     /// # Errors
     /// What the filter cannot be compiled for.
     pub(crate) fn new(atom: &PlanAtom, sets: Vec<(usize, &'s ValueSet)>) -> Result<Self> {
-        let mut columns = vec![false; atom.schema.len()];
-        let not_null = atom.join_columns_not_null.iter();
-        not_null.for_each(|&column| columns[column] = true);
-        if let Some(filter) = &atom.filter {
-            filter.each_column(&mut |column| columns[column] = true);
-        }
-        let filters = atom.filter.is_some() || columns.contains(&true);
-        let program = filters.then(|| AtomProgram::compile(atom, &[], &[]));
-        let filter = program.transpose()?.map(|program| Filter {
-            program,
-            columns,
-            selection: Selection::default(),
-        });
         Ok(Self {
-            filter,
-            ..Self::of(atom.schema.len(), sets)
+            filters: Filter::of(atom)?,
+            sets,
+            columns: atom.schema.len(),
+            ..Self::default()
         })
     }
 
-    /// That of sets of values, of rows of so many columns.
-    pub(crate) fn of(columns: usize, sets: Vec<(usize, &'s ValueSet)>) -> Self {
-        Self {
-            sets,
-            columns,
-            ..Self::default()
-        }
-    }
-
-    /// The sets of values that a source has to meet which computes rows: `source_of` has the column that one is there.
+    /// That of an atom of a source that computes rows, as far as the rows of the sieve are the atom's: `source_of` has
+    /// the column that one is there. What the source filters by itself may be left to it.
+    ///
+    /// # Errors
+    /// As `new`.
     pub(crate) fn below(
         &self,
-        columns: usize,
+        atom: &PlanAtom,
         source_of: impl Fn(usize) -> Option<usize>,
-    ) -> Sieve<'s> {
+    ) -> Result<Sieve<'s>> {
         let sets = self.sets.iter();
         let sets = sets.filter_map(|&(column, set)| Some((source_of(column)?, set)));
-        Sieve::of(columns, sets.collect())
-    }
-
-    /// Whether all rows pass.
-    pub(crate) fn is_open(&self) -> bool {
-        self.filter.is_none() && self.sets.is_empty()
+        Ok(Sieve::new(atom, sets.collect())?.or_open())
     }
 
     /// The same, where the rows that pass are filtered again: it is opened where it lets most of them through.
@@ -91,7 +130,7 @@ impl<'s> Sieve<'s> {
     /// Marks the columns that it reads.
     pub(crate) fn mark(&self, needed: &mut [bool]) {
         let filter = self
-            .filter
+            .filters
             .iter()
             .flat_map(|filter| filter.columns.iter().enumerate());
         let filter = filter
@@ -111,24 +150,14 @@ impl<'s> Sieve<'s> {
         dictionary: &Dictionary,
         slots: &mut Vec<u32>,
     ) -> Result<()> {
-        let all = slots.len();
+        let before = slots.len();
+        for filter in &mut self.filters {
+            filter.slots(rows, dictionary, slots)?;
+        }
+        if self.may_open && slots.len() > before / 2 {
+            self.filters.clear();
+        }
         let batch = &mut self.batch;
-        if let Some(filter) = &mut self.filter {
-            batch.reset(&filter.columns);
-            rows.read(slots, batch);
-            filter
-                .program
-                .select(batch, dictionary, &mut filter.selection)?;
-            if let Some(chosen) = filter.selection.rows() {
-                for (at, &row) in chosen.iter().enumerate() {
-                    slots[at] = slots[row as usize];
-                }
-                slots.truncate(chosen.len());
-            }
-        }
-        if self.may_open && slots.len() > all / 2 {
-            self.filter = None;
-        }
         for &(column, set) in &self.sets {
             let only: Vec<bool> = (0..self.columns).map(|one| one == column).collect();
             batch.reset(&only);
@@ -147,28 +176,25 @@ impl<'s> Sieve<'s> {
         batch: &'b Batch,
         dictionary: &Dictionary,
     ) -> Result<Cow<'b, Batch>> {
-        if self.is_open() {
-            return Ok(Cow::Borrowed(batch));
-        }
-        let passing = &mut self.passing;
-        passing.clear();
-        passing.extend(0..batch.rows as u32);
-        if let Some(filter) = &mut self.filter {
-            filter
-                .program
-                .select(batch, dictionary, &mut filter.selection)?;
-            if let Some(chosen) = filter.selection.rows() {
-                passing.clear();
-                passing.extend(chosen);
+        let mut left = Cow::Borrowed(batch);
+        for Filter {
+            program, selection, ..
+        } in &mut self.filters
+        {
+            program.select(&left, dictionary, selection)?;
+            if let Some(chosen) = selection.rows() {
+                left = Cow::Owned(left.gather(chosen));
             }
         }
+        let passing = &mut self.passing;
         for &(column, set) in &self.sets {
-            let words = &batch.column(column).words;
-            passing.retain(|&row| set.contains(words[row as usize]));
+            passing.clear();
+            passing.extend(0..left.rows as u32);
+            set.retain(&left.column(column).words, passing);
+            if passing.len() < left.rows {
+                left = Cow::Owned(left.gather(passing));
+            }
         }
-        Ok(match passing.len() == batch.rows {
-            true => Cow::Borrowed(batch),
-            false => Cow::Owned(batch.gather(passing)),
-        })
+        Ok(left)
     }
 }

@@ -120,6 +120,14 @@ impl Predicate {
         *self == TRUE
     }
 
+    /// What must hold for it to be TRUE, part by part.
+    pub fn conjuncts(&self) -> Vec<&Predicate> {
+        match self {
+            Predicate::And { operands } => operands.iter().flat_map(Predicate::conjuncts).collect(),
+            one => vec![one],
+        }
+    }
+
     /// Calls `see` with every column, by position.
     pub fn each_column(&self, see: &mut (impl FnMut(usize) + ?Sized)) {
         match self {

@@ -8,8 +8,11 @@ use std::sync::Arc;
 use ringview_core::{Error, Field, Result, Schema, Type};
 use ringview_expr::{Calls, Projection, common_type};
 
+use super::atoms::scopes;
+use super::scalar::Scope;
 use super::shown::{Shown, shape};
 use crate::bind::bound::{Bound, Catalog, OutputKind, PlanAtom, PlanOutput, TableInfo};
+use crate::bind::polynomial::Predicate;
 use crate::logical::{Branch, Ordering, Parted, Query, Representation, Rows, Timed};
 
 /// Binds a query that computes rows.
@@ -20,11 +23,13 @@ use crate::logical::{Branch, Ordering, Parted, Query, Representation, Rows, Time
 pub(crate) fn bind_rows(query: &Query, rows: &Rows, catalog: &dyn Catalog) -> Result<Bound> {
     let tables = super::atoms::tables(query, catalog)?;
     let (read, outputs) = shown(rows, &tables)?;
+    let filters = filters(rows, &scopes(query, &tables));
+    let mut filters = filters.into_iter();
     let atom =
         |((atom, table), columns): ((&crate::logical::Atom, TableInfo), Vec<usize>)| PlanAtom {
             table: atom.table.clone(),
             alias: atom.alias.clone(),
-            filter: None,
+            filter: filters.next().flatten(),
             columns,
             join_columns_not_null: Vec::new(),
             is_static: table.is_static,
@@ -49,6 +54,18 @@ pub(crate) fn bind_rows(query: &Query, rows: &Rows, catalog: &dyn Catalog) -> Re
         order: None,
         epsilons: Vec::new(),
     })
+}
+
+/// By atom, the filter of its branch, where it is one that an atom can have: rows that it leaves out need not be read.
+fn filters(rows: &Rows, scopes: &[Scope<'_>]) -> Vec<Option<Predicate>> {
+    let Rows::Map { branches, .. } = rows else {
+        return Vec::new();
+    };
+    let filter = |(branch, scope): (&Branch, &Scope<'_>)| {
+        let read = scope.read(branch.filter.as_ref()?).ok()?;
+        scope.predicate(&read).ok()
+    };
+    branches.iter().zip(scopes).map(filter).collect()
 }
 
 /// What is read of each atom, and what is shown.

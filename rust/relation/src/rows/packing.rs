@@ -278,7 +278,10 @@ fn store<const WIDTH: usize>(
     mut words: impl ExactSizeIterator<Item = u64>,
 ) {
     let put = |row: &mut [u8], word: u64| {
-        row[offset..offset + WIDTH].copy_from_slice(&word.to_le_bytes()[..WIDTH]);
+        let target = row.get_mut(offset..).and_then(<[u8]>::first_chunk_mut);
+        if let Some(target) = target {
+            *target = first::<WIDTH>(&word.to_le_bytes());
+        }
     };
     if words.len() == 1 {
         // A row alone is not worth the division that tells how many there are.
@@ -289,11 +292,20 @@ fn store<const WIDTH: usize>(
     }
 }
 
+/// The first bytes. An array, as a slice of a length that is known is still copied by a call.
+#[inline(always)]
+fn first<const WIDTH: usize>(bytes: &[u8]) -> [u8; WIDTH] {
+    bytes.first_chunk().copied().unwrap_or([0; WIDTH])
+}
+
 #[inline(always)]
 fn load<const WIDTH: usize>(at: &[u8], signed: bool) -> u64 {
-    let mut bytes = [0; 8];
-    bytes[..WIDTH].copy_from_slice(&at[..WIDTH]);
-    let word = u64::from_le_bytes(bytes);
+    let word = match WIDTH {
+        1 => at[0].into(),
+        2 => u16::from_le_bytes(first(at)).into(),
+        4 => u32::from_le_bytes(first(at)).into(),
+        _ => u64::from_le_bytes(first(at)),
+    };
     let unused = 64 - 8 * WIDTH;
     if signed {
         (((word << unused) as i64) >> unused) as u64
