@@ -41,7 +41,7 @@ impl LiftedRows<'_> {
         out.clear();
         out.resize(self.groups.len() * self.stride, 0);
         for (component, &element) in shape.elements().iter().enumerate() {
-            let values = program.factor(component, self.batch, self.selection)?;
+            let values = program.factor_in_units(component, self.batch, self.selection)?;
             let overflowed = match (values, element.kind) {
                 (Values::Ones, NumberKind::Wide) => self.fill_ones(element, Wide::ONE, out),
                 (Values::Ones, NumberKind::Decimal) => self.fill_ones(element, 1i128, out),
@@ -129,6 +129,9 @@ impl LiftedRows<'_> {
         };
         let (groups, stride, word) = (self.groups, self.stride, element.word);
         match (&self.batch.multiplicity, self.selection.rows()) {
+            (None, _) if self.sign == 1 => {
+                sum_groups::<N>(groups, |row| (value(row), false), out, stride, word)
+            }
             (None, _) => sum_groups::<N>(groups, |row| times(row, 1), out, stride, word),
             (Some(all), None) => {
                 sum_groups::<N>(groups, |row| times(row, all[row]), out, stride, word)

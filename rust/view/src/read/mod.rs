@@ -15,6 +15,7 @@
 //! | `lifted` | rows as payloads of counts and sums |
 //! | `leaf` | the rows of an atom as a relation |
 //! | `text` | expressions as messages show them |
+//! | `units` | decimals as integers |
 
 mod input;
 mod keys;
@@ -27,6 +28,7 @@ mod scalar;
 mod tests;
 mod text;
 mod textual;
+mod units;
 mod verdict;
 
 use ringview_core::{Batch, Dictionary, Error, FreedIds, Result, Schema};
@@ -99,6 +101,8 @@ type CompileScalar = fn(&Polynomial, &str, &Schema) -> Result<Scalar>;
 struct FactorProgram {
     not_null: Vec<usize>,
     value: Option<Scalar>,
+    /// The same in units, until one did not fit a word.
+    units: Option<Scalar>,
     /// How messages call the value.
     text: String,
     /// The numbers, where they cannot be handed out in place.
@@ -209,7 +213,20 @@ impl AtomProgram {
         batch: &'a Batch,
         selection: &'a Selection,
     ) -> Result<Values<'a>> {
-        self.factors[index].evaluate(batch, selection)
+        self.factors[index].evaluate(batch, selection, false)
+    }
+
+    /// The same; a decimal is one word, the integer of its units, where all of them fit.
+    ///
+    /// # Errors
+    /// As `factor`.
+    pub(crate) fn factor_in_units<'a>(
+        &'a mut self,
+        index: usize,
+        batch: &'a Batch,
+        selection: &'a Selection,
+    ) -> Result<Values<'a>> {
+        self.factors[index].evaluate(batch, selection, true)
     }
 
     /// Bytes that grow with the dictionary.
@@ -258,11 +275,14 @@ impl FactorProgram {
         schema: &Schema,
         scalar: CompileScalar,
     ) -> Result<FactorProgram> {
-        let value = match factor.and_then(|factor| factor.value.as_ref()) {
-            Some(value) => Some(scalar(value, place, schema)?),
-            None => None,
-        };
+        let value = factor.and_then(|factor| factor.value.as_ref());
+        let units = value.and_then(units::of);
+        let units = units.and_then(|units| scalar(&units, place, schema).ok());
+        let value = value
+            .map(|value| scalar(value, place, schema))
+            .transpose()?;
         Ok(FactorProgram {
+            units,
             not_null: factor.map_or_else(Vec::new, |factor| factor.not_null.clone()),
             text: value
                 .as_ref()
@@ -276,10 +296,12 @@ impl FactorProgram {
         &'a mut self,
         batch: &'a Batch,
         selection: &'a Selection,
+        may_be_units: bool,
     ) -> Result<Values<'a>> {
         let Self {
             not_null,
             value,
+            units,
             text,
             words,
         } = self;
@@ -294,6 +316,22 @@ impl FactorProgram {
             zero_nulls(batch, not_null, selection, 1, words);
             return Ok(Values::Words(words));
         };
+        let chosen = selection.rows();
+        let input = Input { batch, chosen };
+        if may_be_units
+            && units
+                .as_mut()
+                .is_some_and(|units| units.evaluate(&input).is_err())
+        {
+            *units = None;
+        }
+        let scalar = match units {
+            Some(units) if may_be_units => units,
+            _ => {
+                scalar.evaluate(&input)?;
+                scalar
+            }
+        };
         let (kind, long) = (scalar.kind(), scalar.is_long());
         let width = match kind {
             Kind::Decimal { .. } => 2,
@@ -301,8 +339,7 @@ impl FactorProgram {
             Kind::Int | Kind::Real => 1,
         };
         let nulls_are_zeros = scalar.is_column() && scalar.columns() == not_null.as_slice();
-        let chosen = selection.rows();
-        let source = scalar.evaluate(&Input { batch, chosen })?;
+        let source = scalar.result(&input);
         let found = match source {
             Source::Words(found) if !has_nulls || nulls_are_zeros => found,
             Source::Words(found) => {

@@ -4,13 +4,14 @@
 //! greatest, and NOT turns the order round. Cost: O(rows) a node of the condition, without branches
 //! on the data; conditions on one string column are decided once a distinct string.
 
-use ringview_core::{Batch, Dictionary, FreedIds, Result, Schema, Type};
-use ringview_query::{Comparison, Constant as Literal, Kind, Op, Polynomial, Predicate};
+use ringview_core::{Batch, Dictionary, FreedIds, Result, Schema};
+use ringview_query::{Comparison, Constant as Literal, Kind, Predicate};
 
 use super::input::Input;
 use super::number::{Arithmetic, Decimal, Int, Real, Source, test};
 use super::scalar::{Scalar, literal_words};
 use super::textual::TextCheck;
+use super::units;
 use super::verdict::{FALSE, TRUE, UNKNOWN, constant, opposite};
 
 /// A compiled condition.
@@ -87,7 +88,7 @@ impl Node {
                 comparison,
                 left,
                 right,
-            } => match in_words(left, right) {
+            } => match units::of_both(left, right) {
                 Some((left, right)) => Node::Compare(*comparison, scalar(&left)?, scalar(&right)?),
                 None => Node::Compare(*comparison, scalar(left)?, scalar(right)?),
             },
@@ -215,46 +216,6 @@ impl Node {
             Node::Not(operand) | Node::Is(operand, _) => operand.memory_usage(),
             _ => 0,
         }
-    }
-}
-
-/// Decimals that are compared, each a column of at most 18 digits or a constant, as the integers of their units.
-fn in_words(left: &Polynomial, right: &Polynomial) -> Option<(Polynomial, Polynomial)> {
-    let unit = unit(left)?.max(unit(right)?);
-    Some((in_units(left, unit)?, in_units(right, unit)?))
-}
-
-/// How many units of a decimal its operand's are; 1 where nothing is converted.
-fn unit(value: &Polynomial) -> Option<i128> {
-    match (&value.op, value.kind) {
-        (Op::Convert { operand }, Kind::Decimal { scale }) => match operand.kind {
-            Kind::Decimal { scale: own } => {
-                10i128.checked_pow((i32::from(scale) - i32::from(own)).try_into().ok()?)
-            }
-            _ => None,
-        },
-        (_, Kind::Decimal { .. }) => Some(1),
-        _ => None,
-    }
-}
-
-/// A decimal in larger units, as an integer of one word.
-fn in_units(value: &Polynomial, unit: i128) -> Option<Polynomial> {
-    match &value.op {
-        Op::Literal {
-            value: Literal::Decimal(value),
-        } if value % unit == 0 => {
-            let value = i64::try_from(value / unit).ok()?;
-            Some(Polynomial::int(value))
-        }
-        Op::Convert { operand } if self::unit(value) == Some(unit) => in_units(operand, 1),
-        Op::Column {
-            column,
-            ty: Type::Decimal {
-                precision: ..=18, ..
-            },
-        } if unit == 1 => Some(Polynomial::column(*column, Type::Int64, Kind::Int)),
-        _ => None,
     }
 }
 

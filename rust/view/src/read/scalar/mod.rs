@@ -71,7 +71,12 @@ impl Scalar {
                 });
             }
         }
-        Ok(self.source(self.result, input))
+        Ok(self.result(input))
+    }
+
+    /// What was evaluated last, of the same input.
+    pub(crate) fn result<'a>(&'a self, input: &Input<'a>) -> Source<'a> {
+        self.source(self.result, input)
     }
 
     fn source<'a>(&'a self, operand: Operand, input: &Input<'a>) -> Source<'a> {
