@@ -9,12 +9,14 @@ use ringview_core::{Budget, Error, Result};
 use ringview_query::Query;
 
 use super::Database;
+use super::births::Births;
 use super::drafts::{Drafts, Sharing, What};
 use crate::Poll;
 use crate::catalogue::choose::{By, choose, engine_of};
 use crate::graph::declared::{Declared, Newborn};
 use crate::graph::groupings::Union;
 use crate::graph::node::{Node, strange};
+use crate::plan::Planned;
 use crate::state::State;
 
 /// A view that is to be created with others.
@@ -161,53 +163,74 @@ impl Database {
 
     /// The nodes of drafts, filled.
     pub(super) fn make(&mut self, drafts: Drafts<'_>, budget: &Budget<'_>) -> Result<Vec<Node>> {
-        let mut family = Vec::with_capacity(drafts.nodes.len());
+        let mut births = Births::beside(std::mem::take(&mut self.state.graph));
+        let made = self.make_beside(drafts, &mut births, budget);
+        self.state.graph = births.graph;
+        made.map(|()| births.family)
+    }
+
+    fn make_beside(
+        &mut self,
+        drafts: Drafts<'_>,
+        births: &mut Births,
+        budget: &Budget<'_>,
+    ) -> Result<()> {
         let mut beside = BTreeMap::new();
         let alone: Vec<Option<Union>> = drafts.alone();
         for (draft, alone) in drafts.nodes.into_iter().zip(alone) {
             let name = &draft.name;
             let node = match draft.what {
                 What::Own(planned) => {
-                    let mut node = Node::new(name, planned)?;
-                    let begun = self.begin_step(&mut node);
-                    begun.map_err(|error| error.in_view(name))?;
-                    self.fill(name, &mut node, &family, budget)?;
+                    let mut node = self.own(name, planned)?;
+                    self.fill(name, &mut node, &[], births, budget)?;
                     node
                 }
                 What::Facet(planned, of) => {
-                    let of = beside.get(&of).copied().unwrap_or(of);
-                    let mut nodes = family.iter();
-                    let union = nodes.find(|node: &&Node| node.id == of);
-                    let union = union.or_else(|| self.state.graph.node(of));
+                    let union = births.find(beside.get(&of).copied().unwrap_or(of));
                     let node = Node::facet(name, planned, union)?;
                     let checked = node.check_shown(union, &self.state.storage.dictionary);
                     checked.map_err(|error| error.in_view(name))?;
                     node
                 }
                 What::Union(union, _) => {
-                    match (self.make_union(name, union, &family, budget), alone) {
+                    match (self.make_union(name, union, births, budget), alone) {
                         (Ok(node), _) => node,
                         // There may be room for what the new views need alone.
                         (Err(Error::Memory { .. } | Error::Overflow { .. }), Some(alone)) => {
                             beside.insert(draft.id, alone.id);
-                            self.make_union(name, alone, &family, budget)?
+                            self.make_union(name, alone, births, budget)?
                         }
                         (Err(problem), _) => return Err(problem),
                     }
                 }
             };
-            family.push(node);
+            births.family.push(node);
         }
-        Ok(family)
+        Ok(())
     }
 
     fn make_union(
         &mut self,
         name: &str,
         union: Union,
-        family: &[Node],
+        births: &mut Births,
         budget: &Budget<'_>,
     ) -> Result<Node> {
+        let mut node = self.union(name, union)?;
+        self.fill(name, &mut node, &[], births, budget)?;
+        Ok(node)
+    }
+
+    /// A node with a state of its own, without rows.
+    pub(super) fn own(&self, name: &str, planned: Planned<'_>) -> Result<Node> {
+        let mut node = Node::new(name, planned)?;
+        let begun = self.begin_step(&mut node);
+        begun.map_err(|error| error.in_view(name))?;
+        Ok(node)
+    }
+
+    /// The node of a union, without rows.
+    pub(super) fn union(&self, name: &str, union: Union) -> Result<Node> {
         let candidate = match &union.bounds[..] {
             [bound] => choose(&self.engines, bound, Some(&union.engine))?.take_candidate(),
             bounds => {
@@ -216,8 +239,6 @@ impl Database {
                 together.ok_or_else(|| strange(name))?
             }
         };
-        let mut node = Node::union(name, union, candidate)?;
-        self.fill(name, &mut node, family, budget)?;
-        Ok(node)
+        Node::union(name, union, candidate)
     }
 }

@@ -8,14 +8,17 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use ringview_core::Result;
+use ringview_core::{Budget, Result};
 use ringview_query::Query;
 use ringview_view::Engine;
 
 use super::Database;
-use super::drafts::{Drafts, Sharing};
+use super::births::Births;
+use super::drafts::{Drafts, Sharing, What};
 use crate::Poll;
 use crate::catalogue::choose::By;
+use crate::graph::node::Node;
+use crate::plan::Source;
 
 /// What errors call the query.
 const NAME: &str = "the query";
@@ -61,22 +64,38 @@ impl Database {
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
         let budget = self.state.budget(poll);
-        let found = self.make(drafts, &budget).and_then(|family| {
-            let graph = &self.state.graph;
-            let find = |id: u64| {
-                let own = family.iter().find(|node| node.id == id);
-                own.or_else(|| graph.node(id))
+        let mut births = Births::beside(std::mem::take(&mut self.state.graph));
+        let asked = self.ask(drafts, last, &mut births, &budget);
+        let found = asked.and_then(|()| {
+            let Some(node) = births.find(last) else {
+                unreachable!("the node of a draft is made, or was there")
             };
-            match find(last) {
-                Some(node) => {
-                    let answer = node.answer_among(find);
-                    answer.rows(&self.state.storage.dictionary, &budget)
-                }
-                None => unreachable!("the node of a draft is made, or was there"),
-            }
+            let answer = births.readable().answer(node);
+            answer.rows(&self.state.storage.dictionary, &budget)
         });
+        self.state.graph = births.graph;
         self.state.storage.dictionary.rollback();
         found
+    }
+
+    /// Makes the nodes of drafts, and fills the last one and what it reads.
+    fn ask(
+        &mut self,
+        drafts: Drafts<'_>,
+        last: u64,
+        births: &mut Births,
+        budget: &Budget<'_>,
+    ) -> Result<()> {
+        for draft in drafts.nodes {
+            let name = &draft.name;
+            let node = match draft.what {
+                What::Own(planned) => self.own(name, planned)?,
+                What::Facet(planned, of) => Node::facet(name, planned, births.find(of))?,
+                What::Union(union, _) => self.union(name, union)?,
+            };
+            births.defer(name, node);
+        }
+        self.fill_pending(Source::View(last), &[], births, budget)
     }
 
     /// The nodes that answer a query, and the number of the last; of tables that change, or of tables that do not.

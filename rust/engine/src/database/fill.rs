@@ -7,14 +7,14 @@
 //! ([`reduced`](super::reduced)).
 
 use ringview_core::{Batch, Budget, Error, Result};
-use ringview_query::PlanAtom;
-use ringview_relation::RowStore;
+use ringview_query::{PlanAtom, VarId};
+use ringview_relation::{RowStore, ValueSet};
 use ringview_rows::RowMap;
 use ringview_view::RowDelta;
 
 use super::Database;
+use super::births::{Births, Readable};
 use crate::CHUNK;
-use crate::graph::Graph;
 use crate::graph::facets::NodeAnswer;
 use crate::graph::node::Node;
 use crate::plan::Source;
@@ -25,38 +25,14 @@ use crate::transaction::prepare::of_a_view;
 /// Rows of a table that a sieve looks at together: they stay in a cache near the core.
 const BLOCK: usize = 1 << 13;
 
-/// The nodes that rows may be read from while a node is filled.
-#[derive(Clone, Copy)]
-pub(super) struct Readable<'n> {
-    /// Of the same birth, which are not known yet.
-    family: &'n [Node],
-    graph: &'n Graph,
-}
-
-impl<'n> Readable<'n> {
-    fn find(&self, id: u64) -> Option<&'n Node> {
-        let mut family = self.family.iter();
-        let own = family.find(|node| node.id == id);
-        own.or_else(|| self.graph.node(id))
-    }
-
-    /// The node of a view or block.
-    fn view(&self, id: u64) -> Option<&'n Node> {
-        self.find(self.graph.node_id(id))
-    }
-
-    fn answer(&self, node: &'n Node) -> NodeAnswer<'n> {
-        node.answer_among(|id| self.find(id))
-    }
-}
-
 impl Database {
-    /// Gives a node without rows those of what it reads.
+    /// Gives a node without rows those of what it reads; of some variables, rows with a value that is in a set are enough.
     pub(super) fn fill(
         &mut self,
         name: &str,
         view: &mut Node,
-        family: &[Node],
+        within: &[(VarId, &ValueSet)],
+        births: &mut Births,
         budget: &Budget<'_>,
     ) -> Result<()> {
         for source in &view.sources {
@@ -77,17 +53,13 @@ impl Database {
             };
             timed.advance(now, budget)?;
         }
-        let graph = std::mem::take(&mut self.state.graph);
-        let from = Readable {
-            family,
-            graph: &graph,
-        };
-        let loaded = self.load(view, true, from, budget).and_then(|()| {
-            view.view_mut().into_iter().for_each(|view| view.freeze());
-            self.load(view, false, from, budget)
-        });
-        self.state.graph = graph;
-        loaded?;
+        let room = self.room(births);
+        match joins_to_reduce(view, within) {
+            Some(joins) => self.load_reduced(view, (&joins, within), (births, room), budget)?,
+            None => self.load(view, true, (births, room), budget)?,
+        }
+        view.view_mut().into_iter().for_each(|view| view.freeze());
+        self.load(view, false, (births, room), budget)?;
         view.prepare(None, &self.state.storage.dictionary, budget)?;
         let dictionary = &self.state.storage.dictionary;
         view.view_mut()
@@ -101,15 +73,15 @@ impl Database {
         &mut self,
         view: &mut Node,
         is_static: bool,
-        from: Readable<'_>,
+        (births, room): (&mut Births, Room),
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let room = self.room(from);
-        if is_static && let Some(joins) = joins_to_reduce(view) {
-            return self.load_reduced(view, &joins, (from, room), budget);
-        }
         let atoms = (0..view.atoms.len()).filter(|&atom| view.atoms[atom].is_static == is_static);
         let mut atoms: Vec<usize> = atoms.collect();
+        for &atom in &atoms {
+            self.fill_pending(view.sources[atom], &[], births, budget)?;
+        }
+        let from = births.readable();
         atoms.sort_by_cached_key(|&atom| self.rows_of(view.sources[atom], from));
         if let Some(view) = view.view_mut() {
             view.before_load(&atoms);
@@ -153,8 +125,8 @@ impl Database {
     }
 
     /// What is held before a node is filled.
-    fn room(&self, from: Readable<'_>) -> Room {
-        let known = from.family.iter().chain(&from.graph.nodes);
+    fn room(&self, births: &Births) -> Room {
+        let known = births.family.iter().chain(&births.graph.nodes);
         let known: usize = known.map(|node| node.bytes(true)).sum();
         Room {
             held: self.state.held() + known as u64,
@@ -169,7 +141,7 @@ impl Database {
         self.state.check_room(room.held + grown, budget)
     }
 
-    /// How many rows a source has; of a block that keeps none, at the most.
+    /// How many rows a source has; of a block that has none yet, or keeps none, at the most.
     pub(super) fn rows_of(&self, source: Source, from: Readable<'_>) -> u64 {
         match source {
             Source::Table(id) => {
@@ -178,7 +150,8 @@ impl Database {
                 table.map_or(0, Table::len)
             }
             Source::View(id) => {
-                let Some(node) = from.view(id) else {
+                let pending = from.pending(id);
+                let Some(node) = pending.or_else(|| from.view(id)) else {
                     return 0;
                 };
                 let below = node
@@ -186,6 +159,7 @@ impl Database {
                     .iter()
                     .map(|&source| self.rows_of(source, from));
                 match node.row_map() {
+                    _ if pending.is_some() => below.sum(),
                     Some(_) => below.sum(),
                     None => (from.answer(node).len(&self.state.storage.dictionary)).unwrap_or(0),
                 }
@@ -382,8 +356,8 @@ pub(super) struct Room {
     strings: usize,
 }
 
-/// The join columns of a node that is filled by rows that never change: where they can leave rows of others out.
-fn joins_to_reduce(view: &Node) -> Option<JoinColumns> {
+/// The join columns of a node that is filled by rows that never change, where they can leave rows of others out.
+fn joins_to_reduce(view: &Node, within: &[(VarId, &ValueSet)]) -> Option<JoinColumns> {
     let atoms = &view.atoms;
     if view.bound.rows.is_some() || !atoms.iter().all(|atom| atom.is_static) {
         return None;
@@ -391,7 +365,8 @@ fn joins_to_reduce(view: &Node) -> Option<JoinColumns> {
     let is_view = |source: &Source| matches!(source, Source::View(_));
     let leaves_out = |atom: &PlanAtom| atom.filter.is_some();
     let some = atoms.iter().any(leaves_out) || view.sources.iter().any(is_view);
-    let joins = some.then(|| JoinColumns::of(&view.bound))?;
+    let within: Vec<VarId> = within.iter().map(|(variable, _)| *variable).collect();
+    let joins = (some || !within.is_empty()).then(|| JoinColumns::of(&view.bound, &within))?;
     (joins.classes > 0).then_some(joins)
 }
 

@@ -5,9 +5,12 @@
 //! the semi-joins (see [`reduction`](crate::reduction)), then of loading what they leave, the fewest first.
 
 use ringview_core::{Batch, Budget, Result};
+use ringview_query::VarId;
+use ringview_relation::ValueSet;
 
 use super::Database;
-use super::fill::{Chunk, Readable, Room, needed, stands_once};
+use super::births::Births;
+use super::fill::{Chunk, Room, needed, stands_once};
 use crate::CHUNK;
 use crate::graph::node::Node;
 use crate::plan::Source;
@@ -18,11 +21,11 @@ impl Database {
     pub(super) fn load_reduced(
         &mut self,
         view: &mut Node,
-        joins: &JoinColumns,
-        (from, room): (Readable<'_>, Room),
+        joins: (&JoinColumns, &[(VarId, &ValueSet)]),
+        (births, room): (&mut Births, Room),
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let mut left = self.reduced(view, joins, (from, room), budget)?;
+        let mut left = self.reduced(view, joins, (births, room), budget)?;
         unite(view, &mut left);
         let mut order: Vec<usize> = (0..left.len()).collect();
         order.sort_by_key(|&atom| left[atom].rows.len());
@@ -41,61 +44,53 @@ impl Database {
     fn reduced(
         &mut self,
         view: &Node,
-        joins: &JoinColumns,
-        (from, room): (Readable<'_>, Room),
+        (joins, within): (&JoinColumns, &[(VarId, &ValueSet)]),
+        (births, room): (&mut Births, Room),
         budget: &Budget<'_>,
     ) -> Result<Vec<AtomRows>> {
+        let from = births.readable();
+        let rows_of = |&source: &Source| self.rows_of(source, from);
+        let rows: Vec<u64> = view.sources.iter().map(rows_of).collect();
         let mut order: Vec<usize> = (0..joins.joined).collect();
-        order.sort_by_cached_key(|&atom| self.rows_of(view.sources[atom], from));
+        // A block that has no more rows than a table is asked for those that the tables before it let take part.
+        order.sort_by_key(|&atom| (rows[atom], matches!(view.sources[atom], Source::Table(_))));
         let mut left: Vec<AtomRows> = Vec::new();
         left.resize_with(view.atoms.len(), AtomRows::default);
-        let mut values = Values::new(joins);
+        let mut values = Values::new(joins, within);
         for &atom in &order {
-            let held = held(&left, &values);
-            let sets = values.of(joins, atom);
-            let found = self.found(
-                view,
-                (atom, joins),
-                sets,
-                from,
-                budget,
-                |database, bytes| database.check_grown(room, held + bytes, budget),
-            )?;
-            values.take(joins, atom, &found);
-            left[atom] = found;
+            let place = (view, joins, atom);
+            left[atom] = self.found(place, (&left, &values), (births, room), budget)?;
+            values.take(atom, &left[atom], rows[atom]);
         }
         for &atom in order.iter().rev() {
             if may_be_reduced(view, atom) {
-                values.reduce(joins, atom, &mut left[atom]);
+                values.reduce(atom, &mut left[atom]);
             }
-            values.take(joins, atom, &left[atom]);
+            values.take(atom, &left[atom], rows[atom]);
             budget.work(left[atom].rows.len() as u64)?;
         }
-        for atom in joins.joined..view.atoms.len() {
-            let held = held(&left, &values);
-            let sets = values.of(joins, atom);
-            left[atom] = self.found(
-                view,
-                (atom, joins),
-                sets,
-                from,
-                budget,
-                |database, bytes| database.check_grown(room, held + bytes, budget),
-            )?;
+        for atom in joins.joined..rows.len() {
+            let place = (view, joins, atom);
+            left[atom] = self.found(place, (&left, &values), (births, room), budget)?;
         }
         Ok(left)
     }
 
-    /// The rows of an atom that pass its filter and have values of some sets.
+    /// The rows of an atom that pass its filter and have values that are left.
     fn found(
         &mut self,
-        view: &Node,
-        (atom, joins): (usize, &JoinColumns),
-        sets: Vec<(usize, &ringview_relation::ValueSet)>,
-        from: Readable<'_>,
+        (view, joins, atom): (&Node, &JoinColumns, usize),
+        (left, values): (&[AtomRows], &Values<'_>),
+        (births, room): (&mut Births, Room),
         budget: &Budget<'_>,
-        check: impl Fn(&Self, usize) -> Result<()>,
     ) -> Result<AtomRows> {
+        let sets = values.of(atom);
+        self.fill_pending(view.sources[atom], &sets, births, budget)?;
+        let from = births.readable();
+        let before = left.iter().map(AtomRows::memory_usage).sum::<usize>() + values.memory_usage();
+        let check = |database: &Self, found: &AtomRows| {
+            database.check_grown(room, before + found.memory_usage(), budget)
+        };
         let mut sieve = match may_be_reduced(view, atom) {
             true => Sieve::new(&view.atoms[atom], sets)?,
             false => Sieve::default(),
@@ -116,7 +111,7 @@ impl Database {
                     found.take_keys(&columns, &batch);
                     found.rows.extend(slots);
                     budget.work(slots.len() as u64)?;
-                    check(database, found.memory_usage())
+                    check(database, &found)
                 })?;
             }
             source @ Source::View(_) => {
@@ -129,7 +124,7 @@ impl Database {
                         none => *none = Some(chunk.batch.clone()),
                     }
                     budget.work(chunk.batch.rows as u64)?;
-                    check(database, found.memory_usage())
+                    check(database, &found)
                 })?;
                 let rows = found.batch.as_ref().map_or(0, |batch| batch.rows);
                 found.rows.extend(0..rows as u32);
@@ -168,12 +163,6 @@ impl Database {
             (None, Source::View(_)) => Ok(()),
         }
     }
-}
-
-/// Bytes of rows that are left so far.
-fn held(left: &[AtomRows], values: &Values) -> usize {
-    let rows = left.iter().map(AtomRows::memory_usage);
-    rows.sum::<usize>() + values.memory_usage()
 }
 
 /// Whether rows can be left out at an atom: not of a view that stands at several, whose rows have no place that tells which

@@ -5,7 +5,7 @@
 
 use ringview_core::Type;
 use ringview_query::nested::{Block, Condition, Value};
-use ringview_query::{Bound, Comparison};
+use ringview_query::{Bound, Comparison, VarId};
 
 /// A column of an atom that must have a value of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,22 +23,27 @@ pub(crate) struct JoinColumns {
     pub(crate) classes: usize,
     /// How many atoms join: those behind them belong to queries within.
     pub(crate) joined: usize,
+    /// The classes of single variables.
+    pub(crate) variables: Vec<(VarId, usize)>,
 }
 
 impl JoinColumns {
-    /// Those of a query.
-    pub(crate) fn of(query: &Bound) -> Self {
+    /// Those of a query, and those of some variables more that join nothing.
+    pub(crate) fn of(query: &Bound, more: &[VarId]) -> Self {
         let mut all = Self {
             atoms: vec![Vec::new(); query.atoms.len() + query.inner.len()],
             classes: 0,
             joined: query.atoms.len(),
+            variables: Vec::new(),
         };
-        for variable in &query.variables {
-            if variable.columns.len() > 1 && is_word(&variable.ty) {
+        for (id, variable) in query.variables.iter().enumerate() {
+            let joins = variable.columns.len() > 1 || more.contains(&id);
+            if joins && is_word(&variable.ty) {
+                let class = all.classes;
                 for &(atom, column) in &variable.columns {
-                    let class = all.classes;
                     all.atoms[atom].push(JoinColumn { column, class });
                 }
+                all.variables.push((id, class));
                 all.classes += 1;
             }
         }

@@ -17,6 +17,7 @@ mod joined;
 mod sieve;
 
 use ringview_core::Batch;
+use ringview_query::VarId;
 use ringview_relation::ValueSet;
 
 pub(crate) use joined::JoinColumns;
@@ -70,37 +71,48 @@ impl AtomRows {
     }
 }
 
-/// By class of join columns, the values that are left; absent before the first atom that has it.
+/// By class of join columns, the values that are left, where rows were left out with others.
 #[derive(Debug)]
-pub(crate) struct Values {
+pub(crate) struct Values<'j> {
+    joins: &'j JoinColumns,
     sets: Vec<Option<ValueSet>>,
 }
 
-impl Values {
-    /// Those of no atom.
-    pub(crate) fn new(joins: &JoinColumns) -> Self {
-        Self {
-            sets: vec![None; joins.classes],
+impl<'j> Values<'j> {
+    /// All values, but of some variables those of a set.
+    pub(crate) fn new(joins: &'j JoinColumns, within: &[(VarId, &ValueSet)]) -> Self {
+        let mut sets = vec![None; joins.classes];
+        for (variable, set) in within {
+            let mut known = joins.variables.iter();
+            if let Some((_, class)) = known.find(|(known, _)| known == variable) {
+                sets[*class] = Some((*set).clone());
+            }
         }
+        Self { joins, sets }
     }
 
-    /// The join columns of an atom with the sets that their values are in, as far as there are such.
-    pub(crate) fn of(&self, joins: &JoinColumns, atom: usize) -> Vec<(usize, &ValueSet)> {
-        let columns = joins.atoms[atom].iter();
+    /// The join columns of an atom with the sets that their values are in.
+    pub(crate) fn of(&self, atom: usize) -> Vec<(usize, &ValueSet)> {
+        let columns = self.joins.atoms[atom].iter();
         let set = |of: &joined::JoinColumn| Some((of.column, self.sets[of.class].as_ref()?));
         columns.filter_map(set).collect()
     }
 
-    /// Leaves only values of the rows of an atom, which have passed.
-    pub(crate) fn take(&mut self, joins: &JoinColumns, atom: usize, rows: &AtomRows) {
-        for (column, keys) in joins.atoms[atom].iter().zip(&rows.keys) {
-            self.sets[column.class] = Some(ValueSet::of(keys));
+    /// Leaves only values of the rows of an atom that are left, of as many as it has: where none was left out, no value
+    /// is, so that nobody looks for them.
+    pub(crate) fn take(&mut self, atom: usize, rows: &AtomRows, of: u64) {
+        let has_all = rows.rows.len() as u64 >= of;
+        for (column, keys) in self.joins.atoms[atom].iter().zip(&rows.keys) {
+            let set = &mut self.sets[column.class];
+            if !has_all || set.is_some() {
+                *set = Some(ValueSet::of(keys));
+            }
         }
     }
 
     /// Leaves only rows of an atom whose values are there.
-    pub(crate) fn reduce(&self, joins: &JoinColumns, atom: usize, rows: &mut AtomRows) {
-        for (at, column) in joins.atoms[atom].iter().enumerate() {
+    pub(crate) fn reduce(&self, atom: usize, rows: &mut AtomRows) {
+        for (at, column) in self.joins.atoms[atom].iter().enumerate() {
             if let Some(set) = &self.sets[column.class] {
                 rows.retain(at, set);
             }

@@ -1,0 +1,71 @@
+//! Blocks that one reader asks once: filled when it needs them, with the groups alone that it can meet.
+//!
+//! What a reader has left of its other tables says which values of a join column a block is asked for. Where the column is
+//! a group of the block, or a plain column of the rows that it reads, the block's own tables need no rows with others
+//! (magic sets: Beeri and Ramakrishnan 1991, over blocks). Invariant: a block has all rows that its reader meets; a block
+//! with several readers has all. Cost: none beyond that of the rows that are read.
+
+use ringview_core::{Budget, Result};
+use ringview_query::{OutputKind, VarId};
+use ringview_relation::ValueSet;
+
+use super::Database;
+use super::births::Births;
+use crate::graph::node::Node;
+use crate::plan::Source;
+
+impl Database {
+    /// Fills what is read, if it has no rows yet, by those with values of some sets in these columns, at least.
+    pub(super) fn fill_pending(
+        &mut self,
+        source: Source,
+        sets: &[(usize, &ValueSet)],
+        births: &mut Births,
+        budget: &Budget<'_>,
+    ) -> Result<()> {
+        let Source::View(id) = source else {
+            return Ok(());
+        };
+        let id = births.graph.node_id(id);
+        let Some((name, mut node, is_shared)) = births.take_pending(id) else {
+            return Ok(());
+        };
+        let sets = if is_shared { &[] } else { sets };
+        if let Some(of) = node.answered_from() {
+            // Alone, it has the variables of the groups that it shows.
+            let groups = by_variable(&node, sets);
+            if let Some((name, mut union, is_shared)) = births.take_pending(of) {
+                let groups = if is_shared { &[] } else { &groups[..] };
+                self.fill(&name, &mut union, groups, births, budget)?;
+                births.family.push(union);
+            }
+            let checked = node.check_shown(births.find(of), &self.state.storage.dictionary);
+            checked.map_err(|error| error.in_view(&name))?;
+        } else if let Some(map) = node.row_map() {
+            let outputs = node.readable_outputs();
+            for (atom, &source) in node.sources.iter().enumerate() {
+                let own = sets.iter().filter_map(|&(column, set)| {
+                    Some((map.source_of(atom, outputs[column])?, set))
+                });
+                let own: Vec<(usize, &ValueSet)> = own.collect();
+                self.fill_pending(source, &own, births, budget)?;
+            }
+        } else {
+            let groups = by_variable(&node, sets);
+            self.fill(&name, &mut node, &groups, births, budget)?;
+        }
+        births.family.push(node);
+        Ok(())
+    }
+}
+
+/// The columns of a result that are groups, by their variables.
+fn by_variable<'s>(node: &Node, sets: &[(usize, &'s ValueSet)]) -> Vec<(VarId, &'s ValueSet)> {
+    let outputs = node.readable_outputs();
+    let variable =
+        |&(column, set): &(usize, &'s ValueSet)| match node.bound.outputs[outputs[column]].kind {
+            OutputKind::Group { variable } => Some((variable, set)),
+            _ => None,
+        };
+    sets.iter().filter_map(variable).collect()
+}
