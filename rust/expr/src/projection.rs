@@ -19,6 +19,7 @@ use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::type_coercion::binary::type_union_coercion;
 use datafusion_expr::{Expr, ExprSchemable, cast};
 use datafusion_physical_expr::expressions::{BinaryExpr, Column};
+use datafusion_physical_expr::utils::collect_columns;
 use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
 use ringview_core::{Error, Result, Schema, Type};
 
@@ -148,6 +149,41 @@ impl Projection {
     #[must_use]
     pub fn inputs(&self) -> &[usize] {
         &self.inputs
+    }
+
+    /// By input, whether some of the columns read it.
+    #[must_use]
+    pub fn read_by(&self, columns: &[bool]) -> Vec<bool> {
+        let mut read = vec![false; self.inputs.len()];
+        let computed = self.columns.iter().zip(columns);
+        for (column, _) in computed.filter(|(_, wanted)| **wanted) {
+            let inputs = collect_columns(column);
+            inputs.iter().for_each(|input| read[input.index()] = true);
+        }
+        read
+    }
+
+    /// Some of the columns, for all rows: those that have passed the filter elsewhere. Inputs that none of the columns reads
+    /// may be NULL.
+    ///
+    /// # Errors
+    /// As `evaluate`.
+    pub fn compute(
+        &self,
+        inputs: Vec<ArrayRef>,
+        rows: usize,
+        columns: &[bool],
+    ) -> Result<Vec<Option<ArrayRef>>> {
+        let fields = self.schema.fields().iter();
+        let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
+        let schema = Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()));
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(schema, inputs, &options)
+            .map_err(|problem| broken(&problem.to_string()))?;
+        let columns = columns.iter().enumerate();
+        columns
+            .map(|(at, wanted)| wanted.then(|| self.column(at, &batch)).transpose())
+            .collect()
     }
 
     /// The column of the row that a column is, where nothing is computed.

@@ -17,6 +17,8 @@ const WORTH_HASHING: usize = 16;
 /// Rows of a batch that are looked at to tell how often keys repeat, of a batch of at least [`WORTH_A_SAMPLE`].
 const SAMPLE: usize = 256;
 const WORTH_A_SAMPLE: usize = 1 << 13;
+/// Rows of a run, on average, that need no hashing beside.
+const LONG_RUN: usize = 16;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
@@ -93,7 +95,7 @@ impl Grouper {
         if hash && runs >= WORTH_HASHING {
             return self.hash(columns, keys, layout, least, rows);
         }
-        if !hash && runs * 2 > rows && do_repeat(columns, keys, rows) {
+        if !hash && runs * LONG_RUN > rows && do_repeat(columns, keys, rows) {
             return self.hash(columns, keys, layout, least, WORTH_A_SAMPLE);
         }
         if runs == rows || runs * least > rows {

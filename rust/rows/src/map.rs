@@ -14,7 +14,7 @@ use ringview_core::{
 };
 use ringview_explain::Explanation;
 use ringview_expr::Projection;
-use ringview_query::{Bound, Branch, PlanOutput, Rows};
+use ringview_query::{Bound, Branch, PlanOutput, Predicate, Rows};
 use ringview_view::answer::Cells;
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
@@ -115,6 +115,93 @@ impl RowMap {
     #[must_use]
     pub fn inputs(&self, atom: usize) -> &[usize] {
         self.branches[atom].projection.inputs()
+    }
+
+    /// Whether rows of an atom can be filtered elsewhere, by a filter that its atom has in a bound query: see
+    /// [`passed`](Self::passed).
+    #[must_use]
+    pub fn is_filtered_by(&self, atom: usize, filter: Option<&Predicate>) -> bool {
+        let mapped = &self.branches[atom];
+        mapped.unnested.is_empty() && (filter.is_some() || !mapped.projection.has_filter())
+    }
+
+    /// The columns of an atom's table that `passed` reads of rows, for the columns of the result that are wanted.
+    #[must_use]
+    pub fn read_of_passed(&self, atom: usize, wanted: &[bool]) -> Vec<bool> {
+        let mapped = &self.branches[atom];
+        let mut read = vec![false; mapped.schema.len()];
+        let plain = (0..wanted.len()).filter(|&output| wanted[output]);
+        let plain = plain.filter_map(|output| self.source_of(atom, output));
+        plain.for_each(|column| read[column] = true);
+        let projection = &mapped.projection;
+        let marks = projection.read_by(&self.computed(atom, wanted));
+        let inputs = projection.inputs().iter().zip(marks);
+        inputs
+            .filter(|(_, is_read)| *is_read)
+            .for_each(|(&input, _)| read[input] = true);
+        read
+    }
+
+    /// By column of an atom's projection, whether it is wanted and more than a column of the table.
+    fn computed(&self, atom: usize, wanted: &[bool]) -> Vec<bool> {
+        let mapped = &self.branches[atom];
+        let mut computed = vec![false; mapped.projection.types().len()];
+        for (output, place) in mapped.columns.iter().enumerate() {
+            if let Some(place) = place.filter(|_| wanted[output]) {
+                computed[place] |= self.source_of(atom, output).is_none();
+            }
+        }
+        computed
+    }
+
+    /// What rows of an atom compute that have passed its filter, as `delta` does: columns of the table are not converted.
+    ///
+    /// # Errors
+    /// As `delta`.
+    pub fn passed(&self, rows: RowDelta<'_>, wanted: &[bool]) -> Result<Delta> {
+        let (mapped, batch) = (&self.branches[rows.atom], rows.batch);
+        let projection = &mapped.projection;
+        let computed = self.computed(rows.atom, wanted);
+        let mut found = Vec::new();
+        if computed.contains(&true) {
+            let inputs = projection
+                .inputs()
+                .iter()
+                .zip(projection.read_by(&computed));
+            let inputs = inputs.map(|(&at, is_read)| match is_read {
+                true => array(&rows, &mapped.schema, at),
+                false => {
+                    let ty = mapped.schema.fields()[at].ty.to_arrow();
+                    Ok(new_null_array(&ty, batch.rows))
+                }
+            });
+            let inputs = inputs.collect::<Result<Vec<ArrayRef>>>()?;
+            found = projection.compute(inputs, batch.rows, &computed)?;
+        }
+        let fields = self.schema.fields().iter().enumerate();
+        let columns = fields.map(|(output, field)| {
+            let cells = || match self.source_of(rows.atom, output) {
+                Some(column) => {
+                    let column = batch.column(column).clone();
+                    Cells::Words {
+                        words: column.words,
+                        high: column.high,
+                        valid: column.valid,
+                    }
+                }
+                None => {
+                    let found = mapped.columns[output].and_then(|place| found[place].clone());
+                    let none = || new_null_array(field.data_type(), batch.rows);
+                    Cells::Array(found.unwrap_or_else(none))
+                }
+            };
+            wanted[output].then(cells)
+        });
+        let multiplicity = |row| mapped.sign * rows.sign * batch.multiplicity(row);
+        Ok(Delta {
+            columns: columns.collect(),
+            multiplicity: (0..batch.rows).map(multiplicity).collect(),
+        })
     }
 
     /// The column of the atom's table that a column of the result is, where each row shows its own value.

@@ -68,8 +68,22 @@ impl Births {
         let mut pending = self.pending.iter();
         let at = pending.position(|(_, node)| node.id == id)?;
         let (name, node) = self.pending.remove(at);
-        let readers = self.readers.get(&id);
-        Some((name, node, readers.is_some_and(|&readers| readers > 1)))
+        Some((name, node, self.is_shared(id)))
+    }
+
+    /// Whether several read a node that is pending, or was.
+    fn is_shared(&self, id: u64) -> bool {
+        self.readers.get(&id).is_some_and(|&readers| readers > 1)
+    }
+
+    /// Of what has no rows yet: whether several read it.
+    pub(super) fn pending_shared(&self, source: Source) -> Option<bool> {
+        let Source::View(id) = source else {
+            return None;
+        };
+        let pending = self.readable().pending(id)?;
+        let groups = pending.answered_from();
+        Some(self.is_shared(pending.id) || groups.is_some_and(|groups| self.is_shared(groups)))
     }
 }
 

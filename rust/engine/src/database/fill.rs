@@ -254,7 +254,12 @@ impl Database {
         sieve.mark(&mut needed_of_it);
         let wanted = below.by_output(&needed_of_it);
         for (atom, &source) in below.sources.iter().enumerate() {
-            let read = needed(below, atom);
+            let filter = below.atoms[atom].filter.as_ref();
+            let is_filtered = map.is_filtered_by(atom, filter);
+            let read = match is_filtered {
+                true => map.read_of_passed(atom, &wanted),
+                false => needed(below, atom),
+            };
             let source_of = |column: usize| map.source_of(atom, outputs[column]);
             let mut own = sieve.below(&below.atoms[atom], source_of)?;
             let way = (&read[..], &mut own);
@@ -266,9 +271,11 @@ impl Database {
                     sign: 1,
                     dictionary,
                 };
-                let delta = map
-                    .delta(rows, &wanted)
-                    .map_err(|error| error.in_view(&below.serves))?;
+                let delta = match is_filtered {
+                    true => map.passed(rows, &wanted),
+                    false => map.delta(rows, &wanted),
+                };
+                let delta = delta.map_err(|error| error.in_view(&below.serves))?;
                 let batch = delta.encode(&below.bound.outputs, &wanted, dictionary)?;
                 let batch = sieve.rows(&batch, dictionary)?;
                 to(database, Chunk::of(&batch))

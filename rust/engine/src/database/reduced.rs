@@ -16,6 +16,9 @@ use crate::graph::node::Node;
 use crate::plan::Source;
 use crate::reduction::{AtomRows, JoinColumns, Sieve, Values};
 
+/// Rows that are not read for nothing.
+const LARGE: u64 = if cfg!(debug_assertions) { 4 } else { 1 << 13 };
+
 impl Database {
     /// Applies the rows of all atoms that the others let take part.
     pub(super) fn load_reduced(
@@ -51,16 +54,20 @@ impl Database {
         let from = births.readable();
         let rows_of = |&source: &Source| self.rows_of(source, from);
         let rows: Vec<u64> = view.sources.iter().map(rows_of).collect();
-        let mut order: Vec<usize> = (0..joins.joined).collect();
-        // A block that has no more rows than a table is asked for those that the tables before it let take part.
-        order.sort_by_key(|&atom| (rows[atom], matches!(view.sources[atom], Source::Table(_))));
         let mut left: Vec<AtomRows> = Vec::new();
         left.resize_with(view.atoms.len(), AtomRows::default);
         let mut values = Values::new(joins, within);
-        for &atom in &order {
+        let mut waiting: Vec<usize> = (0..joins.joined).collect();
+        // What several read has the same rows whenever it is filled, and then it is known how many.
+        let is_shared = |&source: &Source| births.pending_shared(source) == Some(true);
+        waiting.sort_by_key(|&atom| (!is_shared(&view.sources[atom]), rows[atom]));
+        let mut order = Vec::with_capacity(waiting.len());
+        while !waiting.is_empty() {
+            let atom = waiting.remove(next(view, &waiting, (&values, &rows), births));
             let place = (view, joins, atom);
             left[atom] = self.found(place, (&left, &values), (births, room), budget)?;
             values.take(atom, &left[atom], rows[atom]);
+            order.push(atom);
         }
         for &atom in order.iter().rev() {
             if may_be_reduced(view, atom) {
@@ -163,6 +170,25 @@ impl Database {
             (None, Source::View(_)) => Ok(()),
         }
     }
+}
+
+/// The place of the next of some atoms, the fewest rows first; but blocks that have none yet come before a large table that
+/// they join and that would keep all of its rows.
+fn next(
+    view: &Node,
+    waiting: &[usize],
+    (values, rows): (&Values<'_>, &[u64]),
+    births: &Births,
+) -> usize {
+    let first = waiting[0];
+    let is_pending = |atom: usize| births.pending_shared(view.sources[atom]).is_some();
+    let keeps_all = view.atoms[first].filter.is_none() && values.of(first).is_empty();
+    if rows[first] < LARGE || !keeps_all || is_pending(first) {
+        return 0;
+    }
+    let mut others = waiting.iter();
+    let block = others.position(|&other| is_pending(other) && values.join(first, other));
+    block.unwrap_or(0)
 }
 
 /// Whether rows can be left out at an atom: not of a view that stands at several, whose rows have no place that tells which

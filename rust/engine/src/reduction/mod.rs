@@ -98,6 +98,15 @@ impl<'j> Values<'j> {
         columns.filter_map(set).collect()
     }
 
+    /// Whether two atoms have a class in common.
+    pub(crate) fn join(&self, one: usize, other: usize) -> bool {
+        let mut columns = self.joins.atoms[one].iter();
+        columns.any(|column| {
+            let mut others = self.joins.atoms[other].iter();
+            others.any(|other| other.class == column.class)
+        })
+    }
+
     /// Leaves only values of the rows of an atom that are left, of as many as it has: where none was left out, no value
     /// is, so that nobody looks for them.
     pub(crate) fn take(&mut self, atom: usize, rows: &AtomRows, of: u64) {

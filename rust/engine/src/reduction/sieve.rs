@@ -105,7 +105,7 @@ impl<'s> Sieve<'s> {
     }
 
     /// That of an atom of a source that computes rows, as far as the rows of the sieve are the atom's: `source_of` has
-    /// the column that one is there. What the source filters by itself may be left to it.
+    /// the column that one is there.
     ///
     /// # Errors
     /// As `new`.
@@ -116,7 +116,7 @@ impl<'s> Sieve<'s> {
     ) -> Result<Sieve<'s>> {
         let sets = self.sets.iter();
         let sets = sets.filter_map(|&(column, set)| Some((source_of(column)?, set)));
-        Ok(Sieve::new(atom, sets.collect())?.or_open())
+        Sieve::new(atom, sets.collect())
     }
 
     /// The same, where the rows that pass are filtered again: it is opened where it lets most of them through.

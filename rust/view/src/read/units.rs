@@ -7,21 +7,82 @@
 use ringview_core::Type;
 use ringview_query::{Constant, Kind, Op, Polynomial};
 
-/// Decimals that are compared, in the units of the column: a comparison by digits that it has not is left alone.
+/// Numbers that are compared, where each is a column times a constant, or a constant: the columns themselves, and what is
+/// left for the constants. A comparison by digits that a column has not is left alone.
 pub(super) fn of_both(left: &Polynomial, right: &Polynomial) -> Option<(Polynomial, Polynomial)> {
-    let unit = unit(left)?.max(unit(right)?);
-    Some((in_larger(left, unit)?, in_larger(right, unit)?))
+    let whole = |value: i128, times: i128| {
+        let value = (value % times == 0).then_some(value / times)?;
+        Some(Polynomial::int(i64::try_from(value).ok()?))
+    };
+    match (constant(left), constant(right)) {
+        (None, Some(right)) => {
+            let (left, times) = multiple(left)?;
+            Some((left, whole(right, times)?))
+        }
+        (Some(left), None) => {
+            let (right, times) = multiple(right)?;
+            Some((whole(left, times)?, right))
+        }
+        _ => {
+            let ((left, one), (right, other)) = (multiple(left)?, multiple(right)?);
+            (one == other).then_some((left, right))
+        }
+    }
+}
+
+/// A constant that is exact.
+fn constant(value: &Polynomial) -> Option<i128> {
+    match value.op {
+        Op::Literal {
+            value: Constant::Int(value),
+        } => Some(value.into()),
+        Op::Literal {
+            value: Constant::Decimal(value),
+        } => Some(value),
+        _ => None,
+    }
+}
+
+/// A column as an integer, and the constant above 0 that it is multiplied by.
+fn multiple(value: &Polynomial) -> Option<(Polynomial, i128)> {
+    match &value.op {
+        Op::Column { column, ty } => {
+            let is_word = match value.kind {
+                Kind::Int => *ty != Type::UInt64,
+                Kind::Decimal { .. } => is_short(ty),
+                Kind::Real => false,
+            };
+            is_word.then(|| (Polynomial::column(*column, Type::Int64, Kind::Int), 1))
+        }
+        Op::Convert { operand } => {
+            let (column, times) = multiple(operand)?;
+            Some((column, times.checked_mul(unit(value)?)?))
+        }
+        Op::Multiply { left, right } => {
+            let (factor, value) = match constant(left) {
+                Some(factor) => (factor, right),
+                None => (constant(right)?, left),
+            };
+            let (column, times) = multiple(value)?;
+            (factor > 0).then_some((column, times.checked_mul(factor)?))
+        }
+        _ => None,
+    }
 }
 
 /// A decimal in its units.
 pub(super) fn of(value: &Polynomial) -> Option<Polynomial> {
-    let Kind::Decimal { scale } = value.kind else {
+    if !matches!(value.kind, Kind::Decimal { .. }) {
         return None;
-    };
+    }
     let both =
         |left: &Polynomial, right: &Polynomial| Some((Box::new(of(left)?), Box::new(of(right)?)));
     let op = match &value.op {
-        Op::Column { .. } | Op::Literal { .. } => return in_larger(value, 1),
+        Op::Column { column, ty } => {
+            let column = || Polynomial::column(*column, Type::Int64, Kind::Int);
+            return is_short(ty).then(column);
+        }
+        Op::Literal { .. } => return Some(Polynomial::int(i64::try_from(constant(value)?).ok()?)),
         Op::Add { left, right } => {
             let (left, right) = both(left, right)?;
             Op::Add { left, right }
@@ -38,15 +99,14 @@ pub(super) fn of(value: &Polynomial) -> Option<Polynomial> {
             operand: Box::new(of(operand)?),
         },
         Op::Convert { operand } => {
-            let (own, operand) = match operand.kind {
-                Kind::Decimal { scale } => (scale, of(operand)?),
-                Kind::Int => (0, (**operand).clone()),
-                Kind::Real => return None,
+            let unit = i64::try_from(unit(value)?).ok()?;
+            let operand = match operand.kind {
+                Kind::Int => (**operand).clone(),
+                _ => of(operand)?,
             };
-            let power = i64::try_from(power(scale, own)?).ok()?;
             Op::Multiply {
                 left: Box::new(operand),
-                right: Box::new(Polynomial::int(power)),
+                right: Box::new(Polynomial::int(unit)),
             }
         }
     };
@@ -54,14 +114,14 @@ pub(super) fn of(value: &Polynomial) -> Option<Polynomial> {
     Some(Polynomial { kind, op })
 }
 
-/// How many units of a decimal are one of what it is converted from; 1 where nothing is converted.
+/// How many units of a decimal are one of what it is converted from.
 fn unit(value: &Polynomial) -> Option<i128> {
     match (&value.op, value.kind) {
         (Op::Convert { operand }, Kind::Decimal { scale }) => match operand.kind {
             Kind::Decimal { scale: own } => power(scale, own),
-            _ => None,
+            Kind::Int => power(scale, 0),
+            Kind::Real => None,
         },
-        (_, Kind::Decimal { .. }) => Some(1),
         _ => None,
     }
 }
@@ -69,20 +129,6 @@ fn unit(value: &Polynomial) -> Option<i128> {
 fn power(scale: i8, own: i8) -> Option<i128> {
     let digits = i32::from(scale) - i32::from(own);
     10i128.checked_pow(digits.try_into().ok()?)
-}
-
-/// A column or a constant in units so many times as large, as an integer.
-fn in_larger(value: &Polynomial, times: i128) -> Option<Polynomial> {
-    match &value.op {
-        Op::Literal {
-            value: Constant::Decimal(value),
-        } if value % times == 0 => Some(Polynomial::int(i64::try_from(value / times).ok()?)),
-        Op::Convert { operand } if unit(value) == Some(times) => in_larger(operand, 1),
-        Op::Column { column, ty } if times == 1 && is_short(ty) => {
-            Some(Polynomial::column(*column, Type::Int64, Kind::Int))
-        }
-        _ => None,
-    }
 }
 
 fn is_short(ty: &Type) -> bool {
