@@ -4,10 +4,15 @@
 
 use std::collections::BTreeMap;
 
+use ringview_query::Results;
+
 use crate::graph::Graph;
 use crate::graph::facets::NodeAnswer;
 use crate::graph::node::Node;
 use crate::plan::Source;
+
+/// Rows for each that a filter lets through, by guess.
+const FILTERED: u64 = 10;
 
 /// See the module. The graph is the database's, taken out while it is read from.
 #[derive(Default)]
@@ -17,8 +22,19 @@ pub(super) struct Births {
     /// Those that are filled when they are first read, with the names of their views.
     pub(super) pending: Vec<(String, Node)>,
     pub(super) graph: Graph,
-    /// By pending node, how many atoms and facets read it.
-    readers: BTreeMap<u64, usize>,
+    /// By node, who reads it where several do.
+    readings: BTreeMap<u64, Reading>,
+}
+
+/// Who reads what has no rows yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// One atom, or one facet.
+    Alone,
+    /// Several, over joins of the same rows: they are asked for the same groups.
+    Alike,
+    /// Others.
+    Mixed,
 }
 
 impl Births {
@@ -47,44 +63,91 @@ impl Births {
         own.or_else(|| self.graph.node(id))
     }
 
-    /// Adds a node that is filled when it is first read.
-    pub(super) fn defer(&mut self, name: &str, node: Node) {
-        let views = node.sources.iter().filter_map(|source| match source {
-            Source::View(id) => Some(self.graph.node_id(*id)),
-            Source::Table(_) => None,
-        });
-        let read: Vec<u64> = match node.answered_from() {
-            Some(of) => vec![of],
-            None => views.collect(),
-        };
-        for id in read {
-            *self.readers.entry(id).or_default() += 1;
+    /// Nodes that are filled when they are first read.
+    pub(super) fn defer(&mut self, nodes: Vec<(String, Node)>) {
+        let mut readers: BTreeMap<u64, Vec<&Node>> = BTreeMap::new();
+        for (_, node) in &nodes {
+            let views = node.sources.iter().filter_map(|source| match source {
+                Source::View(id) => Some(self.graph.node_id(*id)),
+                Source::Table(_) => None,
+            });
+            let read: Vec<u64> = match node.answered_from() {
+                Some(of) => vec![of],
+                None => views.collect(),
+            };
+            read.iter()
+                .for_each(|id| readers.entry(*id).or_default().push(node));
         }
-        self.pending.push((name.to_owned(), node));
+        let reading = |(id, readers): (u64, Vec<&Node>)| {
+            let (first, others) = readers.split_first()?;
+            let alike = others.iter().all(|other| join_alike(first, other));
+            let reading = match (others.is_empty(), alike) {
+                (true, _) => Reading::Alone,
+                (false, true) => Reading::Alike,
+                (false, false) => Reading::Mixed,
+            };
+            Some((id, reading))
+        };
+        self.readings = readers.into_iter().filter_map(reading).collect();
+        self.pending = nodes;
     }
 
-    /// Takes a node out that is to be filled, if it is not yet: with the name of its view, and whether several read it.
-    pub(super) fn take_pending(&mut self, id: u64) -> Option<(String, Node, bool)> {
+    /// Takes a node out that is to be filled, if it is not yet: with the name of its view, and who reads it.
+    pub(super) fn take_pending(&mut self, id: u64) -> Option<(String, Node, Reading)> {
         let mut pending = self.pending.iter();
         let at = pending.position(|(_, node)| node.id == id)?;
         let (name, node) = self.pending.remove(at);
-        Some((name, node, self.is_shared(id)))
+        Some((name, node, self.reading_of(id)))
     }
 
-    /// Whether several read a node that is pending, or was.
-    fn is_shared(&self, id: u64) -> bool {
-        self.readers.get(&id).is_some_and(|&readers| readers > 1)
+    fn reading_of(&self, id: u64) -> Reading {
+        let reading = self.readings.get(&id).copied();
+        reading.unwrap_or(Reading::Alone)
     }
 
-    /// Of what has no rows yet: whether several read it.
-    pub(super) fn pending_shared(&self, source: Source) -> Option<bool> {
+    /// Who reads what has no rows yet; nothing of what has.
+    pub(super) fn reading(&self, source: Source) -> Option<Reading> {
         let Source::View(id) = source else {
             return None;
         };
         let pending = self.readable().pending(id)?;
         let groups = pending.answered_from();
-        Some(self.is_shared(pending.id) || groups.is_some_and(|groups| self.is_shared(groups)))
+        let groups = groups.map_or(Reading::Alone, |groups| self.reading_of(groups));
+        Some(match (self.reading_of(pending.id), groups) {
+            (own, Reading::Alone) => own,
+            (Reading::Alone, groups) => groups,
+            _ => Reading::Mixed,
+        })
     }
+}
+
+/// Whether two nodes are over the same join of the same rows, and read each of them at one atom.
+fn join_alike(one: &Node, other: &Node) -> bool {
+    let joined = |node: &Node| {
+        let variables = node.bound.variables.iter();
+        let joined = variables.filter(|variable| variable.columns.len() > 1);
+        let mut joined: Vec<_> = joined.map(|variable| variable.columns.clone()).collect();
+        joined.sort();
+        joined
+    };
+    let is_plain = |node: &Node| {
+        let bound = &node.bound;
+        let mut sources = node.sources.clone();
+        sources.sort();
+        sources.dedup();
+        bound.rows.is_none()
+            && bound.condition.is_none()
+            && node.answered_from().is_none()
+            && sources.len() == node.sources.len()
+    };
+    let mut atoms = one.atoms.iter().zip(&other.atoms);
+    is_plain(one)
+        && is_plain(other)
+        && one.sources == other.sources
+        && joined(one) == joined(other)
+        && atoms.all(|(one, other)| {
+            one.filter == other.filter && one.join_columns_not_null == other.join_columns_not_null
+        })
 }
 
 /// The nodes that rows may be read from while a node is filled.
@@ -113,6 +176,17 @@ impl<'n> Readable<'n> {
         let id = self.graph.node_id(id);
         let mut pending = self.pending.iter().map(|(_, node)| node);
         pending.find(|node| node.id == id)
+    }
+
+    /// The rows of its tables for one of a node that has none yet, by guess: it leaves most of them out where it has a
+    /// filter.
+    pub(super) fn share(&self, node: &Node) -> u64 {
+        let has_filter = node.atoms.iter().any(|atom| atom.filter.is_some());
+        let results = node.bound.results.as_ref();
+        match has_filter || results.is_some_and(Results::has_condition) {
+            true => FILTERED,
+            false => 1,
+        }
     }
 
     pub(super) fn answer(&self, node: &'n Node) -> NodeAnswer<'n> {

@@ -86,15 +86,21 @@ impl Database {
         births: &mut Births,
         budget: &Budget<'_>,
     ) -> Result<()> {
+        let mut nodes: Vec<(String, Node)> = Vec::with_capacity(drafts.nodes.len());
         for draft in drafts.nodes {
             let name = &draft.name;
             let node = match draft.what {
                 What::Own(planned) => self.own(name, planned)?,
-                What::Facet(planned, of) => Node::facet(name, planned, births.find(of))?,
+                What::Facet(planned, of) => {
+                    let mut own = nodes.iter().map(|(_, node)| node);
+                    let union = own.find(|node| node.id == of);
+                    Node::facet(name, planned, union.or_else(|| births.find(of)))?
+                }
                 What::Union(union, _) => self.union(name, union)?,
             };
-            births.defer(name, node);
+            nodes.push((draft.name, node));
         }
+        births.defer(nodes);
         self.fill_pending(Source::View(last), &[], births, budget)
     }
 

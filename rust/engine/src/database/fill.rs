@@ -141,7 +141,7 @@ impl Database {
         self.state.check_room(room.held + grown, budget)
     }
 
-    /// How many rows a source has; of a block that has none yet, or keeps none, at the most.
+    /// How many rows a source has; of a block that keeps none, at the most; of one that has none yet, a guess.
     pub(super) fn rows_of(&self, source: Source, from: Readable<'_>) -> u64 {
         match source {
             Source::Table(id) => {
@@ -159,7 +159,7 @@ impl Database {
                     .iter()
                     .map(|&source| self.rows_of(source, from));
                 match node.row_map() {
-                    _ if pending.is_some() => below.sum(),
+                    _ if pending.is_some() => below.sum::<u64>() / from.share(node),
                     Some(_) => below.sum(),
                     None => (from.answer(node).len(&self.state.storage.dictionary)).unwrap_or(0),
                 }

@@ -10,7 +10,7 @@ use ringview_query::{OutputKind, VarId};
 use ringview_relation::ValueSet;
 
 use super::Database;
-use super::births::Births;
+use super::births::{Births, Reading};
 use crate::graph::node::Node;
 use crate::plan::Source;
 
@@ -27,15 +27,16 @@ impl Database {
             return Ok(());
         };
         let id = births.graph.node_id(id);
-        let Some((name, mut node, is_shared)) = births.take_pending(id) else {
+        let Some((name, mut node, reading)) = births.take_pending(id) else {
             return Ok(());
         };
-        let sets = if is_shared { &[] } else { sets };
+        let sets = if reading == Reading::Mixed { &[] } else { sets };
         if let Some(of) = node.answered_from() {
             // Alone, it has the variables of the groups that it shows.
             let groups = by_variable(&node, sets);
-            if let Some((name, mut union, is_shared)) = births.take_pending(of) {
-                let groups = if is_shared { &[] } else { &groups[..] };
+            if let Some((name, mut union, reading)) = births.take_pending(of) {
+                let is_alone = reading == Reading::Alone;
+                let groups = if is_alone { &groups[..] } else { &[] };
                 self.fill(&name, &mut union, groups, births, budget)?;
                 births.family.push(union);
             }

@@ -9,15 +9,15 @@ use ringview_query::VarId;
 use ringview_relation::ValueSet;
 
 use super::Database;
-use super::births::Births;
+use super::births::{Births, Reading};
 use super::fill::{Chunk, Room, needed, stands_once};
 use crate::CHUNK;
 use crate::graph::node::Node;
 use crate::plan::Source;
 use crate::reduction::{AtomRows, JoinColumns, Sieve, Values};
 
-/// Rows that are not read for nothing.
-const LARGE: u64 = if cfg!(debug_assertions) { 4 } else { 1 << 13 };
+/// Rows that are read before anything that has no filter.
+const FEW: u64 = if cfg!(debug_assertions) { 4 } else { 1 << 13 };
 
 impl Database {
     /// Applies the rows of all atoms that the others let take part.
@@ -54,26 +54,34 @@ impl Database {
         let from = births.readable();
         let rows_of = |&source: &Source| self.rows_of(source, from);
         let rows: Vec<u64> = view.sources.iter().map(rows_of).collect();
+        let mut order: Vec<usize> = (0..joins.joined).collect();
+        order.sort_by_key(|&atom| {
+            // What several read has the same rows whenever it is filled.
+            let turn = match births.reading(view.sources[atom]) {
+                Some(Reading::Mixed) => 0,
+                _ if view.atoms[atom].filter.is_some() || rows[atom] < FEW => 1,
+                _ => 2,
+            };
+            (turn, rows[atom])
+        });
+        // A view leaves rows of its tables out by itself.
+        let all = |atom: usize| match view.sources[atom] {
+            Source::Table(_) => rows[atom],
+            Source::View(_) => u64::MAX,
+        };
         let mut left: Vec<AtomRows> = Vec::new();
         left.resize_with(view.atoms.len(), AtomRows::default);
         let mut values = Values::new(joins, within);
-        let mut waiting: Vec<usize> = (0..joins.joined).collect();
-        // What several read has the same rows whenever it is filled, and then it is known how many.
-        let is_shared = |&source: &Source| births.pending_shared(source) == Some(true);
-        waiting.sort_by_key(|&atom| (!is_shared(&view.sources[atom]), rows[atom]));
-        let mut order = Vec::with_capacity(waiting.len());
-        while !waiting.is_empty() {
-            let atom = waiting.remove(next(view, &waiting, (&values, &rows), births));
+        for &atom in &order {
             let place = (view, joins, atom);
             left[atom] = self.found(place, (&left, &values), (births, room), budget)?;
-            values.take(atom, &left[atom], rows[atom]);
-            order.push(atom);
+            values.take(atom, &left[atom], all(atom));
         }
         for &atom in order.iter().rev() {
             if may_be_reduced(view, atom) {
                 values.reduce(atom, &mut left[atom]);
             }
-            values.take(atom, &left[atom], rows[atom]);
+            values.take(atom, &left[atom], all(atom));
             budget.work(left[atom].rows.len() as u64)?;
         }
         for atom in joins.joined..rows.len() {
@@ -92,7 +100,12 @@ impl Database {
         budget: &Budget<'_>,
     ) -> Result<AtomRows> {
         let sets = values.of(atom);
-        self.fill_pending(view.sources[atom], &sets, births, budget)?;
+        let asked = match births.reading(view.sources[atom]) {
+            // The other readers are asked for more than the groups of this one.
+            Some(Reading::Alike) if values.is_within => &[],
+            _ => &sets[..],
+        };
+        self.fill_pending(view.sources[atom], asked, births, budget)?;
         let from = births.readable();
         let before = left.iter().map(AtomRows::memory_usage).sum::<usize>() + values.memory_usage();
         let check = |database: &Self, found: &AtomRows| {
@@ -170,25 +183,6 @@ impl Database {
             (None, Source::View(_)) => Ok(()),
         }
     }
-}
-
-/// The place of the next of some atoms, the fewest rows first; but blocks that have none yet come before a large table that
-/// they join and that would keep all of its rows.
-fn next(
-    view: &Node,
-    waiting: &[usize],
-    (values, rows): (&Values<'_>, &[u64]),
-    births: &Births,
-) -> usize {
-    let first = waiting[0];
-    let is_pending = |atom: usize| births.pending_shared(view.sources[atom]).is_some();
-    let keeps_all = view.atoms[first].filter.is_none() && values.of(first).is_empty();
-    if rows[first] < LARGE || !keeps_all || is_pending(first) {
-        return 0;
-    }
-    let mut others = waiting.iter();
-    let block = others.position(|&other| is_pending(other) && values.join(first, other));
-    block.unwrap_or(0)
 }
 
 /// Whether rows can be left out at an atom: not of a view that stands at several, whose rows have no place that tells which

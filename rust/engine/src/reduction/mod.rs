@@ -76,6 +76,8 @@ impl AtomRows {
 pub(crate) struct Values<'j> {
     joins: &'j JoinColumns,
     sets: Vec<Option<ValueSet>>,
+    /// Whether some were left out before any row was read.
+    pub(crate) is_within: bool,
 }
 
 impl<'j> Values<'j> {
@@ -88,7 +90,11 @@ impl<'j> Values<'j> {
                 sets[*class] = Some((*set).clone());
             }
         }
-        Self { joins, sets }
+        Self {
+            joins,
+            sets,
+            is_within: !within.is_empty(),
+        }
     }
 
     /// The join columns of an atom with the sets that their values are in.
@@ -96,15 +102,6 @@ impl<'j> Values<'j> {
         let columns = self.joins.atoms[atom].iter();
         let set = |of: &joined::JoinColumn| Some((of.column, self.sets[of.class].as_ref()?));
         columns.filter_map(set).collect()
-    }
-
-    /// Whether two atoms have a class in common.
-    pub(crate) fn join(&self, one: usize, other: usize) -> bool {
-        let mut columns = self.joins.atoms[one].iter();
-        columns.any(|column| {
-            let mut others = self.joins.atoms[other].iter();
-            others.any(|other| other.class == column.class)
-        })
     }
 
     /// Leaves only values of the rows of an atom that are left, of as many as it has: where none was left out, no value

@@ -24,6 +24,12 @@ impl PartialEq for Results {
 }
 
 impl Results {
+    /// Whether some groups are no rows of the result.
+    #[must_use]
+    pub fn has_condition(&self) -> bool {
+        self.having.is_some()
+    }
+
     /// Compiles columns, each with its name, and a condition; `measures` have types, and may be NULL.
     pub(crate) fn new(
         columns: Vec<(Expr, String)>,
