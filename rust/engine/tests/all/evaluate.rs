@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use ringview_core::Error;
 use ringview_engine::{Database, Options};
 use ringview_query::Query;
+use ringview_sql::{Definition, Options as Beside};
 use serde_json::json;
 
 use crate::common::{
@@ -123,10 +124,8 @@ fn chain() -> Query {
     }))
 }
 
-/// 400 rows of r, 40 of s for each value of c, four rows of u, of which one passes: one row of each table but r has a part
-/// in the result, and ten of r.
-#[test]
-fn rows_that_meet_no_others_are_not_loaded() {
+/// 400 rows of r, 40 of s, four of u, of which one passes `u.d = 7`: it meets one row of s, and that ten of r.
+fn large() -> Database {
     let mut db = database(Options::default());
     let int = |value: i64| Value::Int(value);
     let r = (0..400).map(|at| vec![int(at), int(at % 40), Value::Real(0.0)]);
@@ -138,11 +137,64 @@ fn rows_that_meet_no_others_are_not_loaded() {
         Change::insert(2, u.collect()),
     ];
     apply(&mut db, &changes).unwrap();
+    db
+}
+
+/// The rows of a query, and how many rows were loaded for it.
+fn asked(db: &mut Database, query: &Query) -> (Vec<Row>, u64) {
     let mut loaded = 0;
-    let found = db.evaluate(&chain(), &mut |rows| {
+    let found = db.evaluate(query, &mut |rows| {
         loaded = rows;
         Ok(())
     });
-    assert_eq!(from_arrow(&found.unwrap()), [[int(10)]]);
-    assert_eq!(loaded, 12);
+    (from_arrow(&found.unwrap()), loaded)
+}
+
+#[test]
+fn rows_that_meet_no_others_are_not_loaded() {
+    let (found, loaded) = asked(&mut large(), &chain());
+    assert_eq!((found, loaded), (vec![vec![Value::Int(10)]], 12));
+}
+
+/// Subqueries and blocks over s and r, which join u by a column that few values of pass: few of their rows are loaded. A
+/// block that two others read in other ways is whole.
+#[test]
+fn blocks_are_asked_for_what_their_readers_meet() {
+    let groups = "(SELECT c, SUM(b) AS total FROM s GROUP BY c)";
+    let few = [
+        format!("SELECT SUM(total) FROM u JOIN {groups} AS g ON g.c = u.c WHERE d = 7"),
+        "SELECT COUNT(*) FROM u WHERE d = 7 AND c * 2 > (SELECT 0.5 * AVG(b) FROM s WHERE s.c = u.c)"
+            .to_owned(),
+        "SELECT COUNT(*) FROM u WHERE d = 7 AND c <= (SELECT SUM(b) FROM s WHERE s.c = u.c)".to_owned(),
+        "SELECT COUNT(*) FROM u WHERE d = 7 AND EXISTS (SELECT 1 FROM s WHERE s.c = u.c AND s.b <> d)"
+            .to_owned(),
+        "SELECT COUNT(*) FROM u WHERE d = 7 AND c IN (SELECT b FROM r GROUP BY b HAVING SUM(a) > 10)"
+            .to_owned(),
+        "SELECT COUNT(*) FROM u, (SELECT b + 0 AS e, c FROM s) AS e WHERE d = 7 AND e.c = u.c".to_owned(),
+    ];
+    let whole = [format!(
+        "WITH g AS {groups} SELECT one.total, other.total FROM g AS one, g AS other, u
+                 WHERE one.c = u.c AND other.c = one.total AND d = 7"
+    )];
+    let texts = few.iter().map(|text| (text, true));
+    for (text, is_few) in texts.chain(whole.iter().map(|text| (text, false))) {
+        let (mut db, mut with_view) = (large(), large());
+        let once = Beside {
+            once: true,
+            ..Beside::default()
+        };
+        let of = |db: &Database, way| {
+            let found = Definition::new(text, way, &db.tables(), &db.catalog());
+            found.unwrap().bind().unwrap()
+        };
+        let (query, kept) = (of(&db, once), of(&with_view, Beside::default()));
+        with_view.create_view("v", &kept, &mut unpolled).unwrap();
+        let mut expected = from_arrow(&with_view.view_result("v").unwrap());
+        sort(&mut expected);
+        assert!(!expected.is_empty(), "{text}");
+        let (mut found, loaded) = asked(&mut db, &query);
+        sort(&mut found);
+        assert_eq!(found, expected, "{text}");
+        assert_eq!(loaded < 40, is_few, "{loaded} rows for {text}");
+    }
 }

@@ -34,6 +34,18 @@ fn program(filter: Option<Predicate>, not_null: Vec<usize>, factors: Vec<Factor>
     AtomProgram::compile(&atom(filter, not_null), &[4], &factors).unwrap()
 }
 
+/// Numbers of whatever width as words of the widest, where it is an integer of one word or of two.
+fn whole(values: Values<'_>, rows: usize) -> Vec<[u64; 2]> {
+    let Values::Words(words) = values else {
+        return Vec::new();
+    };
+    let one = |word: u64| [word, (word.cast_signed() >> 63).cast_unsigned()];
+    match words.len() == rows {
+        true => words.iter().map(|&word| one(word)).collect(),
+        false => words.as_chunks().0.to_vec(),
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
@@ -91,6 +103,10 @@ proptest! {
                         found => prop_assert_eq!(found, Ok(Values::Words(&words))),
                     },
                 }
+                let found = program.factor(index + 1, &batch, &selection);
+                let found = found.map(|values| whole(values, wanted.len()));
+                let units = program.factor_in_units(index + 1, &batch, &selection);
+                prop_assert_eq!(units.map(|values| whole(values, wanted.len())), found);
             }
         }
     }
