@@ -18,7 +18,7 @@ fn atom(filter: Option<Predicate>, not_null: Vec<usize>) -> PlanAtom {
         table: "data".to_owned(),
         alias: "x".to_owned(),
         filter,
-        columns: (0..7).collect(),
+        columns: (0..8).collect(),
         join_columns_not_null: not_null,
         is_static: false,
         unique: None,
@@ -53,7 +53,7 @@ proptest! {
     fn agrees_with_one_row_at_a_time(
         batches in vec(vec(row(), 0..20), 1..4),
         filter in prop::option::of(condition()),
-        not_null in prop::sample::subsequence((0usize..7).collect::<Vec<_>>(), 0..3),
+        not_null in prop::sample::subsequence((0usize..8).collect::<Vec<_>>(), 0..3),
         expr in any_expression(),
     ) {
         let mut present = Vec::new();
@@ -115,8 +115,8 @@ proptest! {
 #[test]
 fn nan_in_a_key_names_the_row_unless_it_is_filtered_away() {
     let rows = [
-        (Some(1), None, None, None, Some(2.0), None, None),
-        (Some(2), None, None, None, Some(f64::NAN), None, None),
+        (Some(1), None, None, None, Some(2.0), None, None, None),
+        (Some(2), None, None, None, Some(f64::NAN), None, None, None),
     ];
     let mut dictionary = Dictionary::new();
     let batch = batch(&rows, &mut dictionary);
@@ -147,7 +147,16 @@ fn nan_in_a_key_names_the_row_unless_it_is_filtered_away() {
 
 #[test]
 fn doubles_that_no_delete_could_take_out_are_refused() {
-    let rows = [(None, None, None, None, Some(f64::INFINITY), None, None)];
+    let rows = [(
+        None,
+        None,
+        None,
+        None,
+        Some(f64::INFINITY),
+        None,
+        None,
+        None,
+    )];
     let mut dictionary = Dictionary::new();
     let batch = batch(&rows, &mut dictionary);
     let factor = Factor {
@@ -169,7 +178,7 @@ fn doubles_that_no_delete_could_take_out_are_refused() {
 
 #[test]
 fn overflow_names_the_expression() {
-    let rows = [(Some(i64::MAX), Some(2), None, None, None, None, None)];
+    let rows = [(Some(i64::MAX), Some(2), None, None, None, None, None, None)];
     let mut dictionary = Dictionary::new();
     let batch = batch(&rows, &mut dictionary);
     let product = Op::Multiply {

@@ -30,6 +30,7 @@ pub(super) fn is_null(row: &Row, column: usize) -> bool {
         row.4.is_none(),
         row.5.is_none(),
         row.6.is_none(),
+        row.7.is_none(),
     ][column]
 }
 
@@ -56,6 +57,7 @@ pub(super) fn number(expr: &Polynomial, row: &Row) -> Result<Constant, Over> {
         }
         Op::Column { column: 2, .. } => decimal(row.2.map(i128::from)),
         Op::Column { column: 3, .. } => decimal(row.3),
+        Op::Column { column: 7, .. } => decimal(row.7.map(i128::from)),
         Op::Column { .. } => row.4.map(|v| Real(v + 0.0)).ok_or(Over),
         Op::Add { left, right } => match two(left, right)? {
             (Int(l), Int(r)) => int(l.checked_add(r)),

@@ -32,6 +32,10 @@ pub(super) fn schema() -> Schema {
         precision: 38,
         scale: 2,
     };
+    let short = Type::Decimal {
+        precision: 18,
+        scale: 2,
+    };
     let field = |name, ty| Field::new(name, ty, true);
     Schema::new(vec![
         field("i", Type::Int64),
@@ -41,11 +45,12 @@ pub(super) fn schema() -> Schema {
         field("f", Type::Float64),
         field("s", Type::Utf8),
         field("t", Type::Utf8),
+        field("e", short),
     ])
     .unwrap()
 }
 
-/// One value of each column: i, j, u, d, f, s, t.
+/// One value of each column: i, j, u, d, f, s, t, e.
 pub(super) type Row = (
     Option<i64>,
     Option<i64>,
@@ -54,6 +59,7 @@ pub(super) type Row = (
     Option<f64>,
     Option<usize>,
     Option<usize>,
+    Option<i64>,
 );
 
 pub(super) fn maybe<T: std::fmt::Debug + Clone + 'static>(
@@ -70,6 +76,12 @@ pub(super) fn wide() -> impl Strategy<Value = i128> {
     prop_oneof![8 => -400i128..500, 1 => any::<i128>(), 1 => any::<i64>().prop_map(i128::from)]
 }
 
+/// Decimals of 18 digits at the most.
+pub(super) fn short() -> impl Strategy<Value = i64> {
+    const MOST: i64 = 999_999_999_999_999_999;
+    prop_oneof![8 => -400i64..500, 1 => -MOST..=MOST, 1 => Just(MOST), 1 => Just(-MOST)]
+}
+
 pub(super) fn row() -> impl Strategy<Value = Row> {
     (
         maybe(integer()),
@@ -79,6 +91,7 @@ pub(super) fn row() -> impl Strategy<Value = Row> {
         maybe(prop_oneof![8 => (-4i8..5).prop_map(f64::from), 1 => -1e9f64..1e9]),
         maybe(0usize..5),
         maybe(0usize..5),
+        maybe(short()),
     )
 }
 
@@ -107,6 +120,7 @@ pub(super) fn batch(rows: &[Row], dictionary: &mut Dictionary) -> Batch {
             column(&|r| r.4.map(|v| ((v + 0.0).to_bits(), 0)), false),
             column(&|r| r.5.map(text), false),
             column(&|r| r.6.map(text), false),
+            column(&|r| r.7.map(|v| (v as u64, (v >> 63) as u64)), true),
         ],
         multiplicity: None,
     }
@@ -132,6 +146,8 @@ pub(super) fn expression(kind: Kind) -> BoxedStrategy<Polynomial> {
         .boxed(),
         Kind::Decimal { .. } => prop_oneof![
             Just(column(3, DECIMAL)),
+            Just(column(7, DECIMAL)),
+            short().prop_map(move |v| literal(Constant::Decimal(v.into()))),
             wide().prop_map(move |v| literal(Constant::Decimal(v))),
         ]
         .boxed(),
@@ -171,13 +187,13 @@ pub(super) fn expression(kind: Kind) -> BoxedStrategy<Polynomial> {
                 .prop_map(move |(left, right)| make(kind, Op::Add { left, right })),
             two.clone()
                 .prop_map(move |(left, right)| make(kind, Op::Subtract { left, right })),
-            two.prop_map(move |(left, right)| match kind {
+            (two, factor()).prop_map(move |((left, right), factor)| match kind {
                 // Two factors of scale 1 would be needed; a scale of 0 keeps the kinds in order.
                 Kind::Decimal { .. } => make(
                     kind,
                     Op::Multiply {
                         left,
-                        right: Box::new(wide_unsigned()),
+                        right: Box::new(factor),
                     }
                 ),
                 _ => make(kind, Op::Multiply { left, right }),
@@ -192,6 +208,15 @@ pub(super) fn expression(kind: Kind) -> BoxedStrategy<Polynomial> {
         ]
     })
     .boxed()
+}
+
+/// A decimal of scale 0.
+fn factor() -> impl Strategy<Value = Polynomial> {
+    let literal = |value: i64| {
+        let value = Constant::Decimal(value.into());
+        make(Kind::Decimal { scale: 0 }, Op::Literal { value })
+    };
+    prop_oneof![Just(wide_unsigned()), short().prop_map(literal)]
 }
 
 pub(super) fn wide_unsigned() -> Polynomial {
@@ -243,7 +268,7 @@ pub(super) fn condition() -> BoxedStrategy<Predicate> {
                 null,
             }
         }),
-        prop::sample::subsequence((0usize..7).collect::<Vec<_>>(), 1..3)
+        prop::sample::subsequence((0usize..8).collect::<Vec<_>>(), 1..3)
             .prop_map(|columns| Predicate::IsNull { columns }),
         prop::option::of(any::<bool>()).prop_map(|value| Predicate::Constant { value }),
     ];
