@@ -11,7 +11,7 @@ use ringview_query::{Comparison, Constant, Factor, Kind, Op, PlanAtom, Predicate
 use super::verdict::TRUE;
 use super::{AtomProgram, Selection, Values};
 use naive::{Over, columns_of, decide, is_null, naive_factor};
-use random::{Row, any_expression, batch, column, condition, make, row, schema};
+use random::{DECIMAL, Row, any_expression, batch, column, condition, make, row, schema};
 
 fn atom(filter: Option<Predicate>, not_null: Vec<usize>) -> PlanAtom {
     PlanAtom {
@@ -198,4 +198,52 @@ fn overflow_names_the_expression() {
             place: "i * j of data (as x)".to_owned()
         })
     );
+}
+
+/// A column is compared in its own units only where the constant is some of them.
+#[test]
+fn converted_columns_are_compared_by_all_their_digits() {
+    let row = |value: i64| (Some(value), None, None, None, None, None, None, Some(value));
+    let rows: Vec<Row> = (-3..=3).map(row).collect();
+    let mut dictionary = Dictionary::new();
+    let batch = batch(&rows, &mut dictionary);
+    let to = Kind::Decimal { scale: 4 };
+    let columns = [(0, Kind::Int, 10_000i128), (7, DECIMAL, 100)];
+    use Comparison::{Eq, Ge, Gt, Le, Lt, Ne};
+    for (at, kind, unit) in columns {
+        for constant in (-13..=13).map(|share| unit * share / 4) {
+            let operand = Box::new(column(at, kind));
+            let converted = make(to, Op::Convert { operand });
+            let value = Constant::Decimal(constant);
+            let literal = make(to, Op::Literal { value });
+            for comparison in [Eq, Ne, Lt, Le, Gt, Ge] {
+                for is_left in [true, false] {
+                    let (left, right) = match is_left {
+                        true => (converted.clone(), literal.clone()),
+                        false => (literal.clone(), converted.clone()),
+                    };
+                    let filter = Predicate::Compare {
+                        comparison,
+                        left,
+                        right,
+                    };
+                    let mut selection = Selection::default();
+                    let mut program = program(Some(filter), vec![], vec![]);
+                    let selected = program.select(&batch, &dictionary, &mut selection);
+                    assert_eq!(selected, Ok(()));
+                    let all: Vec<u32> = (0..rows.len() as u32).collect();
+                    let chosen = selection.rows().unwrap_or(&all);
+                    for (row, value) in (0u32..).zip(-3..=3) {
+                        let value = value * unit;
+                        let wanted = comparison.holds(match is_left {
+                            true => value.cmp(&constant),
+                            false => constant.cmp(&value),
+                        });
+                        let found = chosen.contains(&row);
+                        assert_eq!(found, wanted, "{value} {comparison:?} {constant}");
+                    }
+                }
+            }
+        }
+    }
 }
