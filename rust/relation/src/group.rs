@@ -201,7 +201,8 @@ mod tests {
         for (keys, named) in [(4, true), (300, true), (rows as u64, false)] {
             let column: Vec<u64> = (0..rows as u64).map(|row| row * 7919 % keys).collect();
             let mut grouper = Grouper::default();
-            grouper.group_from(1, &[column.clone()], &[0], rows, &layout, false);
+            let columns = std::slice::from_ref(&column);
+            grouper.group_from(1, columns, &[0], rows, &layout, false);
             match grouper.groups() {
                 Groups::Named { of, groups } => {
                     assert!(named && groups as u64 == keys);
