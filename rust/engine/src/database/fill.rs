@@ -6,24 +6,19 @@
 //! no filter reads are read only of rows that pass; what never changes is loaded without rows that meet none
 //! ([`reduced`](super::reduced)).
 
-use ringview_core::{Batch, Budget, Error, Result};
+use ringview_core::{Budget, Error, Result};
 use ringview_query::{PlanAtom, VarId};
-use ringview_relation::{RowStore, ValueSet};
-use ringview_rows::RowMap;
+use ringview_relation::ValueSet;
 use ringview_view::RowDelta;
 
 use super::Database;
-use super::births::{Births, Readable};
-use crate::CHUNK;
+use super::births::Births;
+use super::sources::Chunk;
 use crate::graph::facets::NodeAnswer;
 use crate::graph::node::Node;
 use crate::plan::Source;
 use crate::reduction::{JoinColumns, Sieve};
-use crate::storage::table::Table;
 use crate::transaction::prepare::of_a_view;
-
-/// Rows of a table that a sieve looks at together: they stay in a cache near the core.
-const BLOCK: usize = 1 << 13;
 
 impl Database {
     /// Gives a node without rows those of what it reads; of some variables, rows with a value that is in a set are enough.
@@ -141,173 +136,6 @@ impl Database {
         self.state.check_room(room.held + grown, budget)
     }
 
-    /// How many rows a source has; of a block that keeps none, at the most; of one that has none yet, a guess.
-    pub(super) fn rows_of(&self, source: Source, from: Readable<'_>) -> u64 {
-        match source {
-            Source::Table(id) => {
-                let mut tables = self.state.storage.tables.iter();
-                let table = tables.find(|table| table.id == id);
-                table.map_or(0, Table::len)
-            }
-            Source::View(id) => {
-                let pending = from.pending(id);
-                let Some(node) = pending.or_else(|| from.view(id)) else {
-                    return 0;
-                };
-                let below = node
-                    .sources
-                    .iter()
-                    .map(|&source| self.rows_of(source, from));
-                match node.row_map() {
-                    _ if pending.is_some() => below.sum::<u64>() / from.share(node),
-                    Some(_) => below.sum(),
-                    None => (from.answer(node).len(&self.state.storage.dictionary)).unwrap_or(0),
-                }
-            }
-        }
-    }
-
-    /// Hands out the rows of a table, a view or a block of a family that pass a sieve, in the columns that are needed, a
-    /// chunk at a time.
-    pub(super) fn each_chunk(
-        &mut self,
-        source: Source,
-        (needed, sieve): Way<'_, '_>,
-        from: Readable<'_>,
-        budget: &Budget<'_>,
-        to: Taker<'_>,
-    ) -> Result<()> {
-        match source {
-            Source::Table(id) => {
-                let mut batch = Batch::new();
-                batch.reset(needed);
-                self.each_list_of_slots(id, sieve, &mut |database, rows, slots| {
-                    rows.read(slots, &mut batch);
-                    let (batch, slots) = (&batch, Some(slots));
-                    to(database, Chunk { batch, slots })
-                })
-            }
-            Source::View(id) => from.view(id).map_or(Ok(()), |below| match below.row_map() {
-                Some(map) => self.each_mapped((below, map), (needed, sieve), from, budget, to),
-                None => {
-                    let answer = from.answer(below);
-                    self.each_shown((below, &answer), (needed, sieve), budget, to)
-                }
-            }),
-        }
-    }
-
-    /// Hands out the slots of the rows of a table that pass a sieve, at most a chunk of them at a time.
-    pub(super) fn each_list_of_slots(
-        &mut self,
-        table: u64,
-        sieve: &mut Sieve<'_>,
-        to: SlotTaker<'_>,
-    ) -> Result<()> {
-        self.with_rows(table, |database, rows| {
-            let mut passed = Vec::new();
-            rows.each_slot(BLOCK, |slots| {
-                sieve.slots(rows, &database.state.storage.dictionary, slots)?;
-                passed.append(slots);
-                if passed.len() + BLOCK <= CHUNK {
-                    return Ok(());
-                }
-                to(database, rows, &passed)?;
-                passed.clear();
-                Ok(())
-            })?;
-            match passed.is_empty() {
-                true => Ok(()),
-                false => to(database, rows, &passed),
-            }
-        })
-    }
-
-    /// Works on the rows of a table, if it keeps them, beside the rest of the database.
-    pub(super) fn with_rows(
-        &mut self,
-        table: u64,
-        work: impl FnOnce(&mut Self, &RowStore) -> Result<()>,
-    ) -> Result<()> {
-        let mut tables = self.state.storage.tables.iter();
-        let at = tables.position(|one| one.id == table);
-        let rows = at.and_then(|at| self.state.storage.tables[at].rows.take());
-        let (Some(at), Some(rows)) = (at, rows) else {
-            return Ok(());
-        };
-        let done = work(self, &rows);
-        self.state.storage.tables[at].rows = Some(rows);
-        done
-    }
-
-    /// The rows that a block computes of those that it reads.
-    fn each_mapped(
-        &mut self,
-        (below, map): (&Node, &RowMap),
-        (wanted, sieve): Way<'_, '_>,
-        from: Readable<'_>,
-        budget: &Budget<'_>,
-        to: Taker<'_>,
-    ) -> Result<()> {
-        let outputs = below.readable_outputs();
-        let mut needed_of_it = wanted.to_vec();
-        sieve.mark(&mut needed_of_it);
-        let wanted = below.by_output(&needed_of_it);
-        for (atom, &source) in below.sources.iter().enumerate() {
-            let filter = below.atoms[atom].filter.as_ref();
-            let is_filtered = map.is_filtered_by(atom, filter);
-            let read = match is_filtered {
-                true => map.read_of_passed(atom, &wanted),
-                false => needed(below, atom),
-            };
-            let source_of = |column: usize| map.source_of(atom, outputs[column]);
-            let mut own = sieve.below(&below.atoms[atom], source_of)?;
-            let way = (&read[..], &mut own);
-            self.each_chunk(source, way, from, budget, &mut |database, chunk| {
-                let dictionary = &mut database.state.storage.dictionary;
-                let rows = RowDelta {
-                    atom,
-                    batch: chunk.batch,
-                    sign: 1,
-                    dictionary,
-                };
-                let delta = match is_filtered {
-                    true => map.passed(rows, &wanted),
-                    false => map.delta(rows, &wanted),
-                };
-                let delta = delta.map_err(|error| error.in_view(&below.serves))?;
-                let batch = delta.encode(&below.bound.outputs, &wanted, dictionary)?;
-                let batch = sieve.rows(&batch, dictionary)?;
-                to(database, Chunk::of(&batch))
-            })?;
-        }
-        Ok(())
-    }
-
-    /// The rows of a view or block that keeps them.
-    fn each_shown(
-        &mut self,
-        (below, answer): (&Node, &NodeAnswer<'_>),
-        (needed, sieve): Way<'_, '_>,
-        budget: &Budget<'_>,
-        to: Taker<'_>,
-    ) -> Result<()> {
-        let mut needed = needed.to_vec();
-        sieve.mark(&mut needed);
-        let needed = below.by_output(&needed);
-        let mut next = Some(0);
-        while let Some(place) = next {
-            let dictionary = &mut self.state.storage.dictionary;
-            let scanned = answer.scan(place, &needed, (dictionary, budget))?;
-            next = scanned.1;
-            let delta = scanned.0;
-            let batch = delta.encode(&below.bound.outputs, &needed, dictionary)?;
-            let batch = sieve.rows(&batch, dictionary)?;
-            to(self, Chunk::of(&batch))?;
-        }
-        Ok(())
-    }
-
     /// Applies all rows of one view at an atom of another, or takes them back.
     pub(crate) fn pass_on(
         &mut self,
@@ -331,30 +159,6 @@ impl Database {
         })
     }
 }
-
-/// Some rows of a source.
-#[derive(Clone, Copy)]
-pub(super) struct Chunk<'c> {
-    pub(super) batch: &'c Batch,
-    /// Where they are in a table; absent of a view.
-    pub(super) slots: Option<&'c [u32]>,
-}
-
-impl<'c> Chunk<'c> {
-    /// Rows of a view.
-    pub(super) fn of(batch: &'c Batch) -> Self {
-        Self { batch, slots: None }
-    }
-}
-
-/// The columns that are needed, and which rows.
-pub(super) type Way<'w, 's> = (&'w [bool], &'w mut Sieve<'s>);
-
-/// Takes rows, a chunk at a time.
-pub(super) type Taker<'t> = &'t mut dyn FnMut(&mut Database, Chunk<'_>) -> Result<()>;
-
-/// Takes slots of the rows of a table.
-pub(super) type SlotTaker<'t> = &'t mut dyn FnMut(&mut Database, &RowStore, &[u32]) -> Result<()>;
 
 /// Bytes that are held before a node is filled.
 #[derive(Clone, Copy)]

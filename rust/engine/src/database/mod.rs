@@ -26,6 +26,7 @@ mod reduced;
 mod replace;
 pub(crate) mod rows;
 mod sample;
+mod sources;
 mod tables;
 
 use std::num::NonZeroUsize;

@@ -10,7 +10,8 @@ use ringview_relation::ValueSet;
 
 use super::Database;
 use super::births::{Births, Reading};
-use super::fill::{Chunk, Room, needed, stands_once};
+use super::fill::{Room, needed, stands_once};
+use super::sources::Chunk;
 use crate::CHUNK;
 use crate::graph::node::Node;
 use crate::plan::Source;
