@@ -38,6 +38,18 @@ impl View for FactorisedView {
             .apply_to((&self.state.plan, &mut *self.state.tree), rows, cx)
     }
 
+    /// Rows that count as one are told apart as they come.
+    fn load(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
+        match self.form.reads_rows(cx) {
+            true => self.apply(rows, cx),
+            false => self.state.tree.load(rows, cx.budget),
+        }
+    }
+
+    fn end_load(&mut self, cx: &Context<'_, '_>) -> Result<()> {
+        self.state.tree.end_load(cx.budget)
+    }
+
     fn freeze(&mut self) {
         self.state.freeze();
     }

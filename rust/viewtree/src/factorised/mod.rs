@@ -83,6 +83,11 @@ impl Factorised {
         }
     }
 
+    /// Whether more than the tree is to be told of rows.
+    fn reads_rows(&self, cx: &Context<'_, '_>) -> bool {
+        cx.wanted.is_some() || self.distinct.is_some()
+    }
+
     /// Applies rows at an atom, to the tree too; collects the delta if it is wanted.
     fn apply_to(
         &mut self,
@@ -91,7 +96,7 @@ impl Factorised {
         cx: &Context<'_, '_>,
     ) -> Result<()> {
         let budget = cx.budget;
-        if cx.wanted.is_none() && self.distinct.is_none() {
+        if !self.reads_rows(cx) {
             return tree.apply(rows, budget);
         }
         let atom = rows.atom;
