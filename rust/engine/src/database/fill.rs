@@ -30,14 +30,7 @@ impl Database {
         births: &mut Births,
         budget: &Budget<'_>,
     ) -> Result<()> {
-        for source in &view.sources {
-            let tables = &self.state.storage.tables;
-            let table = tables.iter().find(|t| Source::Table(t.id) == *source);
-            let gone = table.filter(|table| table.rows.is_none() && !table.is_empty());
-            if let Some(table) = gone {
-                return Err(rows_are_gone(name, &table.name));
-            }
-        }
+        self.check_rows_are_kept(name, view)?;
         if view.row_map().is_some() || view.answered_from().is_some() {
             // It keeps no rows: they go through it when its readers are filled.
             return Ok(());
@@ -60,6 +53,19 @@ impl Database {
         view.view_mut()
             .into_iter()
             .for_each(|view| view.commit(dictionary));
+        Ok(())
+    }
+
+    /// Refuses a node that reads a table whose rows are not kept.
+    pub(super) fn check_rows_are_kept(&self, name: &str, view: &Node) -> Result<()> {
+        for source in &view.sources {
+            let tables = &self.state.storage.tables;
+            let table = tables.iter().find(|t| Source::Table(t.id) == *source);
+            let gone = table.filter(|table| table.rows.is_none() && !table.is_empty());
+            if let Some(table) = gone {
+                return Err(rows_are_gone(name, &table.name));
+            }
+        }
         Ok(())
     }
 
