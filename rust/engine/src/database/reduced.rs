@@ -127,11 +127,10 @@ impl Database {
                 let mut read = vec![false; view.atoms[atom].schema.len()];
                 columns.iter().for_each(|&column| read[column] = true);
                 batch.reset(&read);
-                self.each_list_of_slots(id, &mut sieve, &mut |database, rows, slots| {
+                self.each_list_of_slots(id, &mut sieve, budget, &mut |database, rows, slots| {
                     rows.read(slots, &mut batch);
                     found.take_keys(&columns, &batch);
                     found.rows.extend(slots);
-                    budget.work(slots.len() as u64)?;
                     check(database, &found)
                 })?;
             }

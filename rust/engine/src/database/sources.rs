@@ -86,7 +86,7 @@ impl Database {
             Source::Table(id) => {
                 let mut batch = Batch::new();
                 batch.reset(needed);
-                self.each_list_of_slots(id, sieve, &mut |database, rows, slots| {
+                self.each_list_of_slots(id, sieve, budget, &mut |database, rows, slots| {
                     rows.read(slots, &mut batch);
                     let (batch, slots) = (&batch, Some(slots));
                     to(database, Chunk { batch, slots })
@@ -107,11 +107,13 @@ impl Database {
         &mut self,
         table: u64,
         sieve: &mut Sieve<'_>,
+        budget: &Budget<'_>,
         to: SlotTaker<'_>,
     ) -> Result<()> {
         self.with_rows(table, |database, rows| {
             let mut passed = Vec::new();
             rows.each_slot(BLOCK, |slots| {
+                budget.work(slots.len() as u64)?;
                 sieve.slots(rows, &database.state.storage.dictionary, slots)?;
                 passed.append(slots);
                 if passed.len() + BLOCK <= CHUNK {

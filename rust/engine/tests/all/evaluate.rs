@@ -198,3 +198,29 @@ fn blocks_are_asked_for_what_their_readers_meet() {
         assert_eq!(loaded < 40, is_few, "{loaded} rows for {text}");
     }
 }
+
+/// Whoever waits for a query may stop it although no row passes.
+#[test]
+fn rows_that_do_not_pass_are_no_reason_not_to_ask() {
+    let mut db = database(Options::default());
+    let row = |at: i64| vec![Value::Int(at), Value::Int(at), Value::Real(0.0)];
+    apply(
+        &mut db,
+        &[Change::insert(0, (0..200_000).map(row).collect())],
+    )
+    .unwrap();
+    for text in [
+        "SELECT COUNT(*) FROM r WHERE a < 0",
+        "SELECT COUNT(*) FROM r JOIN s ON r.b = s.b WHERE a < 0",
+    ] {
+        let query = Definition::new(text, Beside::default(), &db.tables(), &db.catalog());
+        let query = query.unwrap().bind().unwrap();
+        let mut asked = 0;
+        let found = db.evaluate(&query, &mut |_| {
+            asked += 1;
+            Ok(())
+        });
+        assert_eq!(from_arrow(&found.unwrap()), [[Value::Int(0)]]);
+        assert!(asked > 1, "{text}");
+    }
+}
