@@ -19,10 +19,10 @@ const FREE: u64 = 1 << 16;
 /// assert!(set.contains(5) && !set.contains(4));
 /// ```
 #[derive(Clone, Debug)]
-pub struct ValueSet(Form);
+pub struct ValueSet(Storage);
 
 #[derive(Clone, Debug)]
-enum Form {
+enum Storage {
     Bits { least: u64, bits: Vec<u64> },
     Hashed(HashSet<u64, RandomState>),
 }
@@ -36,14 +36,14 @@ impl ValueSet {
         let most = signed.max().unwrap_or(0).cast_unsigned();
         let span = most.wrapping_sub(least);
         if span >= FREE.max((words.len() as u64).saturating_mul(SPREAD)) {
-            return Self(Form::Hashed(words.iter().copied().collect()));
+            return Self(Storage::Hashed(words.iter().copied().collect()));
         }
         let mut bits = vec![0; span as usize / 64 + 1];
         for word in words {
             let at = word.wrapping_sub(least);
             bits[at as usize / 64] |= 1 << (at % 64);
         }
-        Self(Form::Bits { least, bits })
+        Self(Storage::Bits { least, bits })
     }
 
     /// Whether a word is there.
@@ -51,12 +51,12 @@ impl ValueSet {
     #[must_use]
     pub fn contains(&self, word: u64) -> bool {
         match &self.0 {
-            Form::Bits { least, bits } => {
+            Storage::Bits { least, bits } => {
                 let at = word.wrapping_sub(*least);
                 let found = bits.get((at / 64) as usize);
                 found.is_some_and(|bits| bits >> (at % 64) & 1 == 1)
             }
-            Form::Hashed(words) => words.contains(&word),
+            Storage::Hashed(words) => words.contains(&word),
         }
     }
 
@@ -75,8 +75,8 @@ impl ValueSet {
     #[must_use]
     pub fn memory_usage(&self) -> usize {
         match &self.0 {
-            Form::Bits { bits, .. } => bits.capacity() * 8,
-            Form::Hashed(words) => words.allocation_size(),
+            Storage::Bits { bits, .. } => bits.capacity() * 8,
+            Storage::Hashed(words) => words.allocation_size(),
         }
     }
 }

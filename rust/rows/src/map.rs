@@ -117,8 +117,8 @@ impl RowMap {
         self.branches[atom].projection.inputs()
     }
 
-    /// Whether rows of an atom can be filtered elsewhere, by a filter that its atom has in a bound query: see
-    /// [`passed`](Self::passed).
+    /// Whether [`passed`](Self::passed) can take rows of an atom that were selected by this filter, that of the atom in its
+    /// bound query.
     #[must_use]
     pub fn is_filtered_by(&self, atom: usize, filter: Option<&Predicate>) -> bool {
         let mapped = &self.branches[atom];
@@ -154,7 +154,7 @@ impl RowMap {
         computed
     }
 
-    /// What rows of an atom compute that have passed its filter, as `delta` does: columns of the table are not converted.
+    /// The result of rows that have passed the atom's filter, as `delta` has it; columns of the table are not converted.
     ///
     /// # Errors
     /// As `delta`.

@@ -22,18 +22,18 @@ pub(super) struct Births {
     /// Those that are filled when they are first read, with the names of their views.
     pub(super) pending: Vec<(String, Node)>,
     pub(super) graph: Graph,
-    /// By node, who reads it where several do.
+    /// By node of a query that is answered once, its readers.
     readings: BTreeMap<u64, Reading>,
 }
 
-/// Who reads what has no rows yet.
+/// The readers of a node that has no rows yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     /// One atom, or one facet.
     Alone,
-    /// Several, over joins of the same rows: they are asked for the same groups.
+    /// Several with the same join: they meet the same groups.
     Alike,
-    /// Others.
+    /// Several with different joins.
     Mixed,
 }
 
@@ -105,7 +105,7 @@ impl Births {
         reading.unwrap_or(Reading::Alone)
     }
 
-    /// Who reads what has no rows yet; nothing of what has.
+    /// The readers of a source that has no rows yet; `None` if it has rows.
     pub(super) fn reading(&self, source: Source) -> Option<Reading> {
         let Source::View(id) = source else {
             return None;

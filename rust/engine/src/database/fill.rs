@@ -17,7 +17,7 @@ use super::sources::Chunk;
 use crate::graph::facets::NodeAnswer;
 use crate::graph::node::Node;
 use crate::plan::Source;
-use crate::reduction::{JoinColumns, Sieve};
+use crate::reduction::{JoinColumns, RowFilter};
 use crate::transaction::prepare::of_a_view;
 
 impl Database {
@@ -26,7 +26,7 @@ impl Database {
         &mut self,
         name: &str,
         view: &mut Node,
-        within: &[(VarId, &ValueSet)],
+        restrictions: &[(VarId, &ValueSet)],
         births: &mut Births,
         budget: &Budget<'_>,
     ) -> Result<()> {
@@ -41,13 +41,15 @@ impl Database {
             };
             timed.advance(now, budget)?;
         }
-        let room = self.room(births);
-        match joins_to_reduce(view, within) {
-            Some(joins) => self.load_reduced(view, (&joins, within), (births, room), budget)?,
-            None => self.load(view, true, (births, room), budget)?,
+        let baseline = self.baseline(births);
+        match joins_to_reduce(view, restrictions) {
+            Some(joins) => {
+                self.load_reduced(view, (&joins, restrictions), (births, baseline), budget)?
+            }
+            None => self.load(view, true, (births, baseline), budget)?,
         }
         view.view_mut().into_iter().for_each(|view| view.freeze());
-        self.load(view, false, (births, room), budget)?;
+        self.load(view, false, (births, baseline), budget)?;
         view.prepare(None, &self.state.storage.dictionary, budget)?;
         let dictionary = &self.state.storage.dictionary;
         view.view_mut()
@@ -74,7 +76,7 @@ impl Database {
         &mut self,
         view: &mut Node,
         is_static: bool,
-        (births, room): (&mut Births, Room),
+        (births, baseline): (&mut Births, Baseline),
         budget: &Budget<'_>,
     ) -> Result<()> {
         let atoms = (0..view.atoms.len()).filter(|&atom| view.atoms[atom].is_static == is_static);
@@ -89,14 +91,14 @@ impl Database {
         }
         for index in atoms {
             let (source, needed) = (view.sources[index], needed(view, index));
-            let mut sieve = match stands_once(view, index) {
-                true => Sieve::new(&view.atoms[index], Vec::new())?.or_open(),
-                false => Sieve::default(),
+            let mut filter = match is_read_once(view, index) {
+                true => RowFilter::new(&view.atoms[index], Vec::new())?.or_open(),
+                false => RowFilter::default(),
             };
-            let way = (&needed[..], &mut sieve);
-            self.each_chunk(source, way, from, budget, &mut |database, chunk| {
+            let scan = (&needed[..], &mut filter);
+            self.each_chunk(source, scan, from, budget, &mut |database, chunk| {
                 database.load_chunk(view, index, chunk, budget)?;
-                database.check_grown(room, view.bytes(true), budget)
+                database.check_grown(baseline, view.bytes(true), budget)
             })?;
             view.end_load(&self.state.storage.dictionary, budget)?;
         }
@@ -126,20 +128,25 @@ impl Database {
     }
 
     /// What is held before a node is filled.
-    fn room(&self, births: &Births) -> Room {
+    fn baseline(&self, births: &Births) -> Baseline {
         let known = births.family.iter().chain(&births.graph.nodes);
         let known: usize = known.map(|node| node.bytes(true)).sum();
-        Room {
+        Baseline {
             held: self.state.held() + known as u64,
             strings: self.state.storage.dictionary.memory_usage(),
         }
     }
 
     /// Refuses to go on where so many bytes more, and the strings that came, do not fit.
-    pub(super) fn check_grown(&self, room: Room, bytes: usize, budget: &Budget<'_>) -> Result<()> {
+    pub(super) fn check_grown(
+        &self,
+        baseline: Baseline,
+        bytes: usize,
+        budget: &Budget<'_>,
+    ) -> Result<()> {
         let strings = self.state.storage.dictionary.memory_usage();
-        let grown = (strings.saturating_sub(room.strings) + bytes) as u64;
-        self.state.check_room(room.held + grown, budget)
+        let grown = (strings.saturating_sub(baseline.strings) + bytes) as u64;
+        self.state.check_room(baseline.held + grown, budget)
     }
 
     /// Applies all rows of one view at an atom of another, or takes them back.
@@ -151,8 +158,8 @@ impl Database {
         budget: &Budget<'_>,
     ) -> Result<()> {
         let needed = needed(view, atom);
-        let way = (&needed[..], &mut Sieve::default());
-        self.each_shown(below, way, budget, &mut |database, chunk| {
+        let scan = (&needed[..], &mut RowFilter::default());
+        self.each_shown(below, scan, budget, &mut |database, chunk| {
             let rows = RowDelta {
                 atom,
                 batch: chunk.batch,
@@ -168,13 +175,13 @@ impl Database {
 
 /// Bytes that are held before a node is filled.
 #[derive(Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct Baseline {
     held: u64,
     strings: usize,
 }
 
 /// The join columns of a node that is filled by rows that never change, where they can leave rows of others out.
-fn joins_to_reduce(view: &Node, within: &[(VarId, &ValueSet)]) -> Option<JoinColumns> {
+fn joins_to_reduce(view: &Node, restrictions: &[(VarId, &ValueSet)]) -> Option<JoinColumns> {
     let atoms = &view.atoms;
     if view.bound.rows.is_some() || !atoms.iter().all(|atom| atom.is_static) {
         return None;
@@ -182,13 +189,14 @@ fn joins_to_reduce(view: &Node, within: &[(VarId, &ValueSet)]) -> Option<JoinCol
     let is_view = |source: &Source| matches!(source, Source::View(_));
     let leaves_out = |atom: &PlanAtom| atom.filter.is_some();
     let some = atoms.iter().any(leaves_out) || view.sources.iter().any(is_view);
-    let within: Vec<VarId> = within.iter().map(|(variable, _)| *variable).collect();
-    let joins = (some || !within.is_empty()).then(|| JoinColumns::of(&view.bound, &within))?;
+    let restrictions: Vec<VarId> = restrictions.iter().map(|(variable, _)| *variable).collect();
+    let joins =
+        (some || !restrictions.is_empty()).then(|| JoinColumns::of(&view.bound, &restrictions))?;
     (joins.classes > 0).then_some(joins)
 }
 
 /// Whether what an atom reads stands at no other.
-pub(super) fn stands_once(view: &Node, atom: usize) -> bool {
+pub(super) fn is_read_once(view: &Node, atom: usize) -> bool {
     let mut sources = view.sources.iter().enumerate();
     !sources.any(|(other, source)| other != atom && *source == view.sources[atom])
 }

@@ -1,9 +1,9 @@
-//! Blocks that one reader asks once: filled when it needs them, with the groups alone that it can meet.
+//! Blocks of a query that is answered once: filled when their reader needs them, with the groups that it can join.
 //!
-//! What a reader has left of its other tables says which values of a join column a block is asked for. Where the column is
-//! a group of the block, or a plain column of the rows that it reads, the block's own tables need no rows with others
-//! (magic sets: Beeri and Ramakrishnan 1991, over blocks). Invariant: a block has all rows that its reader meets; a block
-//! with several readers has all. Cost: none beyond that of the rows that are read.
+//! The remaining rows of a reader restrict the values of a join column. If the column is a group of the block, or a plain
+//! column of its source, rows of the block's tables with other values are left out too (magic sets: Beeri and Ramakrishnan
+//! 1991, over blocks). Invariant: a block has all rows that its readers can join; with readers of different joins it has all
+//! rows. Cost: that of the rows that are read.
 
 use ringview_core::{Budget, Result};
 use ringview_query::{OutputKind, VarId};
@@ -15,7 +15,7 @@ use crate::graph::node::Node;
 use crate::plan::Source;
 
 impl Database {
-    /// Fills what is read, if it has no rows yet, by those with values of some sets in these columns, at least.
+    /// Fills a source that has no rows yet; rows whose values in some columns are in these sets are enough.
     pub(super) fn fill_pending(
         &mut self,
         source: Source,
@@ -32,7 +32,7 @@ impl Database {
         };
         let sets = if reading == Reading::Mixed { &[] } else { sets };
         if let Some(of) = node.answered_from() {
-            // Alone, it has the variables of the groups that it shows.
+            // A union of one facet has the variables of that facet.
             let groups = by_variable(&node, sets);
             if let Some((name, mut union, reading)) = births.take_pending(of) {
                 let is_alone = reading == Reading::Alone;

@@ -1,8 +1,8 @@
-//! Nodes over what never changes, filled with the rows that can meet others: semi-joins, then the load.
+//! Nodes over static sources, filled with the rows that can join: semi-joins, then the load.
 //!
-//! Invariant: the engine takes rows whose join is that of all rows, each at its atom; a table that stands at several atoms
-//! gives each of them the rows that any of them has left, for an engine may take them at one of them for all. Cost: that of
-//! the semi-joins (see [`reduction`](crate::reduction)), then of loading what they leave, the fewest first.
+//! Invariant: the rows that are loaded have the join of all rows. A table at several atoms is loaded at each of them with
+//! the union of their rows, as an engine may take them at one atom for all. Cost: the semi-joins (see
+//! [`reduction`](crate::reduction)), then the load of the remaining rows, the smallest atom first.
 
 use ringview_core::{Batch, Budget, Result};
 use ringview_query::VarId;
@@ -10,26 +10,26 @@ use ringview_relation::ValueSet;
 
 use super::Database;
 use super::births::{Births, Reading};
-use super::fill::{Room, needed, stands_once};
+use super::fill::{Baseline, is_read_once, needed};
 use super::sources::Chunk;
 use crate::CHUNK;
 use crate::graph::node::Node;
 use crate::plan::Source;
-use crate::reduction::{AtomRows, JoinColumns, Sieve, Values};
+use crate::reduction::{AtomRows, JoinColumns, RowFilter, Values};
 
-/// Rows that are read before anything that has no filter.
+/// Tables of at most so many rows are read first, filtered or not.
 const FEW: u64 = if cfg!(debug_assertions) { 4 } else { 1 << 13 };
 
 impl Database {
-    /// Applies the rows of all atoms that the others let take part.
+    /// Loads the rows of all atoms that the semi-joins leave.
     pub(super) fn load_reduced(
         &mut self,
         view: &mut Node,
         joins: (&JoinColumns, &[(VarId, &ValueSet)]),
-        (births, room): (&mut Births, Room),
+        (births, baseline): (&mut Births, Baseline),
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let mut left = self.reduced(view, joins, (births, room), budget)?;
+        let mut left = self.reduced(view, joins, (births, baseline), budget)?;
         unite(view, &mut left);
         let mut order: Vec<usize> = (0..left.len()).collect();
         order.sort_by_key(|&atom| left[atom].rows.len());
@@ -38,7 +38,7 @@ impl Database {
         }
         for atom in order {
             let rows = std::mem::take(&mut left[atom]);
-            self.load_rows(view, (atom, &rows), room, budget)?;
+            self.load_rows(view, (atom, &rows), baseline, budget)?;
             view.end_load(&self.state.storage.dictionary, budget)?;
         }
         Ok(())
@@ -48,8 +48,8 @@ impl Database {
     fn reduced(
         &mut self,
         view: &Node,
-        (joins, within): (&JoinColumns, &[(VarId, &ValueSet)]),
-        (births, room): (&mut Births, Room),
+        (joins, restrictions): (&JoinColumns, &[(VarId, &ValueSet)]),
+        (births, baseline): (&mut Births, Baseline),
         budget: &Budget<'_>,
     ) -> Result<Vec<AtomRows>> {
         let from = births.readable();
@@ -57,7 +57,7 @@ impl Database {
         let rows: Vec<u64> = view.sources.iter().map(rows_of).collect();
         let mut order: Vec<usize> = (0..joins.joined).collect();
         order.sort_by_key(|&atom| {
-            // What several read has the same rows whenever it is filled.
+            // A block of several readers has the same rows whenever it is filled.
             let turn = match births.reading(view.sources[atom]) {
                 Some(Reading::Mixed) => 0,
                 _ if view.atoms[atom].filter.is_some() || rows[atom] < FEW => 1,
@@ -65,17 +65,17 @@ impl Database {
             };
             (turn, rows[atom])
         });
-        // A view leaves rows of its tables out by itself.
+        // A view may lack values that its tables have.
         let all = |atom: usize| match view.sources[atom] {
             Source::Table(_) => rows[atom],
             Source::View(_) => u64::MAX,
         };
         let mut left: Vec<AtomRows> = Vec::new();
         left.resize_with(view.atoms.len(), AtomRows::default);
-        let mut values = Values::new(joins, within);
+        let mut values = Values::new(joins, restrictions);
         for &atom in &order {
             let place = (view, joins, atom);
-            left[atom] = self.found(place, (&left, &values), (births, room), budget)?;
+            left[atom] = self.found(place, (&left, &values), (births, baseline), budget)?;
             values.take(atom, &left[atom], all(atom));
         }
         for &atom in order.iter().rev() {
@@ -87,7 +87,7 @@ impl Database {
         }
         for atom in joins.joined..rows.len() {
             let place = (view, joins, atom);
-            left[atom] = self.found(place, (&left, &values), (births, room), budget)?;
+            left[atom] = self.found(place, (&left, &values), (births, baseline), budget)?;
         }
         Ok(left)
     }
@@ -97,24 +97,24 @@ impl Database {
         &mut self,
         (view, joins, atom): (&Node, &JoinColumns, usize),
         (left, values): (&[AtomRows], &Values<'_>),
-        (births, room): (&mut Births, Room),
+        (births, baseline): (&mut Births, Baseline),
         budget: &Budget<'_>,
     ) -> Result<AtomRows> {
         let sets = values.of(atom);
         let asked = match births.reading(view.sources[atom]) {
-            // The other readers are asked for more than the groups of this one.
-            Some(Reading::Alike) if values.is_within => &[],
+            // The other readers meet more groups than this one.
+            Some(Reading::Alike) if values.is_restricted => &[],
             _ => &sets[..],
         };
         self.fill_pending(view.sources[atom], asked, births, budget)?;
         let from = births.readable();
         let before = left.iter().map(AtomRows::memory_usage).sum::<usize>() + values.memory_usage();
         let check = |database: &Self, found: &AtomRows| {
-            database.check_grown(room, before + found.memory_usage(), budget)
+            database.check_grown(baseline, before + found.memory_usage(), budget)
         };
-        let mut sieve = match may_be_reduced(view, atom) {
-            true => Sieve::new(&view.atoms[atom], sets)?,
-            false => Sieve::default(),
+        let mut filter = match may_be_reduced(view, atom) {
+            true => RowFilter::new(&view.atoms[atom], sets)?,
+            false => RowFilter::default(),
         };
         let columns: Vec<usize> = joins.atoms[atom].iter().map(|join| join.column).collect();
         let mut found = AtomRows {
@@ -127,7 +127,7 @@ impl Database {
                 let mut read = vec![false; view.atoms[atom].schema.len()];
                 columns.iter().for_each(|&column| read[column] = true);
                 batch.reset(&read);
-                self.each_list_of_slots(id, &mut sieve, budget, &mut |database, rows, slots| {
+                self.each_list_of_slots(id, &mut filter, budget, &mut |database, rows, slots| {
                     rows.read(slots, &mut batch);
                     found.take_keys(&columns, &batch);
                     found.rows.extend(slots);
@@ -136,8 +136,8 @@ impl Database {
             }
             source @ Source::View(_) => {
                 let needed = needed(view, atom);
-                let way = (&needed[..], &mut sieve);
-                self.each_chunk(source, way, from, budget, &mut |database, chunk| {
+                let scan = (&needed[..], &mut filter);
+                self.each_chunk(source, scan, from, budget, &mut |database, chunk| {
                     found.take_keys(&columns, chunk.batch);
                     match &mut found.batch {
                         Some(batch) => batch.append(chunk.batch),
@@ -158,7 +158,7 @@ impl Database {
         &mut self,
         view: &mut Node,
         (atom, left): (usize, &AtomRows),
-        room: Room,
+        baseline: Baseline,
         budget: &Budget<'_>,
     ) -> Result<()> {
         let (source, needed) = (view.sources[atom], needed(view, atom));
@@ -166,7 +166,7 @@ impl Database {
         batch.reset(&needed);
         let mut to = |database: &Self, chunk: Chunk<'_>| {
             database.load_chunk(view, atom, chunk, budget)?;
-            database.check_grown(room, view.bytes(true) + left.memory_usage(), budget)
+            database.check_grown(baseline, view.bytes(true) + left.memory_usage(), budget)
         };
         match (&left.batch, source) {
             (Some(all), _) => left.rows.chunks(CHUNK).try_for_each(|rows| {
@@ -185,10 +185,10 @@ impl Database {
     }
 }
 
-/// Whether rows can be left out at an atom: not of a view that stands at several, whose rows have no place that tells which
-/// of them are the same.
+/// Whether rows can be left out at an atom. Not where one view is read at several: its rows have no slots by which equal
+/// ones could be united.
 fn may_be_reduced(view: &Node, atom: usize) -> bool {
-    matches!(view.sources[atom], Source::Table(_)) || stands_once(view, atom)
+    matches!(view.sources[atom], Source::Table(_)) || is_read_once(view, atom)
 }
 
 /// Gives each atom the rows of its table that any atom has left.

@@ -1,7 +1,7 @@
-//! The rows of what a node reads: of tables, of views that keep theirs, and of blocks that compute them.
+//! The rows of the sources of a node: tables, views that keep their rows, and blocks that compute them.
 //!
-//! Invariant: each row that passes a sieve is handed out as often as it is there, in the columns that are needed at least, at
-//! most a chunk at a time. Cost: that of the sieve for each row, of the needed columns for those that pass.
+//! Invariant: each row that passes a filter is handed out with its multiplicity, in the needed columns at least, a chunk at
+//! a time. Cost: the filter is evaluated for each row; the other columns are read for rows that pass.
 
 use ringview_core::{Batch, Budget, Result};
 use ringview_relation::RowStore;
@@ -15,10 +15,10 @@ use crate::CHUNK;
 use crate::graph::facets::NodeAnswer;
 use crate::graph::node::Node;
 use crate::plan::Source;
-use crate::reduction::Sieve;
+use crate::reduction::RowFilter;
 use crate::storage::table::Table;
 
-/// Rows of a table that a sieve looks at together: they stay in a cache near the core.
+/// Rows of a table that are filtered together: their columns fit a cache near the core.
 const BLOCK: usize = 1 << 13;
 
 /// Some rows of a source.
@@ -37,7 +37,7 @@ impl<'c> Chunk<'c> {
 }
 
 /// The columns that are needed, and which rows.
-pub(super) type Way<'w, 's> = (&'w [bool], &'w mut Sieve<'s>);
+pub(super) type Scan<'w, 's> = (&'w [bool], &'w mut RowFilter<'s>);
 
 /// Takes rows, a chunk at a time.
 pub(super) type Taker<'t> = &'t mut dyn FnMut(&mut Database, Chunk<'_>) -> Result<()>;
@@ -72,12 +72,12 @@ impl Database {
         }
     }
 
-    /// Hands out the rows of a table, a view or a block of a family that pass a sieve, in the columns that are needed, a
+    /// Hands out the rows of a table, a view or a block of a family that pass a filter, in the columns that are needed, a
     /// chunk at a time.
     pub(super) fn each_chunk(
         &mut self,
         source: Source,
-        (needed, sieve): Way<'_, '_>,
+        (needed, filter): Scan<'_, '_>,
         from: Readable<'_>,
         budget: &Budget<'_>,
         to: Taker<'_>,
@@ -86,27 +86,27 @@ impl Database {
             Source::Table(id) => {
                 let mut batch = Batch::new();
                 batch.reset(needed);
-                self.each_list_of_slots(id, sieve, budget, &mut |database, rows, slots| {
+                self.each_list_of_slots(id, filter, budget, &mut |database, rows, slots| {
                     rows.read(slots, &mut batch);
                     let (batch, slots) = (&batch, Some(slots));
                     to(database, Chunk { batch, slots })
                 })
             }
             Source::View(id) => from.view(id).map_or(Ok(()), |below| match below.row_map() {
-                Some(map) => self.each_mapped((below, map), (needed, sieve), from, budget, to),
+                Some(map) => self.each_mapped((below, map), (needed, filter), from, budget, to),
                 None => {
                     let answer = from.answer(below);
-                    self.each_shown((below, &answer), (needed, sieve), budget, to)
+                    self.each_shown((below, &answer), (needed, filter), budget, to)
                 }
             }),
         }
     }
 
-    /// Hands out the slots of the rows of a table that pass a sieve, at most a chunk of them at a time.
+    /// Hands out the slots of the rows of a table that pass a filter, at most a chunk of them at a time.
     pub(super) fn each_list_of_slots(
         &mut self,
         table: u64,
-        sieve: &mut Sieve<'_>,
+        filter: &mut RowFilter<'_>,
         budget: &Budget<'_>,
         to: SlotTaker<'_>,
     ) -> Result<()> {
@@ -114,7 +114,7 @@ impl Database {
             let mut passed = Vec::new();
             rows.each_slot(BLOCK, |slots| {
                 budget.work(slots.len() as u64)?;
-                sieve.slots(rows, &database.state.storage.dictionary, slots)?;
+                filter.slots(rows, &database.state.storage.dictionary, slots)?;
                 passed.append(slots);
                 if passed.len() + BLOCK <= CHUNK {
                     return Ok(());
@@ -151,26 +151,26 @@ impl Database {
     fn each_mapped(
         &mut self,
         (below, map): (&Node, &RowMap),
-        (wanted, sieve): Way<'_, '_>,
+        (wanted, filter): Scan<'_, '_>,
         from: Readable<'_>,
         budget: &Budget<'_>,
         to: Taker<'_>,
     ) -> Result<()> {
         let outputs = below.readable_outputs();
         let mut needed_of_it = wanted.to_vec();
-        sieve.mark(&mut needed_of_it);
+        filter.mark(&mut needed_of_it);
         let wanted = below.by_output(&needed_of_it);
         for (atom, &source) in below.sources.iter().enumerate() {
-            let filter = below.atoms[atom].filter.as_ref();
-            let is_filtered = map.is_filtered_by(atom, filter);
+            let own_filter = below.atoms[atom].filter.as_ref();
+            let is_filtered = map.is_filtered_by(atom, own_filter);
             let read = match is_filtered {
                 true => map.read_of_passed(atom, &wanted),
                 false => needed(below, atom),
             };
             let source_of = |column: usize| map.source_of(atom, outputs[column]);
-            let mut own = sieve.below(&below.atoms[atom], source_of)?;
-            let way = (&read[..], &mut own);
-            self.each_chunk(source, way, from, budget, &mut |database, chunk| {
+            let mut own = filter.below(&below.atoms[atom], source_of)?;
+            let scan = (&read[..], &mut own);
+            self.each_chunk(source, scan, from, budget, &mut |database, chunk| {
                 let dictionary = &mut database.state.storage.dictionary;
                 let rows = RowDelta {
                     atom,
@@ -184,7 +184,7 @@ impl Database {
                 };
                 let delta = delta.map_err(|error| error.in_view(&below.serves))?;
                 let batch = delta.encode(&below.bound.outputs, &wanted, dictionary)?;
-                let batch = sieve.rows(&batch, dictionary)?;
+                let batch = filter.rows(&batch, dictionary)?;
                 to(database, Chunk::of(&batch))
             })?;
         }
@@ -195,12 +195,12 @@ impl Database {
     pub(super) fn each_shown(
         &mut self,
         (below, answer): (&Node, &NodeAnswer<'_>),
-        (needed, sieve): Way<'_, '_>,
+        (needed, filter): Scan<'_, '_>,
         budget: &Budget<'_>,
         to: Taker<'_>,
     ) -> Result<()> {
         let mut needed = needed.to_vec();
-        sieve.mark(&mut needed);
+        filter.mark(&mut needed);
         let needed = below.by_output(&needed);
         let mut next = Some(0);
         while let Some(place) = next {
@@ -209,7 +209,7 @@ impl Database {
             next = scanned.1;
             let delta = scanned.0;
             let batch = delta.encode(&below.bound.outputs, &needed, dictionary)?;
-            let batch = sieve.rows(&batch, dictionary)?;
+            let batch = filter.rows(&batch, dictionary)?;
             to(self, Chunk::of(&batch))?;
         }
         Ok(())

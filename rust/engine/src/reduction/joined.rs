@@ -1,7 +1,8 @@
-//! What must be equal for rows to meet: the join columns of the atoms, by the classes of equal values.
+//! The join columns of the atoms, by classes of equal columns.
 //!
-//! Invariant: rows of the join have one value in all columns of a class; a row of a query within is compared with rows of
-//! the join that have its values. Only values of one word that NaN is not among are told apart. Cost: linear in the query.
+//! Invariant: a row of the join has one value in all columns of a class; a subquery's row is compared only with rows of the
+//! join that have its values. Columns of floats and decimals are left out: NaN, and values of two words. Cost: linear in
+//! the query.
 
 use ringview_core::Type;
 use ringview_query::nested::{Block, Condition, Value};
@@ -21,7 +22,7 @@ pub(crate) struct JoinColumns {
     pub(crate) atoms: Vec<Vec<JoinColumn>>,
     /// How many classes there are.
     pub(crate) classes: usize,
-    /// How many atoms join: those behind them belong to queries within.
+    /// How many atoms join: those behind them belong to subqueries.
     pub(crate) joined: usize,
     /// The classes of single variables.
     pub(crate) variables: Vec<(VarId, usize)>,
@@ -49,14 +50,14 @@ impl JoinColumns {
         }
         if let Some(condition) = &query.condition {
             let outermost: Vec<usize> = (0..query.atoms.len()).collect();
-            condition.blocks(&mut |block| all.add_within(query, block, &[&outermost]));
+            condition.blocks(&mut |block| all.add_subquery(query, block, &[&outermost]));
         }
         all
     }
 
-    /// Adds the columns of a query within by which its rows are told apart; `around` are the relations of the blocks around
-    /// it, the outermost first.
-    fn add_within(&mut self, query: &Bound, block: &Block, around: &[&[usize]]) {
+    /// Adds the columns by which a subquery is correlated by equality; `around` are the relations of its outer blocks, the
+    /// outermost first.
+    fn add_subquery(&mut self, query: &Bound, block: &Block, around: &[&[usize]]) {
         let mut blocks = around.to_vec();
         blocks.push(&block.relations);
         let schemas: Vec<_> = query.all_atoms().map(|atom| &atom.schema).collect();
@@ -89,7 +90,7 @@ impl JoinColumns {
                 self.atoms[inner].push(JoinColumn { column, class });
             }
         }
-        (block.condition).blocks(&mut |within| self.add_within(query, within, &blocks));
+        (block.condition).blocks(&mut |inner| self.add_subquery(query, inner, &blocks));
     }
 
     /// The class of a column of an atom that joins; a new one where it has none.

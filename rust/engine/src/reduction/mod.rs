@@ -1,27 +1,26 @@
-//! Semi-joins of static relations, before their rows are joined: rows that meet none of another atom are left out.
+//! Semi-joins of static relations before they are joined: rows that join no row of another atom are left out.
 //!
-//! Smallest first, each atom keeps the rows whose join columns have values of the atoms before it, and then, the other way
-//! round, of those behind it: the full reducer of a join tree (Bernstein and Chiu 1981; Yannakakis 1981) where that is the
-//! order, else what a part of it would be. What is left of a row is its place and its join columns, until it is known which
-//! rows go on.
+//! Smallest first, each atom is reduced by the atoms before it, then in reverse by the atoms behind it. If this order is
+//! that of a join tree it is the full reducer (Bernstein and Chiu 1981; Yannakakis 1981), else it may leave more rows. Until
+//! all atoms are reduced, only slots and join columns of rows are kept.
 //!
-//! Invariant: the join of the rows that are left is that of all, and no row of a query within that is left out is compared
-//! with any of them. Cost: O(rows) for each atom and join column, and a word for each that passes its filter.
+//! Invariant: the remaining rows have the join of all rows, and a subquery's row that is left out is compared with none of
+//! them. Cost: O(rows) for each atom and join column; a word a join column for rows that pass the filter.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `joined` | which columns must be equal |
-//! | `sieve` | which rows pass: a filter, and sets of values |
+//! | `row_filter` | which rows pass: a filter, and sets of values |
 
 mod joined;
-mod sieve;
+mod row_filter;
 
 use ringview_core::Batch;
 use ringview_query::VarId;
 use ringview_relation::ValueSet;
 
 pub(crate) use joined::JoinColumns;
-pub(crate) use sieve::Sieve;
+pub(crate) use row_filter::RowFilter;
 
 /// The rows of an atom that are left.
 #[derive(Debug, Default)]
@@ -71,20 +70,20 @@ impl AtomRows {
     }
 }
 
-/// By class of join columns, the values that are left, where rows were left out with others.
+/// By class of join columns, the remaining values; absent while no row was left out.
 #[derive(Debug)]
 pub(crate) struct Values<'j> {
     joins: &'j JoinColumns,
     sets: Vec<Option<ValueSet>>,
-    /// Whether some were left out before any row was read.
-    pub(crate) is_within: bool,
+    /// Whether values were restricted before any row was read.
+    pub(crate) is_restricted: bool,
 }
 
 impl<'j> Values<'j> {
     /// All values, but of some variables those of a set.
-    pub(crate) fn new(joins: &'j JoinColumns, within: &[(VarId, &ValueSet)]) -> Self {
+    pub(crate) fn new(joins: &'j JoinColumns, restrictions: &[(VarId, &ValueSet)]) -> Self {
         let mut sets = vec![None; joins.classes];
-        for (variable, set) in within {
+        for (variable, set) in restrictions {
             let mut known = joins.variables.iter();
             if let Some((_, class)) = known.find(|(known, _)| known == variable) {
                 sets[*class] = Some((*set).clone());
@@ -93,7 +92,7 @@ impl<'j> Values<'j> {
         Self {
             joins,
             sets,
-            is_within: !within.is_empty(),
+            is_restricted: !restrictions.is_empty(),
         }
     }
 
@@ -104,8 +103,8 @@ impl<'j> Values<'j> {
         columns.filter_map(set).collect()
     }
 
-    /// Leaves only values of the rows of an atom that are left, of as many as it has: where none was left out, no value
-    /// is, so that nobody looks for them.
+    /// Restricts values to those of the remaining rows of an atom, which has `of` rows. If no row was left out, unrestricted
+    /// values stay so: they would be tested for nothing.
     pub(crate) fn take(&mut self, atom: usize, rows: &AtomRows, of: u64) {
         let has_all = rows.rows.len() as u64 >= of;
         for (column, keys) in self.joins.atoms[atom].iter().zip(&rows.keys) {

@@ -1,14 +1,13 @@
-//! Decimals as the integers of their units: one word, one instruction an operation, where two halves would take several.
+//! Decimals as integers of their units: an operation is one instruction, where two words need several.
 //!
-//! Invariant: a column of at most 18 digits is a word as it is kept, so an expression over such columns has the integer
-//! that the decimal is in units of its scale, or leaves the range of a word, which is an overflow: then the decimals
-//! themselves have the answer. Cost: linear in the expression.
+//! Invariant: a decimal of at most 18 digits fits its low word. An expression over such columns is the decimal in units of
+//! its scale, or overflows a word; then the caller evaluates the decimals themselves. Cost: linear in the expression.
 
 use ringview_core::Type;
 use ringview_query::{Constant, Kind, Op, Polynomial};
 
-/// Numbers that are compared, where each is a column times a constant, or a constant: the columns themselves, and what is
-/// left for the constants. A comparison by digits that a column has not is left alone.
+/// Both sides of a comparison as integers, if each is a constant, or a column times a constant. Both are divided by the
+/// factor of the column; `None` if a constant is no multiple of it.
 pub(super) fn of_both(left: &Polynomial, right: &Polynomial) -> Option<(Polynomial, Polynomial)> {
     let whole = |value: i128, times: i128| {
         let value = (value % times == 0).then_some(value / times)?;

@@ -1,7 +1,7 @@
-//! Which rows can take part at an atom: those that pass its filter, and whose join columns have values that are there.
+//! The rows of an atom that can join: they pass its filter, and their join columns have values that remain.
 //!
-//! Invariant: rows that are left out contribute nothing; others may stay. Cost: the columns of the filter are read of all
-//! rows, those of each set of values only of the rows that are left, and whatever else is asked for of the last of these.
+//! Invariant: rows that are left out contribute nothing; others may stay. Cost: each part of the filter, then each set of
+//! values, reads its columns of the rows that passed the parts before it.
 
 use std::borrow::Cow;
 
@@ -10,14 +10,15 @@ use ringview_query::{PlanAtom, Predicate, all};
 use ringview_relation::{RowStore, ValueSet};
 use ringview_view::read::{AtomProgram, Selection};
 
-/// See the module.
+/// A filter, and sets of values.
 #[derive(Debug, Default)]
-pub(crate) struct Sieve<'s> {
-    /// The filter, in parts that must all pass, each of the columns that it reads.
+pub(crate) struct RowFilter<'s> {
+    /// The conjuncts of the filter, grouped by the columns that they read.
     filters: Vec<Filter>,
     /// The columns whose values must be in a set.
     sets: Vec<(usize, &'s ValueSet)>,
     columns: usize,
+    /// Whether the filter is dropped if most rows pass.
     may_open: bool,
     batch: Batch,
     passing: Vec<u32>,
@@ -90,8 +91,8 @@ impl Filter {
     }
 }
 
-impl<'s> Sieve<'s> {
-    /// That of the filter of an atom, and of sets of values.
+impl<'s> RowFilter<'s> {
+    /// The filter of an atom, and sets of values.
     ///
     /// # Errors
     /// What the filter cannot be compiled for.
@@ -104,8 +105,8 @@ impl<'s> Sieve<'s> {
         })
     }
 
-    /// That of an atom of a source that computes rows, as far as the rows of the sieve are the atom's: `source_of` has
-    /// the column that one is there.
+    /// The filter of an atom of a block that computes the rows at hand. A set of values is kept if its column is a column
+    /// of the atom, which `source_of` returns.
     ///
     /// # Errors
     /// As `new`.
@@ -113,13 +114,13 @@ impl<'s> Sieve<'s> {
         &self,
         atom: &PlanAtom,
         source_of: impl Fn(usize) -> Option<usize>,
-    ) -> Result<Sieve<'s>> {
+    ) -> Result<RowFilter<'s>> {
         let sets = self.sets.iter();
         let sets = sets.filter_map(|&(column, set)| Some((source_of(column)?, set)));
-        Sieve::new(atom, sets.collect())
+        RowFilter::new(atom, sets.collect())
     }
 
-    /// The same, where the rows that pass are filtered again: it is opened where it lets most of them through.
+    /// The same for rows that are filtered again later: it drops the filter if most rows pass.
     pub(crate) fn or_open(self) -> Self {
         Self {
             may_open: true,
