@@ -13,7 +13,7 @@ use ringview_view::RowDelta;
 
 use super::Database;
 use super::births::Births;
-use super::sources::Chunk;
+use super::sources::{Chunk, is_read_once, needed};
 use crate::graph::facets::NodeAnswer;
 use crate::graph::node::Node;
 use crate::plan::Source;
@@ -193,27 +193,6 @@ fn joins_to_reduce(view: &Node, restrictions: &[(VarId, &ValueSet)]) -> Option<J
     let joins =
         (some || !restrictions.is_empty()).then(|| JoinColumns::of(&view.bound, &restrictions))?;
     (joins.classes > 0).then_some(joins)
-}
-
-/// Whether what an atom reads stands at no other.
-pub(super) fn is_read_once(view: &Node, atom: usize) -> bool {
-    let mut sources = view.sources.iter().enumerate();
-    !sources.any(|(other, source)| other != atom && *source == view.sources[atom])
-}
-
-/// Which columns of what an atom reads are needed: by any atom that reads the same, for a view may take its rows at
-/// one of them for all.
-pub(super) fn needed(view: &Node, atom: usize) -> Vec<bool> {
-    let mut needed = vec![false; view.atoms[atom].schema.len()];
-    for (source, alike) in view.sources.iter().zip(&view.atoms) {
-        if *source == view.sources[atom] {
-            alike
-                .columns
-                .iter()
-                .for_each(|&column| needed[column] = true);
-        }
-    }
-    needed
 }
 
 fn no_clock(view: &str) -> Error {

@@ -10,8 +10,8 @@ use ringview_relation::ValueSet;
 
 use super::Database;
 use super::births::{Births, Reading};
-use super::fill::{Baseline, is_read_once, needed};
-use super::sources::Chunk;
+use super::fill::Baseline;
+use super::sources::{Chunk, is_read_once, needed};
 use crate::CHUNK;
 use crate::graph::node::Node;
 use crate::plan::Source;

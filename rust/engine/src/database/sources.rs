@@ -10,7 +10,6 @@ use ringview_view::RowDelta;
 
 use super::Database;
 use super::births::Readable;
-use super::fill::needed;
 use crate::CHUNK;
 use crate::graph::facets::NodeAnswer;
 use crate::graph::node::Node;
@@ -214,4 +213,25 @@ impl Database {
         }
         Ok(())
     }
+}
+
+/// Which columns of what an atom reads are needed: by any atom that reads the same, for a view may take its rows at
+/// one of them for all.
+pub(super) fn needed(view: &Node, atom: usize) -> Vec<bool> {
+    let mut needed = vec![false; view.atoms[atom].schema.len()];
+    for (source, alike) in view.sources.iter().zip(&view.atoms) {
+        if *source == view.sources[atom] {
+            alike
+                .columns
+                .iter()
+                .for_each(|&column| needed[column] = true);
+        }
+    }
+    needed
+}
+
+/// Whether no other atom reads the source of an atom.
+pub(super) fn is_read_once(view: &Node, atom: usize) -> bool {
+    let mut sources = view.sources.iter().enumerate();
+    !sources.any(|(other, source)| other != atom && *source == view.sources[atom])
 }
