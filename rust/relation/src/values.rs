@@ -1,7 +1,7 @@
 //! The values of a join column that are there: what semi-joins are made with.
 //!
 //! Invariant: it holds exactly the words that it was made of. Words that fill their range are bits of one array, the others
-//! stand in a hash table. Cost: O(words) to make, O(1) a look-up; at most [`SPREAD`] bits a word, or 16 bytes in the table.
+//! are in a hash table. Cost: O(words) to make, O(1) a look-up; at most [`SPREAD`] bits a word, or 16 bytes in the table.
 
 use foldhash::quality::RandomState;
 use hashbrown::HashSet;

@@ -127,7 +127,7 @@ impl Database {
         budget.done(chunk.batch.rows as u64)
     }
 
-    /// What is held before a node is filled.
+    /// The memory held before a node is filled.
     fn baseline(&self, births: &Births) -> Baseline {
         let known = births.family.iter().chain(&births.graph.nodes);
         let known: usize = known.map(|node| node.bytes(true)).sum();

@@ -95,7 +95,7 @@ impl<'s> RowFilter<'s> {
     /// The filter of an atom, and sets of values.
     ///
     /// # Errors
-    /// What the filter cannot be compiled for.
+    /// Those of compiling the filter.
     pub(crate) fn new(atom: &PlanAtom, sets: Vec<(usize, &'s ValueSet)>) -> Result<Self> {
         Ok(Self {
             filters: Filter::of(atom)?,

@@ -120,7 +120,7 @@ impl Predicate {
         *self == TRUE
     }
 
-    /// What must hold for it to be TRUE, part by part.
+    /// The conjuncts: it is TRUE if each of them is.
     pub fn conjuncts(&self) -> Vec<&Predicate> {
         match self {
             Predicate::And { operands } => operands.iter().flat_map(Predicate::conjuncts).collect(),

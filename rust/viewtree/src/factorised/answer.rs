@@ -38,7 +38,7 @@ impl View for FactorisedView {
             .apply_to((&self.state.plan, &mut *self.state.tree), rows, cx)
     }
 
-    /// Rows that count as one are told apart as they come.
+    /// DISTINCT compares rows with those before them, so such rows are applied at once.
     fn load(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
         match self.form.reads_rows(cx) {
             true => self.apply(rows, cx),

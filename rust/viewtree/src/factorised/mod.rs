@@ -83,7 +83,7 @@ impl Factorised {
         }
     }
 
-    /// Whether more than the tree is to be told of rows.
+    /// Whether rows are read before the tree takes them: for a delta, or for DISTINCT.
     fn reads_rows(&self, cx: &Context<'_, '_>) -> bool {
         cx.wanted.is_some() || self.distinct.is_some()
     }

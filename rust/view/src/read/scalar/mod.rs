@@ -74,7 +74,7 @@ impl Scalar {
         Ok(self.result(input))
     }
 
-    /// What was evaluated last, of the same input.
+    /// The result of the last evaluation, of the same input.
     pub(crate) fn result<'a>(&'a self, input: &Input<'a>) -> Source<'a> {
         self.source(self.result, input)
     }
