@@ -79,10 +79,10 @@ impl Database {
             values.take(atom, &left[atom], all(atom));
         }
         for &atom in order.iter().rev() {
-            if may_be_reduced(view, atom) {
-                values.reduce(atom, &mut left[atom]);
+            // An atom that loses no row has the values that are left.
+            if may_be_reduced(view, atom) && values.reduce(atom, &mut left[atom]) {
+                values.take(atom, &left[atom], all(atom));
             }
-            values.take(atom, &left[atom], all(atom));
             budget.work(left[atom].rows.len() as u64)?;
         }
         for atom in joins.joined..rows.len() {

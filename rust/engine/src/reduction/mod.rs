@@ -48,14 +48,15 @@ impl AtomRows {
         }
     }
 
-    /// Keeps the rows whose value of a join column is in a set.
-    fn retain(&mut self, column: usize, set: &ValueSet) {
+    /// Keeps the rows whose value of a join column is in a set. Returns whether rows were left out.
+    fn retain(&mut self, column: usize, set: &ValueSet) -> bool {
         let keys = &mut self.keys;
         let passes: Vec<bool> = keys[column]
             .iter()
             .map(|&word| set.contains(word))
             .collect();
-        if passes.contains(&false) {
+        let has_lost = passes.contains(&false);
+        if has_lost {
             let keep = |at: &mut usize| {
                 *at += 1;
                 passes[*at - 1]
@@ -67,6 +68,7 @@ impl AtomRows {
                 key.retain(|_| keep(&mut at));
             }
         }
+        has_lost
     }
 }
 
@@ -115,13 +117,15 @@ impl<'j> Values<'j> {
         }
     }
 
-    /// Leaves only rows of an atom whose values are there.
-    pub(crate) fn reduce(&self, atom: usize, rows: &mut AtomRows) {
+    /// Leaves only rows of an atom whose values are there. Returns whether rows were left out.
+    pub(crate) fn reduce(&self, atom: usize, rows: &mut AtomRows) -> bool {
+        let mut has_lost = false;
         for (at, column) in self.joins.atoms[atom].iter().enumerate() {
             if let Some(set) = &self.sets[column.class] {
-                rows.retain(at, set);
+                has_lost |= rows.retain(at, set);
             }
         }
+        has_lost
     }
 
     /// Bytes held on the heap.

@@ -1,7 +1,7 @@
 //! The rows of an atom that can join: they pass its filter, and their join columns have values that remain.
 //!
-//! Invariant: rows that are left out contribute nothing; others may stay. Cost: each part of the filter, then each set of
-//! values, reads its columns of the rows that passed the parts before it.
+//! Invariant: rows that are left out contribute nothing; others may stay. Cost: each conjunct reads its columns of the rows
+//! that passed the ones before it. The conjunct that lets the fewest of the first rows through comes first from then on.
 
 use std::borrow::Cow;
 
@@ -13,27 +13,42 @@ use ringview_view::read::{AtomProgram, Selection};
 /// A filter, and sets of values.
 #[derive(Debug, Default)]
 pub(crate) struct RowFilter<'s> {
-    /// The conjuncts of the filter, grouped by the columns that they read.
-    filters: Vec<Filter>,
-    /// The columns whose values must be in a set.
-    sets: Vec<(usize, &'s ValueSet)>,
-    columns: usize,
+    conjuncts: Vec<Conjunct<'s>>,
     /// Whether the filter is dropped if most rows pass.
     may_open: bool,
-    batch: Batch,
+    /// Whether the conjuncts are in the order of the rows that they let through.
+    is_ordered: bool,
     passing: Vec<u32>,
 }
 
+/// One of the conditions, all of which must hold.
 #[derive(Debug)]
-struct Filter {
-    program: AtomProgram,
+struct Conjunct<'s> {
+    test: Test<'s>,
     /// By column of the atom, whether it is read.
     columns: Vec<bool>,
     batch: Batch,
-    selection: Selection,
 }
 
-impl Filter {
+#[derive(Debug)]
+enum Test<'s> {
+    /// Conjuncts of the filter over the same columns.
+    Filter(Box<AtomProgram>, Selection),
+    /// The values of a column are in a set.
+    Set(usize, &'s ValueSet),
+}
+
+impl<'s> Conjunct<'s> {
+    fn new(test: Test<'s>, columns: Vec<bool>) -> Self {
+        let mut batch = Batch::new();
+        batch.reset(&columns);
+        Self {
+            test,
+            columns,
+            batch,
+        }
+    }
+
     /// The parts of the filter of an atom, in their order; columns that may not be NULL first.
     fn of(atom: &PlanAtom) -> Result<Vec<Self>> {
         let mut parts: Vec<(Vec<bool>, Vec<Predicate>)> = Vec::new();
@@ -59,16 +74,15 @@ impl Filter {
                 filter: (!parts.is_empty()).then(|| all(parts)),
                 ..atom.clone()
             };
-            let mut batch = Batch::new();
-            batch.reset(&columns);
-            Ok(Self {
-                program: AtomProgram::compile(&only, &[], &[])?,
-                columns,
-                batch,
-                selection: Selection::default(),
-            })
+            let program = Box::new(AtomProgram::compile(&only, &[], &[])?);
+            let test = Test::Filter(program, Selection::default());
+            Ok(Self::new(test, columns))
         })
         .collect()
+    }
+
+    const fn is_filter(&self) -> bool {
+        matches!(self.test, Test::Filter(..))
     }
 
     /// Keeps the slots of the rows of a table that pass.
@@ -79,13 +93,17 @@ impl Filter {
         slots: &mut Vec<u32>,
     ) -> Result<()> {
         rows.read(slots, &mut self.batch);
-        let selection = &mut self.selection;
-        self.program.select(&self.batch, dictionary, selection)?;
-        if let Some(chosen) = selection.rows() {
-            for (at, &row) in chosen.iter().enumerate() {
-                slots[at] = slots[row as usize];
+        match &mut self.test {
+            Test::Filter(program, selection) => {
+                program.select(&self.batch, dictionary, selection)?;
+                if let Some(chosen) = selection.rows() {
+                    for (at, &row) in chosen.iter().enumerate() {
+                        slots[at] = slots[row as usize];
+                    }
+                    slots.truncate(chosen.len());
+                }
             }
-            slots.truncate(chosen.len());
+            Test::Set(column, set) => set.retain(&self.batch.column(*column).words, slots),
         }
         Ok(())
     }
@@ -97,10 +115,13 @@ impl<'s> RowFilter<'s> {
     /// # Errors
     /// Those of compiling the filter.
     pub(crate) fn new(atom: &PlanAtom, sets: Vec<(usize, &'s ValueSet)>) -> Result<Self> {
+        let mut conjuncts = Conjunct::of(atom)?;
+        conjuncts.extend(sets.into_iter().map(|(column, set)| {
+            let columns = (0..atom.schema.len()).map(|one| one == column);
+            Conjunct::new(Test::Set(column, set), columns.collect())
+        }));
         Ok(Self {
-            filters: Filter::of(atom)?,
-            sets,
-            columns: atom.schema.len(),
+            conjuncts,
             ..Self::default()
         })
     }
@@ -115,8 +136,13 @@ impl<'s> RowFilter<'s> {
         atom: &PlanAtom,
         source_of: impl Fn(usize) -> Option<usize>,
     ) -> Result<RowFilter<'s>> {
-        let sets = self.sets.iter();
-        let sets = sets.filter_map(|&(column, set)| Some((source_of(column)?, set)));
+        let sets = self
+            .conjuncts
+            .iter()
+            .filter_map(|conjunct| match conjunct.test {
+                Test::Set(column, set) => Some((source_of(column)?, set)),
+                Test::Filter(..) => None,
+            });
         RowFilter::new(atom, sets.collect())
     }
 
@@ -130,15 +156,10 @@ impl<'s> RowFilter<'s> {
 
     /// Marks the columns that it reads.
     pub(crate) fn mark(&self, needed: &mut [bool]) {
-        let filter = self
-            .filters
-            .iter()
-            .flat_map(|filter| filter.columns.iter().enumerate());
-        let filter = filter
-            .filter(|(_, reads)| **reads)
-            .map(|(column, _)| column);
-        let sets = self.sets.iter().map(|(column, _)| *column);
-        filter.chain(sets).for_each(|column| needed[column] = true);
+        for conjunct in &self.conjuncts {
+            let read = conjunct.columns.iter().zip(&mut *needed);
+            read.for_each(|(reads, needed)| *needed |= reads);
+        }
     }
 
     /// Keeps the slots of the rows of a table that pass.
@@ -152,18 +173,22 @@ impl<'s> RowFilter<'s> {
         slots: &mut Vec<u32>,
     ) -> Result<()> {
         let before = slots.len();
-        for filter in &mut self.filters {
-            filter.slots(rows, dictionary, slots)?;
+        let mut left = before;
+        let mut shares = Vec::new();
+        for conjunct in &mut self.conjuncts {
+            conjunct.slots(rows, dictionary, slots)?;
+            shares.push(slots.len() as f64 / left.max(1) as f64);
+            left = slots.len();
         }
-        if self.may_open && slots.len() > before / 2 {
-            self.filters.clear();
+        if !std::mem::replace(&mut self.is_ordered, true) {
+            let mut order: Vec<(f64, Conjunct<'_>)> =
+                shares.into_iter().zip(self.conjuncts.drain(..)).collect();
+            order.sort_by(|one, other| one.0.total_cmp(&other.0));
+            self.conjuncts
+                .extend(order.into_iter().map(|(_, conjunct)| conjunct));
         }
-        let batch = &mut self.batch;
-        for &(column, set) in &self.sets {
-            let only: Vec<bool> = (0..self.columns).map(|one| one == column).collect();
-            batch.reset(&only);
-            rows.read(slots, batch);
-            set.retain(&batch.column(column).words, slots);
+        if self.may_open && left > before / 2 {
+            self.conjuncts.retain(|conjunct| !conjunct.is_filter());
         }
         Ok(())
     }
@@ -178,22 +203,23 @@ impl<'s> RowFilter<'s> {
         dictionary: &Dictionary,
     ) -> Result<Cow<'b, Batch>> {
         let mut left = Cow::Borrowed(batch);
-        for Filter {
-            program, selection, ..
-        } in &mut self.filters
-        {
-            program.select(&left, dictionary, selection)?;
-            if let Some(chosen) = selection.rows() {
-                left = Cow::Owned(left.gather(chosen));
-            }
-        }
         let passing = &mut self.passing;
-        for &(column, set) in &self.sets {
-            passing.clear();
-            passing.extend(0..left.rows as u32);
-            set.retain(&left.column(column).words, passing);
-            if passing.len() < left.rows {
-                left = Cow::Owned(left.gather(passing));
+        for conjunct in &mut self.conjuncts {
+            match &mut conjunct.test {
+                Test::Filter(program, selection) => {
+                    program.select(&left, dictionary, selection)?;
+                    if let Some(chosen) = selection.rows() {
+                        left = Cow::Owned(left.gather(chosen));
+                    }
+                }
+                Test::Set(column, set) => {
+                    passing.clear();
+                    passing.extend(0..left.rows as u32);
+                    set.retain(&left.column(*column).words, passing);
+                    if passing.len() < left.rows {
+                        left = Cow::Owned(left.gather(passing));
+                    }
+                }
             }
         }
         Ok(left)

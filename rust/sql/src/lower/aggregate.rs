@@ -18,6 +18,9 @@ use crate::error::bare;
 impl Lowering<'_> {
     /// The groups of an aggregation.
     pub(crate) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<Pending> {
+        if let Some(found) = self.grouped_before_join(aggregate)? {
+            return Ok(found);
+        }
         let mut rows = self.relation(&aggregate.input)?;
         let schema = aggregate.input.schema();
         if aggregate

@@ -42,6 +42,8 @@ mod cofactor;
 mod compare;
 mod constant;
 mod correlated;
+mod eager;
+mod extremes;
 mod fused;
 mod indicator;
 mod join;

@@ -141,6 +141,9 @@ impl Lowering<'_> {
         let (one, other): (Vec<Expr>, Vec<Expr>) = keys.into_iter().unzip();
         let left = self.side(left, one.into_iter())?;
         let right = self.side(right, other.into_iter())?;
+        if let Some(comparison) = self.comparison(&left, &right, conditions)? {
+            return self.partnered_by_extremes(&left, &right, &comparison, negated);
+        }
         let (mut inner, seen) = pairs(&left, &right, conditions)?;
         inner.columns = seen[0].iter().map(|name| of_atom(0, name)).collect();
         let (joined, stored) = self.single(inner)?;
@@ -152,13 +155,12 @@ impl Lowering<'_> {
     }
 }
 
-/// The pairs of two sides that join and meet conditions, all columns of both; and by side, the columns that tell which of
-/// its rows are in a pair.
-pub(crate) fn pairs(
+/// The pairs of two sides that join, all columns of both; and the conditions over them.
+pub(super) fn joined(
     left: &Side,
     right: &Side,
     conditions: &Conditions<'_>,
-) -> Result<(Pending, [Vec<String>; 2])> {
+) -> Result<(Pending, Vec<Expr>)> {
     let mut inner = left.rows();
     inner.atoms.push(right.name.clone());
     inner
@@ -180,6 +182,17 @@ pub(crate) fn pairs(
             .map(|condition| renamed(condition, &numbered))
             .collect::<Result<_>>()?;
     }
+    Ok((inner, meant))
+}
+
+/// The pairs of two sides that join and meet conditions, all columns of both; and by side, the columns that tell which of
+/// its rows are in a pair.
+pub(crate) fn pairs(
+    left: &Side,
+    right: &Side,
+    conditions: &Conditions<'_>,
+) -> Result<(Pending, [Vec<String>; 2])> {
+    let (mut inner, meant) = joined(left, right, conditions)?;
     let mut seen = [left.keys.clone(), right.keys.clone()];
     for condition in &meant {
         for column in condition.column_refs() {

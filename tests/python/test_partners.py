@@ -1,0 +1,182 @@
+"""Rows with or without a partner: views, and queries that are asked once, equal DuckDB.
+
+Semi-joins and anti-joins by a comparison: of each type, of columns and expressions, alone or beside
+another condition, so that those which MIN and MAX decide and those which need all pairs both occur.
+Groups of a LEFT JOIN: with aggregates that can be grouped before the join, and with others.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import ringview as rv
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle import Oracle, comparable
+
+# By column, its type and its few values.
+COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "k": (pa.int64(), [None, 0, 1, 2]),
+    "i": (pa.int32(), [None, -1, 0, 1]),
+    "n": (pa.int64(), [None, -1, 0, 1, 2]),
+    "d": (pa.decimal128(12, 2), [None, Decimal("-0.50"), Decimal(0), Decimal("1.00")]),
+    "s": (pa.string(), [None, "", "a", "b"]),
+    "t": (pa.date32(), [None, date(2024, 1, 1), date(2024, 1, 2)]),
+    "m": (pa.timestamp("us"), [None, datetime(2024, 1, 1), datetime(2024, 1, 1, 12)]),
+    "x": (pa.float64(), [None, -0.5, 0.0, 1.0]),
+    "b": (pa.bool_(), [None, False, True]),
+}
+SCHEMA = pa.schema([(name, ty) for name, (ty, _) in COLUMNS.items()])
+SCHEMAS = {"l": SCHEMA, "r": SCHEMA}
+ORACLE = Oracle(SCHEMAS)
+
+# Types that compare with each other.
+KINDS = (("i", "n", "d"), ("s",), ("t", "m"), ("x",), ("b",))
+OPERATORS = ("<>", "<>", "<", "<=", ">", ">=")
+
+Rows = dict[str, list[dict[str, Any]]]
+Batch = tuple[Rows, int]
+
+
+def rows(most: int) -> st.SearchStrategy[list[dict[str, Any]]]:
+    one = st.fixed_dictionaries({name: st.sampled_from(of) for name, (_, of) in COLUMNS.items()})
+    return st.lists(one, max_size=most)
+
+
+def batches(most: int) -> st.SearchStrategy[list[Batch]]:
+    """By batch, rows to insert, and how many of the oldest of each table are deleted."""
+    inserted = st.fixed_dictionaries({name: rows(most) for name in SCHEMAS})
+    return st.lists(st.tuples(inserted, st.integers(0, most)), min_size=1, max_size=3)
+
+
+@st.composite
+def asked(draw: st.DrawFn) -> str:
+    """A query whose rows have such a partner, or none."""
+    kind = draw(st.sampled_from(KINDS))
+    own, other = (f"{side}.{draw(st.sampled_from(kind))}" for side in "lr")
+    if kind == KINDS[0]:
+        own = draw(st.sampled_from([own, own, f"({own} + 1)", f"(l.i - {own})"]))
+        other = draw(st.sampled_from([other, other, other, f"({other} + 1)"]))
+    sides = draw(st.permutations([own, other]))
+    conditions = ["l.k = r.k", f"{sides[0]} {draw(st.sampled_from(OPERATORS))} {sides[1]}"]
+    further = ["r.n > 0", "r.s = l.s", "l.i > 0", "r.i <> l.n", "(r.i = 1 OR l.i = 1)"]
+    conditions += draw(st.lists(st.sampled_from(further), max_size=1))
+    condition = " AND ".join(draw(st.permutations(conditions)))
+    is_exists = draw(st.booleans())
+    if is_exists or "l.i > 0" in condition:
+        word = draw(st.sampled_from(["EXISTS", "NOT EXISTS"]))
+        source = f"l WHERE {word} (SELECT 1 FROM r WHERE {condition})"
+    else:
+        source = f"l {draw(st.sampled_from(['SEMI', 'ANTI']))} JOIN r ON {condition}"
+    shown = ["SELECT l.k, l.i, l.s FROM", "SELECT l.s, COUNT(*) AS n, SUM(l.n) AS t FROM"]
+    if draw(st.booleans()):
+        return f"{shown[0]} {source}"
+    return f"{shown[1]} {source} GROUP BY l.s"
+
+
+# Aggregates of the right side of a LEFT JOIN, some of which are 1 or not NULL without a partner.
+AGGREGATES = (
+    "COUNT(*)",
+    "COUNT(r.n)",
+    "COUNT(r.one)",
+    "SUM(r.n)",
+    "SUM(r.d)",
+    "SUM(r.i)",
+    "SUM(r.x)",
+    "MIN(r.s)",
+    "MAX(r.t)",
+    "MIN(3)",
+    "SUM(1)",
+    "COUNT(DISTINCT r.n)",
+    "AVG(r.n)",
+    "SUM(r.n * r.i)",
+    "COUNT(CASE WHEN r.n IS NULL THEN 1 END)",
+    "COUNT(r.n) FILTER (WHERE r.i > 0)",
+    "COUNT(*) FILTER (WHERE r.n IS NULL)",
+    "SUM(l.n)",
+    "BOOL_OR(r.b)",
+    "STRING_AGG(r.s, ',' ORDER BY r.s)",
+)
+
+
+@st.composite
+def grouped(draw: st.DrawFn) -> str:
+    """Aggregates over a LEFT JOIN, mostly of the right side by columns of the left one."""
+    conditions = ["l.k = r.k"]
+    further = ["r.n > 0", "r.s = l.s", "l.i > 0", "r.i < l.n", "r.i + 1 = l.n"]
+    conditions += draw(st.lists(st.sampled_from(further), max_size=1))
+    groups = draw(
+        st.sampled_from(["l.k", "l.s", "l.s", "l.i, l.s", "l.n + 1", "r.s", "l.k, r.i", ""])
+    )
+    shown = draw(st.lists(st.sampled_from(AGGREGATES), min_size=1, max_size=3))
+    columns = ([groups] if groups else []) + [f"{of} AS v{at}" for at, of in enumerate(shown)]
+    right = draw(st.sampled_from(["r", "r", "(SELECT * FROM r WHERE n <> 1)"]))
+    rows = f"(SELECT *, 1 AS one FROM {right} AS q) AS r"
+    left = draw(st.sampled_from(["l", "l", "(SELECT DISTINCT k, i, n, s FROM l) AS l"]))
+    where = draw(st.sampled_from(["", "", " WHERE l.i >= 0", " WHERE r.n IS NULL"]))
+    having = draw(st.sampled_from(["", "", " HAVING COUNT(*) > 1"])) if groups else ""
+    group = f" GROUP BY {groups}" if groups else ""
+    on = " AND ".join(conditions)
+    return f"SELECT {', '.join(columns)} FROM {left} LEFT JOIN {rows} ON {on}{where}{group}{having}"
+
+
+def check(sql: str, stream: list[Batch]) -> None:
+    db = rv.Database()
+    for table in SCHEMAS:
+        db.create_table(table, SCHEMA)
+    view = db.create_view("v", sql)
+    held: Rows = {table: [] for table in SCHEMAS}
+    for inserted, going in [*stream, ({table: [] for table in SCHEMAS}, 100)]:
+        with db.transaction() as tx:
+            for table, body in inserted.items():
+                tx.delete(table, held[table][:going])
+                tx.insert(table, body)
+                held[table] = held[table][going:] + body
+        wanted = ORACLE.rows(sql, held)
+        assert comparable(view.to_arrow()) == wanted
+        if len(held["l"]) > 2:
+            assert comparable(db.sql(sql)) == wanted
+
+
+@settings(max_examples=60, deadline=None)
+@given(asked(), batches(4))
+def test_partners_that_compare_equal_duckdb(sql: str, stream: list[Batch]) -> None:
+    check(sql, stream)
+
+
+@settings(max_examples=60, deadline=None)
+@given(grouped(), batches(4))
+def test_groups_of_a_left_join_equal_duckdb(sql: str, stream: list[Batch]) -> None:
+    check(sql, stream)
+
+
+@pytest.mark.long
+@settings(max_examples=5_000, deadline=None)
+@given(st.one_of(asked(), grouped()), batches(6))
+def test_partners_that_compare_equal_duckdb_at_length(sql: str, stream: list[Batch]) -> None:
+    check(sql, stream)
+
+
+def test_pairs_are_not_listed_where_an_extreme_decides() -> None:
+    db = rv.Database()
+    for table in SCHEMAS:
+        db.create_table(table, SCHEMA)
+    pairs = "SELECT k FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.k = l.k AND r.{} <> l.{})"
+    decided, listed = (str(db.explain(pairs.format(name, name))) for name in "nx")
+    assert "in order" in decided
+    assert "block distinct" not in decided
+    assert "block distinct" in listed
+
+
+def test_the_right_side_of_a_left_join_is_grouped_before_it() -> None:
+    db = rv.Database()
+    for table in SCHEMAS:
+        db.create_table(table, SCHEMA)
+    query = "SELECT l.s, {} AS v FROM l LEFT JOIN r ON l.k = r.k GROUP BY l.s"
+    before, behind = (str(db.explain(query.format(of))) for of in ("COUNT(r.n)", "AVG(r.n)"))
+    assert "block groups\n" in before
+    assert "block groups\n" not in behind
