@@ -21,16 +21,16 @@ const TIMES: &str = "multiplicity";
 /// The changes of one statement.
 pub(crate) struct Planned {
     pub(crate) table: String,
-    pub(crate) steps: Vec<(Way, RecordBatch)>,
+    pub(crate) steps: Vec<(StepKind, RecordBatch)>,
     /// How many rows it changes.
     pub(crate) rows: u64,
     /// What RETURNING shows of them.
     pub(crate) returned: Option<RecordBatch>,
 }
 
-/// What is done with rows.
+/// How a step changes its rows.
 #[derive(Debug)]
-pub(crate) enum Way {
+pub(crate) enum StepKind {
     Insert,
     /// With the name of the column that says how often.
     Delete(Option<String>),
@@ -53,7 +53,7 @@ impl Planned {
         self.steps.iter().map(|step| self.change(step)).collect()
     }
 
-    fn change<'a>(&'a self, (way, rows): &'a (Way, RecordBatch)) -> Change<'a> {
+    fn change<'a>(&'a self, (kind, rows): &'a (StepKind, RecordBatch)) -> Change<'a> {
         let (table, rows) = (&*self.table, std::slice::from_ref(rows));
         let of_rows = |direction, multiplicity| {
             Change::Rows(Op {
@@ -64,11 +64,11 @@ impl Planned {
             })
         };
         let keyed = |by| Change::Keyed(Keyed { table, by, rows });
-        match way {
-            Way::Insert => of_rows(Direction::Insert, None),
-            Way::Delete(times) => of_rows(Direction::Delete, times.as_deref()),
-            Way::Upsert => keyed(ByKey::Upsert),
-            Way::Update => keyed(ByKey::Update),
+        match kind {
+            StepKind::Insert => of_rows(Direction::Insert, None),
+            StepKind::Delete(times) => of_rows(Direction::Delete, times.as_deref()),
+            StepKind::Upsert => keyed(ByKey::Upsert),
+            StepKind::Update => keyed(ByKey::Update),
         }
     }
 }
@@ -142,7 +142,7 @@ impl Reader<'_> {
             returned,
             table,
             rows: found.num_rows() as u64,
-            steps: vec![(Way::Delete(None), before), (Way::Insert, after)],
+            steps: vec![(StepKind::Delete(None), before), (StepKind::Insert, after)],
         })
     }
 
@@ -155,7 +155,7 @@ impl Reader<'_> {
                 returned: self.returned(of.returning.as_ref(), (&table, &schema), &rows)?,
                 table,
                 rows: rows.num_rows() as u64,
-                steps: vec![(Way::Delete(None), rows)],
+                steps: vec![(StepKind::Delete(None), rows)],
             });
         }
         let mut times = TIMES.to_owned();
@@ -169,7 +169,7 @@ impl Reader<'_> {
             returned: None,
             rows: database.table(&table)?.rows,
             table,
-            steps: vec![(Way::Delete(Some(times)), rows)],
+            steps: vec![(StepKind::Delete(Some(times)), rows)],
         })
     }
 

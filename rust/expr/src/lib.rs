@@ -48,7 +48,7 @@ pub use aggregates::aggregate;
 pub use assigned::{assigned, repeated};
 pub use balance::Balance;
 pub use calls::{
-    AGGREGATES, Call, Calls, Edge, Frame, SortKey, Unit, WINDOWS, aggregate_type, columns_of,
+    AGGREGATES, Call, Calls, Edge, Frame, FrameUnit, SortKey, WINDOWS, aggregate_type, columns_of,
     window_type,
 };
 pub use functions::{Functions, known as known_functions};

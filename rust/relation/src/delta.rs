@@ -230,7 +230,7 @@ impl Delta {
         Ok(())
     }
 
-    /// Sums rows with equal keys, told by their slots in a part of `limit` slots. `slots` becomes
+    /// Sums rows with equal keys, told by their slots in a table of `limit` slots. `slots` becomes
     /// the slot of each row that is left.
     pub(crate) fn fold_slots<R: PayloadRing>(
         &mut self,

@@ -15,8 +15,8 @@ use ringview_core::empty;
 
 use crate::ABSENT;
 use crate::directory::{KeyScratch, Keys};
+use crate::keyed_table::KeyedTable;
 use crate::layout::KeyLayout;
-use crate::part::Part;
 
 /// The least degrees that have a meaning, of theta = N^epsilon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Threshold {
 #[derive(Clone, Debug)]
 pub struct Partition {
     /// Value -> twice its degree, and 1 more if it is heavy.
-    degrees: Part,
+    degrees: KeyedTable,
     threshold: Threshold,
     heavy: usize,
     /// Threshold and heavy values as of the last commit.
@@ -65,7 +65,7 @@ impl Partition {
     #[must_use]
     pub fn new(key: KeyLayout, threshold: Threshold) -> Self {
         Self {
-            degrees: Part::new(key, 1),
+            degrees: KeyedTable::new(key, 1),
             threshold,
             heavy: 0,
             kept: (threshold, 0),

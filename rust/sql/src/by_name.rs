@@ -16,7 +16,7 @@ use ringview_core::{Error, SqlProblem};
 use ringview_expr::call;
 
 use crate::asof;
-use crate::columns::{Columns, Known};
+use crate::columns::{Columns, ScopedTable};
 use crate::context::Context;
 use crate::error::{bare, unsupported};
 use crate::join_kind::{constraint, is_by_name, joins_by_name};
@@ -135,7 +135,7 @@ impl ByName<'_> {
             let mut operator = join.join_operator.clone();
             let is_natural =
                 constraint(&mut operator).is_some_and(|by| matches!(by, JoinConstraint::Natural));
-            let shared = |known: &Option<Known>| match (known, &right) {
+            let shared = |known: &Option<ScopedTable>| match (known, &right) {
                 (Some(known), Some(right)) => {
                     let mut columns = known.columns.iter();
                     columns.any(|name| right.columns.contains(name))
@@ -246,7 +246,12 @@ fn open(from: &mut TableWithJoins) {
 }
 
 /// Gives one join ON; adds the columns that it merges, or says what they are now.
-fn merge(join: &mut Join, left: &[Known], right: &Known, merged: &mut Vec<Merged>) -> Option<()> {
+fn merge(
+    join: &mut Join,
+    left: &[ScopedTable],
+    right: &ScopedTable,
+    merged: &mut Vec<Merged>,
+) -> Option<()> {
     let kind = join.join_operator.clone();
     let constraint = constraint(&mut join.join_operator)?;
     let names: Vec<String> = match constraint {
@@ -268,7 +273,7 @@ fn merge(join: &mut Join, left: &[Known], right: &Known, merged: &mut Vec<Merged
     let last = names.len() - usize::from(is_asof);
     let mut condition: Option<Expr> = None;
     for (at, name) in names.into_iter().enumerate() {
-        let column = |known: &Known| {
+        let column = |known: &ScopedTable| {
             let name = Ident::with_quote('"', name.clone());
             Expr::CompoundIdentifier(vec![known.alias.clone(), name])
         };

@@ -213,7 +213,7 @@ fn view(
         name: name.to_owned(),
         query: query.clone(),
         text: Some(definition.text().to_owned()),
-        beside: Some(definition.beside()?),
+        beside: Some(definition.environment()?),
         engine: engine.map(str::to_owned),
         sample: None,
     })

@@ -151,8 +151,8 @@ impl Database {
     ) -> PyResult<Database> {
         let mut watch = Progress::new(progress, 0);
         let given = Given::new(functions);
-        let bind = |text: &str, beside: &str| {
-            let definition = Definition::read(text, beside)?;
+        let bind = |text: &str, environment: &str| {
+            let definition = Definition::read(text, environment)?;
             definition
                 .with_functions(|signature| given.find(signature))?
                 .bind()

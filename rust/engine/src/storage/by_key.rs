@@ -28,7 +28,7 @@ pub(crate) fn check_columns(table: &Table, by: ByKey<'_>, columns: &[usize]) -> 
             column,
             "an upsert gives whole rows; an update changes some columns of rows that are there",
         )),
-        (ByKey::Words(_), Some(column)) => Err(missing(
+        (ByKey::Cdc(_), Some(column)) => Err(missing(
             column,
             "a feed gives whole rows, NULLs where a delete has nothing but the key",
         )),

@@ -21,10 +21,10 @@ pub struct KeepFor {
 }
 
 /// A row as words: by column its word, the upper half of a decimal, and whether it is not NULL.
-type Words = Box<[u64]>;
+type RowWords = Box<[u64]>;
 
 /// When a row is of, in ticks of its column, and the row.
-type Aged = (i64, Words);
+type Aged = (i64, RowWords);
 
 /// See the module.
 #[derive(Debug)]
@@ -154,7 +154,7 @@ impl Retention {
         })
     }
 
-    fn words(&self, batch: &Batch, row: usize) -> Words {
+    fn words(&self, batch: &Batch, row: usize) -> RowWords {
         let mut words = Vec::with_capacity(self.wide.len() + 1);
         let mut valid = vec![0; self.wide.len().div_ceil(64)];
         for (at, wide) in self.wide.iter().enumerate() {

@@ -10,7 +10,7 @@ use ringview_relation::{Action, Actions, KeyedDelta};
 use ringview_view::RowDelta;
 
 use super::chunks::chunks;
-use super::feed::{ALONE, feed};
+use super::deliver::{ALONE, deliver};
 use crate::op::ByKey;
 use crate::state::State;
 use crate::storage::by_key::check_columns;
@@ -55,7 +55,7 @@ impl State {
                 let dictionary = &self.storage.dictionary;
                 let views = (&mut self.graph.nodes[..], &table.readers[..]);
                 let place = |row| first as u64 + u64::from(moved.origin(row as usize));
-                feed(
+                deliver(
                     views,
                     (&self.workers, delta.rows),
                     undo,

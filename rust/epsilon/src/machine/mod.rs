@@ -21,14 +21,14 @@ mod rows;
 
 use ringview_core::{Budget, Result, empty};
 use ringview_relation::join::Work;
-use ringview_relation::{KeyField, Part, Partition, Relation};
+use ringview_relation::{KeyField, KeyedTable, Partition, Relation};
 use ringview_ring::PayloadRing;
 
 use crate::algebra::Algebra;
 use crate::query::{Epsilon, Query, Refused};
 use crate::strategy::Strategy;
 
-pub use rows::{RowBlock, RowPlace};
+pub use rows::{RowBlock, RowCursor};
 
 pub(crate) use change::{picked, tuples_at};
 
@@ -208,7 +208,7 @@ impl<R: PayloadRing> Machine<R> {
                 input.counted[slot as usize] ^= true;
             }
             empty(&mut input.toggled);
-            let slots = relations[input.whole].part().map_or(0, Part::slots);
+            let slots = relations[input.whole].table().map_or(0, KeyedTable::slots);
             input.counted.truncate(slots);
         }
         self.size = self.kept;

@@ -19,7 +19,7 @@ use datafusion_expr::window_state::WindowFrameContext;
 use datafusion_expr::{Accumulator, WindowFrame};
 use ringview_core::sortable;
 
-use super::aggregate::{Aggregate, Way};
+use super::aggregate::{Accumulation, Aggregate};
 
 /// See the module.
 #[derive(Debug)]
@@ -125,8 +125,8 @@ impl Aggregated {
                 values.push(value.clone());
                 continue;
             }
-            let value = match &self.aggregate.way {
-                Way::Streamed(make) if !self.rearranges() => {
+            let value = match &self.aggregate.accumulation {
+                Accumulation::Streamed(make) if !self.rearranges() => {
                     open = self.moved(taken, open, (&last, &range))?;
                     let accumulator = match &mut open {
                         Some(accumulator) => accumulator,
@@ -181,9 +181,9 @@ impl Aggregated {
         if rows[0].is_empty() && !self.aggregate.counts {
             return ScalarValue::try_from(&self.aggregate.ty);
         }
-        match &self.aggregate.way {
-            Way::Whole(of) => of(&rows),
-            Way::Streamed(make) => {
+        match &self.aggregate.accumulation {
+            Accumulation::Whole(of) => of(&rows),
+            Accumulation::Streamed(make) => {
                 let mut accumulator = make()?;
                 accumulator.update_batch(&rows)?;
                 accumulator.evaluate()

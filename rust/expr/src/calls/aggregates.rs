@@ -10,7 +10,7 @@ use datafusion_common::{Result, ScalarValue, plan_err};
 use datafusion_expr::Accumulator;
 use datafusion_functions_aggregate::{bit_and_or_xor, bool_and_or, count, min_max};
 
-use super::aggregate::{Aggregate, Way};
+use super::aggregate::{Accumulation, Aggregate};
 use super::chosen::{self, Share, WHOLE};
 use super::exact::{Doubles, Exact};
 use super::lists;
@@ -218,11 +218,12 @@ fn sum(of: &DataType, is_average: bool) -> Result<Aggregate> {
         other if other.is_integer() => 0,
         DataType::Decimal128(_, scale) => *scale,
         DataType::Float32 | DataType::Float64 => {
-            let way = Way::Streamed(Arc::new(move || Ok(Box::new(Doubles::new(is_average)))));
+            let accumulation =
+                Accumulation::Streamed(Arc::new(move || Ok(Box::new(Doubles::new(is_average)))));
             return Ok(Aggregate::new(
                 DataType::Float64,
                 vec![DataType::Float64],
-                way,
+                accumulation,
             ));
         }
         other => {
@@ -253,7 +254,7 @@ fn sum(of: &DataType, is_average: bool) -> Result<Aggregate> {
     };
     Ok(Aggregate {
         is_invertible: true,
-        ..Aggregate::new(ty, vec![decimal], Way::Streamed(Arc::new(make)))
+        ..Aggregate::new(ty, vec![decimal], Accumulation::Streamed(Arc::new(make)))
     })
 }
 

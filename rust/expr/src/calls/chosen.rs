@@ -56,8 +56,8 @@ pub(super) fn continuous(values: &ArrayRef, Share(share): Share) -> Result<Scala
 
 /// A share of the way from one to the other, in whole steps towards 0.
 fn between(low: i128, high: i128, rest: f64) -> i128 {
-    let way = (high - low) as f64 * rest;
-    let (whole, part) = (low + way.trunc() as i128, way.fract());
+    let accumulation = (high - low) as f64 * rest;
+    let (whole, part) = (low + accumulation.trunc() as i128, accumulation.fract());
     match part {
         part if part < 0.0 && whole > 0 => whole - 1,
         part if part > 0.0 && whole < 0 => whole + 1,

@@ -44,7 +44,7 @@ use crate::parser::bound;
 use crate::user;
 use aggregated::Aggregated;
 pub use aggregates::{AGGREGATES, aggregate_type, columns_of};
-pub use definition::{Call, Edge, Frame, SortKey, Unit};
+pub use definition::{Call, Edge, Frame, FrameUnit, SortKey};
 use windows::{Over, Windowed};
 pub use windows::{WINDOWS, window_type};
 
@@ -265,13 +265,13 @@ fn frame(
     schema: &SchemaRef,
 ) -> Result<Arc<WindowFrame>> {
     let units = match of.unit {
-        Unit::Rows => WindowFrameUnits::Rows,
+        FrameUnit::Rows => WindowFrameUnits::Rows,
         // Without an order all rows are equal in it.
-        Unit::Range | Unit::Groups if order.is_empty() => WindowFrameUnits::Rows,
-        Unit::Range => WindowFrameUnits::Range,
-        Unit::Groups => WindowFrameUnits::Groups,
+        FrameUnit::Range | FrameUnit::Groups if order.is_empty() => WindowFrameUnits::Rows,
+        FrameUnit::Range => WindowFrameUnits::Range,
+        FrameUnit::Groups => WindowFrameUnits::Groups,
     };
-    let is_all = order.is_empty() && of.unit != Unit::Rows;
+    let is_all = order.is_empty() && of.unit != FrameUnit::Rows;
     let distance = |by: &Option<String>| match by {
         None => Ok(ScalarValue::UInt64(None)),
         Some(text) => distance(text, of.unit, order, schema),
@@ -292,7 +292,7 @@ fn frame(
 /// How far an end of a frame is.
 fn distance(
     text: &str,
-    unit: Unit,
+    unit: FrameUnit,
     order: &[(usize, SortOptions)],
     schema: &SchemaRef,
 ) -> Result<ScalarValue> {
@@ -302,7 +302,7 @@ fn distance(
     };
     let value = constant(text)?;
     let ty = match (unit, order) {
-        (Unit::Range, [(at, _)]) => match schema.field(*at).data_type() {
+        (FrameUnit::Range, [(at, _)]) => match schema.field(*at).data_type() {
             DataType::Timestamp(..) => DataType::Interval(IntervalUnit::MonthDayNano),
             ty if ty.is_numeric() => ty.clone(),
             ty => {
@@ -311,7 +311,7 @@ fn distance(
                 )));
             }
         },
-        (Unit::Range, _) => {
+        (FrameUnit::Range, _) => {
             return Err(refused(
                 "RANGE with a distance is of one column in ORDER BY",
             ));

@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, new_empty_array};
 use arrow_schema::DataType;
 use datafusion_common::{Result, ScalarValue, plan_err};
 
-use super::aggregate::{Aggregate, Way};
+use super::aggregate::{Accumulation, Aggregate};
 use super::chosen::{self, Share, WHOLE};
 use super::lists;
 
@@ -38,7 +38,7 @@ pub(super) fn quantiles(of: &DataType, shares: &ArrayRef, is_dense: bool) -> Res
     let ty = one.ty.clone();
     Ok(Aggregate {
         ty: lists::list_type(&ty),
-        way: Way::Whole(Arc::new(move |values| {
+        accumulation: Accumulation::Whole(Arc::new(move |values| {
             let value = |&share: &Share| match is_dense {
                 true => chosen::continuous(&values[0], share),
                 false => chosen::discrete(&values[0], share),

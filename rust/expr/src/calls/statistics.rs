@@ -14,7 +14,7 @@ use datafusion_common::arrow::row::{RowConverter, SortField};
 use datafusion_common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion_functions_aggregate::{correlation, covariance, regr, stddev, variance};
 
-use super::aggregate::{Aggregate, Way};
+use super::aggregate::{Accumulation, Aggregate};
 use super::chosen::{self, Share, WHOLE};
 use super::exact::Doubles;
 
@@ -59,9 +59,10 @@ pub(super) fn statistic(name: &str, types: &[DataType]) -> Result<Option<Aggrega
                 }
                 "favg" | "fsum" | "kahan_sum" | "sumkahan" => {
                     let is_average = name == "favg";
-                    let way =
-                        Way::Streamed(Arc::new(move || Ok(Box::new(Doubles::new(is_average)))));
-                    Aggregate::new(DataType::Float64, doubles, way)
+                    let accumulation = Accumulation::Streamed(Arc::new(move || {
+                        Ok(Box::new(Doubles::new(is_average)))
+                    }));
+                    Aggregate::new(DataType::Float64, doubles, accumulation)
                 }
                 "wavg" | "weighted_avg" => Aggregate::whole(DataType::Float64, doubles, weighted),
                 "mad" => match types {

@@ -51,7 +51,7 @@ impl Parted {
         if self.is_numbered() {
             return Refresh::Incremental;
         }
-        match (self.reach(), self.partition.is_empty()) {
+        match (self.frame_bounds(), self.partition.is_empty()) {
             (Some(_), _) => Refresh::Incremental,
             (None, true) => Refresh::Full,
             (None, false) => Refresh::Part,

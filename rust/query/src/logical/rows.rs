@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use ringview_expr::{Call, Edge, Frame, SortKey, Unit};
+pub use ringview_expr::{Call, Edge, Frame, FrameUnit, SortKey};
 
 use super::recursive::Recursion;
 use super::time::Timed;

@@ -20,8 +20,8 @@ use super::work::Intersection;
 use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::Keys;
-use crate::part::Index;
-use crate::part::bloom_filter::told;
+use crate::keyed_table::Index;
+use crate::keyed_table::bloom_filter::told;
 
 /// Pairs looked up at a time, and pairs found in a block.
 const BLOCK: usize = 1 << 14;
@@ -31,7 +31,7 @@ const WALK: usize = 1 << 16;
 const AHEAD: usize = 8;
 
 impl<R: PayloadRing> Propagation<'_, '_, R> {
-    /// dV := dV * S * T * .. for a walk and its rivals, a block of found pairs at a time.
+    /// dV := dV * S * T * .. for a walk and the relations intersected with it, a block of found pairs at a time.
     pub(super) fn intersect(
         &mut self,
         (at, position): (usize, usize),
@@ -78,14 +78,14 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         room.found.resize_with(sides.len(), Vec::new);
         room.found_rows.clear();
         for (number, side) in sides.iter().enumerate() {
-            let part = self.relations[side.relation].part_mut();
-            let Some(part) = part.filter(|part| !part.is_empty()) else {
+            let table = self.relations[side.relation].table_mut();
+            let Some(table) = table.filter(|table| !table.is_empty()) else {
                 return false;
             };
-            part.refresh_index(side.index);
+            table.refresh_index(side.index);
             let (before, own) = room.groups.split_at_mut(number);
             if let Some(groups) = own.first_mut() {
-                let index = part.index_at(side.index);
+                let index = table.index_at(side.index);
                 side.find_groups(index, delta, before.last(), &mut room.search, groups);
             }
         }
@@ -121,7 +121,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
 
     /// The index of each side. None is missing where `choose` found all relations filled.
     fn indexes(&self, sides: &[Side<'_>]) -> Vec<&Index> {
-        let relation = |side: &Side<'_>| self.relations[side.relation].part();
+        let relation = |side: &Side<'_>| self.relations[side.relation].table();
         let index = |side: &Side<'_>| Some(relation(side)?.index_at(side.index));
         sides.iter().filter_map(index).collect()
     }
@@ -210,7 +210,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
 
     /// Keeps of the pairs those that every other relation has too.
     fn look_up(&self, sides: &[Side<'_>], walked: usize, delta: &Delta, room: &mut Intersection) {
-        let Some(part) = self.relations[sides[walked].relation].part() else {
+        let Some(table) = self.relations[sides[walked].relation].table() else {
             return;
         };
         let indexes = self.indexes(sides);
@@ -222,7 +222,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             .enumerate()
             .filter(|(other, _)| *other != walked)
         {
-            let Some(partner) = self.relations[side.relation].part() else {
+            let Some(partner) = self.relations[side.relation].table() else {
                 continue;
             };
             for &register in &side.key {
@@ -233,7 +233,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
                         column.extend(there.iter().map(|&fingerprint| told(fingerprint, signed)));
                     }
                     (Some(field), None) => {
-                        column.extend(there.iter().map(|&slot| part.field(slot, field)));
+                        column.extend(there.iter().map(|&slot| table.field(slot, field)));
                     }
                     (None, _) => {
                         let from = &delta.columns[register];
@@ -266,7 +266,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
                 }
                 None => there[pair],
             };
-            prefetch(part.payloads(), slot as usize * part.stride());
+            prefetch(table.payloads(), slot as usize * table.stride());
             room.found[walked].push(slot);
             for side in others() {
                 let slot = room.looked_up[side][pair];
@@ -293,10 +293,10 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         let live = steps.last().map_or(&[][..], |step| &step.live);
         for &register in live {
             let column = &mut block.columns[register];
-            let part = self.relations[sides[0].relation].part();
-            match (sides[0].fetched(register), part) {
-                (Some(field), Some(part)) => {
-                    column.extend(room.found[0].iter().map(|&slot| part.field(slot, field)));
+            let table = self.relations[sides[0].relation].table();
+            match (sides[0].fetched(register), table) {
+                (Some(field), Some(table)) => {
+                    column.extend(room.found[0].iter().map(|&slot| table.field(slot, field)));
                 }
                 _ => {
                     let from = &delta.columns[register];

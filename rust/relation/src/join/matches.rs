@@ -7,7 +7,7 @@
 use super::path::Access;
 use crate::delta::Delta;
 use crate::directory::{KeyScratch, Keys};
-use crate::part::Part;
+use crate::keyed_table::KeyedTable;
 
 /// Pairs in a block, and words of their payloads: what one climb holds in memory.
 const BLOCK: usize = 1 << 16;
@@ -46,7 +46,7 @@ impl Matches {
     /// is multiplied to has `words` words. A probe has no such pairs.
     pub fn find(
         &mut self,
-        part: &mut Part,
+        table: &mut KeyedTable,
         access: &Access,
         delta: &Delta,
         words: usize,
@@ -61,18 +61,18 @@ impl Matches {
                 bound,
                 fetch,
             } => {
-                part.refresh_index(*index);
+                table.refresh_index(*index);
                 let keys = Keys {
                     columns: &delta.columns,
                     fields: bound,
                     rows: delta.rows,
                 };
-                part.index_at(*index).find(keys, scratch, &mut self.lists);
+                table.index_at(*index).find(keys, scratch, &mut self.lists);
                 self.partners = Partners::Groups(*index);
                 self.fetch.extend_from_slice(fetch);
             }
             Access::Scan { fetch } => {
-                self.lists.extend(part.iter());
+                self.lists.extend(table.iter());
                 self.fetch.extend_from_slice(fetch);
             }
             Access::Probe(_) => {}
@@ -89,10 +89,10 @@ impl Matches {
 
     /// Fills a register of the pairs of the block: from the relation that is walked, if a field of
     /// its key does, else from the delta.
-    pub fn fill(&self, register: usize, part: &Part, delta: &Delta, out: &mut Vec<u64>) {
+    pub fn fill(&self, register: usize, table: &KeyedTable, delta: &Delta, out: &mut Vec<u64>) {
         out.clear();
         match self.fetch.iter().find(|(_, to)| *to == register) {
-            Some(&(field, _)) => part.append_column(&self.slots, field, out),
+            Some(&(field, _)) => table.append_column(&self.slots, field, out),
             None => {
                 let from = &delta.columns[register];
                 out.extend(self.rows.iter().map(|&row| from[row as usize]));
@@ -110,12 +110,12 @@ impl Matches {
 
     /// Fills `rows` and `slots` with the next pairs; true when none are left behind them. `rows`
     /// is how many rows the delta has.
-    pub fn next_block(&mut self, part: &Part, rows: usize) -> bool {
+    pub fn next_block(&mut self, table: &KeyedTable, rows: usize) -> bool {
         self.rows.clear();
         self.slots.clear();
         while self.row < rows {
             let list = match self.partners {
-                Partners::Groups(index) => part.index_at(index).group(self.lists[self.row]),
+                Partners::Groups(index) => table.index_at(index).group(self.lists[self.row]),
                 Partners::All => &self.lists,
             };
             let left = &list[self.offset..];

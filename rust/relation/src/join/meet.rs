@@ -53,7 +53,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         let Access::Probe(keys) = &step.access else {
             unreachable!("steps that are taken at once are probes")
         };
-        let Some(part) = self.relations[step.relation].filled() else {
+        let Some(table) = self.relations[step.relation].filled() else {
             delta.rows = 0;
             return;
         };
@@ -65,7 +65,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             fields: keys,
             rows: delta.rows,
         };
-        part.find(keys, &mut self.work.keys, slots);
+        table.find(keys, &mut self.work.keys, slots);
         if !slots.contains(&ABSENT) {
             return;
         }

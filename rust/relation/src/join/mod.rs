@@ -6,7 +6,7 @@
 //!
 //! Invariant: after `Propagation::apply(dR)` every `into` holds what it held plus the sum that the rule
 //! names, over the relations as they are. Cost: a row costs one probe a relation whose key is
-//! bound, else the group that it walks; where rivals are intersected, the smallest of their groups.
+//! bound, else the group that it walks; where relations are intersected, the smallest of their groups.
 //!
 //! | file | holds |
 //! |---|---|
@@ -25,15 +25,15 @@
 //! ```
 //! use ringview_core::Budget;
 //! use ringview_relation::join::{Propagation, Join, LevelRule, Rule, Work};
-//! use ringview_relation::{Delta, KeyField, KeyLayout, Part, Relation};
+//! use ringview_relation::{Delta, KeyField, KeyLayout, KeyedTable, Relation};
 //! use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct};
 //!
 //! let count = SumProductShape::new(&[NumberKind::Integer]);
 //! let times = TermProduct::new(&count, &count, &count, &[(0, 0)]);
 //! let word = KeyField { bits: 64, signed: true };
 //! let relation = |name: &str, fields| {
-//!     let part = Part::new(KeyLayout::new(&vec![word; fields]), SumProduct::stride(&count));
-//!     Relation::<SumProduct>::new(name.to_owned(), count.clone(), Some(part))
+//!     let table = KeyedTable::new(KeyLayout::new(&vec![word; fields]), SumProduct::stride(&count));
+//!     Relation::<SumProduct>::new(name.to_owned(), count.clone(), Some(table))
 //! };
 //! let mut relations = [relation("R", 2), relation("S", 2), relation("T", 2), relation("Q", 0)];
 //! let (r, s, t, q) = (0, 1, 2, 3);
@@ -70,7 +70,7 @@
 //!     climb.apply(&mut delta)?;
 //! }
 //! relations.iter_mut().for_each(|relation| drop(relation.commit()));
-//! let triangles: Vec<u64> = relations[q].part().unwrap().payloads().to_vec();
+//! let triangles: Vec<u64> = relations[q].table().unwrap().payloads().to_vec();
 //! assert_eq!(triangles, [2]);
 //! # Ok::<(), ringview_core::Error>(())
 //! ```

@@ -36,7 +36,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             ..
         } = &mut *self.work;
         let slot = match relation.filled() {
-            Some(part) => part.find_first(key, packed),
+            Some(table) => table.find_first(key, packed),
             None => ABSENT,
         };
         if slot == ABSENT {

@@ -44,7 +44,7 @@ pub struct Step<R: PayloadRing> {
     pub last: bool,
     /// Registers that later steps read.
     pub live: Vec<usize>,
-    /// At a walk: how each of the steps that follow, as many as there are rivals, would be walked
+    /// At a walk: how each of the steps that follow, as many as are intersected, would be walked
     /// in its place. They are probes.
     pub intersected: Vec<Access>,
 }

@@ -189,12 +189,12 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         delta: &mut Delta,
     ) -> Result<()> {
         let path = self.path;
-        let mut part = Delta::with_registers(path.registers);
+        let mut table = Delta::with_registers(path.registers);
         for start in (0..delta.rows).step_by(block) {
             let end = (start + block).min(delta.rows);
             let enter = &path.levels[at].enter;
-            part.take_slice(enter, (delta, enter), start..end);
-            self.propagate((at, 0), &mut part)?;
+            table.take_slice(enter, (delta, enter), start..end);
+            self.propagate((at, 0), &mut table)?;
         }
         Ok(())
     }
@@ -207,7 +207,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         keys: &[usize],
         delta: &mut Delta,
     ) -> Result<()> {
-        let Some(part) = self.relations[step.relation].filled() else {
+        let Some(table) = self.relations[step.relation].filled() else {
             delta.rows = 0;
             return Ok(());
         };
@@ -218,7 +218,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             fields: keys,
             rows: delta.rows,
         };
-        part.find(keys, &mut self.work.keys, &mut slots);
+        table.find(keys, &mut self.work.keys, &mut slots);
         let mut picked = Rows::All(delta.rows);
         if slots.contains(&ABSENT) {
             rows.clear();
@@ -245,27 +245,27 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         let probed = probed.filter(|step| matches!(step.access, Access::Probe(_)));
         let next = position + 1 + usize::from(probed.is_some());
         let words = R::stride(self.relations[level.into].shape());
-        let part = self.relations[step.relation].part_mut();
-        let Some(part) = part.filter(|part| !part.is_empty()) else {
+        let table = self.relations[step.relation].table_mut();
+        let Some(table) = table.filter(|table| !table.is_empty()) else {
             delta.rows = 0;
             return Ok(next);
         };
         let mut room = std::mem::take(&mut self.work.walk);
         let matches = &mut room.matches;
-        matches.find(part, &step.access, delta, words, &mut self.work.keys);
+        matches.find(table, &step.access, delta, words, &mut self.work.keys);
         let mut last = false;
         while !last {
-            let Some(part) = self.relations[step.relation].filled() else {
+            let Some(table) = self.relations[step.relation].filled() else {
                 break;
             };
-            last = room.matches.next_block(part, delta.rows);
+            last = room.matches.next_block(table, delta.rows);
             let pairs = room.matches.slots.len();
             self.work.steps += pairs as u64;
             self.met(level.into, pairs)?;
             if let Some(probed) = probed {
                 self.keep_found((step, probed), delta, &mut room);
             }
-            let Some(part) = self.relations[step.relation].filled() else {
+            let Some(table) = self.relations[step.relation].filled() else {
                 break;
             };
             let Walk {
@@ -276,7 +276,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             } = &mut room;
             block.columns.resize_with(path.registers, Vec::new);
             for &register in &probed.unwrap_or(step).live {
-                matches.fill(register, part, delta, &mut block.columns[register]);
+                matches.fill(register, table, delta, &mut block.columns[register]);
             }
             block.rows = matches.slots.len();
             std::mem::swap(&mut block.payload, &mut delta.payload);

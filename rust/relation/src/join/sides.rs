@@ -10,7 +10,7 @@ use super::path::{Access, Step};
 use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::{KeyScratch, Keys};
-use crate::part::Index;
+use crate::keyed_table::Index;
 
 /// Room for finding groups, kept between batches.
 #[derive(Clone, Debug, Default)]
@@ -118,7 +118,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The sides of a step and its rivals.
+/// The sides of a step and of those intersected with it.
 pub(super) fn sides<R: PayloadRing>(steps: &[Step<R>]) -> Vec<Side<'_>> {
     let Some((first, others)) = steps.split_first() else {
         return Vec::new();

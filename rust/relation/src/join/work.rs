@@ -12,7 +12,7 @@ use super::sides::SearchScratch;
 use crate::delta::{Delta, GatherScratch};
 use crate::directory::KeyScratch;
 use crate::group::Grouper;
-use crate::part::Part;
+use crate::keyed_table::KeyedTable;
 use crate::relation::Relation;
 
 /// See the module.
@@ -97,8 +97,8 @@ impl<R: PayloadRing> Work<R> {
         if !budget.has_limit() {
             return Ok(());
         }
-        let parts = relations.iter().filter_map(Relation::part);
-        let bytes = parts.map(Part::memory_usage).sum::<usize>() as u64;
+        let tables = relations.iter().filter_map(Relation::table);
+        let bytes = tables.map(KeyedTable::memory_usage).sum::<usize>() as u64;
         let (before, counted) = std::mem::replace(&mut self.seen, (bytes, budget.counted()));
         // What it was when all was counted is not known before the first ask.
         if counted == budget.counted() {

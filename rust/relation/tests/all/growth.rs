@@ -1,7 +1,7 @@
 //! What a single change pays for growth, counted: no more than a block of entries, whatever is there.
 
 use ringview_core::{Batch, Column, Dictionary, Field, Schema, Type};
-use ringview_relation::{KeyField, KeyLayout, KeyScratch, Keys, Part, RowStore};
+use ringview_relation::{KeyField, KeyLayout, KeyScratch, KeyedTable, Keys, RowStore};
 
 /// Two blocks and a short table.
 const MOST: u64 = 3 << 11;
@@ -18,8 +18,8 @@ fn moved(keys: impl Iterator<Item = [u64; 2]>, indexed: bool) -> (u64, u64) {
         bits: 64,
         signed: true,
     };
-    let mut part = Part::new(KeyLayout::new(&[field, field]), 1);
-    let index = indexed.then(|| part.add_index(&[0]));
+    let mut table = KeyedTable::new(KeyLayout::new(&[field, field]), 1);
+    let index = indexed.then(|| table.add_index(&[0]));
     let (mut scratch, mut slots) = (KeyScratch::default(), Vec::new());
     let (mut most, mut all) = (0, 0);
     for (number, key) in keys.enumerate() {
@@ -29,19 +29,19 @@ fn moved(keys: impl Iterator<Item = [u64; 2]>, indexed: bool) -> (u64, u64) {
             fields: &[0, 1],
             rows: 1,
         };
-        let before = part.moved();
-        part.locate(keys, &mut scratch, &mut slots);
-        part.commit(&[], |_| false);
+        let before = table.moved();
+        table.locate(keys, &mut scratch, &mut slots);
+        table.commit(&[], |_| false);
         if let Some(index) = index {
-            part.refresh_index(index);
+            table.refresh_index(index);
         }
-        let now = part.moved().saturating_sub(before);
+        let now = table.moved().saturating_sub(before);
         (most, all) = (most.max(now), all + now);
         if number % 50_000 == 0 {
-            part.check();
+            table.check();
         }
     }
-    part.check();
+    table.check();
     (most, all)
 }
 

@@ -14,12 +14,12 @@ use ringview_query::LatestSide;
 use ringview_view::RowDelta;
 
 use crate::codec::{PartitionKey, Row, array, converter, encoded, refused};
-use crate::kept::Kept;
+use crate::partitions::PartitionedRows;
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Side {
-    pub(super) kept: Kept,
+    pub(super) rows: PartitionedRows,
     schema: Arc<Schema>,
     /// The keys, then the time.
     compared: Projection,
@@ -56,7 +56,7 @@ impl Side {
             .iter()
             .map(|&at| SortField::new(schema.fields()[at].ty.to_arrow()));
         Ok(Self {
-            kept: Kept::default(),
+            rows: PartitionedRows::default(),
             keys: converter(fields)?,
             time: converter(time.into_iter().collect())?,
             values: converter(values.collect())?,

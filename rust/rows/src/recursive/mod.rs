@@ -29,7 +29,7 @@ use ringview_view::RowDelta;
 
 use crate::block::{Block, BlockView, Changes, other_rows, repeated};
 use crate::codec::{array, refused, schema_of};
-use crate::kept::CHUNK;
+use crate::partitions::CHUNK;
 use encoding::Encoding;
 use facts::{Facts, SEED};
 pub use step::{Step, TableChange};

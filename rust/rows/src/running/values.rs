@@ -64,9 +64,9 @@ impl Plan {
                     let field = SortField::new(column.data_type().clone());
                     let converter = RowConverter::new(vec![field]).map_err(refused)?;
                     let bytes = converter.convert_columns(std::slice::from_ref(column));
-                    let chosen =
+                    let selected =
                         (0..column.len()).map(|row| column.is_valid(row) && takes_part(row));
-                    Read::Bytes(bytes.map_err(refused)?, chosen.collect())
+                    Read::Bytes(bytes.map_err(refused)?, selected.collect())
                 }
                 _ => Read::Nothing,
             })

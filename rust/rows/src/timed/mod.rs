@@ -24,7 +24,7 @@ use ringview_view::RowDelta;
 use crate::block::{Block, BlockView, Changes, other_rows, repeated};
 use crate::codec::{Codec, Layout, Row, array, schema_of};
 use crate::explained::visible;
-use crate::kept::leaving_first;
+use crate::partitions::leaving_first;
 use validity::{Bytes, Validity};
 
 /// Microseconds of a day.

@@ -135,7 +135,7 @@ fn filter(shape: &Shape, relations: &Relations) -> ResultFilter {
         };
         (*column, words)
     });
-    ResultFilter::Where(Box::new(Filter {
+    ResultFilter::Matching(Box::new(Filter {
         columns: columns.collect(),
         condition,
     }))
@@ -210,7 +210,7 @@ impl SampleView {
         };
         let filter = match self.filter {
             ResultFilter::All => String::new(),
-            ResultFilter::Where(_) => {
+            ResultFilter::Matching(_) => {
                 format!(" that the condition filters ({})", self.join_size())
             }
         };

@@ -13,9 +13,9 @@ use datafusion_expr::{Aggregate, Expr};
 use ringview_core::{Error, Result};
 use ringview_query::{ColumnRef, Nulls, Output};
 
-use super::kept::{Call, Calls, grouped};
+use super::engine_calls::{Call, Calls, grouped};
+use super::lowered::Wanted;
 use super::pending::{Pending, place};
-use super::settle::Wanted;
 use super::state::{Lowering, free};
 use crate::context::{CATEGORICAL, COFACTOR};
 use crate::error::{refusal, unsupported};
@@ -74,7 +74,7 @@ impl Lowering<'_> {
                 None => others.push(meant(expr)?),
             }
         }
-        let Calls::Kept(calls) = Calls::new(&others)? else {
+        let Calls::Engine(calls) = Calls::new(&others)? else {
             return Err(unsupported(
                 "COFACTOR beside aggregates that need all rows of a group is not kept; make a view of each",
             ));
@@ -83,8 +83,8 @@ impl Lowering<'_> {
         wanted.extend(calls.iter().flat_map(Call::wanted));
         let read = features.iter().flat_map(|(_, features)| features.read());
         wanted.extend(Wanted::columns(&read.collect::<Vec<Expr>>()));
-        let settled = self.settle(rows, wanted)?;
-        let (mut query, mut names) = grouped(&settled, groups.len(), &calls)?;
+        let lowered = self.lower(rows, wanted)?;
+        let (mut query, mut names) = grouped(&lowered, groups.len(), &calls)?;
         for (at, features) in features {
             let name = free("cofactor", &|name| names.iter().any(|other| other == name));
             names.insert(groups.len() + at, name.clone());

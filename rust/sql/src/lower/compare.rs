@@ -8,8 +8,8 @@ use ringview_core::{Error, Result, Type};
 use ringview_expr::{Projection, all_of, common_type};
 use ringview_query::{Catalog, Function, Output, Query, bind, join_type};
 
+use super::lowered::bare;
 use super::pending::{atoms_of, place};
-use super::settle::bare;
 use super::state::{Lowering, over};
 use crate::error::unsupported;
 use crate::text::text;

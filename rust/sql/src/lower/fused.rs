@@ -9,8 +9,8 @@ use ringview_core::{Result, Type};
 use ringview_expr::{all_of, replaced};
 use ringview_query::{Block, ColumnRef, Output, Query};
 
+use super::lowered::{Lowered, Wanted};
 use super::pending::{Pending, of_atom, place};
-use super::settle::{Settled, Wanted};
 use super::state::{Lowering, free, named};
 use crate::text::text;
 
@@ -21,7 +21,7 @@ impl Lowering<'_> {
         mut rows: Pending,
         mut wanted: Vec<Wanted>,
     ) -> Result<(Pending, Vec<Wanted>)> {
-        let is_alone = rows.kept.conditions.is_empty() && rows.equal.is_empty();
+        let is_alone = rows.nested.conditions.is_empty() && rows.equal.is_empty();
         let [name] = &rows.atoms[..] else {
             return Ok((rows, wanted));
         };
@@ -95,8 +95,8 @@ impl Lowering<'_> {
     }
 
     /// The query of a block under other names, where that is all that is shown.
-    pub(super) fn inlined(&self, settled: &Settled, names: &[String]) -> Option<Query> {
-        let whole = settled.whole()?;
+    pub(super) fn inlined(&self, lowered: &Lowered, names: &[String]) -> Option<Query> {
+        let whole = lowered.whole()?;
         let block = self.blocks.iter().find(|block| block.name == *whole)?;
         if block.query.rows.is_some() {
             return None;
@@ -106,7 +106,7 @@ impl Lowering<'_> {
             outputs.find(|output| output.name() == column)
         };
         let output = |(at, name): (usize, &String)| {
-            known(&settled.column(at).column).map(|output| named(output.clone(), name))
+            known(&lowered.column(at).column).map(|output| named(output.clone(), name))
         };
         let outputs = names.iter().enumerate().map(output);
         let outputs = outputs.collect::<Option<Vec<Output>>>()?;

@@ -7,7 +7,7 @@
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::{Expr, Join, JoinType, LogicalPlan, Operator};
 use ringview_core::Result;
-use ringview_query::{Edge, Frame, Unit};
+use ringview_query::{Edge, Frame, FrameUnit};
 
 use super::asof;
 use super::lateral;
@@ -120,7 +120,7 @@ impl Lowering<'_> {
             function: Function {
                 name: "row_number".to_owned(),
                 frame: Some(Frame {
-                    unit: Unit::Rows,
+                    unit: FrameUnit::Rows,
                     start: Edge::Preceding(None),
                     end: Edge::CurrentRow,
                 }),

@@ -8,11 +8,11 @@
 //! |---|---|
 //! | `pending` | rows that are no block yet |
 //! | `state` | the blocks so far |
-//! | `settle` | pending rows to atoms with plain columns |
+//! | `lowered` | pending rows to atoms with plain columns |
 //! | `compare` | equalities that join, filters that an engine takes |
-//! | `shown` | settled rows as a query |
+//! | `shown` | lowered rows as a query |
 //! | `aggregate` | GROUP BY, DISTINCT |
-//! | `kept` | aggregates that an engine keeps |
+//! | `engine_calls` | aggregates that an engine keeps |
 //! | `cofactor` | the features of COFACTOR |
 //! | `sets` | GROUPING SETS, ROLLUP, CUBE |
 //! | `indicator` | sums of what one table chooses and another has |
@@ -42,13 +42,14 @@ mod cofactor;
 mod compare;
 mod constant;
 mod correlated;
+mod engine_calls;
 mod fused;
 mod indicator;
 mod join;
-mod kept;
 mod lateral;
 mod levels;
 mod linear;
+mod lowered;
 mod order;
 mod pairs;
 mod part;
@@ -57,7 +58,6 @@ mod prune;
 mod recursive;
 mod scalar;
 mod sets;
-mod settle;
 mod shown;
 mod state;
 mod subquery;
@@ -147,7 +147,7 @@ impl Lowering<'_> {
                     &mut conjuncts,
                 );
                 let schema = filter.input.schema();
-                let (mut conjuncts, on_time) = time::apart(conjuncts);
+                let (mut conjuncts, on_time) = time::split_clock(conjuncts);
                 // A subquery may make a block of the rows so far, so what restricts them comes before it.
                 conjuncts.sort_by_key(|conjunct| any(conjunct, is_nested));
                 for conjunct in conjuncts {

@@ -11,11 +11,11 @@ use datafusion_expr::{Expr, lit};
 use ringview_core::Result;
 use ringview_query::{Call, Parted, Rank, Rows, SortKey};
 
+use super::lowered::Wanted;
 use super::order::upper;
 use super::pending::{
     Function, Pending, Ranking, SortedBy, Window, atoms_of, of_atom, place, replaced, window,
 };
-use super::settle::Wanted;
 use super::state::{Lowering, computing, free};
 
 impl Window {

@@ -11,7 +11,7 @@ use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
 use ringview_query::{Frame, Rank};
 
-use super::levels::Kept;
+use super::levels::NestedPredicate;
 use crate::error::refusal;
 
 /// The qualifier of the value that a window function gives a row.
@@ -29,7 +29,7 @@ pub(crate) struct Pending {
     /// Conditions, all of which must hold.
     pub(crate) filters: Vec<Expr>,
     /// Conditions with subqueries, in the form in which an engine keeps them.
-    pub(crate) kept: Kept,
+    pub(crate) nested: NestedPredicate,
     /// What each row has.
     pub(crate) columns: Vec<Expr>,
     /// Window functions over the rows that meet the filters: columns may name one by its number.
@@ -91,13 +91,13 @@ impl Pending {
     /// Whether they are computed row by row from one table or block.
     pub(crate) fn is_plain(&self) -> bool {
         let is_free = self.outer.is_empty() && self.around.is_empty();
-        let is_chosen = !self.kept.conditions.is_empty();
+        let is_chosen = !self.nested.conditions.is_empty();
         self.atoms.len() == 1 && is_free && self.windows.is_empty() && !is_chosen
     }
 
     /// Whether they are all rows of their atoms.
     pub(crate) fn is_whole(&self) -> bool {
-        self.filters.is_empty() && self.kept.conditions.is_empty() && self.windows.is_empty()
+        self.filters.is_empty() && self.nested.conditions.is_empty() && self.windows.is_empty()
     }
 
     /// The same under a name of the text.
@@ -121,7 +121,7 @@ impl Pending {
         let aliases = other.aliases.into_iter();
         self.aliases
             .extend(aliases.map(|(atom, alias)| (atom + by, alias)));
-        self.kept.append(other.kept.shifted(by)?)?;
+        self.nested.append(other.nested.shifted(by)?)?;
         for (left, right) in other.equal {
             self.equal.push((moved(left)?, moved(right)?));
         }

@@ -72,9 +72,9 @@ impl Lowering<'_> {
         if let Some(Ok(joined)) = joined {
             return Ok(joined);
         }
-        let refusal = match self.kept_condition(&rows, &condition, schema) {
-            Ok(kept) => {
-                rows.kept.append(kept)?;
+        let refusal = match self.nested_condition(&rows, &condition, schema) {
+            Ok(nested) => {
+                rows.nested.append(nested)?;
                 return Ok(rows);
             }
             Err(refusal) => refusal,

@@ -1,4 +1,4 @@
-//! Rows of keys and payloads as Arrow: group columns from the keys, all others from the members.
+//! Rows of keys and payloads as Arrow: group columns from the keys, all others from the payload fields.
 //!
 //! Invariant: rows that HAVING leaves out are in no column. An aggregate without GROUP BY has one row,
 //! even over nothing; a sum over no value is NULL. Cost: O(rows) a column, or a node of an expression.
@@ -14,7 +14,7 @@ use ringview_query::{Bound, OutputKind, PlanOutput, Results, VarId, Variable};
 
 use super::cells::Cells;
 use super::key::Cell;
-use super::members::PayloadLayout;
+use super::payload_layout::PayloadLayout;
 use super::rows::ResultRows;
 use crate::fields::{Aspect, Fields};
 
@@ -61,7 +61,7 @@ pub struct Assembler<'a> {
     /// The variables that the columns of rows hold.
     pub keys: Cow<'a, [VarId]>,
     /// What the payloads of rows are made of.
-    pub members: &'a PayloadLayout,
+    pub payload_layout: &'a PayloadLayout,
     /// Knows the strings of the rows.
     pub dictionary: &'a Dictionary,
 }
@@ -78,7 +78,7 @@ impl Assembler<'_> {
                 let nullable = variables[variable].nullable;
                 ArrowField::new(&output.name, output.ty.to_arrow(), nullable)
             }
-            _ => self.members.field(output, columns),
+            _ => self.payload_layout.field(output, columns),
         };
         ArrowSchema::new(columns.iter().map(field).collect::<Vec<_>>())
     }
@@ -115,7 +115,7 @@ impl Assembler<'_> {
         }
         let mut row = Vec::with_capacity(self.outputs.columns.len());
         for output in self.outputs.columns {
-            match self.members.cell(payload, output)? {
+            match self.payload_layout.cell(payload, output)? {
                 Ok(cell) => row.push(cell),
                 Err(error) => return Some(Err(error)),
             }
@@ -228,7 +228,7 @@ impl Assembler<'_> {
     fn column(&self, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
         match &output.kind {
             OutputKind::Group { variable } => Ok(self.group(rows, *variable)),
-            _ => self.members.column(rows, output, self.dictionary),
+            _ => self.payload_layout.column(rows, output, self.dictionary),
         }
     }
 

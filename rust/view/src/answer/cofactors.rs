@@ -16,7 +16,7 @@ use ringview_ring::{Expansion, Number};
 
 use super::categories;
 use super::cells::Cells;
-use super::members::FeatureColumns;
+use super::payload_layout::FeatureColumns;
 use super::rows::ResultRows;
 
 /// The metadata key under which the names of the features travel, as a JSON list.

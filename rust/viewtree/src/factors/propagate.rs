@@ -2,7 +2,7 @@
 
 use ringview_core::{Budget, Result};
 use ringview_relation::join::{Access, Level, Matches, Path, Step};
-use ringview_relation::{ABSENT, Delta, GatherScratch, KeyScratch, Keys, Part};
+use ringview_relation::{ABSENT, Delta, GatherScratch, KeyScratch, KeyedTable, Keys};
 use ringview_ring::{PayloadRing, Rows, SumProduct};
 
 use super::factor::{DeltaFactor, Layouts};
@@ -135,7 +135,7 @@ fn probe(
     keys: &[usize],
     factor: &mut DeltaFactor,
 ) -> Result<()> {
-    let Some(part) = tree.views[sibling].filled() else {
+    let Some(table) = tree.views[sibling].filled() else {
         factor.delta.rows = 0;
         return Ok(());
     };
@@ -145,7 +145,7 @@ fn probe(
         fields: keys,
         rows: factor.delta.rows,
     };
-    part.find(wanted, &mut KeyScratch::default(), &mut slots);
+    table.find(wanted, &mut KeyScratch::default(), &mut slots);
     let rows: Vec<u32> = (0u32..)
         .zip(&slots)
         .filter(|(_, slot)| **slot != ABSENT)
@@ -157,7 +157,7 @@ fn probe(
         .delta
         .gather(&registers, &rows, &mut GatherScratch::default());
     let picks = tree.payloads.picks(&tree.plan, level.into, sibling);
-    let right = (part.payloads(), &slots[..], tree.views[sibling].shape());
+    let right = (table.payloads(), &slots[..], tree.views[sibling].shape());
     let multiplied = factor.multiplied(Rows::Picked(&rows), right, &picks);
     (factor.delta.payload, factor.shape) =
         multiplied.map_err(|fault| tree.refuse(level.into, fault))?;
@@ -175,26 +175,26 @@ fn walk(
 ) -> Result<()> {
     let sibling = step.relation;
     let words = SumProduct::stride(tree.views[level.into].shape());
-    let found = tree.views[sibling].part_mut();
-    let Some(part) = found.filter(|part| !part.is_empty()) else {
+    let found = tree.views[sibling].table_mut();
+    let Some(table) = found.filter(|table| !table.is_empty()) else {
         factor.delta.rows = 0;
         return Ok(());
     };
     let mut partners = Matches::default();
     let scratch = &mut KeyScratch::default();
-    partners.find(part, &step.access, &factor.delta, words, scratch);
+    partners.find(table, &step.access, &factor.delta, words, scratch);
     let mut sum: Option<DeltaFactor> = None;
     let mut folded = 0;
     loop {
-        let Some(part) = tree.views[sibling].part() else {
+        let Some(table) = tree.views[sibling].table() else {
             return Ok(());
         };
-        let last = partners.next_block(part, factor.delta.rows);
+        let last = partners.next_block(table, factor.delta.rows);
         let pairs = partners.slots.len();
-        let mut block = paired(factor, &step.live, path.registers, &partners, part);
+        let mut block = paired(factor, &step.live, path.registers, &partners, table);
         let picks = tree.payloads.picks(&tree.plan, level.into, sibling);
         let right = (
-            part.payloads(),
+            table.payloads(),
             &partners.slots[..],
             tree.views[sibling].shape(),
         );
@@ -235,7 +235,7 @@ fn paired(
     live: &[usize],
     registers: usize,
     partners: &Matches,
-    part: &Part,
+    table: &KeyedTable,
 ) -> DeltaFactor {
     let mut block = DeltaFactor {
         registers: Vec::new(),
@@ -247,7 +247,7 @@ fn paired(
             continue;
         }
         let column = &mut block.delta.columns[register];
-        partners.fill(register, part, &factor.delta, column);
+        partners.fill(register, table, &factor.delta, column);
         block.registers.push(register);
     }
     block
@@ -263,7 +263,7 @@ pub(super) fn store(
 ) -> Result<()> {
     let rows = factors.iter().map(|factor| factor.delta.rows);
     tree.views[node].reached_by(rows.sum());
-    if tree.views[node].part().is_none() {
+    if tree.views[node].table().is_none() {
         return Ok(());
     }
     // The largest last: the product of the others is held whole.

@@ -6,7 +6,7 @@ use crate::plan::{Component, Source, SumProduct, ViewTree};
 
 /// A node that stays, of those that there were, and which of its components.
 #[derive(Clone, Debug)]
-pub(crate) struct KeptNode {
+pub(crate) struct RetainedNode {
     pub(crate) node: usize,
     pub(crate) components: Vec<usize>,
 }

@@ -15,9 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use ringview_core::Result;
 use ringview_query::graph::order::{self, OrderNode};
 use ringview_query::{Bound, Variable};
-use ringview_view::answer::{Member, PayloadLayout, TermSums};
+use ringview_view::answer::{PayloadField, PayloadLayout, TermSums};
 
-use super::{Component, KeptNode, Plan, Planning, Source, SumProduct, VarId, ViewTree};
+use super::{Component, Plan, Planning, RetainedNode, Source, SumProduct, VarId, ViewTree};
 
 /// Several plans, and the whole of them.
 #[derive(Clone, Debug)]
@@ -223,7 +223,10 @@ impl Together {
 
     /// The same without the terms that are not marked, and without plans that have no marks; and by node what stays of
     /// which.
-    pub(crate) fn with_terms(&self, read: &[Option<Vec<bool>>]) -> Option<(Self, Vec<KeptNode>)> {
+    pub(crate) fn with_terms(
+        &self,
+        read: &[Option<Vec<bool>>],
+    ) -> Option<(Self, Vec<RetainedNode>)> {
         let (mut plans, mut from) = (Vec::new(), Vec::new());
         for ((plan, placed), read) in self.plans.iter().zip(&self.placed).zip(read) {
             let Some(read) = read else { continue };
@@ -236,8 +239,8 @@ impl Together {
         }
         let mut all = Self::of(plans)?;
         let components = all.whole.payload.nodes.iter().map(Vec::len);
-        let mut stay: Vec<KeptNode> = components
-            .map(|components| KeptNode {
+        let mut stay: Vec<RetainedNode> = components
+            .map(|components| RetainedNode {
                 node: 0,
                 components: vec![0; components],
             })
@@ -280,17 +283,17 @@ impl Together {
     }
 
     /// What its payloads are made of.
-    pub(crate) fn members(&self, plan: usize) -> PayloadLayout {
+    pub(crate) fn payload_layout(&self, plan: usize) -> PayloadLayout {
         let (root, own) = (self.root(plan), &self.plans[plan]);
         let kinds = self.whole.payload.nodes[root].iter().map(|one| one.kind);
         let components = &self.placed[plan].components[own.tree.root];
         let terms = own.payload.terms.iter().map(|&term| components[term]);
-        let mut members = PayloadLayout::default();
-        members.push(Member::Sums(TermSums::new(
+        let mut payload_layout = PayloadLayout::default();
+        payload_layout.push(PayloadField::Sums(TermSums::new(
             kinds.collect(),
             terms.collect(),
         )));
-        members
+        payload_layout
     }
 }
 

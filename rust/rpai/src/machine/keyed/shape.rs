@@ -6,7 +6,7 @@
 //! that is a key. Cost: O(key) a row.
 
 use ringview_core::{Result, Type};
-use ringview_relation::{KeyField, KeyLayout, Part as Table};
+use ringview_relation::{KeyField, KeyLayout, KeyedTable as Table};
 
 use crate::machine::general::accumulator::Accumulator;
 use crate::machine::keyed::local::{GroupColumn, Local, local};

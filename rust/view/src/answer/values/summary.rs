@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use ringview_core::Dictionary;
-use ringview_relation::{ABSENT, Part};
+use ringview_relation::{ABSENT, KeyedTable};
 
 use super::ordered::Order;
 use super::{GroupValues, SlotValues, When, is_there, moved};
@@ -26,7 +26,7 @@ impl GroupValues {
     #[must_use]
     pub fn summaries(
         &self,
-        root: &Part,
+        root: &KeyedTable,
         keys: &[Vec<u64>],
         rows: usize,
         when: When<'_>,
@@ -40,7 +40,7 @@ impl GroupValues {
         summaries
     }
 
-    fn summary(&self, root: &Part, group: u32) -> Summary {
+    fn summary(&self, root: &KeyedTable, group: u32) -> Summary {
         let mut summary = [0; SUMMARY];
         if group == ABSENT {
             return summary;
@@ -54,7 +54,7 @@ impl GroupValues {
     }
 
     /// Writes the least and the greatest value.
-    fn put(&self, root: &Part, ends: (Option<u32>, Option<u32>), summary: &mut Summary) {
+    fn put(&self, root: &KeyedTable, ends: (Option<u32>, Option<u32>), summary: &mut Summary) {
         for (at, slot) in [(LEAST, ends.0), (GREATEST, ends.1)] {
             for (word, &field) in self.source.values[0].fields.iter().enumerate() {
                 summary[at + word] = slot.map_or(0, |slot| root.field(slot, field));
@@ -65,7 +65,7 @@ impl GroupValues {
     /// Makes the summaries what the commit of the running transaction will make them.
     fn settle(
         &self,
-        root: &Part,
+        root: &KeyedTable,
         (keys, groups): (&[Vec<u64>], &[u32]),
         dictionary: &Dictionary,
         summaries: &mut [Summary],

@@ -113,14 +113,14 @@ impl Plan {
                         let all = keys.filter(|key| known.contains(*key)).count() == 0;
                         (if all { How::All } else { How::Group }, known)
                     }
-                    Probe::Rival(known) => {
+                    Probe::Either(known) => {
                         if let Some(last) = walked.last_mut() {
-                            let rival = self.group(met.node, known);
+                            let other = self.group(met.node, known);
                             *last = match last.strip_suffix(')') {
                                 Some(first) if first.starts_with("min(") => {
-                                    format!("{first}, {rival})")
+                                    format!("{first}, {other})")
                                 }
-                                _ => format!("min({last}, {rival})"),
+                                _ => format!("min({last}, {other})"),
                             };
                         }
                         (How::SmallerGroup, known)
