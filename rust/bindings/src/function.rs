@@ -149,7 +149,7 @@ pub(crate) fn signature(
 }
 
 /// The text of a signature.
-pub(crate) fn told(of: &Signature) -> String {
+pub(crate) fn signature_text(of: &Signature) -> String {
     let takes: Vec<String> = of.takes.iter().map(ToString::to_string).collect();
     let aggregate = match of.kind {
         Kind::Scalar => "",

@@ -180,9 +180,9 @@ impl Reader<'_> {
                 .map_err(|problem| broken(table, &problem))
         };
         let keys = project(&key)?;
-        let apart = self.apart(&BTreeSet::from([table.to_owned()]))?;
-        let (before, places) = match apart {
-            Some(mut apart) => apart.rows_by_key(table, &keys)?,
+        let copy = self.changed_copy(&BTreeSet::from([table.to_owned()]))?;
+        let (before, places) = match copy {
+            Some(mut copy) => copy.rows_by_key(table, &keys)?,
             None => self.database.rows_by_key(table, &keys)?,
         };
         let mut is_there = vec![false; rows.num_rows()];

@@ -83,17 +83,17 @@ impl Reader<'_> {
             let of = Definition::of_script(select, functions, &known, &database.catalog())?;
             of.kept(|_, query| database.evaluate(query, &mut *poll))
         };
-        match self.apart(&read)? {
-            Some(mut apart) => evaluated(&mut apart, &mut *self.poll),
+        match self.changed_copy(&read)? {
+            Some(mut copy) => evaluated(&mut copy, &mut *self.poll),
             None if self.database.tables().is_empty() => {
-                evaluated(beside_nothing()?.readers(), &mut *self.poll)
+                evaluated(empty_database()?.readers(), &mut *self.poll)
             }
             None => evaluated(self.database, &mut *self.poll),
         }
     }
 
     /// A database with the tables of some names as the transaction leaves them, if it changed any.
-    pub(crate) fn apart(&mut self, names: &BTreeSet<String>) -> Result<Option<Database>> {
+    pub(crate) fn changed_copy(&mut self, names: &BTreeSet<String>) -> Result<Option<Database>> {
         let (pending, net) = self.pending;
         if pending.is_empty() {
             return Ok(None);
@@ -162,8 +162,8 @@ impl Reader<'_> {
         while schema.index_of(&times).is_ok() {
             times.push('_');
         }
-        let apart = self.apart(&BTreeSet::from([table.clone()]))?;
-        let database = apart.as_ref().unwrap_or(self.database);
+        let copy = self.changed_copy(&BTreeSet::from([table.clone()]))?;
+        let database = copy.as_ref().unwrap_or(self.database);
         let rows = database.table_rows(&table, Some(&times))?;
         Ok(Planned {
             returned: None,
@@ -207,7 +207,7 @@ impl Reader<'_> {
 }
 
 /// A database with one table, of which nothing is read: what constants are computed beside where there is no other.
-pub(crate) fn beside_nothing() -> Result<DurableDatabase> {
+pub(crate) fn empty_database() -> Result<DurableDatabase> {
     let mut database = DurableDatabase::default();
     let column = Field::new("nothing", Type::Bool, true);
     database.create_table("nothing", Schema::new(vec![column])?, None, false)?;

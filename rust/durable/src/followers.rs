@@ -47,7 +47,7 @@ impl DurableDatabase {
                 parts: VecDeque::new(),
                 given: 0,
             };
-            if let Err(problem) = self.moved(Move::Put(standing.cursor(&key, 0)?)) {
+            if let Err(problem) = self.store_cursor(Move::Put(standing.cursor(&key, 0)?)) {
                 self.engine.unfollow(standing.cursor);
                 return Err(problem);
             }
@@ -113,7 +113,7 @@ impl DurableDatabase {
             return Ok(());
         }
         let cursor = standing.cursor(&key, given)?;
-        self.moved(Move::Put(cursor))?;
+        self.store_cursor(Move::Put(cursor))?;
         let (standing, _) = self.standing(&key)?;
         standing.parts.drain(..given);
         (standing.given, standing.committed) = (0, standing.at);
@@ -137,7 +137,7 @@ impl DurableDatabase {
         self.engine.view_id(view)?;
         let key = (view.to_owned(), name.to_owned());
         if self.named.contains_key(&key) {
-            self.moved(Move::Remove(key.0.clone(), key.1.clone()))?;
+            self.store_cursor(Move::Remove(key.0.clone(), key.1.clone()))?;
         }
         if let Some(standing) = self.named.remove(&key) {
             self.engine.unfollow(standing.cursor);
@@ -221,7 +221,7 @@ impl DurableDatabase {
             .map_or(0, |file| file.head.records)
     }
 
-    fn moved(&mut self, cursor: Move) -> Result<()> {
+    fn store_cursor(&mut self, cursor: Move) -> Result<()> {
         self.ahead = true;
         match (&mut self.journal.file, self.journal.durability) {
             (Some(file), Durability::Transaction) => file.move_cursor(cursor),

@@ -85,7 +85,7 @@ impl Candidate for Plan {
     }
 
     fn make_groups(mut self: Box<Self>) -> Result<Box<dyn View>> {
-        self.query.show_groups();
+        self.query.output_groups();
         self.make()
     }
 

@@ -135,7 +135,7 @@ impl Delta {
         std::mem::swap(&mut self.payload, &mut spare.words);
         let mut first = std::mem::take(&mut spare.first);
         let repeats = sorted.groups(&mut spare.groups, &mut first);
-        spare.entries = sorted.into_room();
+        spare.entries = sorted.into_scratch();
         let summed = repeats.map_or(Ok(()), |()| self.sum::<R>(shape, keys, &first, spare));
         spare.first = first;
         summed

@@ -64,7 +64,7 @@ pub(crate) fn visible(timed: &Timed) -> String {
 
 /// How such a query is kept.
 pub(crate) fn described(query: &Bound) -> Explanation {
-    let rows = query.rows.as_ref().map(Rows::kept);
+    let rows = query.rows.as_ref().map(Rows::stored);
     let (because, form) = match rows {
         Some(Rows::Ordered(ordering)) => {
             let kept = match (ordering.keep, ordering.partition.is_empty()) {

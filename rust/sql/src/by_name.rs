@@ -114,10 +114,10 @@ impl ByName<'_> {
     /// has columns that are not known, or a name twice.
     fn spelt_out(&self, from: &mut TableWithJoins) -> Option<Vec<Merged>> {
         let mut chain = from.clone();
-        let mut tables = vec![self.0.known(&chain.relation)?];
+        let mut tables = vec![self.0.scoped_table(&chain.relation)?];
         let mut merged: Vec<Merged> = Vec::new();
         for join in &mut chain.joins {
-            let right = self.0.known(&join.relation)?;
+            let right = self.0.scoped_table(&join.relation)?;
             if is_by_name(join) {
                 merge(join, &tables, &right, &mut merged)?;
             }
@@ -129,9 +129,9 @@ impl ByName<'_> {
 
     /// Whether a NATURAL JOIN of a chain has no column on both sides, as far as columns are known.
     fn shares_nothing(&self, from: &TableWithJoins) -> bool {
-        let mut left = vec![self.0.known(&from.relation)];
+        let mut left = vec![self.0.scoped_table(&from.relation)];
         from.joins.iter().any(|join| {
-            let right = self.0.known(&join.relation);
+            let right = self.0.scoped_table(&join.relation);
             let mut operator = join.join_operator.clone();
             let is_natural =
                 constraint(&mut operator).is_some_and(|by| matches!(by, JoinConstraint::Natural));
@@ -191,7 +191,7 @@ impl ByName<'_> {
         for chain in from {
             let joined = chain.joins.iter().map(|join| &join.relation);
             for factor in std::iter::once(&chain.relation).chain(joined) {
-                let known = self.0.known(factor)?;
+                let known = self.0.scoped_table(factor)?;
                 for name in known.columns {
                     let ident = Ident::with_quote('"', name.clone());
                     match find(&name) {
@@ -222,7 +222,7 @@ impl ByName<'_> {
             let joined = chain.joins.iter().map(|join| &join.relation);
             std::iter::once(&chain.relation).chain(joined)
         });
-        let known = factors.filter_map(|factor| self.0.known(factor));
+        let known = factors.filter_map(|factor| self.0.scoped_table(factor));
         known
             .filter(|known| known.columns.iter().any(|column| column == name))
             .count()

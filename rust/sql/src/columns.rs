@@ -69,7 +69,7 @@ impl<'c> Columns<'c> {
     }
 
     /// A table of FROM, if its columns are known.
-    pub(crate) fn known(&self, factor: &TableFactor) -> Option<ScopedTable> {
+    pub(crate) fn scoped_table(&self, factor: &TableFactor) -> Option<ScopedTable> {
         let (called, alias, columns) = match factor {
             TableFactor::Table { name, alias, .. } => {
                 let last = name.0.last()?.as_ident()?;
@@ -129,7 +129,7 @@ impl<'c> Columns<'c> {
             let joined = chain.joins.iter().map(|join| &join.relation);
             std::iter::once(&chain.relation).chain(joined)
         });
-        let tables = factors.map(|factor| self.known(factor));
+        let tables = factors.map(|factor| self.scoped_table(factor));
         let tables = tables.collect::<Option<Vec<ScopedTable>>>()?;
         let mut found = Vec::new();
         for item in &select.projection {

@@ -85,7 +85,7 @@ impl Candidate for Plan {
     }
 
     fn make_groups(mut self: Box<Self>) -> Result<Box<dyn View>> {
-        self.show_groups();
+        self.output_groups();
         self.make()
     }
 

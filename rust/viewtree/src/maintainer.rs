@@ -161,11 +161,11 @@ impl Maintainer for TreeMaintainer {
 
     fn explanation(&self) -> Explanation {
         let mut explanation = self.plan.explanation();
-        explanation.fill(&held(&self.describe()));
+        explanation.fill(&statuses(&self.describe()));
         // The plan speaks of them in the same order.
         let auxiliary = self.auxiliary.describe();
         for (beside, (nodes, bytes)) in explanation.beside.iter_mut().zip(auxiliary) {
-            beside.view.fill(&held(&nodes));
+            beside.view.fill(&statuses(&nodes));
             beside.view.bytes = Some(bytes as u64);
         }
         explanation
@@ -195,7 +195,7 @@ impl Maintainer for TreeMaintainer {
     }
 }
 
-fn held(nodes: &[NodeStatus]) -> Vec<HeldBy> {
+fn statuses(nodes: &[NodeStatus]) -> Vec<HeldBy> {
     let held = |node: &NodeStatus| HeldBy {
         rows: node.rows.map(|rows| rows as u64),
         bytes: node.bytes as u64,

@@ -39,7 +39,7 @@ struct Grouping {
 impl SharedTree {
     /// Over no rows.
     pub(crate) fn new(mut plans: Together) -> Result<Self> {
-        plans.plans.iter_mut().for_each(|plan| plan.show_groups());
+        plans.plans.iter_mut().for_each(|plan| plan.output_groups());
         let payloads = SumProductPayloads::compile(&plans.whole)?;
         let tree = Tree::new(Arc::new(plans.whole.clone()), payloads);
         let mut all = Self {

@@ -19,7 +19,7 @@ use super::functions::trusted;
 use crate::definition::Given;
 use crate::errors::OrRaise;
 use crate::outgoing::Rows;
-use crate::planned::beside_nothing;
+use crate::planned::empty_database;
 use crate::watch::Progress;
 
 #[pymethods]
@@ -147,11 +147,11 @@ impl Database {
         let mut poll = |done| watch.poll(done);
         let found = py.detach(|| {
             let (text, options) = self.callable_by(given);
-            let mut apart;
+            let mut empty;
             let database = match database.tables().is_empty() {
                 true => {
-                    apart = beside_nothing()?;
-                    &mut apart
+                    empty = empty_database()?;
+                    &mut empty
                 }
                 false => database,
             };

@@ -10,7 +10,7 @@ use ringview_engine::{Options, Poll};
 use ringview_sql::Definition;
 
 use super::Database;
-use super::functions::settled;
+use super::functions::resolved_functions;
 use crate::errors::OrRaise;
 use crate::function::Given;
 use crate::watch::Progress;
@@ -158,7 +158,7 @@ impl Database {
                 .bind()
         };
         let opened = py.detach(|| read(&bind, &mut |done| watch.poll(done)));
-        let declared = settled(py, given, &opened)?;
+        let declared = resolved_functions(py, given, &opened)?;
         let database = Database::of(watch.finish(py, opened)?);
         *database.declared() = declared;
         Ok(database)

@@ -24,7 +24,7 @@ struct State {
     bytes: Vec<u8>,
     calls: Vec<Call>,
     /// Bytes that it has room for.
-    room: Option<u64>,
+    capacity: Option<u64>,
 }
 
 /// The disk; clones are the same one.
@@ -73,8 +73,8 @@ impl Simulated {
     }
 
     /// Gives it so much room; none is all that is asked for.
-    pub(crate) fn set_room(&self, room: Option<u64>) {
-        self.lock().room = room;
+    pub(crate) fn set_capacity(&self, capacity: Option<u64>) {
+        self.lock().capacity = capacity;
     }
 
     /// What may be on it had power failed behind so many calls.
@@ -140,7 +140,7 @@ impl State {
             Call::Write(offset, data) => offset + data.len() as u64,
             _ => 0,
         };
-        if self.room.is_some_and(|room| end > room) {
+        if self.capacity.is_some_and(|capacity| end > capacity) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         call.apply(&mut self.bytes);

@@ -312,7 +312,7 @@ fn by_groups<'b>(queries: impl IntoIterator<Item = &'b Bound>) -> Vec<Bound> {
             Some(bound) => bound.take_in(query),
             None => {
                 let mut bound = query.clone();
-                bound.show_groups();
+                bound.output_groups();
                 all.push(bound);
             }
         }

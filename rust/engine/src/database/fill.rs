@@ -132,7 +132,7 @@ impl Database {
         let known = births.family.iter().chain(&births.graph.nodes);
         let known: usize = known.map(|node| node.bytes(true)).sum();
         Baseline {
-            held: self.state.held() + known as u64,
+            held: self.state.bytes_held() + known as u64,
             strings: self.state.storage.dictionary.memory_usage(),
         }
     }

@@ -83,7 +83,7 @@ impl Database {
         poll: Poll<'_>,
         keep: OnCommit<'_>,
     ) -> Result<()> {
-        let Ok(place) = self.state.graph.place(name) else {
+        let Ok(place) = self.state.graph.declared_index(name) else {
             self.create_view_with(name, query, engine, poll)?;
             return keep().or_else(|problem| self.drop_view(name).and(Err(problem)));
         };

@@ -149,13 +149,13 @@ impl<R: PayloadRing> Machine<R> {
         delta: &mut Delta,
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let mut climb = Propagation {
+        let mut propagation = Propagation {
             relations: &mut self.strategy.relations,
             path,
             work: &mut self.work,
             budget,
         };
-        climb.follow(delta)
+        propagation.follow(delta)
     }
 
     /// Adds rows, or some of them, to a relation.

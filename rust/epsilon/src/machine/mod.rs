@@ -167,7 +167,7 @@ impl<R: PayloadRing> Machine<R> {
 
     /// What the running transaction did stays.
     pub fn commit(&mut self) {
-        self.forget_moved();
+        self.clear_log();
         let Strategy {
             inputs,
             relations,

@@ -248,8 +248,8 @@ impl Machine<SumProduct> {
 }
 
 impl<R: PayloadRing> Machine<R> {
-    /// The rows that moved are told, or undone.
-    pub(super) fn forget_moved(&mut self) {
+    /// Clears the log of changed rows, at a commit or a rollback.
+    pub(super) fn clear_log(&mut self) {
         if let Some(rows) = &self.strategy.rows {
             self.strategy.relations[rows.log].rollback();
         }

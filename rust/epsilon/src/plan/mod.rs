@@ -193,7 +193,7 @@ impl Plan {
     }
 
     /// The columns of an atom that are compared with others.
-    pub(crate) fn compared(&self, atom: usize) -> Vec<usize> {
+    pub(crate) fn join_columns(&self, atom: usize) -> Vec<usize> {
         let columns = self.query.variables.iter().flat_map(|one| &one.columns);
         let own = columns.filter(|(of, _)| *of == atom);
         own.map(|&(_, column)| column).collect()

@@ -128,7 +128,7 @@ impl Answer for GroupsOnRead {
 
     fn len(&self, dictionary: &Dictionary) -> Result<u64> {
         let table = self.all(&Budget::free())?;
-        self.rows_of(&table).shown(dictionary)
+        self.rows_of(&table).row_count(dictionary)
     }
 
     fn rows(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {

@@ -1,6 +1,6 @@
 //! An aggregate: what it takes, the type of its value, and how it is computed.
 //!
-//! Invariant: the type that is told of a function is that of its values. Cost: none but what each computes.
+//! Invariant: the declared type of a function is that of its values. Cost: that of each.
 
 use std::fmt;
 use std::sync::Arc;

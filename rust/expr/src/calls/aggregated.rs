@@ -39,7 +39,7 @@ pub(super) struct Aggregated {
 struct Taken {
     arguments: Vec<ArrayRef>,
     order: Vec<SortColumn>,
-    chosen: Option<BooleanArray>,
+    selected: Option<BooleanArray>,
 }
 
 impl Aggregated {
@@ -82,9 +82,9 @@ impl Aggregated {
                 masks.push(is_not_null(argument)?);
             }
         }
-        let mut chosen = None;
+        let mut selected = None;
         for mask in masks {
-            chosen = Some(match chosen {
+            selected = Some(match selected {
                 None => mask,
                 Some(before) => and(&before, &mask)?,
             });
@@ -100,7 +100,7 @@ impl Aggregated {
         Ok(Taken {
             order,
             arguments,
-            chosen,
+            selected,
         })
     }
 
@@ -127,7 +127,7 @@ impl Aggregated {
             }
             let value = match &self.aggregate.accumulation {
                 Accumulation::Streamed(make) if !self.rearranges() => {
-                    open = self.moved(taken, open, (&last, &range))?;
+                    open = self.slid(taken, open, (&last, &range))?;
                     let accumulator = match &mut open {
                         Some(accumulator) => accumulator,
                         none => {
@@ -152,7 +152,7 @@ impl Aggregated {
     }
 
     /// What has the rows of the last frame, with those of the next; none where it is made anew.
-    fn moved(
+    fn slid(
         &self,
         taken: &Taken,
         open: Option<Box<dyn Accumulator>>,
@@ -194,21 +194,21 @@ impl Aggregated {
     /// The arguments of some rows: those that are chosen, in the order that is asked for, each once where that is asked.
     fn rows(&self, taken: &Taken, range: Range<usize>) -> Result<Vec<ArrayRef>> {
         let (from, len) = (range.start, range.len());
-        let mask = taken.chosen.as_ref().map(|mask| mask.slice(from, len));
-        let chosen = |of: &ArrayRef| match &mask {
+        let mask = taken.selected.as_ref().map(|mask| mask.slice(from, len));
+        let selected = |of: &ArrayRef| match &mask {
             Some(mask) => filter(&of.slice(from, len), mask),
             None => Ok(of.slice(from, len)),
         };
         let mut rows = taken
             .arguments
             .iter()
-            .map(chosen)
+            .map(selected)
             .collect::<std::result::Result<Vec<_>, _>>()?;
         if !taken.order.is_empty() {
             let mut keys = Vec::with_capacity(taken.order.len() + 1);
             for key in &taken.order {
                 keys.push(SortColumn {
-                    values: chosen(&key.values)?,
+                    values: selected(&key.values)?,
                     options: key.options,
                 });
             }
@@ -235,6 +235,6 @@ fn different(rows: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
     let mut seen = HashSet::new();
     let first = encoded.iter().map(|row| Some(seen.insert(row.data())));
     let first: BooleanArray = first.collect();
-    let chosen = rows.iter().map(|column| filter(column, &first));
-    Ok(chosen.collect::<std::result::Result<_, _>>()?)
+    let selected = rows.iter().map(|column| filter(column, &first));
+    Ok(selected.collect::<std::result::Result<_, _>>()?)
 }

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `definition` | a function and its frame as data |
 //! | `aggregate` | what an aggregate is |
-//! | `aggregates` | the aggregates by name; `exact`, `chosen`, `lists`: those that the library lacks or would let wrap |
+//! | `aggregates` | the aggregates by name; `exact`, `ordered_set`, `lists`: those that the library lacks or would let wrap |
 //! | `aggregated` | an aggregate over a partition, or over frames |
 //! | `ranked` | quantiles, and the first rows by an argument |
 //! | `statistics` | the library's statistics, and moments, means and deviations that it lacks |
@@ -19,7 +19,7 @@
 mod aggregate;
 mod aggregated;
 mod aggregates;
-mod chosen;
+mod ordered_set;
 mod definition;
 mod exact;
 mod lists;
@@ -150,7 +150,7 @@ fn bind(
     schema: &Schema,
     arrow: &SchemaRef,
 ) -> Result<(How, DataType)> {
-    let refused = |problem: DataFusionError| misfit(call, &problem);
+    let refused = |problem: DataFusionError| refusal(call, &problem);
     let arguments = call.arguments.iter().map(|name| schema.index_of(name));
     let arguments = arguments.collect::<Result<Vec<usize>>>()?;
     let constants = call.constants.iter().map(|text| constant(text));
@@ -329,7 +329,7 @@ fn distance(
 }
 
 /// A function that does not take what it is given.
-fn misfit(call: &Call, problem: &DataFusionError) -> Error {
+fn refusal(call: &Call, problem: &DataFusionError) -> Error {
     if let Some(own) = own(problem) {
         return own;
     }

@@ -89,7 +89,7 @@ impl Query {
             query.check_step(most)?;
         }
         let queries = queries();
-        let parted = queries.filter_map(|query| match query.rows.as_ref().map(Rows::kept) {
+        let parted = queries.filter_map(|query| match query.rows.as_ref().map(Rows::stored) {
             Some(Rows::Parted(parted)) if parted.refresh() > most => Some(parted),
             _ => None,
         });

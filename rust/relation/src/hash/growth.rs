@@ -84,12 +84,12 @@ impl HashDirectory {
     fn advance(&mut self) {
         match self.target {
             0 => self.move_block(),
-            _ => self.take_room(),
+            _ => self.allocate_block(),
         }
     }
 
     /// Takes a piece of the room; once it is all there entries can move.
-    fn take_room(&mut self) {
+    fn allocate_block(&mut self) {
         let (room, len) = (self.target + TAIL, self.entries.len());
         if len < room {
             self.entries.resize(room.min(len + BLOCK), EMPTY);

@@ -2,8 +2,8 @@
 //!
 //! dV * S * T where neither S nor T knows x: the x that a row has are those in its group of S and
 //! in its group of T. For each row the smallest group is walked, and what it holds is looked up in
-//! the others, as a worst-case optimal join intersects lists; what the sieves of their groups deny
-//! is not looked up. Where prints are the values that are missing, neither slots nor keys of the
+//! the others, as a worst-case optimal join intersects lists; what the filters of their groups deny
+//! is not looked up. Where fingerprints are the values that are missing, neither slots nor keys of the
 //! walked side are read but for pairs that were found. Invariant: a block holds the pairs that all
 //! relations have, with the slot of each; payloads are multiplied for these alone.
 //!
@@ -21,7 +21,7 @@ use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::Keys;
 use crate::keyed_table::Index;
-use crate::keyed_table::bloom_filter::told;
+use crate::keyed_table::bloom_filter::value_of;
 
 /// Pairs looked up at a time, and pairs found in a block.
 const BLOCK: usize = 1 << 14;
@@ -126,7 +126,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         sides.iter().filter_map(index).collect()
     }
 
-    /// The next pairs of rows and slots of one side that the sieves of the others do not deny;
+    /// The next pairs of rows and slots of one side that the filters of the others do not deny;
     /// `cursor` is a walker and a place in its group. Returns how many slots were walked.
     fn pairs(
         &self,
@@ -230,7 +230,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
                 column.clear();
                 match (sides[walked].fetched(register), whole_fingerprints) {
                     (Some(_), Some(signed)) => {
-                        column.extend(there.iter().map(|&fingerprint| told(fingerprint, signed)));
+                        column.extend(there.iter().map(|&fingerprint| value_of(fingerprint, signed)));
                     }
                     (Some(field), None) => {
                         column.extend(there.iter().map(|&slot| table.field(slot, field)));

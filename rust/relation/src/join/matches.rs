@@ -9,7 +9,7 @@ use crate::delta::Delta;
 use crate::directory::{KeyScratch, Keys};
 use crate::keyed_table::KeyedTable;
 
-/// Pairs in a block, and words of their payloads: what one climb holds in memory.
+/// Pairs in a block, and words of their payloads: what one propagation holds in memory.
 const BLOCK: usize = 1 << 16;
 const BLOCK_WORDS: usize = 1 << 22;
 

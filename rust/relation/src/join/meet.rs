@@ -35,7 +35,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         for (at, step) in steps.iter().enumerate() {
             self.work.steps += delta.rows as u64;
             self.met(level.into, delta.rows)?;
-            self.find_partners(step, at, &mut found, delta);
+            self.find_matches(step, at, &mut found, delta);
             if delta.rows == 0 {
                 break;
             }
@@ -49,7 +49,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
     }
 
     /// Finds the partner of each row that is left, and drops those that have none.
-    fn find_partners(&mut self, step: &Step<R>, at: usize, found: &mut Found, delta: &mut Delta) {
+    fn find_matches(&mut self, step: &Step<R>, at: usize, found: &mut Found, delta: &mut Delta) {
         let Access::Probe(keys) = &step.access else {
             unreachable!("steps that are taken at once are probes")
         };

@@ -66,8 +66,8 @@
 //!         delta.rows += 1;
 //!     }
 //!     delta.width = SumProduct::stride(&count);
-//!     let mut climb = Propagation { relations: &mut relations, path, work: &mut work, budget: &budget };
-//!     climb.apply(&mut delta)?;
+//!     let mut propagation = Propagation { relations: &mut relations, path, work: &mut work, budget: &budget };
+//!     propagation.apply(&mut delta)?;
 //! }
 //! relations.iter_mut().for_each(|relation| drop(relation.commit()));
 //! let triangles: Vec<u64> = relations[q].table().unwrap().payloads().to_vec();

@@ -2,7 +2,7 @@
 //! after the other, then summed into the keys that the level keeps.
 //!
 //! Invariant: the columns that a step reads are live when it comes. However large the groups that a
-//! delta meets, what a climb holds at a time is bounded by blocks. Cost: one probe a row and
+//! delta meets, what a propagation holds at a time is bounded by blocks. Cost: one probe a row and
 //! relation, or the groups that it walks; each is a step counted.
 
 use ringview_core::{Budget, Result};
@@ -234,7 +234,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
     }
 
     /// dV := dV * S where a row may have many partners, a block of pairs at a time: however large
-    /// the groups, the memory of a climb stays bounded. Where the next step looks each pair up,
+    /// the groups, the memory of a propagation stays bounded. Where the next step looks each pair up,
     /// that is done before they are multiplied: most may have no partner there. Tells which step is
     /// to come.
     fn walk(&mut self, (at, position): (usize, usize), delta: &mut Delta) -> Result<usize> {

@@ -124,7 +124,7 @@ impl<R: PayloadRing> Rule<R> {
             fits(level.into, &level.keep);
             for join in &level.joins {
                 fits(join.relation, &join.fields);
-                // A climb adds a block before it meets the next one.
+                // A propagation adds a block before it meets the next one.
                 let name = relations[join.relation].name();
                 assert!(
                     !adds(join.relation),

@@ -1,8 +1,8 @@
-//! What climbs over one set of relations share: room that is kept between batches, the steps that
+//! State shared by the propagations over one set of relations: buffers kept between batches, the steps that
 //! were counted, and when the budget was asked last.
 //!
-//! Invariant: nothing of a climb stays in the room that a later one would read. Cost: the room that
-//! the largest climb needed.
+//! Invariant: nothing of a propagation stays in the buffers that a later one reads. Cost: the room that
+//! the largest propagation needed.
 
 use ringview_core::{Budget, Result};
 use ringview_ring::PayloadRing;
@@ -139,8 +139,8 @@ pub(super) struct Intersection {
     pub(super) smallest: Vec<(u32, u32)>,
     /// By side: the rows that walk it.
     pub(super) walkers: Vec<Vec<u32>>,
-    /// Pairs of a walk that no sieve denies: rows, their places in the group of the row, and what
-    /// is found there: slots of the walked relation, or prints where these are whole.
+    /// Pairs of a walk that no filter denies: rows, their places in the group of the row, and what
+    /// is found there: slots of the walked relation, or fingerprints where these are whole.
     pub(super) rows: Vec<u32>,
     pub(super) places: Vec<u32>,
     pub(super) there: Vec<u32>,

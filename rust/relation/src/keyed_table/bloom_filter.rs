@@ -1,18 +1,18 @@
-//! The sieve of a group, which tells in a bit what it does not hold.
+//! The Bloom filter of a group: an unset bit proves that the group lacks a value.
 //!
 //! Two groups are intersected by looking up the slots of the smaller one in the relation of the
 //! larger one, and most of them are not there. So a run may have two things beside its slots: a
-//! print of each slot, 32 bits of what its key has beside the fields of the index, and 16 bits a
-//! place in which every print sets one. Where that is one field of no more than 32 bits, the print
-//! is that field: whoever has the prints needs neither slots nor keys to look up elsewhere. Who
-//! intersects walks the prints of one group and keeps those whose bit is set in the other: both lie
+//! fingerprint of each slot, 32 bits of what its key has beside the fields of the index, and 16 bits a
+//! place in which every fingerprint sets one. Where that is one field of no more than 32 bits, the fingerprint
+//! is that field: whoever has the fingerprints needs neither slots nor keys to look up elsewhere. Who
+//! intersects walks the fingerprints of one group and keeps those whose bit is set in the other: both lie
 //! side by side in memory, where a look-up of each key would go somewhere else.
 //!
-//! Invariant: the print of every slot of a run has its bit; equal fields have equal prints, in
-//! whatever order a key has them. A bit without a print costs whoever meets it a look-up, no more:
-//! prints that were chosen to collide make nothing slower than it is without sieves. Of a sieve
+//! Invariant: the fingerprint of every slot of a run has its bit; equal fields have equal fingerprints, in
+//! whatever order a key has them. A bit without a fingerprint costs whoever meets it a look-up, no more:
+//! fingerprints that were chosen to collide make nothing slower than it is without filters. Of a filter
 //! that is not older than its run, at most 1 in 16 bits is set, or 1 in 8 after as many removals as
-//! there are places. Cost: a print that comes or goes O(1) amortised.
+//! there are places. Cost: a fingerprint that comes or goes O(1) amortised.
 
 /// What can be told of what a group holds.
 #[derive(Clone, Copy, Debug)]
@@ -22,14 +22,14 @@ pub(crate) struct BloomFilter<'a> {
 }
 
 impl BloomFilter<'_> {
-    /// False where no slot of the group has this print.
+    /// False where no slot of the group has this fingerprint.
     #[inline(always)]
     pub(crate) fn may_hold(self, fingerprint: u32) -> bool {
-        let bit = spread(fingerprint) >> self.shift;
+        let bit = bit_of(fingerprint) >> self.shift;
         self.bits[bit as usize / 32] >> (bit % 32) & 1 == 1
     }
 
-    /// The places of the prints that it may hold, the first of which is at `from`; how many they
+    /// The places of the fingerprints that it may hold, the first of which is at `from`; how many they
     /// are. Nothing branches on what is kept: `places` has room for all.
     #[inline(always)]
     pub(crate) fn filter(self, fingerprints: &[u32], from: usize, places: &mut [u32]) -> usize {
@@ -41,7 +41,7 @@ impl BloomFilter<'_> {
         kept
     }
 
-    /// Keeps, of places of prints, those that it may hold; how many they are.
+    /// Keeps, of places of fingerprints, those that it may hold; how many they are.
     pub(crate) fn filter_on(self, fingerprints: &[u32], places: &mut [u32]) -> usize {
         let mut kept = 0;
         for at in 0..places.len() {
@@ -52,37 +52,37 @@ impl BloomFilter<'_> {
     }
 }
 
-/// Which bit of 2^32 a print sets; of fewer, the upper ones say which.
+/// Which bit of 2^32 a fingerprint sets; of fewer, the upper bits of that.
 #[inline(always)]
-pub(super) fn spread(fingerprint: u32) -> u32 {
+pub(super) fn bit_of(fingerprint: u32) -> u32 {
     fingerprint.wrapping_mul(0x9e37_79b1)
 }
 
-/// The print of the only value: itself where 32 bits hold it, with a sign or without.
+/// The fingerprint of a single value: itself where 32 bits hold it, with a sign or without.
 #[inline(always)]
 pub(super) fn fingerprint_of_one(value: u64) -> u32 {
-    match tells(value, true) || tells(value, false) {
+    match is_identity(value, true) || is_identity(value, false) {
         true => value as u32,
         false => fingerprint_of(std::iter::once(value)),
     }
 }
 
-/// Whether the lower 32 bits of a value are all of it.
+/// Whether a value fits its lower 32 bits.
 #[inline(always)]
-pub(super) fn tells(value: u64, signed: bool) -> bool {
-    told(value as u32, signed) == value
+pub(super) fn is_identity(value: u64, signed: bool) -> bool {
+    value_of(value as u32, signed) == value
 }
 
-/// The value of a print that is a value itself.
+/// The value whose fingerprint is the value itself.
 #[inline(always)]
-pub(crate) fn told(fingerprint: u32, signed: bool) -> u64 {
+pub(crate) fn value_of(fingerprint: u32, signed: bool) -> u64 {
     match signed {
         true => i64::from(fingerprint as i32) as u64,
         false => u64::from(fingerprint),
     }
 }
 
-/// The print of some values, in whatever order they come.
+/// The fingerprint of some values, in whatever order they come.
 #[inline(always)]
 pub(super) fn fingerprint_of(values: impl Iterator<Item = u64>) -> u32 {
     let mixed = |value: u64| {

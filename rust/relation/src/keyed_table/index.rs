@@ -7,7 +7,7 @@
 //! The index is lazy: slots added since the last refresh are entered, each once, as one batch,
 //! when somebody is about to read. An index that nobody reads costs nothing.
 //!
-//! An index whose groups are intersected with others has a sieve a group (`bloom_filter`) in the run
+//! An index whose groups are intersected with others has a filter a group (`bloom_filter`) in the run
 //! itself.
 
 use ringview_core::{Slab, prefetch};
@@ -15,7 +15,7 @@ use ringview_core::{Slab, prefetch};
 use crate::ABSENT;
 use crate::directory::{KeyScratch, Keys};
 use crate::keyed_table::bloom_filter::{
-    BloomFilter, fingerprint_of, fingerprint_of_one, tells, told,
+    BloomFilter, fingerprint_of, fingerprint_of_one, is_identity, value_of,
 };
 use crate::keyed_table::runs::{Run, Runs};
 use crate::keyed_table::{Index, KeyedTable};
@@ -44,7 +44,7 @@ impl Index {
             rest,
             groups: Box::new(KeyedTable::new(layout.project(fields), 2)),
             runs: Runs::default(),
-            place: Slab::new(),
+            position: Slab::new(),
             waiting: Vec::new(),
             scratch: KeyScratch::default(),
             rebuilds: 0,
@@ -59,9 +59,9 @@ impl Index {
 
     /// Where a slot stands in its group; `None` while it waits.
     #[must_use]
-    pub fn place(&self, slot: u32) -> Option<u32> {
-        let place = self.place.get(slot as usize).copied();
-        place.filter(|&place| place < NAMED)
+    pub fn position(&self, slot: u32) -> Option<u32> {
+        let position = self.position.get(slot as usize).copied();
+        position.filter(|&position| position < NAMED)
     }
 
     /// How often its groups were made anew: else a slot keeps its group, and its place but for what
@@ -71,7 +71,7 @@ impl Index {
         self.rebuilds
     }
 
-    /// From now on each group has a sieve.
+    /// From now on each group has a filter.
     pub(crate) fn filter(&mut self) {
         if !self.runs.is_filtered() {
             self.forget();
@@ -118,13 +118,13 @@ impl Index {
         }
     }
 
-    /// Asks for the first of the prints of a group that has slots.
+    /// Asks for the first of the fingerprints of a group that has slots.
     #[inline(always)]
     pub(crate) fn prefetch_fingerprints(&self, group: u32) {
         self.runs.prefetch_fingerprints(self.run(group).0);
     }
 
-    /// Asks for the first line of the sieve of a group that has slots.
+    /// Asks for the first line of the filter of a group that has slots.
     #[inline(always)]
     pub(crate) fn prefetch_bits(&self, group: u32) {
         self.runs.prefetch_bits(self.run(group).0);
@@ -136,14 +136,14 @@ impl Index {
         prefetch(self.groups.payloads(), 2 * group as usize);
     }
 
-    /// The sieve of a group that has slots; the index must have sieves.
+    /// The filter of a group that has slots; the index must have filters.
     #[must_use]
     #[inline(always)]
     pub(crate) fn bloom_filter(&self, group: u32) -> BloomFilter<'_> {
         self.runs.bloom_filter(self.run(group).0)
     }
 
-    /// The prints of the slots of a group that has some; the index must have sieves.
+    /// The fingerprints of the slots of a group that has some; the index must have filters.
     #[must_use]
     #[inline(always)]
     pub(crate) fn fingerprints(&self, group: u32) -> &[u32] {
@@ -151,13 +151,13 @@ impl Index {
         self.runs.fingerprints(run, length)
     }
 
-    /// Where a print is the only other field of the key itself: whether that has a sign.
+    /// Where a fingerprint is the only other field of the key itself: whether that has a sign.
     #[inline]
     pub(crate) fn whole_fingerprints(&self) -> Option<bool> {
         self.whole_fingerprints
     }
 
-    /// The print of a slot.
+    /// The fingerprint of a slot.
     fn fingerprint(&self, table: &KeyedTable, slot: u32) -> u32 {
         match self.rest[..] {
             [only] => fingerprint_of_one(table.field(slot, only)),
@@ -165,7 +165,7 @@ impl Index {
         }
     }
 
-    /// The prints of some slots, which are entered.
+    /// The fingerprints of some slots, which are entered.
     fn fingerprints_of(&mut self, table: &KeyedTable, slots: &[u32]) -> Vec<u32> {
         let [only] = self.rest[..] else {
             return slots
@@ -175,7 +175,7 @@ impl Index {
         };
         let values = table.column(slots, only);
         if let Some(signed) = self.whole_fingerprints {
-            if values.iter().all(|&value| tells(value, signed)) {
+            if values.iter().all(|&value| is_identity(value, signed)) {
                 return values.iter().map(|&value| value as u32).collect();
             }
             self.whole_fingerprints = None;
@@ -184,18 +184,18 @@ impl Index {
     }
 
     pub(crate) fn added(&mut self, slot: u32) {
-        if let Some(place) = self.place.get_mut(slot as usize)
-            && *place != NAMED
+        if let Some(position) = self.position.get_mut(slot as usize)
+            && *position != NAMED
         {
-            *place = NAMED;
+            *position = NAMED;
             self.waiting.push(slot);
         }
     }
 
     /// Asks for where a slot stands, which is about to be taken out.
     #[inline(always)]
-    pub(super) fn prefetch_place(&self, slot: u32) {
-        prefetch(&self.place, slot as usize);
+    pub(super) fn prefetch_position(&self, slot: u32) {
+        prefetch(&self.position, slot as usize);
     }
 
     /// Takes slots out, a block of them at the most, while the table still holds their keys. What
@@ -203,7 +203,7 @@ impl Index {
     pub(crate) fn removed(&mut self, slots: &[u32], field: impl Fn(u32, usize) -> u64) {
         let mut groups = [ABSENT; BLOCK];
         for (group, &slot) in groups.iter_mut().zip(slots) {
-            if self.place(slot).is_some() {
+            if self.position(slot).is_some() {
                 let key = |at: usize| field(slot, self.fields[at]);
                 *group = self.groups.find_one(key, &mut self.scratch.packed);
                 self.prefetch(*group);
@@ -216,7 +216,7 @@ impl Index {
         for (&slot, &group) in entered() {
             let (run, length) = self.run(group);
             self.runs
-                .prefetch_ends(run, length - 1, self.place[slot as usize] as usize);
+                .prefetch_ends(run, length - 1, self.position[slot as usize] as usize);
         }
         for (&slot, &group) in entered() {
             self.take_out(slot, group);
@@ -225,18 +225,18 @@ impl Index {
 
     /// Takes a slot out of its group.
     fn take_out(&mut self, slot: u32, group: u32) {
-        let place = std::mem::replace(&mut self.place[slot as usize], ABSENT);
+        let position = std::mem::replace(&mut self.position[slot as usize], ABSENT);
         let payload = self.groups.payload_mut(group);
         let run = Run::from_word(payload[0]);
         let (length, mut left) = (
             payload[1] as u32 as usize - 1,
             (payload[1] >> 32) as usize + 1,
         );
-        if let Some(last) = self.runs.take_out(run, length, place as usize) {
-            self.place[last as usize] = place;
+        if let Some(last) = self.runs.take_out(run, length, position as usize) {
+            self.position[last as usize] = position;
         }
-        // What has left is still told of by the sieve, until that is made anew.
-        if left > run.room() {
+        // What has left is still told of by the filter, until that is made anew.
+        if left > run.capacity() {
             self.runs.filter(run, length);
             left = 0;
         }
@@ -252,18 +252,18 @@ impl Index {
         if self.is_sparse(table) {
             self.forget();
         }
-        let first = self.place.len();
+        let first = self.position.len();
         if first == table.slots() && self.waiting.is_empty() {
             return;
         }
-        self.place.resize(table.slots(), ABSENT);
+        self.position.resize(table.slots(), ABSENT);
         let mut batch: Vec<u32> = Vec::with_capacity(CHUNK);
         let waiting = std::mem::take(&mut self.waiting);
         for slot in waiting
             .into_iter()
             .chain(first as u32..table.slots() as u32)
         {
-            self.place[slot as usize] = ABSENT;
+            self.position[slot as usize] = ABSENT;
             if table.is_live(slot) {
                 batch.push(slot);
             }
@@ -305,17 +305,17 @@ impl Index {
             let length = header[1] as u32 as usize;
             let run = match length {
                 0 => self.runs.first(),
-                _ => self.runs.with_room(Run::from_word(header[0]), length),
+                _ => self.runs.grown(Run::from_word(header[0]), length),
             };
             *header = [run.word(), header[1] + 1];
             self.runs.put(run, length, slot, fingerprints.get(row));
-            self.place[slot as usize] = length as u32;
+            self.position[slot as usize] = length as u32;
         }
     }
 
     /// The slots from `slots` on are no more; they were removed.
     pub(crate) fn cut_off(&mut self, slots: u32) {
-        self.place.truncate(slots as usize);
+        self.position.truncate(slots as usize);
         self.waiting.retain(|&slot| slot < slots);
     }
 
@@ -323,7 +323,7 @@ impl Index {
     pub(crate) fn forget(&mut self) {
         *self.groups = KeyedTable::new(self.groups.layout().clone(), 2);
         self.runs = self.runs.emptied();
-        self.place = Slab::new();
+        self.position = Slab::new();
         self.waiting = Vec::new();
         self.rebuilds += 1;
     }
@@ -332,7 +332,7 @@ impl Index {
     pub(crate) fn clear(&mut self) {
         self.groups.clear();
         self.runs.clear();
-        self.place.clear();
+        self.position.clear();
         self.waiting.clear();
         self.rebuilds += 1;
     }
@@ -342,13 +342,13 @@ impl Index {
     fn is_sparse(&self, table: &KeyedTable) -> bool {
         const FEW: usize = 1 << 12;
         self.groups.slots() > FEW + 4 * self.groups.len()
-            || self.runs.places() > FEW + 8 * table.len()
+            || self.runs.capacity() > FEW + 8 * table.len()
     }
 
     pub(crate) fn memory_usage(&self) -> usize {
         self.groups.memory_usage()
             + self.runs.memory_usage()
-            + self.place.memory_usage()
+            + self.position.memory_usage()
             + self.waiting.capacity() * size_of::<u32>()
     }
 
@@ -359,7 +359,7 @@ impl Index {
             for (at, &slot) in self.group(group).iter().enumerate() {
                 assert!(table.is_live(slot), "a dead slot in a group");
                 assert_eq!(
-                    self.place[slot as usize] as usize, at,
+                    self.position[slot as usize] as usize, at,
                     "the place of a slot"
                 );
                 for (f, &field) in self.fields.iter().enumerate() {
@@ -369,21 +369,21 @@ impl Index {
                     let fingerprint = self.fingerprint(table, slot);
                     if let (Some(signed), [only]) = (self.whole_fingerprints, &self.rest[..]) {
                         assert_eq!(
-                            told(fingerprint, signed),
+                            value_of(fingerprint, signed),
                             table.field(slot, *only),
-                            "a whole print"
+                            "a whole fingerprint"
                         );
                     }
-                    assert_eq!(self.fingerprints(group)[at], fingerprint, "a print");
+                    assert_eq!(self.fingerprints(group)[at], fingerprint, "a fingerprint");
                     assert!(
                         self.bloom_filter(group).may_hold(fingerprint),
-                        "a slot that the sieve denies"
+                        "a slot that the filter denies"
                     );
                 }
                 seen += 1;
             }
         }
-        let entered = |&slot: &u32| self.place.get(slot as usize).is_some_and(|&p| p < NAMED);
+        let entered = |&slot: &u32| self.position.get(slot as usize).is_some_and(|&p| p < NAMED);
         assert_eq!(seen, table.iter().filter(entered).count());
     }
 }

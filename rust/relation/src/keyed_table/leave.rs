@@ -84,7 +84,7 @@ impl KeyedTable {
             if self.is_live(slot) && is_zero(self.payload(slot)) {
                 self.unmark(slot);
                 let indexes = self.indexes.iter();
-                indexes.for_each(|index| index.prefetch_place(slot));
+                indexes.for_each(|index| index.prefetch_position(slot));
                 going[number] = slot;
                 number += 1;
             }

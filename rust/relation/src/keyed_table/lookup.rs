@@ -119,7 +119,7 @@ impl KeyedTable {
         out.extend(hashes.iter().enumerate().map(|(row, &value)| {
             let from = coming.next(hash, hashes, row, ask);
             let same = |slot| Self::same::<K>(&self.keys, packed, words, slot, row);
-            let found = hash.seek_from(from, value, same);
+            let found = hash.find_entry_from(from, value, same);
             found.map_or(ABSENT, |at| hash.slot_at(at))
         }));
     }
@@ -221,7 +221,7 @@ impl KeyedTable {
             }
             let from = coming.next(&hash, hashes, row, |slot| self.ask(slot));
             let same = |slot| Self::same::<K>(&self.keys, packed, words, slot, row);
-            out.push(match hash.seek_from(from, hashes[row], same) {
+            out.push(match hash.find_entry_from(from, hashes[row], same) {
                 Ok(at) => hash.slot_at(at),
                 Err(at) => {
                     let slot = self.take_slot(&packed[row * words..][..words]);

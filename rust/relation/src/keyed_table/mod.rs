@@ -346,11 +346,11 @@ pub struct Index {
     /// that 32 bits do not hold.
     whole_fingerprints: Option<bool>,
     /// Group key -> where its run starts and its size class; its length and, in the upper half, how
-    /// many slots have left since its sieve was made.
+    /// many slots have left since its filter was made.
     groups: Box<KeyedTable>,
     runs: Runs,
     /// By slot: the place in its run; `ABSENT` or `NAMED` while it waits.
-    place: Slab<u32>,
+    position: Slab<u32>,
     /// Reused slots that wait, each once. Slots from `place.len()` on wait without being named.
     waiting: Vec<u32>,
     scratch: KeyScratch,

@@ -1,19 +1,19 @@
-//! The runs of an index: the slots of a group side by side, with its sieve (`bloom_filter`) where groups
+//! The runs of an index: the slots of a group side by side, with its filter (`bloom_filter`) where groups
 //! are intersected.
 //!
 //! Invariant: a run has `2^class` places, and no two overlap; one that was given back is used again
 //! for its size. Runs lie in segments, which stay where they are: nothing is copied to make room
 //! for others. A run that is longer than a segment has one of its own. Cost: 4 bytes a place, of
-//! which at least half are in use once a group grew; 6 more with sieves. A slot is copied O(1)
+//! which at least half are in use once a group grew; 6 more with filters. A slot is copied O(1)
 //! times amortised.
 
 use ringview_core::prefetch;
 
-use crate::keyed_table::bloom_filter::{BloomFilter, spread};
+use crate::keyed_table::bloom_filter::{BloomFilter, bit_of};
 
 /// The bits for each place of a run, as a power of two.
 const BITS: u32 = 4;
-/// The class of the first run of a group with a sieve: most groups outgrow a smaller one.
+/// The class of the first run of a group with a filter: most groups outgrow a smaller one.
 const LEAST: u32 = 2;
 /// Words of a segment, as a power of two: what of a start says where in its segment a run begins.
 const SEGMENT: u32 = 16;
@@ -40,17 +40,17 @@ impl Run {
 
     /// How many places it has.
     #[inline(always)]
-    pub(super) fn room(self) -> usize {
+    pub(super) fn capacity(self) -> usize {
         1 << self.class
     }
 
-    /// The bits of its sieve, as a power of two: at least one word.
+    /// The bits of its filter, as a power of two: at least one word.
     #[inline(always)]
     fn bits(self) -> u32 {
         (self.class + BITS).clamp(5, 32)
     }
 
-    /// The words of its sieve.
+    /// The words of its filter.
     #[inline(always)]
     fn bit_words(self) -> usize {
         1 << (self.bits() - 5)
@@ -63,7 +63,7 @@ impl Run {
     }
 
     #[inline(always)]
-    fn place(self) -> usize {
+    fn offset(self) -> usize {
         self.start as usize % (1 << SEGMENT)
     }
 }
@@ -83,7 +83,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// None, which will have sieves.
+    /// None, which will have filters.
     pub(super) fn filtered() -> Self {
         Self {
             filtered: true,
@@ -114,12 +114,12 @@ impl Runs {
     /// The words of a run, and what lies behind it.
     #[inline(always)]
     fn at(&self, run: Run) -> &[u32] {
-        &self.segments[run.segment()][run.place()..]
+        &self.segments[run.segment()][run.offset()..]
     }
 
     #[inline(always)]
     fn at_mut(&mut self, run: Run) -> &mut [u32] {
-        &mut self.segments[run.segment()][run.place()..]
+        &mut self.segments[run.segment()][run.offset()..]
     }
 
     /// The slots of a run that has so many.
@@ -128,16 +128,16 @@ impl Runs {
         &self.at(run)[..length]
     }
 
-    /// The prints of a run that has so many slots, and sieves.
+    /// The fingerprints of a run that has so many slots, and filters.
     #[inline(always)]
     pub(super) fn fingerprints(&self, run: Run, length: usize) -> &[u32] {
-        &self.at(run)[run.room()..][..length]
+        &self.at(run)[run.capacity()..][..length]
     }
 
     #[inline(always)]
     pub(super) fn bloom_filter(&self, run: Run) -> BloomFilter<'_> {
         BloomFilter {
-            bits: &self.at(run)[2 * run.room()..][..run.bit_words()],
+            bits: &self.at(run)[2 * run.capacity()..][..run.bit_words()],
             shift: 32 - run.bits(),
         }
     }
@@ -146,8 +146,8 @@ impl Runs {
     fn width(&self, class: u32) -> usize {
         let run = Run { start: 0, class };
         match self.filtered {
-            true => 2 * run.room() + run.bit_words(),
-            false => run.room(),
+            true => 2 * run.capacity() + run.bit_words(),
+            false => run.capacity(),
         }
     }
 
@@ -219,8 +219,8 @@ impl Runs {
 
     /// The run itself when it has room behind `length` slots, else a copy of twice the size.
     #[inline(always)]
-    pub(super) fn with_room(&mut self, run: Run, length: usize) -> Run {
-        match length < run.room() {
+    pub(super) fn grown(&mut self, run: Run, length: usize) -> Run {
+        match length < run.capacity() {
             true => run,
             false => self.doubled(run),
         }
@@ -229,14 +229,14 @@ impl Runs {
     /// A copy of a run that is full, of twice the size.
     fn doubled(&mut self, run: Run) -> Run {
         let larger = self.take(run.class + 1);
-        let length = run.room();
+        let length = run.capacity();
         let mut moved = std::mem::take(&mut self.moved);
         moved.clear();
         moved.extend_from_slice(&self.at(run)[..if self.filtered { 2 * length } else { length }]);
         let (slots, fingerprints) = moved.split_at(length);
         let words = self.at_mut(larger);
         words[..length].copy_from_slice(slots);
-        words[larger.room()..][..fingerprints.len()].copy_from_slice(fingerprints);
+        words[larger.capacity()..][..fingerprints.len()].copy_from_slice(fingerprints);
         self.filter(larger, length);
         self.moved = moved;
         self.release(run);
@@ -249,12 +249,12 @@ impl Runs {
         let Some(words) = self.segments.get(run.segment()) else {
             return;
         };
-        let start = run.place();
+        let start = run.offset();
         prefetch(words, start + at);
         if let Some(&fingerprint) = fingerprint {
-            prefetch(words, start + run.room() + at);
-            let bit = spread(fingerprint) >> (32 - run.bits());
-            prefetch(words, start + 2 * run.room() + bit as usize / 32);
+            prefetch(words, start + run.capacity() + at);
+            let bit = bit_of(fingerprint) >> (32 - run.bits());
+            prefetch(words, start + 2 * run.capacity() + bit as usize / 32);
         }
     }
 
@@ -264,20 +264,20 @@ impl Runs {
         let Some(words) = self.segments.get(run.segment()) else {
             return;
         };
-        let slots = run.place();
+        let slots = run.offset();
         prefetch(words, slots + length);
         prefetch(words, slots + place);
         if self.filtered {
-            prefetch(words, slots + run.room() + length);
-            prefetch(words, slots + run.room() + place);
+            prefetch(words, slots + run.capacity() + length);
+            prefetch(words, slots + run.capacity() + place);
         }
     }
 
-    /// Asks for the first of the prints.
+    /// Asks for the first of the fingerprints.
     #[inline(always)]
     pub(super) fn prefetch_fingerprints(&self, run: Run) {
         if let Some(words) = self.segments.get(run.segment()) {
-            prefetch(words, run.place() + run.room());
+            prefetch(words, run.offset() + run.capacity());
         }
     }
 
@@ -285,18 +285,18 @@ impl Runs {
     #[inline(always)]
     pub(super) fn prefetch_bits(&self, run: Run) {
         if let Some(words) = self.segments.get(run.segment()) {
-            prefetch(words, run.place() + 2 * run.room());
+            prefetch(words, run.offset() + 2 * run.capacity());
         }
     }
 
-    /// Puts a slot behind the others, with its print where there are sieves.
+    /// Puts a slot behind the others, with its fingerprint where there are filters.
     #[inline(always)]
     pub(super) fn put(&mut self, run: Run, at: usize, slot: u32, fingerprint: Option<&u32>) {
-        let (words, room) = (self.at_mut(run), run.room());
+        let (words, room) = (self.at_mut(run), run.capacity());
         words[at] = slot;
         if let Some(&fingerprint) = fingerprint {
             words[room + at] = fingerprint;
-            let bit = spread(fingerprint) >> (32 - run.bits());
+            let bit = bit_of(fingerprint) >> (32 - run.bits());
             words[2 * room + bit as usize / 32] |= 1 << (bit % 32);
         }
     }
@@ -312,31 +312,31 @@ impl Runs {
         let last = words[length];
         words[place] = last;
         if is_filtered {
-            words[run.room() + place] = words[run.room() + length];
+            words[run.capacity() + place] = words[run.capacity() + length];
         }
         Some(last)
     }
 
-    /// Makes the sieve of a run anew, if there are any.
+    /// Makes the filter of a run anew, if there are any.
     pub(super) fn filter(&mut self, run: Run, length: usize) {
         if !self.filtered {
             return;
         }
-        let (fingerprints, bits) = self.at_mut(run)[run.room()..].split_at_mut(run.room());
+        let (fingerprints, bits) = self.at_mut(run)[run.capacity()..].split_at_mut(run.capacity());
         let (bits, shift) = (&mut bits[..run.bit_words()], 32 - run.bits());
         bits.fill(0);
         for &fingerprint in &fingerprints[..length] {
-            let bit = spread(fingerprint) >> shift;
+            let bit = bit_of(fingerprint) >> shift;
             bits[bit as usize / 32] |= 1 << (bit % 32);
         }
     }
 
     fn bits_mut(&mut self, run: Run) -> &mut [u32] {
-        &mut self.at_mut(run)[2 * run.room()..][..run.bit_words()]
+        &mut self.at_mut(run)[2 * run.capacity()..][..run.bit_words()]
     }
 
     /// How many places there are, used or not.
-    pub(super) fn places(&self) -> usize {
+    pub(super) fn capacity(&self) -> usize {
         match self.filtered {
             true => self.words * 2 / 5,
             false => self.words,

@@ -53,7 +53,7 @@ impl Framed {
     }
 
     /// What is shown of regions at a time, where it may have changed, as columns; none of no rows.
-    fn around(&mut self, regions: &[Region<'_>], when: When) -> Result<Vec<ArrayRef>> {
+    fn window_values(&mut self, regions: &[Region<'_>], when: When) -> Result<Vec<ArrayRef>> {
         let (mut rows, mut pieces): (Vec<&Row>, _) = (Vec::new(), Vec::new());
         for region in regions {
             let from = rows.len();
@@ -95,11 +95,11 @@ impl Framed {
             .iter()
             .flat_map(|(key, net)| regions(rows.partition(key), net, self.frame_bounds));
         let found: Vec<Region<'_>> = found.collect();
-        let behind = self.around(&found, When::Behind)?;
+        let behind = self.window_values(&found, When::Behind)?;
         if !asked {
             return Ok(Changes::default());
         }
-        let before = self.around(&found, When::Before)?;
+        let before = self.window_values(&found, When::Before)?;
         let (before, behind) = (self.output.encoded(&before)?, self.output.encoded(&behind)?);
         let mut signed: Vec<(&[u8], i64)> = Vec::with_capacity(before.len() + behind.len());
         signed.extend(before.iter().map(|row| (&**row, -1)));

@@ -54,7 +54,7 @@ impl Ordered {
     }
 
     /// Whether all rows are shown, so that a change of the rows is a change of the result.
-    fn shows_all(&self) -> bool {
+    fn is_unlimited(&self) -> bool {
         self.ordering.keep.is_none() && self.ordering.skip == 0
     }
 
@@ -66,7 +66,7 @@ impl Ordered {
     /// By how much each row of what is shown has changed.
     fn difference(&self) -> BTreeMap<(&PartitionKey, Row), i64> {
         let mut changes: BTreeMap<(&PartitionKey, Row), i64> = BTreeMap::new();
-        if self.shows_all() {
+        if self.is_unlimited() {
             for one in self.rows.changes() {
                 *changes.entry((&one.key, one.row.clone())).or_default() += one.change;
             }
@@ -88,7 +88,7 @@ impl Block for Ordered {
         self.steps += rows.batch.rows as u64;
         let encoded = self.codec.encode(rows)?;
         for (at, (key, row)) in encoded.into_iter().enumerate() {
-            if asked && !self.shows_all() && !self.before.contains_key(&key) {
+            if asked && !self.is_unlimited() && !self.before.contains_key(&key) {
                 let window = self.window(&key).map(|(row, copies)| (row.clone(), copies));
                 let window: Vec<Shown> = window.collect();
                 self.steps += window.len() as u64;

@@ -50,7 +50,7 @@ impl Parted {
             steps: 0,
             definition,
         };
-        if made.shows_nothing_as_a_row() {
+        if made.has_row_when_empty() {
             made.compute(vec![PartitionKey::default()])?;
             made.keep_next();
         }
@@ -58,7 +58,7 @@ impl Parted {
     }
 
     /// Whether there is a row even over no rows.
-    fn shows_nothing_as_a_row(&self) -> bool {
+    fn has_row_when_empty(&self) -> bool {
         self.definition.grouped && self.definition.partition.is_empty()
     }
 
@@ -83,7 +83,7 @@ impl Parted {
             }
             self.steps += rows.len() as u64;
             let columns = self.codec.decode(rows.into_iter())?;
-            let is_row = self.shows_nothing_as_a_row();
+            let is_row = self.has_row_when_empty();
             let shown = self.output.compute(&columns, &ends, is_row)?;
             self.next.extend(chunk.into_iter().zip(shown));
         }
@@ -199,7 +199,7 @@ impl Block for Parted {
         let rows = |of: &[Shown]| of.iter().map(|(_, copies)| *copies).sum::<i64>();
         let shown: i64 = self.shown.values().map(|of| rows(of)).sum();
         let partitions = self.rows.partitions();
-        let expected = match (self.definition.grouped, self.shows_nothing_as_a_row()) {
+        let expected = match (self.definition.grouped, self.has_row_when_empty()) {
             (_, true) => 1,
             (true, _) => partitions.count() as i64,
             _ => partitions

@@ -91,7 +91,7 @@ impl Running {
 
     /// Whether all rows are read to compute values.
     fn reads_rows(&self) -> bool {
-        self.plan.walks || self.plan.shows_rows()
+        self.plan.walks || self.plan.reads_other_rows()
     }
 
     /// What is shown of chosen rows, those of the time before first.
@@ -265,7 +265,7 @@ fn choose(
 impl Block for Running {
     fn apply(&mut self, rows: &RowDelta<'_>, _asked: bool) -> Result<()> {
         self.steps += rows.batch.rows as u64;
-        let (encoded, columns) = self.codec.encode_and_show(rows)?;
+        let (encoded, columns) = self.codec.encode_and_return(rows)?;
         let (weights, width) = (self.weights(&columns, rows.batch.rows), self.rows.width());
         for (at, (key, row)) in encoded.into_iter().enumerate() {
             let change = rows.sign * rows.batch.multiplicity(at);

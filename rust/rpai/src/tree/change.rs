@@ -194,7 +194,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         let last = child.len - 1;
         let (key, tie, sum) = (child.keys[last], child.ties[last], child.sum());
         let node = &mut self.inners[parent];
-        node.entries.keys[at] = key.moved(node.offsets[at]);
+        node.entries.keys[at] = key.offset_by(node.offsets[at]);
         node.entries.ties[at] = tie;
         node.entries.payloads[at] = sum;
     }
@@ -222,7 +222,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
             let (child, offset) = (root.children[0], root.offsets[0]);
             self.inners.release(self.root);
             self.root = child;
-            self.base = self.base.moved(offset);
+            self.base = self.base.offset_by(offset);
             self.height -= 1;
         }
         if self.len == 0 {
@@ -236,7 +236,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
     fn lower_last(&mut self, path: &Path<K>) {
         let leaf = &self.leaves[path.leaf.node];
         let last = leaf.len - 1;
-        let (key, tie) = (leaf.keys[last].moved(path.leaf.base), leaf.ties[last]);
+        let (key, tie) = (leaf.keys[last].offset_by(path.leaf.base), leaf.ties[last]);
         for step in path.inner[..self.height].iter().rev() {
             let entries = &mut self.inners[step.node].entries;
             let at = step.at as usize;

@@ -91,7 +91,7 @@ impl SampleView {
     }
 
     /// Those of all results that are held.
-    fn held(&self) -> Vec<Vec<u64>> {
+    fn results(&self) -> Vec<Vec<u64>> {
         self.sample
             .sample()
             .results()

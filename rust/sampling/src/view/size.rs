@@ -44,7 +44,7 @@ impl SampleView {
         match self.filter {
             ResultFilter::All => JoinSize::Exact(all),
             // A reservoir that is not full holds all.
-            ResultFilter::Matching(_) if sample.state().held() < sample.state().k() => {
+            ResultFilter::Matching(_) if sample.state().items() < sample.state().k() => {
                 JoinSize::Exact(held)
             }
             ResultFilter::Matching(_) => match self.counted() {

@@ -15,7 +15,7 @@ use ringview_query::{ColumnRef, Nulls, Output};
 
 use super::engine_calls::{Call, Calls, grouped};
 use super::lowered::Wanted;
-use super::pending::{Pending, place};
+use super::pending::{Pending, column_ref};
 use super::state::{Lowering, free};
 use crate::context::{CATEGORICAL, COFACTOR};
 use crate::error::{refusal, unsupported};
@@ -124,7 +124,7 @@ impl Lowering<'_> {
                     let column = rows.meant(&column, schema)?;
                     // What a join by name merged is shown once.
                     let equal = equal_to(std::slice::from_ref(&column), &rows.equal);
-                    let name = |one: &Expr| place(one).map(|(_, name)| name.to_owned());
+                    let name = |one: &Expr| column_ref(one).map(|(_, name)| name.to_owned());
                     let is_same = |one: &Expr| equal.contains(one) && name(one) == name(&column);
                     if seen.iter().any(is_same) {
                         continue;
@@ -156,7 +156,7 @@ impl Lowering<'_> {
             let ty = self.feature_type(rows, &column)?;
             let is_text = ty == DataType::Utf8;
             if !is_named && !is_text && !ty.is_numeric() {
-                let (_, name) = place(&column).unwrap_or_default();
+                let (_, name) = column_ref(&column).unwrap_or_default();
                 return Err(Error::Type {
                     place: format!("COFACTOR({name})"),
                     expected: format!("numbers or categories (write CATEGORICAL({name}))"),
@@ -173,7 +173,7 @@ impl Lowering<'_> {
             ));
         }
         let reference = |(column, _): &(Expr, bool)| {
-            let (atom, name) = place(column).unwrap_or_default();
+            let (atom, name) = column_ref(column).unwrap_or_default();
             ColumnRef {
                 atom,
                 column: name.to_owned(),
@@ -187,7 +187,7 @@ impl Lowering<'_> {
     }
 
     fn feature_type(&self, rows: &Pending, column: &Expr) -> Result<DataType> {
-        let Some((atom, name)) = place(column) else {
+        let Some((atom, name)) = column_ref(column) else {
             return Err(unsupported(
                 "a feature of COFACTOR is a column; compute the expression into a column before the rows are inserted",
             ));

@@ -17,7 +17,7 @@ use ringview_query::{Function, Named, Output, Query};
 use super::engine_calls::recognised_call;
 use super::levels::{NestedPredicate, expr as named_expr};
 use super::lowered::Wanted;
-use super::pending::{Pending, any, is_nested, place, split};
+use super::pending::{Pending, any, is_nested, column_ref, split};
 use super::state::{Lowering, over};
 use crate::text::text;
 
@@ -79,7 +79,7 @@ impl<'w> ConditionLowering<'w, '_> {
         let made = of.clone().transform_down(|node| {
             let found = match &node {
                 Expr::Alias(alias) => self.nested_expr(&alias.expr, subqueries),
-                Expr::OuterReferenceColumn(_, column) => self.around(column),
+                Expr::OuterReferenceColumn(_, column) => self.outer_column(column),
                 node if is_nested(node) => self.subquery(node, subqueries),
                 _ => return Ok(Transformed::no(node)),
             };
@@ -133,13 +133,13 @@ impl<'w> ConditionLowering<'w, '_> {
     }
 
     /// A column of a query around.
-    fn around(&self, column: &Column) -> Option<Expr> {
+    fn outer_column(&self, column: &Column) -> Option<Expr> {
         let mut scopes = self.scopes.iter().enumerate().skip(1);
         let (depth, meant) = scopes.find_map(|(depth, scope)| {
             let at = scope.schema.index_of_column(column).ok()?;
             Some((depth, scope.rows.columns.get(at)?))
         })?;
-        let (atom, column) = place(meant)?;
+        let (atom, column) = column_ref(meant)?;
         let column = column.to_owned();
         Some(named_expr(&Named::Column {
             depth,
@@ -334,7 +334,7 @@ impl<'w> ConditionLowering<'w, '_> {
 
     /// Whether a value over some rows may be NULL.
     fn may_be_null(&self, of: &Expr, rows: &Pending) -> bool {
-        match (of, place(of)) {
+        match (of, column_ref(of)) {
             (Expr::Alias(alias), _) => self.may_be_null(&alias.expr, rows),
             (_, Some((atom, column))) => {
                 let found = self.lowering.column(&rows.atoms[atom], column);

@@ -10,7 +10,7 @@ use ringview_expr::{all_of, replaced};
 use ringview_query::{Block, ColumnRef, Output, Query};
 
 use super::lowered::{Lowered, Wanted};
-use super::pending::{Pending, of_atom, place};
+use super::pending::{Pending, of_atom, column_ref};
 use super::state::{Lowering, free, named};
 use crate::text::text;
 
@@ -43,7 +43,7 @@ impl Lowering<'_> {
             // What is the same for all groups is no output of a block.
             let is_same = one.expr.column_refs().is_empty();
             if !is_whole
-                || place(&one.expr).is_some()
+                || column_ref(&one.expr).is_some()
                 || is_same
                 || self.reads_single(&name, &one.expr)
             {

@@ -29,7 +29,7 @@ pub(crate) fn subquery(plan: &LogicalPlan) -> Option<&LogicalPlan> {
 }
 
 /// Makes columns NULL where something does not hold.
-fn shown_where(conditions: Vec<Expr>, columns: &mut [Expr]) -> Result<()> {
+fn null_unless(conditions: Vec<Expr>, columns: &mut [Expr]) -> Result<()> {
     let Some(holds) = conjunction(conditions) else {
         return Ok(());
     };
@@ -100,7 +100,7 @@ impl Lowering<'_> {
                 for condition in std::mem::take(&mut conditions) {
                     filters.push(left.meant(&condition, &join.schema)?);
                 }
-                shown_where(filters, &mut left.columns[around..])?;
+                null_unless(filters, &mut left.columns[around..])?;
             } else {
                 filters.into_iter().for_each(|filter| left.restrict(filter));
             }

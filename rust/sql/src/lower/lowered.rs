@@ -15,7 +15,7 @@ use ringview_expr::all_of;
 use ringview_query::{Branch, ColumnRef, Query, Rows};
 
 use super::levels::NestedPredicate;
-use super::pending::{Pending, atoms_of, of_atom, place, renamed};
+use super::pending::{Pending, atoms_of, of_atom, column_ref, renamed};
 use super::state::{Lowering, computing, over};
 use crate::error::unsupported;
 use crate::text::text;
@@ -92,7 +92,7 @@ impl Lowered {
 
     /// The column of an atom that a wanted expression is.
     pub(crate) fn column(&self, at: usize) -> ColumnRef {
-        let (atom, name) = place(&self.wanted[at]).unwrap_or_default();
+        let (atom, name) = column_ref(&self.wanted[at]).unwrap_or_default();
         ColumnRef {
             atom,
             column: name.to_owned(),
@@ -160,7 +160,7 @@ impl Lowering<'_> {
             .chain(equal.iter().flat_map(|(left, right)| [left, right]))
         {
             for column in expr.column_refs() {
-                if let Some((atom, name)) = place(&Expr::Column(column.clone())) {
+                if let Some((atom, name)) = column_ref(&Expr::Column(column.clone())) {
                     read[atom].insert(name.to_owned());
                 }
             }
@@ -183,7 +183,7 @@ impl Lowering<'_> {
             }
         }
         let reference = |expr: &Expr| {
-            let (atom, column) = place(expr).unwrap_or_default();
+            let (atom, column) = column_ref(expr).unwrap_or_default();
             ColumnRef {
                 atom,
                 column: column.to_owned(),
@@ -215,7 +215,7 @@ impl Lowering<'_> {
             .flat_map(Expr::column_refs)
             .filter_map(|column| {
                 let expr = Expr::Column(column.clone());
-                place(&expr).map(|(atom, name)| (atom, name.to_owned()))
+                column_ref(&expr).map(|(atom, name)| (atom, name.to_owned()))
             })
             .collect();
         let columns: Vec<(usize, String)> = columns.into_iter().collect();
@@ -261,7 +261,7 @@ impl Lowering<'_> {
         atoms: &[String],
         computed: &mut [Computed],
     ) -> Result<Expr> {
-        if place(&expr).is_some() {
+        if column_ref(&expr).is_some() {
             return Ok(expr);
         }
         if !is_column {
@@ -300,7 +300,7 @@ impl Lowering<'_> {
     /// Whether an expression is a sum of products of numbers.
     pub(super) fn is_polynomial(&self, expr: &Expr, atoms: &[String]) -> Result<bool> {
         Ok(match expr {
-            Expr::Column(_) => match place(expr) {
+            Expr::Column(_) => match column_ref(expr) {
                 Some((atom, name)) => self.column(&atoms[atom], name)?.0.to_arrow().is_numeric(),
                 None => false,
             },

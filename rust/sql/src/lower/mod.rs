@@ -33,7 +33,7 @@
 //! | `order` | ORDER BY, LIMIT, the first rows of each partition |
 //! | `call` | functions over the rows of a partition, as a plan has them |
 //! | `time` | conditions on the clock |
-//! | `part` | the blocks that compute those: windows, and aggregates that need all rows of a group |
+//! | `windowed` | the blocks that compute those: windows, and aggregates that need all rows of a group |
 
 mod aggregate;
 mod asof;
@@ -52,7 +52,7 @@ mod linear;
 mod lowered;
 mod order;
 mod pairs;
-mod part;
+mod windowed;
 mod pending;
 mod prune;
 mod recursive;
@@ -71,7 +71,7 @@ use ringview_core::Result;
 use ringview_query::Query;
 
 use crate::error::unsupported;
-use crate::names::told_apart;
+use crate::names::distinct_names;
 use crate::order::{self as variable_order, Named};
 use pending::{Pending, any, is_nested, of_window, split, window};
 pub(crate) use state::Lowering;
@@ -81,7 +81,7 @@ impl Lowering<'_> {
     pub(crate) fn query(mut self, plan: &LogicalPlan, order: Option<&[Named]>) -> Result<Query> {
         let fields = plan.schema().fields().iter();
         let names: Vec<String> = fields.map(|field| field.name().clone()).collect();
-        let names = told_apart(&names);
+        let names = distinct_names(&names);
         let mut query = match self.ordered_plan(plan)? {
             Some(ordered) => self.ordered(ordered, &names)?,
             None => {

@@ -116,19 +116,19 @@ impl Pending {
     /// The same with the atoms of another behind its own; the other's columns as they are called then.
     pub(crate) fn join(&mut self, other: Pending) -> Result<Vec<Expr>> {
         let by = self.atoms.len();
-        let moved = |expr: Expr| moved(expr, by);
+        let shift = |expr: Expr| shifted(expr, by);
         self.atoms.extend(other.atoms);
         let aliases = other.aliases.into_iter();
         self.aliases
             .extend(aliases.map(|(atom, alias)| (atom + by, alias)));
         self.nested.append(other.nested.shifted(by)?)?;
         for (left, right) in other.equal {
-            self.equal.push((moved(left)?, moved(right)?));
+            self.equal.push((shift(left)?, shift(right)?));
         }
         for filter in other.filters {
-            self.filters.push(moved(filter)?);
+            self.filters.push(shift(filter)?);
         }
-        other.columns.into_iter().map(moved).collect()
+        other.columns.into_iter().map(shift).collect()
     }
 
     /// Adds a condition: an equality of two atoms, or a filter; one that holds behind the windows where there are any.
@@ -260,7 +260,7 @@ pub(crate) fn of_window(number: usize) -> Expr {
 }
 
 /// Which atom and which of its columns an expression is, if it is one alone.
-pub(crate) fn place(expr: &Expr) -> Option<(usize, &str)> {
+pub(crate) fn column_ref(expr: &Expr) -> Option<(usize, &str)> {
     let Expr::Column(column) = expr else {
         return None;
     };
@@ -314,7 +314,7 @@ pub(crate) fn substituted(expr: &Expr, schema: &DFSchema, columns: &[Expr]) -> R
 /// An expression with other columns.
 pub(crate) fn renamed(expr: Expr, names: &dyn Fn(usize, &str) -> Option<Expr>) -> Result<Expr> {
     mapped(expr, &mut |node| {
-        let found = place(&node).and_then(|(atom, name)| names(atom, name));
+        let found = column_ref(&node).and_then(|(atom, name)| names(atom, name));
         Ok(found.map_or(Transformed::no(node), Transformed::yes))
     })
 }
@@ -328,7 +328,7 @@ pub(crate) fn replaced(expr: Expr, by: &dyn Fn(&Expr) -> Option<Expr>) -> Result
 }
 
 /// The same over atoms that stand further behind.
-fn moved(expr: Expr, by: usize) -> Result<Expr> {
+fn shifted(expr: Expr, by: usize) -> Result<Expr> {
     renamed(expr, &|atom, name| Some(of_atom(atom + by, name)))
 }
 

@@ -62,7 +62,7 @@ impl Lowering<'_> {
         let step = self.step(&plan, (&names, &types), is_supported);
         self.computes_on_read = is_read;
         self.working.pop();
-        let taken = step.and_then(|step| self.taken_apart(step, &table));
+        let taken = step.and_then(|step| self.split_step(step, &table));
         self.infos.remove(&table);
         let (step, reads) = taken?;
         let mut tables = vec![seed];
@@ -156,7 +156,7 @@ impl Lowering<'_> {
     }
 
     /// A step with the blocks that read the rows so far, and what it reads beside them.
-    fn taken_apart(&mut self, step: Query, table: &str) -> Result<(Query, Vec<StepTable>)> {
+    fn split_step(&mut self, step: Query, table: &str) -> Result<(Query, Vec<StepTable>)> {
         let mut within = BTreeSet::from([table.to_owned()]);
         let mut blocks: Vec<Block> = Vec::new();
         let mut beside = Vec::new();

@@ -111,7 +111,7 @@ impl Lowering<'_> {
             && !groups.query.outputs.iter().any(is_cofactor)
         {
             let groups = groups.clone();
-            return self.chosen_groups(groups, &lowered.nested, &query);
+            return self.filtered_groups(groups, &lowered.nested, &query);
         }
         Ok(query)
     }
@@ -119,7 +119,7 @@ impl Lowering<'_> {
     /// The groups of a block that a condition chooses: the columns of GROUP BY find one, shown or not.
     ///
     /// The block calls its columns as the result does.
-    fn chosen_groups(
+    fn filtered_groups(
         &mut self,
         groups: Block,
         nested: &NestedPredicate,

@@ -88,20 +88,20 @@ impl Assembler<'_> {
     /// # Errors
     /// As `check`.
     pub fn batch(&self, rows: ResultRows) -> Result<RecordBatch> {
-        Ok(self.batch_and_kept(rows)?.0)
+        Ok(self.batch_and_mask(rows)?.0)
     }
 
     /// The same, and which rows they are, if there is a HAVING.
     ///
     /// # Errors
     /// As `check`.
-    pub fn batch_and_kept(&self, mut rows: ResultRows) -> Result<(RecordBatch, Option<Vec<bool>>)> {
-        let kept = self.kept(&rows)?;
-        if let Some(kept) = &kept {
-            rows.retain(kept);
+    pub fn batch_and_mask(&self, mut rows: ResultRows) -> Result<(RecordBatch, Option<Vec<bool>>)> {
+        let mask = self.passing(&rows)?;
+        if let Some(mask) = &mask {
+            rows.retain(mask);
         }
         let batch = self.arrow(rows.rows, &self.shown(&rows)?)?;
-        Ok((batch, kept))
+        Ok((batch, mask))
     }
 
     /// The cells of one row, where its payload alone tells all of them. O(columns), and nothing else
@@ -128,8 +128,8 @@ impl Assembler<'_> {
     /// # Errors
     /// As `check`.
     pub fn cells(&self, mut rows: ResultRows) -> Result<Option<Vec<Cells>>> {
-        if let Some(kept) = self.kept(&rows)? {
-            rows.retain(&kept);
+        if let Some(mask) = self.passing(&rows)? {
+            rows.retain(&mask);
         }
         (rows.rows > 0).then(|| self.shown(&rows)).transpose()
     }
@@ -139,8 +139,8 @@ impl Assembler<'_> {
     /// # Errors
     /// `Overflow` where a sum of several terms, or what is computed from aggregates, does not fit.
     pub fn check(&self, mut rows: ResultRows, outputs: &[usize]) -> Result<()> {
-        if let Some(kept) = self.kept(&rows)? {
-            rows.retain(&kept);
+        if let Some(mask) = self.passing(&rows)? {
+            rows.retain(&mask);
         }
         let outputs = outputs.iter().map(|&at| &self.outputs.columns[at]);
         self.columns(&rows, outputs).map(drop)
@@ -151,8 +151,8 @@ impl Assembler<'_> {
     /// # Errors
     /// As `check`.
     pub fn count(&self, rows: &ResultRows) -> Result<usize> {
-        let kept = self.kept(rows)?;
-        Ok(kept.map_or(rows.rows, |kept| kept.iter().filter(|kept| **kept).count()))
+        let mask = self.passing(rows)?;
+        Ok(mask.map_or(rows.rows, |mask| mask.iter().filter(|mask| **mask).count()))
     }
 
     fn arrow(&self, rows: usize, outputs: &[Cells]) -> Result<RecordBatch> {
@@ -174,7 +174,7 @@ impl Assembler<'_> {
     ///
     /// # Errors
     /// As `check`.
-    pub fn kept(&self, rows: &ResultRows) -> Result<Option<Vec<bool>>> {
+    pub fn passing(&self, rows: &ResultRows) -> Result<Option<Vec<bool>>> {
         let results = self.outputs.results.map(Results::projection);
         let Some(results) = results.filter(|results| results.has_filter()) else {
             return Ok(None);

@@ -72,7 +72,7 @@ impl Fallible {
         if slots.is_empty() {
             return Ok(());
         }
-        let rows = ResultRows::settling(table, &slots, groups.auxiliary, dictionary);
+        let rows = ResultRows::prepared(table, &slots, groups.auxiliary, dictionary);
         assembler.check(rows, &self.outputs)
     }
 

@@ -57,7 +57,7 @@ impl ResultRows {
 
     /// The rows at some slots, whole, as they will be once the running transaction is kept; without tallies.
     #[must_use]
-    pub fn settling(
+    pub fn prepared(
         table: &KeyedTable,
         slots: &[u32],
         auxiliary: &dyn AuxiliaryPayload,

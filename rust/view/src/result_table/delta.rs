@@ -221,7 +221,7 @@ impl<'a> ResultTable<'a> {
     ) -> Result<Side> {
         let outputs = || self.outputs.columns.iter().zip(wanted);
         let assembler = self.assembler(dictionary);
-        if let Some(kept) = assembler.kept(&rows)? {
+        if let Some(kept) = assembler.passing(&rows)? {
             rows.retain(&kept);
             retain(&mut slots, &kept);
         }

@@ -31,7 +31,7 @@ impl Answer for GroupAnswer<'_> {
     }
 
     fn len(&self, dictionary: &Dictionary) -> Result<u64> {
-        self.0.shown(dictionary)
+        self.0.row_count(dictionary)
     }
 
     fn rows(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {

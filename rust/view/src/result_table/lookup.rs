@@ -77,7 +77,7 @@ impl<'a> ResultTable<'a> {
             // Of a view without groups every key finds the one row.
             always.repeated(places.len())
         };
-        let (batch, kept) = self.assembler(dictionary).batch_and_kept(rows)?;
+        let (batch, kept) = self.assembler(dictionary).batch_and_mask(rows)?;
         if let Some(kept) = kept {
             retain(&mut places, &kept);
         }

@@ -112,7 +112,7 @@ impl<'a> ResultTable<'a> {
     ///
     /// # Errors
     /// As of the answer.
-    pub fn shown(&self, dictionary: &Dictionary) -> Result<u64> {
+    pub fn row_count(&self, dictionary: &Dictionary) -> Result<u64> {
         if !self.outputs.has_having() {
             return Ok(self.groups() as u64);
         }

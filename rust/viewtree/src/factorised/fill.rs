@@ -115,7 +115,7 @@ impl Filler<'_, '_> {
         value: impl Fn(u64) -> T::Native,
     ) -> Result<PrimitiveArray<T>> {
         let field = self.column.word;
-        let out = self.room();
+        let out = self.reused_buffer();
         let values = self.replay(out, |slot| value(self.table.field(slot, field)))?;
         self.array(values)
     }
@@ -130,19 +130,19 @@ impl Filler<'_, '_> {
     }
 
     /// The memory of the oldest block, if nobody holds it any more.
-    fn room<T: ArrowNativeType>(&mut self) -> Vec<T> {
+    fn reused_buffer<T: ArrowNativeType>(&mut self) -> Vec<T> {
         if self.lent.len() < LENT {
             return Vec::new();
         }
         let oldest = self.lent.pop_front().map(Buffer::into_vec);
-        let mut room: Vec<T> = oldest.and_then(|taken| taken.ok()).unwrap_or_default();
-        room.clear();
-        room
+        let mut buffer: Vec<T> = oldest.and_then(|taken| taken.ok()).unwrap_or_default();
+        buffer.clear();
+        buffer
     }
 
     fn decimals(&mut self) -> Result<PrimitiveArray<Decimal128Type>> {
         let Column { word, high, .. } = *self.column;
-        let out = self.room();
+        let out = self.reused_buffer();
         let values = self.replay(out, |slot| {
             let high = high.map_or(0, |field| self.table.field(slot, field));
             (i128::from(high as i64) << 64) | i128::from(self.table.field(slot, word))

@@ -155,7 +155,7 @@ impl Factorised {
                 if !table.is_empty() {
                     rebuilds += table.index_at(union.index).rebuilds();
                 }
-                starts.settle(at, table, table.index_at(union.index));
+                starts.commit(at, table, table.index_at(union.index));
             }
         }
         std::mem::replace(&mut self.rebuilds, rebuilds) != rebuilds

@@ -17,7 +17,7 @@ use ringview_core::Result;
 use ringview_relation::{ABSENT, Index, KeyScratch, KeyedTable, Keys};
 
 use super::shape::{Branch, Shape, Union};
-use super::starts::{Starts, count, inconsistent, seek};
+use super::starts::{Starts, count, inconsistent, skip_to};
 
 /// Entries whose branches are looked up together.
 const AHEAD: usize = 256;
@@ -192,7 +192,7 @@ impl Reader {
             (cursor.at, cursor.before)
         } else {
             let at = (union, range.group);
-            seek(&mut self.starts, at, views.walked(union), first)?
+            skip_to(&mut self.starts, at, views.walked(union), first)?
         };
         let ops = &mut self.ops[union];
         loop {
@@ -228,7 +228,7 @@ impl Reader {
         cursor: &mut Cursor,
     ) -> Result<()> {
         let slots = views.group(union, range.group);
-        self.place(views, union, range, cursor)?;
+        self.move_cursor(views, union, range, cursor)?;
         loop {
             if cursor.at == cursor.slots.len() {
                 let wanted = range.to.div_ceil(range.repeat) - cursor.before;
@@ -250,7 +250,7 @@ impl Reader {
     }
 
     /// Puts a cursor at the first entry that has rows of a range, or before it where it can walk there.
-    fn place(
+    fn move_cursor(
         &mut self,
         views: &Views<'_>,
         union: usize,
@@ -268,7 +268,7 @@ impl Reader {
             && (self.starts.is_none() || within(cursor));
         if !goes_on {
             let at = (union, range.group);
-            (cursor.first, cursor.before) = seek(&mut self.starts, at, views.walked(union), first)?;
+            (cursor.first, cursor.before) = skip_to(&mut self.starts, at, views.walked(union), first)?;
             cursor.group = Some(range.group);
             cursor.at = 0;
             cursor.slots.clear();

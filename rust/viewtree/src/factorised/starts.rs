@@ -24,14 +24,14 @@ const FEW: usize = 16;
 const FEW_STALE: usize = 64;
 
 /// The entry of a group that row `row` belongs to (or one before it), and the rows before it.
-pub(crate) fn seek(
+pub(crate) fn skip_to(
     starts: &mut Option<Starts>,
     (union, group): (usize, u32),
     (table, index): (&KeyedTable, &Index),
     row: u64,
 ) -> Result<(usize, u64)> {
     match starts {
-        Some(starts) if row > 0 => starts.seek(union, group, (table, index), row),
+        Some(starts) if row > 0 => starts.skip_to(union, group, (table, index), row),
         _ => Ok((0, 0)),
     }
 }
@@ -59,7 +59,7 @@ pub(crate) struct Starts {
 }
 
 impl Starts {
-    fn seek(
+    fn skip_to(
         &mut self,
         union: usize,
         group: u32,
@@ -120,7 +120,7 @@ impl Starts {
     }
 
     /// The transaction has ended, and the index is up to date.
-    pub(crate) fn settle(&mut self, union: usize, table: &KeyedTable, index: &Index) {
+    pub(crate) fn commit(&mut self, union: usize, table: &KeyedTable, index: &Index) {
         let Some(starts) = self
             .unions
             .get_mut(union)
@@ -157,7 +157,7 @@ impl GroupStarts {
 
     /// Names the places where the changed slots stand now.
     fn name(&mut self, table: &KeyedTable, index: &Index) {
-        let there = |slot: &u32| table.is_live(*slot) && index.place(*slot).is_some();
+        let there = |slot: &u32| table.is_live(*slot) && index.position(*slot).is_some();
         let slots: Vec<u32> = self.changed.iter().copied().filter(there).collect();
         let column = |&field: &usize| slots.iter().map(|&slot| table.field(slot, field)).collect();
         let columns: Vec<Vec<u64>> = index.fields().iter().map(column).collect();
@@ -170,7 +170,7 @@ impl GroupStarts {
         let mut groups = Vec::new();
         index.find(keys, &mut KeyScratch::default(), &mut groups);
         for (&slot, &group) in slots.iter().zip(&groups) {
-            if let Some(place) = index.place(slot).filter(|_| group != ABSENT) {
+            if let Some(place) = index.position(slot).filter(|_| group != ABSENT) {
                 self.stale.push((group, place));
             }
         }

@@ -84,7 +84,7 @@ impl DeltaFactor {
     }
 
     /// The same on a branch of a path that ends with a key in these registers.
-    pub(crate) fn moved(&self, (end, branch): (&[usize], &Path<SumProduct>)) -> DeltaFactor {
+    pub(crate) fn on_branch(&self, (end, branch): (&[usize], &Path<SumProduct>)) -> DeltaFactor {
         let mut delta = Delta::with_registers(branch.registers);
         let mut registers = Vec::with_capacity(self.registers.len());
         for (&from, &to) in end.iter().zip(&branch.keys) {

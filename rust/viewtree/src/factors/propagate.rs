@@ -40,7 +40,7 @@ pub(super) fn propagate(
     }
     for branch in &path.branches {
         let end = path.end_keys();
-        let own = factors.iter().map(|factor| factor.moved((end, branch)));
+        let own = factors.iter().map(|factor| factor.on_branch((end, branch)));
         propagate(tree, branch, own.collect(), budget)?;
     }
     Ok(())
@@ -110,7 +110,7 @@ fn join(
         return Ok(());
     };
     for other in met {
-        room(tree, level.into, &[&one, &other], budget)?;
+        reserve(tree, level.into, &[&one, &other], budget)?;
         one = one
             .whole_product(&other)
             .map_err(|fault| tree.refuse(level.into, fault))?;
@@ -283,7 +283,7 @@ pub(super) fn store(
     };
     let mut rest = first.clone();
     for factor in more {
-        room(tree, node, &[&rest, factor], budget)?;
+        reserve(tree, node, &[&rest, factor], budget)?;
         rest = rest
             .whole_product(factor)
             .map_err(|fault| tree.refuse(node, fault))?;
@@ -302,7 +302,7 @@ pub(super) fn store(
 }
 
 /// Whether there is room for the product of factors, which is held whole.
-fn room(tree: &SumTree, node: usize, factors: &[&DeltaFactor], budget: &Budget<'_>) -> Result<()> {
+fn reserve(tree: &SumTree, node: usize, factors: &[&DeltaFactor], budget: &Budget<'_>) -> Result<()> {
     let each = factors.iter().map(|factor| factor.delta.rows as u64);
     let rows = each.fold(1u64, u64::saturating_mul);
     let registers = factors.iter().map(|factor| factor.registers.len());

@@ -38,7 +38,7 @@ impl Plan {
     }
 
     /// Shows groups at the most, for what is shown of the sums is others' affair.
-    pub(crate) fn show_groups(&mut self) {
+    pub(crate) fn output_groups(&mut self) {
         let is_group = |output: &PlanOutput| matches!(output.kind, OutputKind::Group { .. });
         if !self.outputs.iter().all(is_group) {
             self.outputs.clear();

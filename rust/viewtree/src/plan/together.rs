@@ -73,7 +73,7 @@ impl Together {
             whole,
             placed: Vec::new(),
         };
-        plans.into_iter().try_for_each(|plan| all.place(plan))?;
+        plans.into_iter().try_for_each(|plan| all.merge(plan))?;
         Some(all)
     }
 
@@ -101,7 +101,7 @@ impl Together {
         let before = self.whole.tree.nodes.len();
         let with = [own].into_iter().chain(others).filter_map(|plan| {
             let mut all = self.clone();
-            all.place(plan)?;
+            all.merge(plan)?;
             Some(all)
         });
         // The first of several, which is the query's own.
@@ -113,7 +113,7 @@ impl Together {
     }
 
     /// Lays one more plan upon those that are there.
-    fn place(&mut self, plan: Plan) -> Option<()> {
+    fn merge(&mut self, plan: Plan) -> Option<()> {
         let is_sums = plan.bag.is_none()
             && plan.cofactor.is_none()
             && plan.matrix.is_none()
@@ -193,7 +193,7 @@ impl Together {
     fn components(&mut self, plan: &Plan, node: usize, placed: &Placed) -> Vec<usize> {
         let (own, at) = (&plan.tree.nodes[node], placed.nodes[node]);
         let children = &self.whole.tree.nodes[at].children;
-        let moved = |component: &Component| match &component.source {
+        let remapped = |component: &Component| match &component.source {
             Source::Product { children: taken } => {
                 let taken = children.iter().map(|&child| {
                     let mut pairs = own.children.iter().zip(taken);
@@ -209,7 +209,7 @@ impl Together {
             }
             Source::Count | Source::Leaf(_) => component.clone(),
         };
-        let moved: Vec<Component> = plan.payload.nodes[node].iter().map(moved).collect();
+        let remapped: Vec<Component> = plan.payload.nodes[node].iter().map(remapped).collect();
         let all = &mut self.whole.payload.nodes[at];
         let place = |component: Component| {
             let known = all.iter().position(|other| *other == component);
@@ -218,7 +218,7 @@ impl Together {
                 all.len() - 1
             })
         };
-        moved.into_iter().map(place).collect()
+        remapped.into_iter().map(place).collect()
     }
 
     /// The same without the terms that are not marked, and without plans that have no marks; and by node what stays of

@@ -131,14 +131,14 @@ pub(crate) fn change(
 }
 
 /// Everything that can be read, as text in a fixed order.
-pub(crate) fn told(db: &DurableDatabase) -> Vec<String> {
-    let mut told = Vec::new();
+pub(crate) fn described(db: &DurableDatabase) -> Vec<String> {
+    let mut described = Vec::new();
     let mut tell = |name: &str, rows: &RecordBatch| {
         let mut lines: Vec<String> = (0..rows.num_rows())
             .map(|row| format!("{name}: {:?}", rows.slice(row, 1).columns()))
             .collect();
         lines.sort();
-        told.extend(lines);
+        described.extend(lines);
     };
     for name in db.tables() {
         tell(&name, &db.table_rows(&name, Some("times")).unwrap());
@@ -150,5 +150,5 @@ pub(crate) fn told(db: &DurableDatabase) -> Vec<String> {
         tell(&format!("{name} {text:?}"), &db.view_result(&name).unwrap());
     }
     db.check();
-    told
+    described
 }

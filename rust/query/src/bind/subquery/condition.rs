@@ -201,16 +201,16 @@ pub(super) fn compare(comparison: Comparison, left: Side, right: Side) -> Result
         (Side::Quoted(left), Side::Quoted(right)) => Ok(truth(left.cmp(&right))),
         (Side::Quoted(text), Side::TypedValue(right)) => {
             let left = unquoted(&text, &right)?;
-            known(comparison, left, right)
+            typed_comparison(comparison, left, right)
         }
         (Side::TypedValue(left), Side::Quoted(text)) => {
             let right = unquoted(&text, &left)?;
-            known(comparison, left, right)
+            typed_comparison(comparison, left, right)
         }
         (Side::TypedValue(left), Side::TypedValue(right)) => {
             let right = right.narrowed(&left, false);
             let left = left.narrowed(&right, false);
-            known(comparison, left, right)
+            typed_comparison(comparison, left, right)
         }
     }
 }
@@ -231,7 +231,7 @@ fn unquoted(text: &str, beside: &TypedValue) -> Result<TypedValue> {
     found.ok_or_else(|| mismatch(beside.domain, None))
 }
 
-fn known(comparison: Comparison, left: TypedValue, right: TypedValue) -> Result<Condition> {
+fn typed_comparison(comparison: Comparison, left: TypedValue, right: TypedValue) -> Result<Condition> {
     let (left, right) = match (left.domain, right.domain) {
         (None, None) if matches!(comparison, Comparison::Eq | Comparison::Ne) => (left, right),
         (None, None) => {

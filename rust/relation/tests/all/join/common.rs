@@ -92,15 +92,15 @@ impl House {
         }
         (delta.rows, delta.width) = (rows.len(), 1);
         let budget = Budget::free();
-        let mut climb = Propagation {
+        let mut propagation = Propagation {
             relations: &mut self.relations,
             path,
             work: &mut self.work,
             budget: &budget,
         };
         match stored {
-            true => climb.apply(&mut delta).unwrap(),
-            false => climb.follow(&mut delta).unwrap(),
+            true => propagation.apply(&mut delta).unwrap(),
+            false => propagation.follow(&mut delta).unwrap(),
         }
     }
 

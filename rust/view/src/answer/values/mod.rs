@@ -139,14 +139,14 @@ impl GroupValues {
 
     /// Takes in what the running transaction did to the root, before that is committed; then `follow`.
     pub fn absorb(&mut self, root: &KeyedTable, dictionary: &Dictionary) {
-        let moved = moved(root);
-        let column = |&field: &usize| moved.iter().map(|&(s, _)| root.field(s, field)).collect();
+        let toggled = toggled(root);
+        let column = |&field: &usize| toggled.iter().map(|&(s, _)| root.field(s, field)).collect();
         let columns: Vec<Vec<u64>> = self.source.key.iter().map(column).collect();
         let fields: Vec<usize> = (0..columns.len()).collect();
         let keys = Keys {
             columns: &columns,
             fields: &fields,
-            rows: moved.len(),
+            rows: toggled.len(),
         };
         let mut slots = Vec::new();
         self.groups.locate(keys, &mut self.scratch, &mut slots);
@@ -159,7 +159,7 @@ impl GroupValues {
             dictionary,
         };
         let mut emptied = Vec::new();
-        for (&group, &(slot, before)) in slots.iter().zip(&moved) {
+        for (&group, &(slot, before)) in slots.iter().zip(&toggled) {
             let count = &mut self.groups.payload_mut(group)[0];
             *count = if before { *count - 1 } else { *count + 1 };
             if *count == 0 {
@@ -188,12 +188,12 @@ impl GroupValues {
         let Some(ordered) = &mut self.ordered else {
             return;
         };
-        if let Some(moved) = shrunk {
-            moved.follow(ordered);
+        if let Some(toggled) = shrunk {
+            toggled.follow(ordered);
         }
-        if let Some(moved) = root {
+        if let Some(toggled) = root {
             let lists = ordered.iter_mut();
-            lists.for_each(|slots| slots.follow(|slot| moved.to(slot)));
+            lists.for_each(|slots| slots.follow(|slot| toggled.to(slot)));
         }
     }
 
@@ -251,17 +251,17 @@ impl GroupValues {
 
 /// The slots of values that came or left in the running transaction, and whether they were there
 /// before.
-fn moved(root: &KeyedTable) -> Vec<(u32, bool)> {
+fn toggled(root: &KeyedTable) -> Vec<(u32, bool)> {
     let change = |change| match change {
         SlotChange::New(slot) => (slot, false),
         SlotChange::Was(slot, _) => (slot, true),
     };
-    let mut moved: Vec<(u32, bool)> = root.changes().map(change).collect();
+    let mut toggled: Vec<(u32, bool)> = root.changes().map(change).collect();
     // The first change of a slot tells what was there before.
-    moved.sort_by_key(|&(slot, _)| slot);
-    moved.dedup_by_key(|&mut (slot, _)| slot);
-    moved.retain(|&(slot, before)| before != is_there(root, slot));
-    moved
+    toggled.sort_by_key(|&(slot, _)| slot);
+    toggled.dedup_by_key(|&mut (slot, _)| slot);
+    toggled.retain(|&(slot, before)| before != is_there(root, slot));
+    toggled
 }
 
 fn is_there(root: &KeyedTable, slot: u32) -> bool {

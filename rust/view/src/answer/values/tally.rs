@@ -11,7 +11,7 @@ use ringview_relation::{KeyedTable, SlotChange};
 use ringview_ring::{Expansion, Number};
 
 use super::ordered::OrderedSlots;
-use super::{GroupValues, SlotValues, When, is_there, moved};
+use super::{GroupValues, SlotValues, When, is_there, toggled};
 
 /// Words of a sum: an expansion's.
 pub(crate) const SUM: usize = <Expansion as Number>::WORDS;
@@ -72,7 +72,7 @@ impl GroupValues {
     /// The slots of values that the running transaction brings, by group.
     fn coming(&self, root: &KeyedTable) -> HashMap<Vec<u64>, Vec<u32>> {
         let mut coming: HashMap<Vec<u64>, Vec<u32>> = HashMap::new();
-        for (slot, _) in moved(root).into_iter().filter(|(_, before)| !before) {
+        for (slot, _) in toggled(root).into_iter().filter(|(_, before)| !before) {
             let key = self.source.key.iter().map(|&field| root.field(slot, field));
             coming.entry(key.collect()).or_default().push(slot);
         }

@@ -1,4 +1,4 @@
-//! Aggregates that look at all their rows at once: quantiles, the most frequent value, texts one behind the other.
+//! Ordered-set aggregates, which read all their rows at once: quantiles, the most frequent value, texts one behind the other.
 //!
 //! Invariant: the rows are there, at least one, in the order that the function asks for. Cost: O(rows).
 

@@ -14,7 +14,7 @@ use ringview_query::{Call, Parted, Rank, Rows, SortKey};
 use super::lowered::Wanted;
 use super::order::upper;
 use super::pending::{
-    Function, Pending, Ranking, SortedBy, Window, atoms_of, of_atom, place, replaced, window,
+    Function, Pending, Ranking, SortedBy, Window, atoms_of, of_atom, column_ref, replaced, window,
 };
 use super::state::{Lowering, computing, free};
 
@@ -258,7 +258,7 @@ impl Lowering<'_> {
                 let found = made.iter().find(|(at, _)| *at == number);
                 found.map(|(_, name)| of_atom(0, name))
             }
-            None => place(expr).map(|_| of_atom(0, &stored.name(expr))),
+            None => column_ref(expr).map(|_| of_atom(0, &stored.name(expr))),
         };
         let (filters, wanted) = over(above, wanted, &shown)?;
         let rows = Pending {
@@ -270,7 +270,7 @@ impl Lowering<'_> {
     }
 
     /// Groups with aggregates that need all their rows: a block, and its columns by group and aggregate.
-    pub(crate) fn grouped_by_parts(
+    pub(crate) fn grouped_per_group(
         &mut self,
         mut rows: Pending,
         groups: &[Expr],
