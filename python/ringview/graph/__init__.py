@@ -14,7 +14,7 @@
 """
 
 from .counting import count_triangles
-from .told import Moment, Vertex
+from .description import Moment, Vertex
 from .triangles import TriangleCounter
 
 __all__ = ["Moment", "TriangleCounter", "Vertex", "count_triangles"]

@@ -124,10 +124,10 @@ class Remote:
         return self._jvm.org.apache.hadoop.fs.Path(self._uri)
 
 
-Place = Path | Remote
+Location = Path | Remote
 
 
-def write(place: Place, data: bytes) -> None:
+def write(place: Location, data: bytes) -> None:
     """Write a file that is there whole, or not at all.
 
     Raises:
@@ -139,7 +139,7 @@ def write(place: Place, data: bytes) -> None:
         place.write_bytes(data)
 
 
-def remove(place: Place) -> None:
+def remove(place: Location) -> None:
     """Remove a file, or a folder with all that is in it, if it is there.
 
     Raises:

@@ -32,7 +32,7 @@ class Stepping(Protocol):
         """Let go of what it holds."""
 
 
-class Feed(Loop):
+class Connector(Loop):
     """A reader of a source or a sender to a sink, which goes on after failures.
 
     >>> import ringview as rv
@@ -44,9 +44,9 @@ class Feed(Loop):
     ...     def batches(self, positions):
     ...         yield sources.Batch(
     ...             [sources.Change("r", [{"a": 1}], sources.Origin("once"))], {"": "1"})
-    >>> feed = Feed("source", "once", lambda: sources.Reader(db, [Once()]))
-    >>> feed.run()
-    Feed('once', source, batches=1, rows=1)
+    >>> connector = Connector("source", "once", lambda: sources.Reader(db, [Once()]))
+    >>> connector.run()
+    Connector('once', source, batches=1, rows=1)
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Feed(Loop):
         make: Callable[[], Stepping],
         *,
         every: float = 0.2,
-        failed: Callable[[Feed, Exception], object] | None = None,
+        failed: Callable[[Connector, Exception], object] | None = None,
     ) -> None:
         super().__init__(f"ringview {kind} {name}", every)
         self.kind = kind
@@ -71,7 +71,7 @@ class Feed(Loop):
         """When it last moved anything, by `time.time()`."""
 
     def __repr__(self) -> str:
-        return f"Feed({self.name!r}, {self.kind}, batches={self.batches}, rows={self.rows})"
+        return f"Connector({self.name!r}, {self.kind}, batches={self.batches}, rows={self.rows})"
 
     @property
     def batches(self) -> int:
@@ -98,7 +98,7 @@ class Feed(Loop):
             self.problem = f"{type(problem).__name__}: {problem}"
             if self._failed is not None:
                 self._failed(self, problem)
-            self._told.wait(self._wait)
+            self._stopping.wait(self._wait)
             self._wait = min(2 * self._wait, _LONGEST_WAIT)
             return True
         self.problem, self._wait = None, _FIRST_WAIT
@@ -106,13 +106,13 @@ class Feed(Loop):
             self.changed = time.time()
         return moved
 
-    def tell(self) -> None:
+    def request_stop(self) -> None:
         """Let it end behind the step that it is in; returns at once."""
-        self._told.set()
+        self._stopping.set()
 
     def end(self, seconds: float) -> bool:
         """Let it end, and wait for that so long at the most; whether it has."""
-        self.tell()
+        self.request_stop()
         return self.join(seconds)
 
     def close(self) -> None:

@@ -35,7 +35,7 @@ class Estimate(NamedTuple):
     high: float
 
 
-class Spread(NamedTuple):
+class Estimator(NamedTuple):
     """How far a sample may be off: rows held, rows of the join, deviations that are allowed for."""
 
     held: int
@@ -47,7 +47,7 @@ class Spread(NamedTuple):
     high: float
 
     @classmethod
-    def of(cls, held: int, size: tuple[int, int, float], z: float) -> Spread:
+    def of(cls, held: int, size: tuple[int, int, float], z: float) -> Estimator:
         """From what is known of the number of rows.
 
         Where bounds are all that is certain, the largest of as many uniform keys as are held tells.
@@ -110,7 +110,7 @@ class Spread(NamedTuple):
         """The chance of a true value beyond one end of an interval."""
         return NormalDist().cdf(-self.z)
 
-    def _around(self, value: float, bounds: Range) -> Estimate:
+    def _interval(self, value: float, bounds: Range) -> Estimate:
         """An interval for all rows of a population without end, for one that has an end."""
         low, high = ((bound - value) * sqrt(self._rest) for bound in bounds)
         return Estimate(value, value + min(low, 0.0), value + max(high, 0.0))
@@ -122,7 +122,7 @@ class Spread(NamedTuple):
         share = found / self.held
         exact = intervals.share(found, self.held, self._tail)
         if exact is not None:
-            part = self._around(share, exact)
+            part = self._interval(share, exact)
         else:
             z2 = self.z**2 * self._rest
             middle = (share + z2 / (2 * self.held)) / (1 + z2 / self.held)
@@ -138,7 +138,7 @@ class Spread(NamedTuple):
             return Estimate(mean, mean, mean)
         rare = intervals.mean(values, self._tail, within)
         if rare is not None:
-            return self._around(mean, rare)
+            return self._interval(mean, rare)
         few = 1 < len(values) <= intervals.FEW
         z = intervals.student(len(values) - 1, self._tail) if few else self.z
         deviation = float(values.std(ddof=1)) if len(values) > 1 else float("inf")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from ringview.spark.grid import Along, Spread, spread_of
+from ringview.spark.grid import Along, Distribution, distribution_of
 from ringview.spark.variables import Path, Query, Variable, Variables, queries
 
 Kind = Callable[[str, str], pa.DataType]
@@ -46,7 +46,7 @@ class Role:
     """Rows of a table as some atoms need them in a cell."""
 
     table: str
-    spread: Spread
+    distribution: Distribution
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Roles:
 
     taken: set[str]
     names: dict[Role, str] = field(default_factory=dict)
-    blocks: dict[tuple[str, Spread], str] = field(default_factory=dict)
+    blocks: dict[tuple[str, Distribution], str] = field(default_factory=dict)
 
     def name(self, wanted: str) -> str:
         """A name that nothing has yet: the wanted one, or one alike."""
@@ -66,9 +66,9 @@ class Roles:
         self.taken.add(name)
         return name
 
-    def role(self, table: str, spread: Spread) -> str:
+    def role(self, table: str, distribution: Distribution) -> str:
         """The name of a role, new or known."""
-        role = Role(table, spread)
+        role = Role(table, distribution)
         if role not in self.names:
             self.names[role] = self.name(table)
         return self.names[role]
@@ -132,12 +132,14 @@ class Placing:
         return self._query(query, variables, dimensions), self.made
 
     def _query(self, query: Query, variables: Variables, dimensions: Sequence[Dimension]) -> Query:
-        spreads = {
-            (path, atom): spread_of([self.along(d, variables, path, one, atom) for d in dimensions])
+        distributions = {
+            (path, atom): distribution_of(
+                [self.along(d, variables, path, one, atom) for d in dimensions]
+            )
             for path, one in queries(query)
             for atom in range(len(one["atoms"]))
         }
-        return self._renamed(query, (), spreads)
+        return self._renamed(query, (), distributions)
 
     def along(
         self, dimension: Dimension, variables: Variables, path: Path, query: Query, atom: int
@@ -154,30 +156,30 @@ class Placing:
         return Along(dimension.share, tuple(held), heavy, dimension.heavy)
 
     def _renamed(
-        self, query: Query, path: Path, spreads: Mapping[tuple[Path, int], Spread]
+        self, query: Query, path: Path, distributions: Mapping[tuple[Path, int], Distribution]
     ) -> Query:
         atoms = [
-            {**atom, "table": self._reads(atom["table"], spreads[path, number])}
+            {**atom, "table": self._reads(atom["table"], distributions[path, number])}
             for number, atom in enumerate(query["atoms"])
         ]
         made = {**query, "atoms": atoms}
         made.pop("blocks", None)
         if "subqueries" in query:
             made["subqueries"] = [
-                self._renamed(one, (*path, number), spreads)
+                self._renamed(one, (*path, number), distributions)
                 for number, one in enumerate(query["subqueries"])
             ]
         return made
 
-    def _reads(self, name: str, spread: Spread) -> str:
+    def _reads(self, name: str, distribution: Distribution) -> str:
         if name in self.catalog.tables:
-            return self.roles.role(name, spread)
-        known = self.roles.blocks.get((name, spread))
+            return self.roles.role(name, distribution)
+        known = self.roles.blocks.get((name, distribution))
         if known is not None:
             return known
-        dimensions = [self._dimension(name, along) for along in spread]
+        dimensions = [self._dimension(name, along) for along in distribution]
         query = self._query(self.catalog.blocks[name], self.catalog.variables(name), dimensions)
-        self.roles.blocks[name, spread] = called = self.roles.name(name)
+        self.roles.blocks[name, distribution] = called = self.roles.name(name)
         self.made.append({"name": called, "query": query})
         return called
 

@@ -1,4 +1,4 @@
-"""What is told of a graph at a moment, and of a vertex."""
+"""Descriptions of a graph at a moment, and of a vertex."""
 
 from __future__ import annotations
 
