@@ -81,7 +81,7 @@ impl Reader<'_> {
         let evaluated = |database: &mut Database, poll: Poll<'_>| {
             let known = names_of(database);
             let of = Definition::of_script(select, functions, &known, &database.catalog())?;
-            of.kept(|_, query| database.evaluate(query, &mut *poll))
+            of.first_accepted(|_, query| database.evaluate(query, &mut *poll))
         };
         match self.changed_copy(&read)? {
             Some(mut copy) => evaluated(&mut copy, &mut *self.poll),

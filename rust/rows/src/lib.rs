@@ -15,7 +15,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `engine` | the planner: a bound query to one of the eight |
-//! | `block` | [`BlockView`](block::BlockView): what keeps rows as a view, with what is computed of them as they are read |
+//! | `block` | `BlockView`: what keeps rows as a view, with what is computed of them as they are read |
 //! | `explained` | what is told of a block |
 //! | `map` | [`RowMap`]: projections and filters of each atom's rows, their union |
 //! | `codec` | rows as bytes that compare as the rows do |

@@ -8,7 +8,7 @@ use datafusion_common::{Column, DataFusionError, Diagnostic, SchemaError};
 use ringview_core::{Error, Position, SqlProblem};
 
 use crate::near::did_you_mean;
-use crate::place::bound_position;
+use crate::source_text::bound_position;
 
 /// A problem of the library as an error, whose message still lacks the text.
 pub(crate) fn refusal(problem: &DataFusionError) -> Error {

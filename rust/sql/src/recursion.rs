@@ -13,7 +13,7 @@ use datafusion_sql::sqlparser::ast::{
 use ringview_core::{Error, SqlProblem};
 
 use crate::error::bare;
-use crate::place::position;
+use crate::source_text::position;
 
 /// See the module; `is_table` tells which names are those of tables and views.
 pub(crate) struct Recursions<'t> {

@@ -14,7 +14,7 @@ use datafusion_sql::sqlparser::tokenizer::Location;
 use ringview_core::Position;
 
 use crate::find::{Named, Of, aggregate_in_where, nested_aggregate, outputs};
-use crate::place::position;
+use crate::source_text::position;
 
 /// Where such a problem is; none for other problems.
 pub(crate) fn special(what: &str, statement: &Statement, names: &[Named]) -> Option<Position> {

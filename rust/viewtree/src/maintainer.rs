@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
-use ringview_explain::{Explanation, NodeSize as HeldBy};
+use ringview_explain::{Explanation, NodeSize};
 use ringview_query::VarId;
 use ringview_relation::{KeyedTable, Relocated};
 use ringview_view::result_table::{Grouped, Maintainer, ResultTable};
@@ -161,11 +161,11 @@ impl Maintainer for TreeMaintainer {
 
     fn explanation(&self) -> Explanation {
         let mut explanation = self.plan.explanation();
-        explanation.fill(&statuses(&self.describe()));
+        explanation.fill(&sizes(&self.describe()));
         // The plan speaks of them in the same order.
         let auxiliary = self.auxiliary.describe();
         for (beside, (nodes, bytes)) in explanation.beside.iter_mut().zip(auxiliary) {
-            beside.view.fill(&statuses(&nodes));
+            beside.view.fill(&sizes(&nodes));
             beside.view.bytes = Some(bytes as u64);
         }
         explanation
@@ -195,13 +195,13 @@ impl Maintainer for TreeMaintainer {
     }
 }
 
-fn statuses(nodes: &[NodeStatus]) -> Vec<HeldBy> {
-    let held = |node: &NodeStatus| HeldBy {
+fn sizes(nodes: &[NodeStatus]) -> Vec<NodeSize> {
+    let size = |node: &NodeStatus| NodeSize {
         rows: node.rows.map(|rows| rows as u64),
         bytes: node.bytes as u64,
         updates: node.updates,
     };
-    nodes.iter().map(held).collect()
+    nodes.iter().map(size).collect()
 }
 
 impl fmt::Debug for TreeMaintainer {

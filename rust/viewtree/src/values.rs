@@ -41,7 +41,7 @@ impl ValueTree {
         Maintained::describe(&self.tree)
     }
 
-    fn part_bytes(&self) -> usize {
+    fn table_bytes(&self) -> usize {
         let tables = self.tree.views.iter().filter_map(|view| view.table());
         tables.map(KeyedTable::memory_usage).sum()
     }
@@ -97,11 +97,11 @@ impl Maintainer for ValueTree {
     }
 
     fn memory_usage(&self) -> usize {
-        self.part_bytes() + Maintained::memory_usage(&self.tree)
+        self.table_bytes() + Maintained::memory_usage(&self.tree)
     }
 
     fn bytes(&self) -> usize {
-        self.part_bytes()
+        self.table_bytes()
     }
 
     fn steps(&self) -> u64 {

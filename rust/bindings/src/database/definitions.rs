@@ -37,7 +37,7 @@ impl Database {
     ) -> PyResult<()> {
         let given = definition.read(py)?;
         self.change_views(py, |database, poll| {
-            over(database, Some(name), self.callable_by(given))?.kept(|definition, query| {
+            over(database, Some(name), self.callable_by(given))?.first_accepted(|definition, query| {
                 let view = view(name, definition, query, engine)?;
                 match replace {
                     true => database.replace_view(view, poll),
@@ -127,7 +127,7 @@ impl Database {
         let held = self.engine(py)?;
         let database = &*held.value;
         let explained = || {
-            over(database, None, self.callable_by(given))?.kept(|definition, query| {
+            over(database, None, self.callable_by(given))?.first_accepted(|definition, query| {
                 let explained = Explanation {
                     trusted: trusted(definition.functions()),
                     ..database.explanation_with(query, engine)?
@@ -158,7 +158,7 @@ impl Database {
             if !database.views().is_empty() {
                 let standing = over(database, None, (text.clone(), options.clone()))?;
                 let read = |_: &_, query: &_| database.readers().maintained(query, &mut poll);
-                match standing.kept(read) {
+                match standing.first_accepted(read) {
                     Ok(Some(found)) => return Ok(found),
                     Err(stop @ (Error::Interrupted | Error::Memory { .. })) => return Err(stop),
                     // Another form may be answered.
@@ -170,7 +170,7 @@ impl Database {
                 ..options
             };
             let standing = over(database, None, (text, once))?;
-            standing.kept(|_, query| database.readers().compute(query, &mut poll))
+            standing.first_accepted(|_, query| database.readers().compute(query, &mut poll))
         });
         Ok(Rows::new(watch.finish(py, found)?))
     }
@@ -266,7 +266,7 @@ fn planned(
     given: (String, Options),
     engine: Option<&str>,
 ) -> Result<ViewDefinition> {
-    over(database, None, given)?.kept(|definition, query| {
+    over(database, None, given)?.first_accepted(|definition, query| {
         database.explanation_with(query, engine)?;
         view(name, definition, query, engine)
     })

@@ -142,7 +142,7 @@ impl Database {
             let views = database.views().into_iter().filter(|view| view != name);
             let known: Vec<String> = database.tables().into_iter().chain(views).collect();
             let of = Definition::of_script(&of.query, functions, &known, &database.catalog())?;
-            of.kept(|definition, query| {
+            of.first_accepted(|definition, query| {
                 let view = ViewDefinition {
                     name: name.to_owned(),
                     query: query.clone(),

@@ -89,7 +89,7 @@ impl Simulated {
         }
         // In half of all cases all of it got there but for a little.
         let odds = [2, 12][dice.below(2)];
-        let mut parts: Vec<Call> = pending.iter().flat_map(Call::parts).collect();
+        let mut parts: Vec<Call> = pending.iter().flat_map(Call::pieces).collect();
         parts.retain(|_| dice.below(odds) > 0);
         if dice.below(2) == 0 {
             for last in (1..parts.len()).rev() {
@@ -105,7 +105,7 @@ impl Simulated {
 
 impl Call {
     /// A call as those of its sectors.
-    fn parts(&self) -> Vec<Call> {
+    fn pieces(&self) -> Vec<Call> {
         let Call::Write(offset, data) = self else {
             return vec![self.clone()];
         };

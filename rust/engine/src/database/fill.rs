@@ -146,7 +146,7 @@ impl Database {
     ) -> Result<()> {
         let strings = self.state.storage.dictionary.memory_usage();
         let grown = (strings.saturating_sub(baseline.strings) + bytes) as u64;
-        self.state.check_room(baseline.held + grown, budget)
+        self.state.check_memory(baseline.held + grown, budget)
     }
 
     /// Applies all rows of one view at an atom of another, or takes them back.

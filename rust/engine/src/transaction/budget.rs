@@ -33,7 +33,7 @@ impl State {
         self.memory.since += rows as u64;
         if self.memory.is_set || budget.has_asked() || self.memory.since >= EVERY {
             self.count();
-            return self.check_room(self.memory.held, budget);
+            return self.check_memory(self.memory.held, budget);
         }
         Ok(())
     }
@@ -63,7 +63,7 @@ impl State {
     }
 
     /// Whether so many bytes may be held.
-    pub(crate) fn check_room(&self, held: u64, budget: &Budget<'_>) -> Result<()> {
+    pub(crate) fn check_memory(&self, held: u64, budget: &Budget<'_>) -> Result<()> {
         budget.recount(held);
         if held > self.memory.limit && held > self.memory.start {
             return Err(budget.too_much());

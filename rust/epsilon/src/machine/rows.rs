@@ -121,7 +121,7 @@ impl Machine<SumProduct> {
             };
             let slots = without_gaps(table, all);
             let Some(&slot) = slots.get(cursor.at) else {
-                *cursor = cursor.next_part();
+                *cursor = cursor.next_source();
                 continue;
             };
             let times = table.payload(slot)[0];
@@ -153,7 +153,7 @@ impl Machine<SumProduct> {
         let slots = &without_gaps(list, rows.all)[cursor.at..];
         let slots = &slots[..slots.len().min(most - block.times.len())];
         if slots.is_empty() {
-            *cursor = cursor.next_part();
+            *cursor = cursor.next_source();
             return;
         }
         for (field, column) in block.columns.iter_mut().enumerate() {
@@ -176,7 +176,7 @@ impl Machine<SumProduct> {
         let wanted = ROOTS.min(most - block.times.len());
         let roots = self.roots(tree, cursor.at, wanted);
         if roots.times.is_empty() {
-            *cursor = cursor.next_part();
+            *cursor = cursor.next_source();
             return Ok(());
         }
         for (&own, &group) in roots.times.iter().zip(&roots.groups) {
@@ -273,7 +273,7 @@ impl<R: PayloadRing> Machine<R> {
 
 impl RowCursor {
     /// The same before the first key of the next source.
-    fn next_part(&self) -> Self {
+    fn next_source(&self) -> Self {
         Self {
             source: self.source + 1,
             at: 0,

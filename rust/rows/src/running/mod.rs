@@ -24,7 +24,7 @@ use ringview_view::RowDelta;
 
 use crate::block::{Block, Changes, other_rows};
 use crate::codec::{Codec, refused, schema_of};
-use crate::numbers::units;
+use crate::numbers::scaled;
 use crate::partitions::{Changed, Partition, PartitionedRows};
 use pass::Shown;
 use plan::{Kind, Plan, Weight, planned};
@@ -209,12 +209,12 @@ impl Running {
 
 /// The weight of each row.
 fn of_column(weight: &Weight, columns: &[ArrayRef], rows: usize) -> Vec<i128> {
-    let mask = weight.filter.and_then(|at| units(&columns[at]));
+    let mask = weight.filter.and_then(|at| scaled(&columns[at]));
     let takes_part = |row: usize| mask.as_ref().is_none_or(|mask| mask[row] == Some(1));
     let column = weight.of.map(|at| &columns[at]);
     let values = column
         .filter(|_| weight.kind != Kind::Count)
-        .and_then(units);
+        .and_then(scaled);
     let of = |row: usize| {
         let is_there = takes_part(row) && column.is_none_or(|column| column.is_valid(row));
         let value = values.as_ref().and_then(|values| values[row]);

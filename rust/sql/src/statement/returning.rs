@@ -17,7 +17,7 @@ use super::select::{Select, shown};
 use super::table::Reading;
 use crate::dialect::Dialect;
 use crate::find::aggregate;
-use crate::place::Text;
+use crate::source_text::Text;
 
 /// See the module.
 #[derive(Clone, Debug)]

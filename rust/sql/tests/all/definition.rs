@@ -196,7 +196,7 @@ fn the_form_in_blocks_comes_second() {
         instead: "that".to_owned(),
     };
     let mut asked = Vec::new();
-    let blocks = standing.clone().kept(|definition, query| {
+    let blocks = standing.clone().first_accepted(|definition, query| {
         asked.push(query.clone());
         match query.condition {
             Some(_) => Err(unsupported()),
@@ -207,7 +207,7 @@ fn the_form_in_blocks_comes_second() {
     assert_eq!(again(&blocks.unwrap()), asked[1]);
     // Where neither is kept, the first refusal counts; what is no refusal is told at once.
     let mut calls = 0;
-    let refused = standing.clone().kept(|_, query| {
+    let refused = standing.clone().first_accepted(|_, query| {
         calls += 1;
         match query.condition {
             Some(_) => Err::<(), _>(unsupported()),
@@ -215,7 +215,7 @@ fn the_form_in_blocks_comes_second() {
         }
     });
     assert_eq!((refused, calls), (Err(Error::Interrupted), 2));
-    let failed = standing.kept(|_, _| {
+    let failed = standing.first_accepted(|_, _| {
         calls += 1;
         Err::<(), _>(Error::Interrupted)
     });

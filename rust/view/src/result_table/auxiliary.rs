@@ -189,7 +189,7 @@ impl<M: Maintainer> Auxiliaries<M> {
         by_row(tallied.map(tally).collect(), rows)
     }
 
-    /// As [`AuxiliaryPayload::touched`](crate::answer::Further::touched).
+    /// As [`AuxiliaryPayload::touched`](crate::answer::AuxiliaryPayload::touched).
     #[must_use]
     pub fn touched(&self) -> Vec<(Vec<Vec<u64>>, usize)> {
         self.all.iter().map(Auxiliary::touched).collect()

@@ -124,7 +124,7 @@ impl<'a> ResultTable<'a> {
     /// # Errors
     /// As of the answer.
     pub fn batch(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
-        self.check_room(self.groups() as u64, budget)?;
+        self.check_memory(self.groups() as u64, budget)?;
         let rows = self.all();
         budget.work(rows.rows as u64)?;
         self.assembler(dictionary).batch(rows)
@@ -134,7 +134,7 @@ impl<'a> ResultTable<'a> {
     ///
     /// # Errors
     /// `Memory`.
-    pub fn check_room(&self, rows: u64, budget: &Budget<'_>) -> Result<()> {
+    pub fn check_memory(&self, rows: u64, budget: &Budget<'_>) -> Result<()> {
         let groups = self.groups() as u64;
         // The keys and payloads, and what is made of them.
         let outputs = self.outputs.columns.len() as u64;

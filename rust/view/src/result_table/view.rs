@@ -36,7 +36,7 @@ pub trait Maintainer: Grouped + HoldsStrings {
         self.apply(rows, budget)
     }
 
-    /// As [`View::before_load`](crate::View::before_load).
+    /// As [`View::before_load`].
     fn before_load(&mut self, _atoms: &[usize]) {}
 
     /// As [`View::end_load`].
@@ -216,7 +216,7 @@ impl<M: Maintainer> Answer for MaintainerView<M> {
             return self.as_groups().rows(dictionary, budget);
         }
         let groups = self.rows_of();
-        groups.check_room(self.count()?, budget)?;
+        groups.check_memory(self.count()?, budget)?;
         let rows = groups.all();
         budget.work(rows.rows as u64)?;
         let rows = listing::repeated(&rows)?;

@@ -63,7 +63,7 @@ impl CofactorPayloads {
                 continue;
             };
             let of = &plan.atoms[atom];
-            let (keys, factors) = (plan.compared_columns(node), plan.factors(node));
+            let (keys, factors) = (plan.join_columns(node), plan.factors(node));
             let leaf = Leaf {
                 program: AtomProgram::compile(of, &keys, &factors)?,
                 not_null: cofactor.not_null[atom].clone(),

@@ -200,7 +200,7 @@ impl Factorised {
         (from, to): (u64, u64),
         (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<RecordBatch> {
-        self.check_room(to - from, budget)?;
+        self.check_memory(to - from, budget)?;
         let views = self.views(tree, self.nodes());
         let mut reader = Reader::new(&self.shape);
         let done = self.out_of_order(&mut reader, |reader| {
@@ -225,7 +225,7 @@ impl Factorised {
         (rows, seed): (u64, u64),
         (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<RecordBatch> {
-        self.check_room(rows, budget)?;
+        self.check_memory(rows, budget)?;
         let views = self.views(tree, self.nodes());
         let total = views.rows()?;
         if total == 0 && rows > 0 {
@@ -249,7 +249,7 @@ impl Factorised {
     }
 
     /// Whether there is room for so many rows as one table: their columns, and an operation a union.
-    fn check_room(&self, rows: u64, budget: &Budget<'_>) -> Result<()> {
+    fn check_memory(&self, rows: u64, budget: &Budget<'_>) -> Result<()> {
         let column = |column: &shape::Column| {
             let null = u64::from(column.null.is_some());
             match &column.ty {

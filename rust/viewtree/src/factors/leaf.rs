@@ -138,6 +138,6 @@ fn compile(
         join_columns_not_null: own(&whole.join_columns_not_null),
         ..whole.clone()
     };
-    let keys = own(&plan.compared_columns(leaf));
+    let keys = own(&plan.join_columns(leaf));
     AtomProgram::compile_long(&own_atom, &keys, &part.components)
 }

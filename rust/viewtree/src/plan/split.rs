@@ -62,7 +62,7 @@ pub fn split_leaf(
     let mut filters: Vec<Vec<Predicate>> = vec![Vec::new(); parts.len()];
     for conjunct in conjuncts {
         let column = first(|see| conjunct.each_column(see));
-        filters[part_of(&parts, owners, column)].push(conjunct.clone());
+        filters[factor_of(&parts, owners, column)].push(conjunct.clone());
     }
     for (part, conjuncts) in parts.iter_mut().zip(filters) {
         part.filter = (!conjuncts.is_empty()).then(|| all(conjuncts));
@@ -76,7 +76,7 @@ pub fn split_leaf(
 }
 
 /// The part that owns a column; what reads no column belongs to the first one.
-fn part_of(parts: &[LeafFactor], owners: &[usize], column: Option<usize>) -> usize {
+fn factor_of(parts: &[LeafFactor], owners: &[usize], column: Option<usize>) -> usize {
     let owner = column.map(|column| owners[column]);
     let has = |part: &LeafFactor| owner.is_some_and(|owner| part.factors.contains(&owner));
     parts.iter().position(has).unwrap_or(0)
@@ -85,12 +85,12 @@ fn part_of(parts: &[LeafFactor], owners: &[usize], column: Option<usize>) -> usi
 /// Gives each part what it owns of the factor of a component.
 fn hand_out(parts: &mut [LeafFactor], owners: &[usize], at: usize, factor: &Factor) -> Result<()> {
     for &column in &factor.not_null {
-        let part = part_of(parts, owners, Some(column));
+        let part = factor_of(parts, owners, Some(column));
         own(&mut parts[part], at).not_null.push(column);
     }
     for multiplicand in factor.value.iter().flat_map(multiplicands) {
         let column = first(|see| multiplicand.each_column(see));
-        let part = part_of(parts, owners, column);
+        let part = factor_of(parts, owners, column);
         let own = own(&mut parts[part], at);
         own.value = Some(match own.value.take() {
             Some(value) => value.multiply(multiplicand.clone())?,

@@ -49,7 +49,7 @@ impl SumProductPayloads {
         let program = |(node, description): (usize, &Node)| match description.atom {
             None => Ok(None),
             Some(atom) => {
-                let keys = plan.compared_columns(node);
+                let keys = plan.join_columns(node);
                 let factors = plan.factors(node);
                 AtomProgram::compile_long(&plan.atoms[atom], &keys, &factors).map(Some)
             }

@@ -154,7 +154,7 @@ impl Shape {
         let mut put = |word: u64| columns.next().into_iter().for_each(|all| all.push(word));
         let mut is_key = true;
         for ((exact, null), key) in route.key.iter().zip(&route.nulls).zip(&self.key) {
-            let units = exact.units(row)?;
+            let units = exact.scaled(row)?;
             is_key &= units.is_some() || *null;
             put(units.unwrap_or(0) as u64);
             if key.is_wide {
