@@ -82,7 +82,7 @@ impl<R: PayloadRing> Machine<R> {
         let mut rows = picked(delta, fields, &all, fields);
         let keys: Vec<usize> = (0..fields).collect();
         self.work.steps += delta.rows as u64;
-        let added = sums.add(&mut rows, &keys, &mut self.work.keys, &mut self.work.spare);
+        let added = sums.add(&mut rows, &keys, &mut self.work.keys, &mut self.work.gather);
         added.map_err(|fault| sums.refusal(fault))?;
         let Some(table) = sums.table().filter(|_| sums.fits()) else {
             return Ok(None);

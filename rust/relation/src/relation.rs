@@ -136,7 +136,7 @@ impl<R: PayloadRing> Relation<R> {
         delta: &mut Delta,
         keys: &[usize],
         scratch: &mut KeyScratch,
-        spare: &mut GatherScratch,
+        gather: &mut GatherScratch,
     ) -> Result<(), Overflow> {
         self.slots.clear();
         let Some(table) = self.table.as_mut().filter(|_| delta.rows > 0) else {
@@ -161,7 +161,7 @@ impl<R: PayloadRing> Relation<R> {
         }
         if !is_appended && delta.rows >= FOLD * table.slots() && delta.rows > 1 {
             let limit = table.slots();
-            if let Err(fault) = delta.fold_slots::<R>(&self.shape, keys, slots, limit, spare) {
+            if let Err(fault) = delta.fold_slots::<R>(&self.shape, keys, slots, limit, gather) {
                 return self.add_wide(delta, fault);
             }
         }

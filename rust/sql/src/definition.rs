@@ -108,7 +108,7 @@ impl Definition {
         known: &[String],
         catalog: &dyn Catalog,
     ) -> Result<Self> {
-        let (text, parameters) = select.kept.clone().unwrap_or_default();
+        let (text, parameters) = select.stored_text.clone().unwrap_or_default();
         let options = Options {
             dialect: select.dialect,
             parameters,

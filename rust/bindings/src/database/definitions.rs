@@ -213,7 +213,7 @@ fn view(
         name: name.to_owned(),
         query: query.clone(),
         text: Some(definition.text().to_owned()),
-        beside: Some(definition.environment()?),
+        environment: Some(definition.environment()?),
         engine: engine.map(str::to_owned),
         sample: None,
     })
@@ -224,7 +224,7 @@ fn of_query(name: &str, query_json: &str, sample: Option<SampleOf>) -> Result<Vi
         name: name.to_owned(),
         query: Query::from_json(query_json)?,
         text: None,
-        beside: None,
+        environment: None,
         engine: None,
         sample,
     })

@@ -122,8 +122,8 @@ impl Database {
 
 /// The signatures of the functions that a view calls.
 pub(super) fn called_by(view: &ViewDefinition) -> Result<Vec<Signature>> {
-    match (&view.text, &view.beside) {
-        (Some(text), Some(beside)) => Ok(Definition::read(text, beside)?.functions().to_vec()),
+    match (&view.text, &view.environment) {
+        (Some(text), Some(environment)) => Ok(Definition::read(text, environment)?.functions().to_vec()),
         _ => Ok(Vec::new()),
     }
 }

@@ -147,7 +147,7 @@ impl Database {
                     name: name.to_owned(),
                     query: query.clone(),
                     text: Some(definition.text().to_owned()),
-                    beside: Some(definition.environment()?),
+                    environment: Some(definition.environment()?),
                     engine: None,
                     sample: None,
                 };

@@ -185,7 +185,7 @@ impl<R: PayloadRing> Machine<R> {
         let keys: Vec<usize> = (0..fields).collect();
         self.work.steps += rows.len() as u64;
         let into = &mut self.strategy.relations[relation];
-        let added = into.add(&mut part, &keys, &mut self.work.keys, &mut self.work.spare);
+        let added = into.add(&mut part, &keys, &mut self.work.keys, &mut self.work.gather);
         added.map_err(|fault| into.refusal(fault))
     }
 

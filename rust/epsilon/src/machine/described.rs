@@ -42,7 +42,7 @@ impl<R: PayloadRing> Machine<R> {
         self.size.rebalancings
     }
 
-    /// Rows added, looked up or paired with partners so far.
+    /// Rows added, looked up or paired with matches so far.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.work.steps

@@ -103,7 +103,7 @@ pub struct Machine<R: PayloadRing> {
     pub(crate) algebra: Algebra<R>,
     pub(crate) strategy: Strategy<R>,
     pub(crate) size: Size,
-    kept: Size,
+    committed: Size,
     pub(crate) work: Work<R>,
     pub(crate) scratch: R::Scratch,
     /// By value of the only partition: what rows of a change do there that meet each other. Else 0.
@@ -140,7 +140,7 @@ impl<R: PayloadRing> Machine<R> {
             algebra,
             strategy,
             size,
-            kept: size,
+            committed: size,
             work: Work::default(),
             scratch: R::Scratch::default(),
             marks: Vec::new(),
@@ -189,7 +189,7 @@ impl<R: PayloadRing> Machine<R> {
         if self.marks.capacity() as u64 > FEW + 16 * self.size.tuples {
             self.marks = Vec::new();
         }
-        self.kept = self.size;
+        self.committed = self.size;
         self.refresh_rows();
     }
 
@@ -211,7 +211,7 @@ impl<R: PayloadRing> Machine<R> {
             let slots = relations[input.whole].table().map_or(0, KeyedTable::slots);
             input.counted.truncate(slots);
         }
-        self.size = self.kept;
+        self.size = self.committed;
         self.refresh_rows();
     }
 }

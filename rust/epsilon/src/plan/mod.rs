@@ -125,7 +125,7 @@ impl Plan {
         exponents.fold(0.0, f64::max)
     }
 
-    /// The exponent of what is kept. A view has no more keys than there are tuples times the partners that
+    /// The exponent of what is kept. A view has no more keys than there are tuples times the matches that
     /// each has among light values, or among heavy ones; and no more than heavy values of its keys
     /// make, which in a path are not all heavy.
     pub(crate) fn space(&self) -> f64 {

@@ -1,4 +1,4 @@
-//! The pairs of a delta's rows and their partners in a relation, a block at a time.
+//! The pairs of a delta's rows and their matches in a relation, a block at a time.
 //!
 //! Invariant: all blocks together hold each pair once, rows ascending, before `keep` drops some; a
 //! block is no longer than its limit, whatever the groups are. Cost: constant delay a pair, after
@@ -13,9 +13,9 @@ use crate::keyed_table::KeyedTable;
 const BLOCK: usize = 1 << 16;
 const BLOCK_WORDS: usize = 1 << 22;
 
-/// Where the partners of a row are.
+/// Where the matches of a row are.
 #[derive(Debug, Default)]
-enum Partners {
+enum MatchedSlots {
     /// In the group of the row in an index.
     Groups(usize),
     /// Everywhere.
@@ -27,7 +27,7 @@ enum Partners {
 /// next.
 #[derive(Debug, Default)]
 pub struct Matches {
-    partners: Partners,
+    matches: MatchedSlots,
     /// By row its group, or all slots.
     lists: Vec<u32>,
     fetch: Vec<(usize, usize)>,
@@ -37,12 +37,12 @@ pub struct Matches {
     offset: usize,
     /// The rows of the pairs.
     pub rows: Vec<u32>,
-    /// Their partners, by slot.
+    /// Their matches, by slot.
     pub slots: Vec<u32>,
 }
 
 impl Matches {
-    /// Finds the partners of every row of `delta`; brings the index up to date first. What a pair
+    /// Finds the matches of every row of `delta`; brings the index up to date first. What a pair
     /// is multiplied to has `words` words. A probe has no such pairs.
     pub fn find(
         &mut self,
@@ -54,7 +54,7 @@ impl Matches {
     ) {
         self.lists.clear();
         self.fetch.clear();
-        self.partners = Partners::All;
+        self.matches = MatchedSlots::All;
         match access {
             Access::Walk {
                 index,
@@ -68,7 +68,7 @@ impl Matches {
                     rows: delta.rows,
                 };
                 table.index_at(*index).find(keys, scratch, &mut self.lists);
-                self.partners = Partners::Groups(*index);
+                self.matches = MatchedSlots::Groups(*index);
                 self.fetch.extend_from_slice(fetch);
             }
             Access::Scan { fetch } => {
@@ -114,9 +114,9 @@ impl Matches {
         self.rows.clear();
         self.slots.clear();
         while self.row < rows {
-            let list = match self.partners {
-                Partners::Groups(index) => table.index_at(index).group(self.lists[self.row]),
-                Partners::All => &self.lists,
+            let list = match self.matches {
+                MatchedSlots::Groups(index) => table.index_at(index).group(self.lists[self.row]),
+                MatchedSlots::All => &self.lists,
             };
             let left = &list[self.offset..];
             let taken = left.len().min(self.block - self.slots.len());

@@ -2,7 +2,7 @@
 //!
 //! A [`Rule`] says what follows of a change of one relation: which relations its delta is
 //! multiplied with, in which order, and what is summed into which relation. Compiled to a [`Path`]
-//! it knows how partners are found, and a [`Propagation`] takes deltas along it.
+//! it knows how matches are found, and a [`Propagation`] takes deltas along it.
 //!
 //! Invariant: after `Propagation::apply(dR)` every `into` holds what it held plus the sum that the rule
 //! names, over the relations as they are. Cost: a row costs one probe a relation whose key is
@@ -13,10 +13,10 @@
 //! | `rule` | what follows of a change, and how it is compiled |
 //! | `path` | a compiled rule: steps and levels |
 //! | `propagation` | the way of a delta along a path |
-//! | `one` | a delta of one row at a relation with one partner |
+//! | `one` | a delta of one row at a relation with one match |
 //! | `meet` | the last relations of a level, met at once where the ring multiplies with all together |
-//! | `matches` | the pairs of rows and partners where a row has many |
-//! | `intersect` | the partners that several relations agree on, by the smallest group |
+//! | `matches` | the pairs of rows and matches where a row has many |
+//! | `intersect` | the matches that several relations agree on, by the smallest group |
 //! | `sides` | the relations that are intersected, and the groups of rows in them |
 //! | `work` | room for that, and counted steps |
 //!

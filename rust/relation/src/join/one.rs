@@ -1,4 +1,4 @@
-//! A delta of one row at a relation in which it has at most one partner.
+//! A delta of one row at a relation in which it has at most one match.
 //!
 //! Invariant: what comes out is what the way of many rows gives, to the last bit, and as many steps are counted. Cost: a
 //! look-up and a product; no list of slots, of rows that are left or of groups is made.

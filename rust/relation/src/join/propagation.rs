@@ -149,11 +149,11 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         self.work.steps += delta.rows as u64;
         let Work {
             keys: scratch,
-            spare,
+            gather,
             ..
         } = &mut *self.work;
         let relation = &mut self.relations[into];
-        let added = relation.add(delta, keys, scratch, spare);
+        let added = relation.add(delta, keys, scratch, gather);
         added.map_err(|fault| relation.refusal(fault))
     }
 
@@ -165,8 +165,8 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
     fn sum(&mut self, level: &Level<R>, delta: &mut Delta) -> Result<()> {
         self.work.steps += delta.rows as u64;
         let into = &self.relations[level.into];
-        let Work { spare, grouper, .. } = &mut *self.work;
-        let summed = delta.fold::<R>(into.shape(), &level.keys, &level.layout, grouper, spare);
+        let Work { gather, grouper, .. } = &mut *self.work;
+        let summed = delta.fold::<R>(into.shape(), &level.keys, &level.layout, grouper, gather);
         summed.map_err(|fault| into.refusal(fault))
     }
 
@@ -199,7 +199,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         Ok(())
     }
 
-    /// dV := dV * S where each row has at most one partner.
+    /// dV := dV * S where each row has at most one match.
     fn probe(
         &mut self,
         level: &Level<R>,
@@ -225,7 +225,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             let found = (0u32..).zip(&slots).filter(|(_, slot)| **slot != ABSENT);
             rows.extend(found.map(|(row, _)| row));
             slots.retain(|&slot| slot != ABSENT);
-            delta.gather(&step.live, &rows, &mut self.work.spare);
+            delta.gather(&step.live, &rows, &mut self.work.gather);
             picked = Rows::Picked(&rows);
         }
         let multiplied = self.multiply(level, step, delta, (picked, &slots));
@@ -233,9 +233,9 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         multiplied
     }
 
-    /// dV := dV * S where a row may have many partners, a block of pairs at a time: however large
+    /// dV := dV * S where a row may have many matches, a block of pairs at a time: however large
     /// the groups, the memory of a propagation stays bounded. Where the next step looks each pair up,
-    /// that is done before they are multiplied: most may have no partner there. Tells which step is
+    /// that is done before they are multiplied: most may have no match there. Tells which step is
     /// to come.
     fn walk(&mut self, (at, position): (usize, usize), delta: &mut Delta) -> Result<usize> {
         let path = self.path;
@@ -301,7 +301,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         Ok(next)
     }
 
-    /// Keeps the pairs that have a partner in the relation of the step behind, and finds it.
+    /// Keeps the pairs that have a match in the relation of the step behind, and finds it.
     fn keep_found(&mut self, (step, probed): (&Step<R>, &Step<R>), delta: &Delta, room: &mut Walk) {
         let Walk {
             matches,
@@ -331,7 +331,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         }
     }
 
-    /// dV := dV * S, a partner a row: the rows of the delta that are named, times the relation's
+    /// dV := dV * S, a match a row: the rows of the delta that are named, times the relation's
     /// payloads at the slots. Payloads only: the columns are those of the joined rows already. The
     /// last step of a level multiplies into the sums of its key, so that rows which agree on
     /// what is kept are never written one by one. The old payload is left in `work.product`.
@@ -345,7 +345,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         let Work {
             grouper,
             product,
-            spare,
+            gather,
             scratch,
             ..
         } = &mut *self.work;
@@ -378,7 +378,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         }
         std::mem::swap(&mut delta.payload, product);
         if let Some(rows) = grouper.representatives().filter(|_| step.last) {
-            delta.gather(&level.keys, rows, spare);
+            delta.gather(&level.keys, rows, gather);
         }
         Ok(())
     }

@@ -18,18 +18,18 @@ use crate::relation::Relation;
 /// See the module.
 #[derive(Debug)]
 pub struct Work<R: PayloadRing> {
-    /// Rows added to a relation, looked up in one, or paired with partners: what complexity is
+    /// Rows added to a relation, looked up in one, or paired with matches: what complexity is
     /// tested by.
     pub steps: u64,
     /// Room for packing keys.
     pub keys: KeyScratch,
     /// Room for gathering.
-    pub spare: GatherScratch,
+    pub gather: GatherScratch,
     /// Room for grouping.
     pub grouper: Grouper,
     pub(super) slots: Vec<u32>,
     pub(super) rows: Vec<u32>,
-    pub(super) partners: Found,
+    pub(super) matches: Found,
     pub(super) product: Vec<u64>,
     pub(super) scratch: R::Scratch,
     pub(super) intersection: Intersection,
@@ -46,11 +46,11 @@ impl<R: PayloadRing> Default for Work<R> {
         Self {
             steps: 0,
             keys: KeyScratch::default(),
-            spare: GatherScratch::default(),
+            gather: GatherScratch::default(),
             grouper: Grouper::default(),
             slots: Vec::new(),
             rows: Vec::new(),
-            partners: Found::default(),
+            matches: Found::default(),
             product: Vec::new(),
             scratch: R::Scratch::default(),
             intersection: Intersection::default(),
@@ -108,7 +108,7 @@ impl<R: PayloadRing> Work<R> {
     }
 }
 
-/// The partners of the rows of a delta in several relations.
+/// The matches of the rows of a delta in several relations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     /// By relation, the slots of the rows that are left.
@@ -116,7 +116,7 @@ pub(super) struct Found {
     /// The rows that are left, if not all are.
     pub(super) rows: Option<Vec<u32>>,
     /// Room for either.
-    pub(super) spare: Vec<u32>,
+    pub(super) scratch: Vec<u32>,
 }
 
 /// Room for a walk. One within another makes its own.
@@ -145,7 +145,7 @@ pub(super) struct Intersection {
     pub(super) places: Vec<u32>,
     pub(super) there: Vec<u32>,
     /// How many there are; what is behind them in the three is of no use.
-    pub(super) kept: usize,
+    pub(super) pairs: usize,
     /// The keys of the pairs, by register, and where they are in the other relations.
     pub(super) columns: Vec<Vec<u64>>,
     pub(super) looked_up: Vec<Vec<u32>>,

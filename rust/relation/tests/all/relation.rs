@@ -34,9 +34,9 @@ fn add(relation: &mut Relation<SumProduct>, rows: &[Row]) {
     }
     (delta.rows, delta.width) = (rows.len(), 2);
     relation.reached_by(rows.len());
-    let (mut scratch, mut spare) = (KeyScratch::default(), GatherScratch::default());
+    let (mut scratch, mut gather) = (KeyScratch::default(), GatherScratch::default());
     relation
-        .add(&mut delta, &[0], &mut scratch, &mut spare)
+        .add(&mut delta, &[0], &mut scratch, &mut gather)
         .unwrap();
 }
 

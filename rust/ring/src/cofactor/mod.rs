@@ -24,7 +24,7 @@ use shape::add_count;
 use tile::LiftScratch;
 
 use crate::algebra::CommutativeMonoid;
-use crate::payload::{Groups, Overflow, Partners, PayloadRing, Rows, Slab};
+use crate::payload::{Groups, Overflow, JoinedPayloads, PayloadRing, Rows, Slab};
 use crate::reals::{reals, reals_mut};
 
 /// Payloads ahead that are asked for.
@@ -204,7 +204,7 @@ impl PayloadRing for Cofactor {
         scratch: &mut Scratch,
         out: &mut Vec<u64>,
     ) -> Result<usize, Overflow> {
-        let right = [Partners { payloads, slots }];
+        let right = [JoinedPayloads { payloads, slots }];
         Self::multiply_all(product, left, &right, groups, scratch, out)
     }
 
@@ -215,7 +215,7 @@ impl PayloadRing for Cofactor {
     fn multiply_all(
         product: &CofactorProduct,
         (left, left_rows): (Slab<'_>, Rows<'_>),
-        right: &[Partners<'_>],
+        right: &[JoinedPayloads<'_>],
         groups: Groups<'_>,
         scratch: &mut Scratch,
         out: &mut Vec<u64>,

@@ -2,7 +2,7 @@
 //!
 //! Both sides stand by key in search trees ordered by time. A row of the second side is the match of the first side's rows
 //! from its time to that of the next one, so one that enters or leaves moves the rows of that range alone. Among rows of
-//! the second side with the same time the greatest in the columns that are shown is the match. Invariant: `moved` is the
+//! the second side with the same time the greatest in the columns that are shown is the match. Invariant: `delta` is the
 //! difference of the join since the transaction began. Cost: O(log n) a row that changes, and the rows whose match changes.
 
 mod side;
@@ -34,7 +34,7 @@ pub(crate) struct AsOf {
     sides: [Side; 2],
     schema: SchemaRef,
     /// By how much each pair has changed.
-    moved: BTreeMap<Pair, i64>,
+    delta: BTreeMap<Pair, i64>,
     steps: u64,
 }
 
@@ -54,7 +54,7 @@ impl AsOf {
             outer: latest.outer,
             sides: [side(0, first, one)?, side(1, second, other)?],
             schema: schema_of(query),
-            moved: BTreeMap::new(),
+            delta: BTreeMap::new(),
             steps: 0,
         })
     }
@@ -128,7 +128,7 @@ impl AsOf {
             return;
         }
         self.steps += 1;
-        *self.moved.entry(pair).or_default() += change;
+        *self.delta.entry(pair).or_default() += change;
     }
 
     /// All pairs, with how many of each.
@@ -194,8 +194,8 @@ impl Block for AsOf {
         if !asked {
             return Ok(Changes::default());
         }
-        let moved = self.moved.iter().map(|(pair, change)| (pair, *change));
-        let (pairs, often) = leaving_first(moved);
+        let delta = self.delta.iter().map(|(pair, change)| (pair, *change));
+        let (pairs, often) = leaving_first(delta);
         let pairs = pairs.into_iter();
         let columns = self.columns(pairs.map(|(first, second)| (&**first, second.as_deref())))?;
         Ok((columns, often))
@@ -203,12 +203,12 @@ impl Block for AsOf {
 
     fn commit(&mut self) {
         self.sides.iter_mut().for_each(|side| side.rows.commit());
-        self.moved.clear();
+        self.delta.clear();
     }
 
     fn rollback(&mut self) {
         self.sides.iter_mut().for_each(|side| side.rows.rollback());
-        self.moved.clear();
+        self.delta.clear();
     }
 
     fn len(&self) -> Result<u64> {
@@ -243,7 +243,7 @@ impl Block for AsOf {
     }
 
     fn check(&self) {
-        assert!(self.moved.is_empty(), "a transaction left changes behind");
+        assert!(self.delta.is_empty(), "a transaction left changes behind");
         self.sides.iter().for_each(|side| side.rows.check());
     }
 }

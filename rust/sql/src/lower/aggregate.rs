@@ -123,7 +123,7 @@ impl Lowering<'_> {
         let outer = outer
             .into_iter()
             .zip(keys)
-            .map(|((around, _), key)| (around, key));
+            .map(|((outer, _), key)| (outer, key));
         Ok(Pending {
             atoms: vec![name],
             columns,

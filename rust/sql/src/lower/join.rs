@@ -298,7 +298,7 @@ impl Lowering<'_> {
         )?;
         let (name, stored) = self.keys(&right)?;
         let is_single = |expr: &Expr| column_ref(expr).is_some() || atoms_of(expr).len() == 1;
-        let is_free = left.outer.is_empty() && left.around.is_empty() && left.windows.is_empty();
+        let is_free = left.outer.is_empty() && left.outer_conditions.is_empty() && left.windows.is_empty();
         let mut one = one;
         if !one.iter().all(is_single) {
             if !is_free {

@@ -113,7 +113,7 @@ impl Lowering<'_> {
         wanted: Vec<Wanted>,
         is_block: bool,
     ) -> Result<Lowered> {
-        if !rows.outer.is_empty() || !rows.around.is_empty() {
+        if !rows.outer.is_empty() || !rows.outer_conditions.is_empty() {
             return Err(unsupported(
                 "a subquery that is correlated in this place is not kept",
             ));

@@ -251,7 +251,7 @@ impl Lowering<'_> {
         }) {
             match subquery::correlation(&condition) {
                 Some(pair) => rows.outer.push(pair),
-                None => rows.around.push(condition),
+                None => rows.outer_conditions.push(condition),
             }
             return Ok(rows);
         }

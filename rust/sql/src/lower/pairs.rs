@@ -133,7 +133,7 @@ impl Lowering<'_> {
                 "EXISTS without an equality with the query around is not kept here",
             ));
         }
-        if !left.outer.is_empty() || !left.around.is_empty() || !left.windows.is_empty() {
+        if !left.outer.is_empty() || !left.outer_conditions.is_empty() || !left.windows.is_empty() {
             return Err(unsupported(
                 "EXISTS within a correlated subquery is not kept here",
             ));

@@ -39,7 +39,7 @@ pub(crate) struct Pending {
     /// Of a correlated subquery: an expression of the query around, and that of this one which equals it.
     pub(crate) outer: Vec<(Expr, Expr)>,
     /// Of a correlated subquery: its other conditions on the query around, whose columns are outer references.
-    pub(crate) around: Vec<Expr>,
+    pub(crate) outer_conditions: Vec<Expr>,
 }
 
 /// What rows are ordered by, whether it descends, and whether NULL comes first.
@@ -90,7 +90,7 @@ impl Pending {
 
     /// Whether they are computed row by row from one table or block.
     pub(crate) fn is_plain(&self) -> bool {
-        let is_free = self.outer.is_empty() && self.around.is_empty();
+        let is_free = self.outer.is_empty() && self.outer_conditions.is_empty();
         let is_chosen = !self.nested.conditions.is_empty();
         self.atoms.len() == 1 && is_free && self.windows.is_empty() && !is_chosen
     }

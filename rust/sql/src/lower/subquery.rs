@@ -110,7 +110,7 @@ impl Lowering<'_> {
         let keys = correlated(&mut inner, rows, schema).ok()?;
         let value = inner.columns.first()?.clone();
         let (_, name) = column_ref(&value)?;
-        let is_one = inner.around.is_empty()
+        let is_one = inner.outer_conditions.is_empty()
             && match keys.is_empty() {
                 true => self.is_one_row(&inner),
                 false => inner.is_whole() && self.is_grouped(inner.atoms.first()?),
@@ -186,7 +186,7 @@ impl Lowering<'_> {
         negated: bool,
         schema: &DFSchema,
     ) -> Result<Pending> {
-        let conditions = std::mem::take(&mut inner.around);
+        let conditions = std::mem::take(&mut inner.outer_conditions);
         if !conditions.is_empty() {
             return self.semi_join_where(rows, inner, keys, (&conditions, schema), negated);
         }

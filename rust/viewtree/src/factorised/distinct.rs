@@ -23,7 +23,7 @@ pub(super) struct Distinct {
     /// By atom.
     sets: Vec<Set>,
     scratch: KeyScratch,
-    spare: GatherScratch,
+    gather: GatherScratch,
 }
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Distinct {
         Self {
             sets: (0..plan.atoms.len()).map(set).collect(),
             scratch: KeyScratch::default(),
-            spare: GatherScratch::default(),
+            gather: GatherScratch::default(),
         }
     }
 
@@ -65,7 +65,7 @@ impl Distinct {
         delta.rows = rows.times.len();
         delta.width = 1;
         delta.payload = rows.times.iter().map(|&times| times as u64).collect();
-        view.add(&mut delta, &keys, &mut self.scratch, &mut self.spare)
+        view.add(&mut delta, &keys, &mut self.scratch, &mut self.gather)
             .map_err(|_| overflow(format!("the rows of {}", view.name())))?;
         let mut toggled = Vec::new();
         present.turn(view, &mut toggled);

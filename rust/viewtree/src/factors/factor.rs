@@ -159,8 +159,8 @@ impl DeltaFactor {
         self.pick(picks, SumProductShape::new(&kinds))
     }
 
-    /// The payloads of its rows times those of other relations, a partner a row, and their shape:
-    /// `picks` names the component of the partner for each of its own.
+    /// The payloads of its rows times those of other relations, a match a row, and their shape:
+    /// `picks` names the component of the match for each of its own.
     pub(crate) fn multiplied(
         &self,
         rows: Rows<'_>,

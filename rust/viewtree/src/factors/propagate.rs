@@ -127,7 +127,7 @@ fn join(
     Ok(())
 }
 
-/// u := u * S where each row has at most one partner.
+/// u := u * S where each row has at most one match.
 fn probe(
     tree: &mut SumTree,
     level: &Level<SumProduct>,
@@ -164,7 +164,7 @@ fn probe(
     Ok(())
 }
 
-/// u := u * S where a row may have many partners: a block of pairs at a time, each summed down to
+/// u := u * S where a row may have many matches: a block of pairs at a time, each summed down to
 /// what is needed afterwards.
 fn walk(
     tree: &mut SumTree,
@@ -180,25 +180,25 @@ fn walk(
         factor.delta.rows = 0;
         return Ok(());
     };
-    let mut partners = Matches::default();
+    let mut matches = Matches::default();
     let scratch = &mut KeyScratch::default();
-    partners.find(table, &step.access, &factor.delta, words, scratch);
+    matches.find(table, &step.access, &factor.delta, words, scratch);
     let mut sum: Option<DeltaFactor> = None;
     let mut folded = 0;
     loop {
         let Some(table) = tree.views[sibling].table() else {
             return Ok(());
         };
-        let last = partners.next_block(table, factor.delta.rows);
-        let pairs = partners.slots.len();
-        let mut block = paired(factor, &step.live, path.registers, &partners, table);
+        let last = matches.next_block(table, factor.delta.rows);
+        let pairs = matches.slots.len();
+        let mut block = paired(factor, &step.live, path.registers, &matches, table);
         let picks = tree.payloads.picks(&tree.plan, level.into, sibling);
         let right = (
             table.payloads(),
-            &partners.slots[..],
+            &matches.slots[..],
             tree.views[sibling].shape(),
         );
-        let multiplied = factor.multiplied(Rows::Picked(&partners.rows), right, &picks);
+        let multiplied = factor.multiplied(Rows::Picked(&matches.rows), right, &picks);
         (block.delta.payload, block.shape) =
             multiplied.map_err(|fault| tree.refuse(level.into, fault))?;
         block.delta.rows = pairs;
@@ -229,12 +229,12 @@ fn walk(
     Ok(())
 }
 
-/// A block of pairs: the registers that are needed afterwards, from the rows or from their partners.
+/// A block of pairs: the registers that are needed afterwards, from the rows or from their matches.
 fn paired(
     factor: &DeltaFactor,
     live: &[usize],
     registers: usize,
-    partners: &Matches,
+    matches: &Matches,
     table: &KeyedTable,
 ) -> DeltaFactor {
     let mut block = DeltaFactor {
@@ -243,11 +243,11 @@ fn paired(
         delta: Delta::with_registers(registers),
     };
     for &register in live {
-        if !partners.fills(register) && !factor.registers.contains(&register) {
+        if !matches.fills(register) && !factor.registers.contains(&register) {
             continue;
         }
         let column = &mut block.delta.columns[register];
-        partners.fill(register, table, &factor.delta, column);
+        matches.fill(register, table, &factor.delta, column);
         block.registers.push(register);
     }
     block

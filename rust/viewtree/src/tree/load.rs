@@ -112,8 +112,8 @@ impl<P: Payloads> Tree<P> {
         let Self { views, work, .. } = self;
         let leaf = &views[path.from];
         let (shape, layout) = (leaf.shape(), &path.layout);
-        let (grouper, spare) = (&mut work.grouper, &mut work.spare);
-        let summed = delta.sort::<P::Ring>(shape, &path.keys, layout, grouper, spare);
+        let (grouper, gather) = (&mut work.grouper, &mut work.gather);
+        let summed = delta.sort::<P::Ring>(shape, &path.keys, layout, grouper, gather);
         summed.map_err(|fault| leaf.refusal(fault))?;
         let outcome = self.propagate(&path, budget).apply_many(&mut delta);
         self.work.release();

@@ -287,7 +287,7 @@ impl<P: Payloads> Tree<P> {
             key_column(aspect, batch.column(column), &self.scratch.selection, out);
         }
         let selection = &self.scratch.selection;
-        let join::Work { spare, grouper, .. } = &mut self.work;
+        let join::Work { gather, grouper, .. } = &mut self.work;
         let shape = self.views[path.from].shape();
         let (wide, least) = (P::Ring::is_wide(shape), P::Ring::LEAST_GROUP);
         grouper.group_from(
@@ -313,7 +313,7 @@ impl<P: Payloads> Tree<P> {
         delta.width = delta.payload.len() / groups.len().max(1);
         delta.narrow::<P::Ring>(shape);
         if let Some(rows) = grouper.representatives() {
-            delta.gather(&path.keys, rows, spare);
+            delta.gather(&path.keys, rows, gather);
         }
         Ok(())
     }

@@ -30,33 +30,33 @@ pub(super) const NEVER: Condition = Condition::Or(Vec::new());
 
 /// All of them, without what does not matter.
 pub(super) fn all(operands: Vec<Condition>) -> Condition {
-    let mut kept = Vec::new();
+    let mut flat = Vec::new();
     for operand in operands {
         match operand {
             Condition::Or(operands) if operands.is_empty() => return NEVER,
-            Condition::And(operands) => kept.extend(operands),
-            operand => kept.push(operand),
+            Condition::And(operands) => flat.extend(operands),
+            operand => flat.push(operand),
         }
     }
-    match kept.len() {
-        1 => kept.swap_remove(0),
-        _ => Condition::And(kept),
+    match flat.len() {
+        1 => flat.swap_remove(0),
+        _ => Condition::And(flat),
     }
 }
 
 /// Any of them, without what does not matter.
 fn any(operands: Vec<Condition>) -> Condition {
-    let mut kept = Vec::new();
+    let mut flat = Vec::new();
     for operand in operands {
         match operand {
             Condition::And(operands) if operands.is_empty() => return ALWAYS,
-            Condition::Or(operands) => kept.extend(operands),
-            operand => kept.push(operand),
+            Condition::Or(operands) => flat.extend(operands),
+            operand => flat.push(operand),
         }
     }
-    match kept.len() {
-        1 => kept.swap_remove(0),
-        _ => Condition::Or(kept),
+    match flat.len() {
+        1 => flat.swap_remove(0),
+        _ => Condition::Or(flat),
     }
 }
 
