@@ -57,8 +57,10 @@ pub(crate) fn of(node: Expr, schema: &DFSchema) -> Result<Expr> {
             }))
         }
         Expr::Between(of) => {
-            let [expr, low, high] =
-                three(types::unify_operands(vec![*of.expr, *of.low, *of.high], schema)?);
+            let [expr, low, high] = three(types::unify_operands(
+                vec![*of.expr, *of.low, *of.high],
+                schema,
+            )?);
             Ok(Expr::Between(Between {
                 expr,
                 low,

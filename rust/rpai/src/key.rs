@@ -21,7 +21,7 @@ pub trait Key: Copy + Ord + Debug + Send + Sync + 'static {
     #[must_use]
     fn offset_by(self, by: Self) -> Self;
 
-    /// The distance from `base`: `offset_by` `base`, it is this key.
+    /// The distance from `base`: adding it to `base` with `offset_by` gives this key.
     #[must_use]
     fn relative_to(self, base: Self) -> Self;
 

@@ -252,7 +252,10 @@ impl Definition {
     ///
     /// # Errors
     /// As [`bind`](Self::bind), and what `keep` returns; where neither form is kept, of the query as it stands.
-    pub fn first_accepted<T>(mut self, mut keep: impl FnMut(&Self, &Query) -> Result<T>) -> Result<T> {
+    pub fn first_accepted<T>(
+        mut self,
+        mut keep: impl FnMut(&Self, &Query) -> Result<T>,
+    ) -> Result<T> {
         self.environment.options.on_read = true;
         let standing = self.bind()?;
         self.environment.options.on_read = matches!(standing.rows, Some(Rows::Computed { .. }));

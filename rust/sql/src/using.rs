@@ -49,7 +49,8 @@ impl Using {
             let alias = alias
                 .as_ref()
                 .map_or(&last.value, |alias| &alias.name.value);
-            self.subquery_tables.push((alias.clone(), last.value.clone()));
+            self.subquery_tables
+                .push((alias.clone(), last.value.clone()));
         }
     }
 

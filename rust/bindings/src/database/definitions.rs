@@ -37,13 +37,15 @@ impl Database {
     ) -> PyResult<()> {
         let given = definition.read(py)?;
         self.change_views(py, |database, poll| {
-            over(database, Some(name), self.callable_by(given))?.first_accepted(|definition, query| {
-                let view = view(name, definition, query, engine)?;
-                match replace {
-                    true => database.replace_view(view, poll),
-                    false => database.create_view(view, poll),
-                }
-            })
+            over(database, Some(name), self.callable_by(given))?.first_accepted(
+                |definition, query| {
+                    let view = view(name, definition, query, engine)?;
+                    match replace {
+                        true => database.replace_view(view, poll),
+                        false => database.create_view(view, poll),
+                    }
+                },
+            )
         })
     }
 

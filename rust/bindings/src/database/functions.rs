@@ -123,7 +123,9 @@ impl Database {
 /// The signatures of the functions that a view calls.
 pub(super) fn called_by(view: &ViewDefinition) -> Result<Vec<Signature>> {
     match (&view.text, &view.environment) {
-        (Some(text), Some(environment)) => Ok(Definition::read(text, environment)?.functions().to_vec()),
+        (Some(text), Some(environment)) => {
+            Ok(Definition::read(text, environment)?.functions().to_vec())
+        }
         _ => Ok(Vec::new()),
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use ringview_core::Error;
 use ringview_engine::Direction;
 
-use crate::common::{change, define, open, rows, described};
+use crate::common::{change, define, described, open, rows};
 
 /// A file that was closed, and what it holds.
 fn file(folder: &std::path::Path) -> (Vec<u8>, Vec<String>) {

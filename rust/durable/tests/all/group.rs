@@ -6,7 +6,7 @@ use ringview_core::Error;
 use ringview_durable::{BatchId, DurableDatabase, Group, Prepared};
 use ringview_engine::{Change, Direction, Op, Options};
 
-use crate::common::{change, define, open, rows, described};
+use crate::common::{change, define, described, open, rows};
 
 /// One transaction: the rows' number, units, direction, whether the net effect counts, an identity.
 type Drawn = (i64, i64, bool, bool, Option<i64>);

@@ -5,7 +5,7 @@ use ringview_durable::{BatchId, Durability, DurableDatabase, Opening};
 use ringview_engine::{Direction, Options};
 
 use crate::common::{
-    bind, by_shop, change, define, open, open_as, opening, rows, described, total, upsert,
+    bind, by_shop, change, define, described, open, open_as, opening, rows, total, upsert,
 };
 
 const SHOPS: [&str; 3] = ["north", "south", ""];

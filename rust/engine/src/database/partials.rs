@@ -116,7 +116,10 @@ impl Database {
 
     /// Gives a view a node of its own, for what is merged into it is not merged into others.
     fn keep_apart(&mut self, name: &str, budget: &Budget<'_>) -> Result<()> {
-        let (place, index) = (self.state.graph.declared_index(name)?, self.state.graph.index(name)?);
+        let (place, index) = (
+            self.state.graph.declared_index(name)?,
+            self.state.graph.index(name)?,
+        );
         let node = &mut self.state.graph.nodes[index];
         let id = node.id;
         // Nothing is like it from now on, not even what is born here.

@@ -59,7 +59,7 @@ pub(crate) struct Node {
     pub(crate) readers: Vec<Reader>,
     /// The names of its columns.
     pub(crate) columns: Vec<String>,
-    /// What is told of the choice of its engine.
+    /// The description of the choice of its engine.
     pub(crate) description: ChoiceDescription,
     pub(crate) state: NodeState,
 }

@@ -11,9 +11,9 @@ use datafusion_expr::Accumulator;
 use datafusion_functions_aggregate::{bit_and_or_xor, bool_and_or, count, min_max};
 
 use super::aggregate::{Accumulation, Aggregate};
-use super::ordered_set::{self, Share, WHOLE};
 use super::exact::{Doubles, Exact};
 use super::lists;
+use super::ordered_set::{self, Share, WHOLE};
 use super::ranked::{first_of, quantile, quantiles, share};
 use super::statistics::statistic;
 

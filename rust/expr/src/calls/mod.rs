@@ -19,11 +19,11 @@
 mod aggregate;
 mod aggregated;
 mod aggregates;
-mod ordered_set;
 mod definition;
 mod exact;
 mod lists;
 mod of_user;
+mod ordered_set;
 mod ranked;
 mod statistics;
 mod windows;

@@ -9,8 +9,8 @@ use arrow_schema::DataType;
 use datafusion_common::{Result, ScalarValue, plan_err};
 
 use super::aggregate::{Accumulation, Aggregate};
-use super::ordered_set::{self, Share, WHOLE};
 use super::lists;
+use super::ordered_set::{self, Share, WHOLE};
 
 /// A value at or between two rows.
 pub(super) fn quantile(of: &DataType, share: Share, is_dense: bool) -> Aggregate {
@@ -22,7 +22,9 @@ pub(super) fn quantile(of: &DataType, share: Share, is_dense: bool) -> Aggregate
             ordered_set::continuous(&values[0], share)
         })
     } else {
-        Aggregate::whole(ty, takes, move |values| ordered_set::discrete(&values[0], share))
+        Aggregate::whole(ty, takes, move |values| {
+            ordered_set::discrete(&values[0], share)
+        })
     };
     Aggregate {
         ordered_by: Some((0, false)),

@@ -15,8 +15,8 @@ use datafusion_common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion_functions_aggregate::{correlation, covariance, regr, stddev, variance};
 
 use super::aggregate::{Accumulation, Aggregate};
-use super::ordered_set::{self, Share, WHOLE};
 use super::exact::Doubles;
+use super::ordered_set::{self, Share, WHOLE};
 
 /// A statistic of a name over arguments of some types, if it is one.
 pub(super) fn statistic(name: &str, types: &[DataType]) -> Result<Option<Aggregate>> {

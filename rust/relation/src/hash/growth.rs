@@ -187,7 +187,11 @@ mod tests {
         }
         assert!(most <= (2 * BLOCK + SHORT) as u64, "{most} places at once");
         assert!(growing > 3_000, "{growing} insertions while it grew");
-        assert!(directory.entries_moved() < 12 * 60_000, "{}", directory.entries_moved());
+        assert!(
+            directory.entries_moved() < 12 * 60_000,
+            "{}",
+            directory.entries_moved()
+        );
         directory.finish();
         directory.check();
         for (hash, slot) in live {

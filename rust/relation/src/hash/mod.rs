@@ -175,7 +175,11 @@ impl HashDirectory {
 
     /// The position of the entry of a key (`Ok`), or where it would be inserted (`Err`).
     #[inline(always)]
-    pub(crate) fn find_entry(&self, hash: u64, same: impl FnMut(u32) -> bool) -> Result<usize, usize> {
+    pub(crate) fn find_entry(
+        &self,
+        hash: u64,
+        same: impl FnMut(u32) -> bool,
+    ) -> Result<usize, usize> {
         self.find_entry_from(self.home(tag_of(hash)), hash, same)
     }
 

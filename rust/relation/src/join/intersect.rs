@@ -209,13 +209,22 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
     }
 
     /// Keeps of the pairs those that every other relation has too.
-    fn look_up(&self, sides: &[Side<'_>], walked: usize, delta: &Delta, scratch: &mut Intersection) {
+    fn look_up(
+        &self,
+        sides: &[Side<'_>],
+        walked: usize,
+        delta: &Delta,
+        scratch: &mut Intersection,
+    ) {
         let Some(table) = self.relations[sides[walked].relation].table() else {
             return;
         };
         let indexes = self.indexes(sides);
         let whole_fingerprints = indexes[walked].whole_fingerprints();
-        let (rows, there) = (&scratch.rows[..scratch.pairs], &scratch.there[..scratch.pairs]);
+        let (rows, there) = (
+            &scratch.rows[..scratch.pairs],
+            &scratch.there[..scratch.pairs],
+        );
         scratch.columns.resize_with(delta.columns.len(), Vec::new);
         for (other, side) in sides
             .iter()
@@ -230,7 +239,11 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
                 column.clear();
                 match (sides[walked].fetched(register), whole_fingerprints) {
                     (Some(_), Some(signed)) => {
-                        column.extend(there.iter().map(|&fingerprint| value_of(fingerprint, signed)));
+                        column.extend(
+                            there
+                                .iter()
+                                .map(|&fingerprint| value_of(fingerprint, signed)),
+                        );
                     }
                     (Some(field), None) => {
                         column.extend(there.iter().map(|&slot| table.field(slot, field)));
@@ -296,7 +309,11 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             let table = self.relations[sides[0].relation].table();
             match (sides[0].fetched(register), table) {
                 (Some(field), Some(table)) => {
-                    column.extend(scratch.found[0].iter().map(|&slot| table.field(slot, field)));
+                    column.extend(
+                        scratch.found[0]
+                            .iter()
+                            .map(|&slot| table.field(slot, field)),
+                    );
                 }
                 _ => {
                     let from = &delta.columns[register];

@@ -7,7 +7,7 @@
 //! one probe a row and relation, as one after the other, and one wide product a row in place of several.
 
 use ringview_core::Result;
-use ringview_ring::{MOST_JOINED, JoinedPayloads, PayloadRing, Rows, Slab};
+use ringview_ring::{JoinedPayloads, MOST_JOINED, PayloadRing, Rows, Slab};
 
 use super::path::{Access, Level, Step, Together};
 use super::propagation::{Propagation, group};
@@ -57,7 +57,11 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             delta.rows = 0;
             return;
         };
-        let Found { slots, rows, scratch } = found;
+        let Found {
+            slots,
+            rows,
+            scratch,
+        } = found;
         let (before, slots) = slots.split_at_mut(at);
         let slots = &mut slots[0];
         let keys = Keys {

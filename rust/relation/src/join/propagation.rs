@@ -165,7 +165,9 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
     fn sum(&mut self, level: &Level<R>, delta: &mut Delta) -> Result<()> {
         self.work.steps += delta.rows as u64;
         let into = &self.relations[level.into];
-        let Work { gather, grouper, .. } = &mut *self.work;
+        let Work {
+            gather, grouper, ..
+        } = &mut *self.work;
         let summed = delta.fold::<R>(into.shape(), &level.keys, &level.layout, grouper, gather);
         summed.map_err(|fault| into.refusal(fault))
     }

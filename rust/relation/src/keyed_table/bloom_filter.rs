@@ -4,9 +4,9 @@
 //! larger one, and most of them are not there. So a run may have two things beside its slots: a
 //! fingerprint of each slot, 32 bits of what its key has beside the fields of the index, and 16 bits a
 //! place in which every fingerprint sets one. Where that is one field of no more than 32 bits, the fingerprint
-//! is that field: whoever has the fingerprints needs neither slots nor keys to look up elsewhere. Who
-//! intersects walks the fingerprints of one group and keeps those whose bit is set in the other: both lie
-//! side by side in memory, where a look-up of each key would go somewhere else.
+//! is that field, and the join needs neither slots nor keys. An intersection walks the fingerprints of one
+//! group and keeps those whose bit is set in the other: both are contiguous in memory, whereas a look-up of
+//! each key would be a cache miss.
 //!
 //! Invariant: the fingerprint of every slot of a run has its bit; equal fields have equal fingerprints, in
 //! whatever order a key has them. A bit without a fingerprint costs whoever meets it a look-up, no more:
@@ -14,7 +14,7 @@
 //! that is not older than its run, at most 1 in 16 bits is set, or 1 in 8 after as many removals as
 //! there are places. Cost: a fingerprint that comes or goes O(1) amortised.
 
-/// What can be told of what a group holds.
+/// A filter over the fingerprints of a group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BloomFilter<'a> {
     pub(super) bits: &'a [u32],

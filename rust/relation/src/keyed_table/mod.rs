@@ -2,10 +2,10 @@
 //!
 //! Invariant: the key of slot s is `keys[s * words ..]`, its payload `payloads[s * stride ..]`;
 //! the directory holds exactly the live slots; a slot keeps its key until it is removed, then it
-//! is reused. Payloads are plain words: the ring alone knows what they mean.
+//! is reused. Payloads are plain words; only the ring interprets them.
 //!
-//! Look-up, insert, removal: O(1) expected, whatever the keys: keys that were chosen to collide are
-//! hashed anew under a seed that nobody knows, on which nothing else depends (`lookup`). Room
+//! Look-up, insert, removal: O(1) expected, whatever the keys: keys chosen to collide are
+//! rehashed under a secret seed, on which nothing else depends (`lookup`). Room
 //! follows the keys (`shrink`). A batch is looked up column by column.
 
 mod append;

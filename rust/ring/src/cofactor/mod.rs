@@ -24,7 +24,7 @@ use shape::add_count;
 use tile::LiftScratch;
 
 use crate::algebra::CommutativeMonoid;
-use crate::payload::{Groups, Overflow, JoinedPayloads, PayloadRing, Rows, Slab};
+use crate::payload::{Groups, JoinedPayloads, Overflow, PayloadRing, Rows, Slab};
 use crate::reals::{reals, reals_mut};
 
 /// Payloads ahead that are asked for.

@@ -18,7 +18,7 @@ use super::blocks::{Blocks, LANES, Segment, merged, nested, padded};
 use super::shape::{CofactorShape, add_count};
 use super::tile::{Operand, Row, Tile};
 use crate::number::Number;
-use crate::payload::{Groups, MOST_JOINED, JoinedPayloads, Rows, Slab};
+use crate::payload::{Groups, JoinedPayloads, MOST_JOINED, Rows, Slab};
 use crate::reals::reals_mut;
 
 /// Operands that are multiplied at once, at the most.

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use ringview_ring::{
-    Cofactor, CofactorProduct, CofactorScratch, CofactorShape, Expansion, Groups, Lift, Overflow,
-    JoinedPayloads, PayloadRing, Rows, Slab,
+    Cofactor, CofactorProduct, CofactorScratch, CofactorShape, Expansion, Groups, JoinedPayloads,
+    Lift, Overflow, PayloadRing, Rows, Slab,
 };
 
 /// The payload of weighted rows over m variables, by definition.

@@ -170,7 +170,10 @@ impl Block for Timed {
     }
 
     fn len(&self) -> Result<u64> {
-        let counts = self.validity.visible().map(|(_, count)| count.max(0) as u64);
+        let counts = self
+            .validity
+            .visible()
+            .map(|(_, count)| count.max(0) as u64);
         Ok(counts.sum())
     }
 

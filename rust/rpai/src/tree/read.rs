@@ -163,7 +163,11 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         }
         let leaf = &self.leaves[node];
         let at = leaf.len.checked_sub(1)?;
-        Some((leaf.keys[at].offset_by(base), leaf.ties[at], leaf.payloads[at]))
+        Some((
+            leaf.keys[at].offset_by(base),
+            leaf.ties[at],
+            leaf.payloads[at],
+        ))
     }
 
     /// The first entry above a cut. O(log n).

@@ -17,7 +17,7 @@ use ringview_query::{Function, Named, Output, Query};
 use super::engine_calls::recognised_call;
 use super::levels::{NestedPredicate, expr as named_expr};
 use super::lowered::Wanted;
-use super::pending::{Pending, any, is_nested, column_ref, split};
+use super::pending::{Pending, any, column_ref, is_nested, split};
 use super::state::{Lowering, over};
 use crate::text::text;
 

@@ -10,7 +10,7 @@ use ringview_expr::{all_of, replaced};
 use ringview_query::{Block, ColumnRef, Output, Query};
 
 use super::lowered::{Lowered, Wanted};
-use super::pending::{Pending, of_atom, column_ref};
+use super::pending::{Pending, column_ref, of_atom};
 use super::state::{Lowering, free, named};
 use crate::text::text;
 

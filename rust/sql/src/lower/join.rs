@@ -13,7 +13,8 @@ use super::asof;
 use super::lateral;
 use super::pairs::{Conditions, Side, equality, null_safe, pairs};
 use super::pending::{
-    Function, Pending, Window, any, atoms_of, is_nested, of_atom, of_window, column_ref, renamed, split,
+    Function, Pending, Window, any, atoms_of, column_ref, is_nested, of_atom, of_window, renamed,
+    split,
 };
 use super::state::Lowering;
 use super::union::branch;
@@ -298,7 +299,8 @@ impl Lowering<'_> {
         )?;
         let (name, stored) = self.keys(&right)?;
         let is_single = |expr: &Expr| column_ref(expr).is_some() || atoms_of(expr).len() == 1;
-        let is_free = left.outer.is_empty() && left.outer_conditions.is_empty() && left.windows.is_empty();
+        let is_free =
+            left.outer.is_empty() && left.outer_conditions.is_empty() && left.windows.is_empty();
         let mut one = one;
         if !one.iter().all(is_single) {
             if !is_free {

@@ -1,8 +1,8 @@
-//! Pending rows to atoms with plain columns, and to queries.
+//! Lowers pending rows to atoms with plain columns, and to queries.
 //!
-//! What is computed of one atom's row is computed below the join; sums of products of several atoms' columns are the
-//! engine's; anything else over several atoms is computed above the join's rows. Invariant: what comes out joins the
-//! same rows. Cost: O(expressions * columns).
+//! An expression over one atom is computed below the join. Sums of products over several atoms are left to the engine;
+//! other expressions over several atoms are computed above the join. Invariant: the result joins the same rows. Cost:
+//! O(expressions * columns).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use ringview_expr::all_of;
 use ringview_query::{Branch, ColumnRef, Query, Rows};
 
 use super::levels::NestedPredicate;
-use super::pending::{Pending, atoms_of, of_atom, column_ref, renamed};
+use super::pending::{Pending, atoms_of, column_ref, of_atom, renamed};
 use super::state::{Lowering, computing, over};
 use crate::error::unsupported;
 use crate::text::text;
@@ -31,7 +31,7 @@ pub(crate) struct Lowered {
     pub(crate) wanted: Vec<Expr>,
 }
 
-/// What is wanted of rows, and in which form.
+/// An expression that is wanted of rows, and whether it must be a column.
 #[derive(Clone)]
 pub(crate) struct Wanted {
     pub(crate) expr: Expr,

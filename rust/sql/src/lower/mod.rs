@@ -52,7 +52,6 @@ mod linear;
 mod lowered;
 mod order;
 mod pairs;
-mod windowed;
 mod pending;
 mod prune;
 mod recursive;
@@ -65,6 +64,7 @@ mod time;
 mod truth;
 mod union;
 mod unnest;
+mod windowed;
 
 use datafusion_expr::{Distinct, Expr, LogicalPlan};
 use ringview_core::Result;

@@ -9,7 +9,7 @@ use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
 
-use super::pending::{Pending, of_atom, column_ref, renamed};
+use super::pending::{Pending, column_ref, of_atom, renamed};
 use super::state::Lowering;
 use crate::error::{refusal, unsupported};
 

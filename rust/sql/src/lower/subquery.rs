@@ -10,7 +10,7 @@ use datafusion_expr::{Expr, LogicalPlan, Operator};
 use ringview_core::{Error, Result};
 
 use super::pairs::Conditions;
-use super::pending::{Pending, any, atoms_of, is_nested, of_atom, column_ref, renamed, split};
+use super::pending::{Pending, any, atoms_of, column_ref, is_nested, of_atom, renamed, split};
 use super::state::Lowering;
 use crate::error::{refusal, unsupported};
 
@@ -161,7 +161,12 @@ impl Lowering<'_> {
         self.semi_join(rows, inner, keys, exists.negated, schema)
     }
 
-    fn in_subquery(&mut self, rows: Pending, within: &InSubquery, schema: &DFSchema) -> Result<Pending> {
+    fn in_subquery(
+        &mut self,
+        rows: Pending,
+        within: &InSubquery,
+        schema: &DFSchema,
+    ) -> Result<Pending> {
         let mut inner = self.correlated_rows(&within.subquery.subquery, &rows, schema)?;
         let mut keys = correlated(&mut inner, &rows, schema)?;
         let looked = (*within.expr).clone();
@@ -198,7 +203,12 @@ impl Lowering<'_> {
     }
 
     /// A condition with values of subqueries.
-    fn with_subquery_values(&mut self, rows: Pending, condition: Expr, schema: &DFSchema) -> Result<Pending> {
+    fn with_subquery_values(
+        &mut self,
+        rows: Pending,
+        condition: Expr,
+        schema: &DFSchema,
+    ) -> Result<Pending> {
         let (mut rows, mut conditions) = self.with_values(rows, vec![condition], schema)?;
         conditions
             .drain(..)
@@ -270,7 +280,9 @@ impl Lowering<'_> {
         let read = |of: &[Expr]| -> Vec<Expr> {
             let columns = of.iter().flat_map(Expr::column_refs);
             let columns = columns.cloned().map(Expr::Column);
-            columns.filter(|column| column_ref(column).is_some()).collect()
+            columns
+                .filter(|column| column_ref(column).is_some())
+                .collect()
         };
         let width = rows.columns.len();
         // What the expressions read stands behind the columns, so that it comes through the join.
@@ -287,7 +299,9 @@ impl Lowering<'_> {
         let there = found.split_off(around.len());
         let replaced = |expr: Expr, by: &[Expr], with: &[Expr]| {
             renamed(expr, &|atom, name| {
-                let at = by.iter().position(|one| column_ref(one) == Some((atom, name)))?;
+                let at = by
+                    .iter()
+                    .position(|one| column_ref(one) == Some((atom, name)))?;
                 Some(with[at].clone())
             })
         };

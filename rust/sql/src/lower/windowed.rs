@@ -14,7 +14,7 @@ use ringview_query::{Call, Parted, Rank, Rows, SortKey};
 use super::lowered::Wanted;
 use super::order::upper;
 use super::pending::{
-    Function, Pending, Ranking, SortedBy, Window, atoms_of, of_atom, column_ref, replaced, window,
+    Function, Pending, Ranking, SortedBy, Window, atoms_of, column_ref, of_atom, replaced, window,
 };
 use super::state::{Lowering, computing, free};
 

@@ -11,7 +11,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use ringview_core::{Result, Schema, SqlProblem};
 
-use super::given::{null_defaults, name_duplicates};
+use super::given::{name_duplicates, null_defaults};
 use super::name::Name;
 use super::returning::Returning;
 use super::select::{Select, selected};

@@ -268,7 +268,8 @@ impl Reader {
             && (self.starts.is_none() || within(cursor));
         if !goes_on {
             let at = (union, range.group);
-            (cursor.first, cursor.before) = skip_to(&mut self.starts, at, views.walked(union), first)?;
+            (cursor.first, cursor.before) =
+                skip_to(&mut self.starts, at, views.walked(union), first)?;
             cursor.group = Some(range.group);
             cursor.at = 0;
             cursor.slots.clear();

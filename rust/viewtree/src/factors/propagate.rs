@@ -302,7 +302,12 @@ pub(super) fn store(
 }
 
 /// Whether there is room for the product of factors, which is held whole.
-fn reserve(tree: &SumTree, node: usize, factors: &[&DeltaFactor], budget: &Budget<'_>) -> Result<()> {
+fn reserve(
+    tree: &SumTree,
+    node: usize,
+    factors: &[&DeltaFactor],
+    budget: &Budget<'_>,
+) -> Result<()> {
     let each = factors.iter().map(|factor| factor.delta.rows as u64);
     let rows = each.fold(1u64, u64::saturating_mul);
     let registers = factors.iter().map(|factor| factor.registers.len());

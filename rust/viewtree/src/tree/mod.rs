@@ -287,7 +287,9 @@ impl<P: Payloads> Tree<P> {
             key_column(aspect, batch.column(column), &self.scratch.selection, out);
         }
         let selection = &self.scratch.selection;
-        let join::Work { gather, grouper, .. } = &mut self.work;
+        let join::Work {
+            gather, grouper, ..
+        } = &mut self.work;
         let shape = self.views[path.from].shape();
         let (wide, least) = (P::Ring::is_wide(shape), P::Ring::LEAST_GROUP);
         grouper.group_from(

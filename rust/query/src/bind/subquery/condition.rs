@@ -231,7 +231,11 @@ fn unquoted(text: &str, beside: &TypedValue) -> Result<TypedValue> {
     found.ok_or_else(|| mismatch(beside.domain, None))
 }
 
-fn typed_comparison(comparison: Comparison, left: TypedValue, right: TypedValue) -> Result<Condition> {
+fn typed_comparison(
+    comparison: Comparison,
+    left: TypedValue,
+    right: TypedValue,
+) -> Result<Condition> {
     let (left, right) = match (left.domain, right.domain) {
         (None, None) if matches!(comparison, Comparison::Eq | Comparison::Ne) => (left, right),
         (None, None) => {

@@ -251,7 +251,11 @@ impl Matches {
                 Some(table) => assert_eq!(table.len(), ids.values.len()),
             }
             for (place, &id) in (0..).zip(ids.values) {
-                assert_eq!(ids.position(id), Some(place), "an id is not where it is emit");
+                assert_eq!(
+                    ids.position(id),
+                    Some(place),
+                    "an id is not where it is emit"
+                );
             }
         }
     }

@@ -158,7 +158,9 @@ impl Path {
             unreachable!("a linked row has a group")
         };
         let lists = &self.lists;
-        let places = self.place.get_or_insert_with(|| positions(lists, rows.len()));
+        let places = self
+            .place
+            .get_or_insert_with(|| positions(lists, rows.len()));
         let place = places[number as usize] as usize;
         let list = &mut self.lists[group as usize];
         list.swap_remove(place);
