@@ -13,7 +13,7 @@ import ringview as rv
 MEMORY = next((folder for folder in ("/dev/shm",) if Path(folder).is_dir()), None)
 
 
-class Kept:
+class DurableTwin:
     """A database in a file, to which something happens now and then."""
 
     def __init__(self, folder: str) -> None:
@@ -42,10 +42,10 @@ class Kept:
 
 
 @contextmanager
-def kept(define: Callable[[rv.Database], object]) -> Iterator[Kept]:
+def durable_twin(define: Callable[[rv.Database], object]) -> Iterator[DurableTwin]:
     """A database in a file, for which `define` makes tables and views."""
     with TemporaryDirectory(dir=MEMORY) as folder:
-        file = Kept(folder)
+        file = DurableTwin(folder)
         define(file.db)
         yield file
         file.db.close()
