@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ringview_relation::{KeyField, KeyLayout, KeyScratch, Keys, Part};
+use ringview_relation::{KeyField, KeyLayout, KeyScratch, KeyedTable, Keys};
 
 const KEYS: usize = 10_000_000;
 const BATCH: usize = 1_000;
@@ -36,37 +36,40 @@ fn as_keys(columns: &[Vec<u64>]) -> Keys<'_> {
     }
 }
 
-fn empty() -> Part {
+fn empty() -> KeyedTable {
     let field = KeyField {
         bits: 64,
         signed: false,
     };
-    Part::new(KeyLayout::new(&[field; 3]), 2)
+    KeyedTable::new(KeyLayout::new(&[field; 3]), 2)
 }
 
 /// Adds one to the count of every key, as the delta of a view does.
-fn add(part: &mut Part, batches: &[Vec<Vec<u64>>]) -> Duration {
+fn add(table: &mut KeyedTable, batches: &[Vec<Vec<u64>>]) -> Duration {
     let (mut scratch, mut slots) = (KeyScratch::default(), Vec::new());
     let start = Instant::now();
     for columns in batches {
-        part.locate(as_keys(columns), &mut scratch, &mut slots);
-        let stride = part.stride();
-        let payloads = part.write(&slots);
+        table.locate(as_keys(columns), &mut scratch, &mut slots);
+        let stride = table.stride();
+        let payloads = table.write(&slots);
         for &slot in &slots {
             payloads[slot as usize * stride] += 1;
         }
-        part.commit(&slots, |payload| payload[0] == 0);
+        table.commit(&slots, |payload| payload[0] == 0);
     }
     start.elapsed()
 }
 
-fn look_up(part: &Part, batches: &[Vec<Vec<u64>>]) -> Duration {
+fn look_up(table: &KeyedTable, batches: &[Vec<Vec<u64>>]) -> Duration {
     let (mut scratch, mut slots) = (KeyScratch::default(), Vec::new());
     let start = Instant::now();
     let mut sum = 0;
     for columns in batches {
-        part.find(as_keys(columns), &mut scratch, &mut slots);
-        sum += slots.iter().map(|&slot| part.payload(slot)[0]).sum::<u64>();
+        table.find(as_keys(columns), &mut scratch, &mut slots);
+        sum += slots
+            .iter()
+            .map(|&slot| table.payload(slot)[0])
+            .sum::<u64>();
     }
     black_box(sum);
     start.elapsed()
@@ -80,13 +83,13 @@ fn relation(criterion: &mut Criterion) {
     group.bench_function("insert", |bencher| {
         bencher.iter_custom(|rounds| (0..rounds).map(|_| add(&mut empty(), &batches)).sum());
     });
-    let mut part = empty();
-    add(&mut part, &batches);
+    let mut table = empty();
+    add(&mut table, &batches);
     group.bench_function("hit", |bencher| {
-        bencher.iter_custom(|rounds| (0..rounds).map(|_| look_up(&part, &batches)).sum());
+        bencher.iter_custom(|rounds| (0..rounds).map(|_| look_up(&table, &batches)).sum());
     });
     group.bench_function("update", |bencher| {
-        bencher.iter_custom(|rounds| (0..rounds).map(|_| add(&mut part, &batches)).sum());
+        bencher.iter_custom(|rounds| (0..rounds).map(|_| add(&mut table, &batches)).sum());
     });
     group.finish();
 }

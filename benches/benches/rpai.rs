@@ -16,10 +16,10 @@ const SIZES: [i64; 2] = [10_000, 1_000_000];
 /// Distance of neighbouring keys.
 const APART: i64 = 8;
 
-/// Places at random, ten bits more than needed, so that none repeats soon.
-struct Places(u64, u64);
+/// Random keys, ten bits more than needed, so that none repeats soon.
+struct RandomKeys(u64, u64);
 
-impl Places {
+impl RandomKeys {
     fn next(&mut self) -> i64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -58,7 +58,7 @@ fn tree(entries: i64) -> RpaiTree<i64, i64> {
 fn rpai(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("rpai");
     for entries in SIZES {
-        let mut places = Places(0x9e37_79b9_7f4a_7c15, entries as u64);
+        let mut places = RandomKeys(0x9e37_79b9_7f4a_7c15, entries as u64);
         let mut tree = tree(entries);
         group.bench_function(BenchmarkId::new("add", entries), |bencher| {
             bencher.iter(|| tree.add(places.next() * APART, (), 1));
@@ -75,7 +75,7 @@ fn rpai(criterion: &mut Criterion) {
         });
         group.bench_function(BenchmarkId::new("select", entries), |bencher| {
             let total = tree.total() as u64;
-            let mut sums = Places(7, total);
+            let mut sums = RandomKeys(7, total);
             bencher.iter(|| {
                 let bound = sums.next();
                 black_box(tree.select(|sum| sum > bound))
@@ -111,7 +111,7 @@ fn rpai(criterion: &mut Criterion) {
 fn fenwick(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("fenwick");
     for entries in SIZES {
-        let mut places = Places(0x9e37_79b9_7f4a_7c15, entries as u64);
+        let mut places = RandomKeys(0x9e37_79b9_7f4a_7c15, entries as u64);
         let mut sums = Fenwick(vec![0; entries as usize + 1]);
         group.bench_function(BenchmarkId::new("add", entries), |bencher| {
             bencher.iter(|| sums.add(places.next() as usize, 1));
@@ -126,7 +126,7 @@ fn fenwick(criterion: &mut Criterion) {
 fn btree_map(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("BTreeMap");
     for entries in SIZES {
-        let mut places = Places(0x9e37_79b9_7f4a_7c15, entries as u64);
+        let mut places = RandomKeys(0x9e37_79b9_7f4a_7c15, entries as u64);
         let mut map: BTreeMap<i64, i64> = (0..entries).map(|key| (key * APART, 1)).collect();
         group.bench_function(BenchmarkId::new("add", entries), |bencher| {
             bencher.iter(|| *map.entry(places.next() * APART).or_default() += 1);
@@ -167,7 +167,7 @@ fn vwap(criterion: &mut Criterion) {
         let mut orders =
             RpaiTree::<i64, Sums<2, i64>>::from_sorted(prices().map(both)).expect("sorted");
         let (mut places, mut price, mut by) =
-            (Places(0x9e37_79b9_7f4a_7c15, entries as u64), 0, -1);
+            (RandomKeys(0x9e37_79b9_7f4a_7c15, entries as u64), 0, -1);
         group.bench_function(BenchmarkId::new("running sums", entries), |bencher| {
             bencher.iter(|| {
                 if by < 0 {
@@ -189,7 +189,7 @@ fn vwap(criterion: &mut Criterion) {
         });
         let mut index = RpaiTree::<i64, i64>::from_sorted(aggregates).expect("sorted");
         let (mut places, mut price, mut by) =
-            (Places(0x9e37_79b9_7f4a_7c15, entries as u64), 0, -1);
+            (RandomKeys(0x9e37_79b9_7f4a_7c15, entries as u64), 0, -1);
         group.bench_function(BenchmarkId::new("aggregates as keys", entries), |bencher| {
             bencher.iter(|| {
                 if by < 0 {

@@ -7,7 +7,7 @@
 //! | folder | holds |
 //! |---|---|
 //! | `common` | relations and batches, clocks, what every system offers |
-//! | `rivals` | the programs that ringview is set beside |
+//! | `baselines` | the programs that ringview is compared with |
 //! | `workloads` | one file a stream, and what is asked of it |
 //! | `ringview` | ringview under those streams |
 //! | `harness` | the matrix of a run, and its lines |
@@ -15,11 +15,11 @@
 //! | `worst` | data made against one way of maintenance, by size |
 //! | `correlated` | an order book under queries with correlated aggregates |
 
+mod baselines;
 mod common;
 mod correlated;
 mod harness;
 mod ringview;
-mod rivals;
 mod stalls;
 mod workloads;
 mod worst;

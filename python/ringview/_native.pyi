@@ -20,7 +20,7 @@ __all__ = [
     "MatrixChain",
     "PaiMap",
     "PostgresServer",
-    "ReservoirLaw",
+    "ReservoirState",
     "RowBuffer",
     "RowMap",
     "RowStream",
@@ -115,11 +115,11 @@ class Rows:
     def __len__(self) -> int: ...
 
 @final
-class ReservoirLaw:
+class ReservoirState:
     """The state of a reservoir without its items."""
 
-    def __new__(cls, k: int, seed: int) -> ReservoirLaw: ...
-    def copy(self) -> ReservoirLaw:
+    def __new__(cls, k: int, seed: int) -> ReservoirState: ...
+    def copy(self) -> ReservoirState:
         """The same state, apart."""
 
     def to_pass(self) -> int:
@@ -682,7 +682,7 @@ class MatrixChain:
 _Number = int | float
 _Entry = tuple[_Number, int, _Number]
 # A key, a tie or None for all of the key's, and whether what is named is below the cut.
-_Place = tuple[_Number, int | None, bool]
+_Bound = tuple[_Number, int | None, bool]
 
 @final
 class RpaiTree:
@@ -703,16 +703,16 @@ class RpaiTree:
     def remove(self, key: _Number, tie: int) -> _Number | None:
         """Take an entry away; its payload."""
 
-    def sum(self, above: _Place | None, below: _Place | None) -> _Number:
+    def sum(self, above: _Bound | None, below: _Bound | None) -> _Number:
         """The sum above one cut and below another."""
 
-    def shift_keys(self, cut: _Place, by: _Number) -> None:
+    def shift_keys(self, cut: _Bound, by: _Number) -> None:
         """Move all keys above a cut."""
 
     def select(self, sum: _Number, inclusive: bool) -> _Entry | None:
         """The first entry at which the running sum passes a bound, and the sum before it."""
 
-    def beside(self, cut: _Place | None, up: bool) -> _Entry | None:
+    def neighbour(self, cut: _Bound | None, up: bool) -> _Entry | None:
         """The first entry above a cut or of all, or the last below it or of all."""
 
     def has(self, key: _Number) -> bool:

@@ -145,7 +145,7 @@ class Durable:
             ),
             functions or {},
         )
-        opened._tell("opened %s: %d tables, %d views", path)
+        opened._log_contents("opened %s: %d tables, %d views", path)
         return opened
 
     @classmethod
@@ -181,10 +181,10 @@ class Durable:
         found = finder(functions or {})
         native = NativeDatabase.load(path, limit, progress, share, workers, found)
         loaded = cls._of(native, functions or {})
-        loaded._tell("read %s into memory: %d tables, %d views", path)
+        loaded._log_contents("read %s into memory: %d tables, %d views", path)
         return loaded
 
-    def _tell(self, text: str, path: str | PathLike[str]) -> None:
+    def _log_contents(self, text: str, path: str | PathLike[str]) -> None:
         log("info", text, path, len(self._native.tables()), len(self._native.views()))
 
     @classmethod

@@ -50,7 +50,7 @@ class Follower:
         view: str,
         name: str | None,
         timeout: float | None,
-        place: waiting.Place = (),
+        place: waiting.CursorKey = (),
     ) -> None:
         self._native = native
         self._timeout = timeout
@@ -200,7 +200,7 @@ class Follower:
                 return found
             try:
                 async with asyncio.timeout_at(end):
-                    await waiting.moved(self._place, self._native)
+                    await waiting.wait_for_changes(self._place, self._native)
             except TimeoutError:
                 return None
 

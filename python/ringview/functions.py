@@ -83,7 +83,7 @@ class Function:
             values = pa.array(found)
         else:
             return (
-                f"returned {_told(found)}, and a function of rows returns an array, of {rows} "
+                f"returned {_described(found)}, and a function of rows returns an array, of {rows} "
                 "values for these: of pyarrow, NumPy, pandas or polars, or a list"
             )
         if len(values) != rows:
@@ -99,8 +99,8 @@ class Function:
         is_array = hasattr(found, "__arrow_c_array__") or hasattr(found, "__arrow_c_stream__")
         if is_array or isinstance(found, list | tuple | dict) or getattr(found, "ndim", 0) > 0:
             return (
-                f"returned {_told(found)}, and an aggregate returns one value of the group: of "
-                f"Python, NumPy or pyarrow, such as pyarrow.compute.sum(values)"
+                f"returned {_described(found)}, and an aggregate returns one value of the group: "
+                f"of Python, NumPy or pyarrow, such as pyarrow.compute.sum(values)"
             )
         if isinstance(found, pa.Scalar):
             return self._fit(pa.repeat(found, 1))
@@ -291,7 +291,7 @@ def _type(of: object) -> pa.DataType:
     return of
 
 
-def _told(found: object) -> str:
+def _described(found: object) -> str:
     if found is None:
         return "None"
     text = repr(found)

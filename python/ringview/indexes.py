@@ -173,7 +173,7 @@ class RpaiTree:
         >>> RpaiTree([(2, 1), (1, 5)]).first()
         (1, 5)
         """
-        return _pair(self._native.beside(None, True))
+        return _pair(self._native.neighbour(None, True))
 
     def last(self) -> Entry | None:
         """The entry with the greatest key. O(log n).
@@ -181,7 +181,7 @@ class RpaiTree:
         >>> RpaiTree([(2, 1), (1, 5)]).last()
         (2, 1)
         """
-        return _pair(self._native.beside(None, False))
+        return _pair(self._native.neighbour(None, False))
 
     def successor(self, key: Number, *, inclusive: bool = False) -> Entry | None:
         """The first entry above `key`, or from it on. O(log n).
@@ -189,7 +189,7 @@ class RpaiTree:
         >>> RpaiTree([(2, 1), (1, 5)]).successor(1)
         (2, 1)
         """
-        return _pair(self._native.beside((key, None, not inclusive), True))
+        return _pair(self._native.neighbour((key, None, not inclusive), True))
 
     def predecessor(self, key: Number, *, inclusive: bool = False) -> Entry | None:
         """The last entry below `key`, or up to it. O(log n).
@@ -197,7 +197,7 @@ class RpaiTree:
         >>> RpaiTree([(2, 1), (1, 5)]).predecessor(2)
         (1, 5)
         """
-        return _pair(self._native.beside((key, None, inclusive), False))
+        return _pair(self._native.neighbour((key, None, inclusive), False))
 
     def items(self) -> Iterator[tuple[Number, int, Number]]:
         """Key, tie and payload of each entry as they are now, in order. O(n).

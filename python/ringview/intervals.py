@@ -127,14 +127,14 @@ def student(freedom: int, tail: float) -> float:
     low, high = 0.0, pi / 2
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if _within(freedom, middle) < 1 - 2 * tail:
+        if _central_probability(freedom, middle) < 1 - 2 * tail:
             low = middle
         else:
             high = middle
     return sqrt(freedom) * tan((low + high) / 2)
 
 
-def _within(freedom: int, angle: float) -> float:
+def _central_probability(freedom: int, angle: float) -> float:
     """The chance of less than sqrt(freedom) tan(angle), of either sign: a sum of few terms."""
     cosine = cos(angle)
     term, total = (1.0, 0.0) if freedom % 2 == 0 else (cosine, 0.0)

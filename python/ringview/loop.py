@@ -21,7 +21,7 @@ class Loop(ABC):
     def __init__(self, name: str, every: float) -> None:
         self._name = name
         self._every = every
-        self._told = threading.Event()
+        self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._raised: BaseException | None = None
         self._stepping = threading.Lock()
@@ -41,21 +41,21 @@ class Loop(ABC):
 
     def run(self) -> Self:
         """Step until it is finished, or until `stop()` is called from elsewhere; returns itself."""
-        self._told.clear()
+        self._stopping.clear()
         return self._loop()
 
     def _loop(self) -> Self:
         log("info", "%s starts", self._name)
         worked = True
         try:
-            while not self._told.is_set():
+            while not self._stopping.is_set():
                 moved = self.step()
                 if self.finished:
                     break
                 if not moved:
                     if worked:
                         log("info", "%s caught up", self._name)
-                    self._told.wait(self._every)
+                    self._stopping.wait(self._every)
                 worked = moved
         except Exception as raised:
             log("error", "%s failed: %s", self._name, raised)
@@ -73,7 +73,7 @@ class Loop(ABC):
         """
         if self._thread is not None:
             raise RingviewError(f"{self._name} was started already; stop it first")
-        self._told.clear()
+        self._stopping.clear()
         self._raised = None
         self._thread = threading.Thread(target=self._guarded, name=self._name, daemon=True)
         self._thread.start()
@@ -101,7 +101,7 @@ class Loop(ABC):
         Raises:
             Exception: What a step of the thread raised.
         """
-        self._told.set()
+        self._stopping.set()
         self.join()
 
     @property

@@ -15,7 +15,7 @@ from itertools import count, islice
 from sys import maxsize
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from ._native import ReservoirLaw
+from ._native import ReservoirState
 from .arrow import is_arrow
 from .errors import InvalidValueError, TypeMismatchError, UnsupportedError
 
@@ -38,7 +38,7 @@ class Reservoir(Generic[T]):
     (3, True, 1000000)
     """
 
-    __slots__ = ("_k", "_law", "_predicate", "_seen", "_store")
+    __slots__ = ("_k", "_predicate", "_seen", "_state", "_store")
 
     def __init__(
         self, k: int, predicate: Callable[[T], object] | None = None, *, seed: int
@@ -65,7 +65,7 @@ class Reservoir(Generic[T]):
         if predicate is not None and not callable(predicate):
             raise TypeMismatchError(f"predicate={predicate!r} cannot be called with an item")
         self._k = k
-        self._law = ReservoirLaw(k, seed)
+        self._state = ReservoirState(k, seed)
         self._predicate = predicate
         self._seen = 0
         self._store: _Items[T] | _Rows | None = None
@@ -99,20 +99,20 @@ class Reservoir(Generic[T]):
                 "this reservoir holds rows of Arrow data; make another for others"
             )
         store = store if store is not None else _Items()
-        law = self._law.copy()
+        state = self._state.copy()
         undo: list[tuple[int, T]] = []
         held = len(store.items)
         try:
             if isinstance(items, Sequence):
-                seen = self._sequence(law, store, items, undo)
+                seen = self._sequence(state, store, items, undo)
             else:
-                seen = self._iterable(law, store, items, undo)
+                seen = self._iterable(state, store, items, undo)
         except BaseException:
             for place, item in reversed(undo):
                 store.items[place] = item
             del store.items[held:]
             raise
-        self._law, self._store = law, store
+        self._state, self._store = state, store
         self._seen += seen
 
     def add(self, item: T) -> None:
@@ -124,38 +124,38 @@ class Reservoir(Generic[T]):
         self.extend((item,))
 
     def _sequence(
-        self, law: ReservoirLaw, store: _Items[T], items: Sequence[T], undo: list[tuple[int, T]]
+        self, state: ReservoirState, store: _Items[T], items: Sequence[T], undo: list[tuple[int, T]]
     ) -> int:
         at, length = 0, len(items)
-        while (passed := law.advance(length - at)) is not None:
-            store.put(self._stop(law, items[at + passed]), items[at + passed], undo)
+        while (passed := state.advance(length - at)) is not None:
+            store.put(self._stop(state, items[at + passed]), items[at + passed], undo)
             at += passed + 1
         return length
 
     def _iterable(
-        self, law: ReservoirLaw, store: _Items[T], items: Iterable[T], undo: list[tuple[int, T]]
+        self, state: ReservoirState, store: _Items[T], items: Iterable[T], undo: list[tuple[int, T]]
     ) -> int:
         rest, seen = iter(items), 0
         while True:
-            if to_pass := law.to_pass():
+            if to_pass := state.to_pass():
                 counter = count()
                 passing = islice(zip(rest, counter, strict=False), min(to_pass, maxsize))
                 deque(passing, maxlen=0)
                 passed = next(counter)
-                law.pass_(passed)
+                state.pass_(passed)
                 seen += passed
                 if passed < to_pass and passed < maxsize:
                     return seen
-                if law.to_pass():
+                if state.to_pass():
                     continue
             item = next(rest, _END)
             if item is _END:
                 return seen
             seen += 1
-            store.put(self._stop(law, cast("T", item)), cast("T", item), undo)
+            store.put(self._stop(state, cast("T", item)), cast("T", item), undo)
 
-    def _stop(self, law: ReservoirLaw, item: T) -> int | None:
-        return law.stop(self._predicate is None or bool(self._predicate(item)))
+    def _stop(self, state: ReservoirState, item: T) -> int | None:
+        return state.stop(self._predicate is None or bool(self._predicate(item)))
 
     def _extend_rows(self, data: Any) -> None:
         import pyarrow as pa
@@ -175,26 +175,26 @@ class Reservoir(Generic[T]):
                 f"rows of ({_columns(reader.schema)}) cannot follow rows of "
                 f"({_columns(store.schema)}); cast them before they get here"
             )
-        law, seen = self._law.copy(), 0
+        state, seen = self._state.copy(), 0
         kept = _Rows(reader.schema) if store is None else store
         changed = kept.copy()
         for batch in reader:
-            came = self._rows_that_come(law, batch)
+            came = self._rows_that_come(state, batch)
             changed.put(came, batch)
             seen += batch.num_rows
-        self._law, self._store = law, changed
+        self._state, self._store = state, changed
         self._seen += seen
 
-    def _rows_that_come(self, law: ReservoirLaw, batch: pa.RecordBatch) -> dict[int, int]:
+    def _rows_that_come(self, state: ReservoirState, batch: pa.RecordBatch) -> dict[int, int]:
         """The row of the batch for each place that gets another one."""
         if self._predicate is None:
-            return {place: row for row, place in law.offer(batch.num_rows)}
+            return {place: row for row, place in state.offer(batch.num_rows)}
         came: dict[int, int] = {}
         at = 0
-        while (passed := law.advance(batch.num_rows - at)) is not None:
+        while (passed := state.advance(batch.num_rows - at)) is not None:
             at += passed
             row = batch.slice(at, 1).to_pylist()[0]
-            place = law.stop(bool(self._predicate(cast("T", row))))
+            place = state.stop(bool(self._predicate(cast("T", row))))
             if place is not None:
                 came[place] = at
             at += 1

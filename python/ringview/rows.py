@@ -224,20 +224,20 @@ class _Reader:
         kind = self.fields[name].type
         try:
             return _convert(values, kind)
-        except _MISFITS as problem:
-            self._misfit(name, values, kind, problem)
+        except _MISMATCHES as problem:
+            self._refuse(name, values, kind, problem)
 
-    def _misfit(self, name: str, values: Any, kind: pa.DataType, problem: Exception) -> NoReturn:
+    def _refuse(self, name: str, values: Any, kind: pa.DataType, problem: Exception) -> NoReturn:
         """Raise with the first row that does not fit."""
         error = TypeMismatchError if isinstance(problem, TypeError) else InvalidValueError
         for row, value in enumerate(values):
             try:
                 _convert([value], kind)
-            except _MISFITS as misfit:
-                error = TypeMismatchError if isinstance(misfit, TypeError) else InvalidValueError
+            except _MISMATCHES as mismatch:
+                error = TypeMismatchError if isinstance(mismatch, TypeError) else InvalidValueError
                 raise error(
                     f"table {quoted(self.table)}, column {quoted(name)}, row {row}: "
-                    f"{value!r} is no {kind} ({misfit})"
+                    f"{value!r} is no {kind} ({mismatch})"
                 ) from None
         raise error(f"table {quoted(self.table)}, column {quoted(name)}: {problem}") from None
 
@@ -276,7 +276,7 @@ def _convert(values: Any, kind: pa.DataType) -> pa.Array:
 _WIDENS = {("date", "timestamp"), ("timestamp", "timestamptz"), ("timestamptz", "timestamptz")}
 
 # pyarrow raises subclasses of these; OverflowError for integers beyond 64 bits.
-_MISFITS = (TypeError, ValueError, OverflowError, NotImplementedError)
+_MISMATCHES = (TypeError, ValueError, OverflowError, NotImplementedError)
 
 
 def _refuse(rows: object) -> NoReturn:

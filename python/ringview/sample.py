@@ -21,7 +21,7 @@ from .errors import (
     UnknownColumnError,
     did_you_mean,
 )
-from .spread import Estimate, Spread, What
+from .estimates import Estimate, Estimator, What
 from .view import View
 from .words import quoted
 
@@ -221,11 +221,11 @@ class Sample(View):
                 f"within={within}: the first is the least value, not above the other"
             )
         z = NormalDist().inv_cdf(0.5 + confidence / 2)
-        spread = Spread.of(len(rows), self._native.sample_join_size(self._handle), z)
+        estimator = Estimator.of(len(rows), self._native.sample_join_size(self._handle), z)
         if by is None and of is None:
-            return spread.all_rows()
+            return estimator.all_rows()
         if by is None:
-            return spread.estimate(what, values, np.ones(len(rows), bool), q, within)
+            return estimator.estimate(what, values, np.ones(len(rows), bool), q, within)
         names = [by] if isinstance(by, str) else list(by)
         columns = [_column(rows, name).to_pylist() for name in names]
         keys = columns[0] if isinstance(by, str) else list(zip(*columns, strict=True))
@@ -238,7 +238,7 @@ class Sample(View):
             inside[members] = True
             known = inside if values is None else inside & ~np.isnan(values)
             if what == "count" or known.any():
-                found[key] = spread.estimate(what, values, inside, q, within)
+                found[key] = estimator.estimate(what, values, inside, q, within)
         return found
 
 

@@ -121,7 +121,7 @@ class Executing(Declaring, Changeable):
                 if len(statements) > 1:
                     problem.add_note(
                         f"in statement {number} of {len(statements)}, at line {statement.line}; "
-                        + _kept(number - 1, self._open is not None)
+                        + _outcome(number - 1, self._open is not None)
                     )
                 raise
         return found
@@ -253,7 +253,7 @@ def spelt(name: str, known: Iterable[str]) -> str | None:
     return next((one for one in names if one.lower() == name.lower()), None)
 
 
-def _kept(before: int, is_open: bool) -> str:
+def _outcome(before: int, is_open: bool) -> str:
     """What became of the statements before one that failed."""
     if is_open:
         return "ROLLBACK undoes the transaction"

@@ -77,7 +77,7 @@ class Tabling:
         >>> db.create_table("r", {"a": "int64"}, unique="a", if_not_exists=True) == table
         True
         """
-        held = None if keep_for is None else _kept(keep_for)
+        held = None if keep_for is None else _retention(keep_for)
         columns = [unique] if isinstance(unique, str) else unique and list(unique)
         either(create_or_replace, if_not_exists)
         if name in self.tables and (create_or_replace or if_not_exists):
@@ -132,7 +132,7 @@ def either(create_or_replace: bool, if_not_exists: bool) -> None:
         )
 
 
-def _kept(of: object) -> tuple[str, str]:
+def _retention(of: object) -> tuple[str, str]:
     """A column and how long rows stay, as the engine takes them."""
     match of:
         case (str() as column, length):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from . import _native
 
-Place = tuple[object, ...]
+CursorKey = tuple[object, ...]
 """What followers that move together have in common."""
 
 # Between two looks of a thread at who waits still.
@@ -41,7 +41,7 @@ class _Waiter:
         """Whether nobody will ever run the task."""
         return self._loop.is_closed()
 
-    def has_moved(self, longest: float) -> bool:
+    def has_changes(self, longest: float) -> bool:
         """Whether there is something to look at, waiting for it a while; an error is, too."""
         try:
             return self.native.wait(longest)
@@ -62,7 +62,7 @@ class _Waiter:
 class _Watch:
     """The tasks that wait for one view, and the thread that waits for them."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: CursorKey) -> None:
         self._place = place
         self._waiters: list[_Waiter] = []
         # A daemon would be stopped in the midst of the extension when the interpreter ends.
@@ -91,12 +91,12 @@ class _Watch:
             new = [waiter for waiter in waiters if waiter.is_new]
             for waiter in new:
                 waiter.is_new = False
-                if waiter.has_moved(0.0):
+                if waiter.has_changes(0.0):
                     with _LOCK:
                         self.discard(waiter)
                     waiter.wake()
             # A move moves all of them, so that one stands for all.
-            if waiters[0].has_moved(_SLICE):
+            if waiters[0].has_changes(_SLICE):
                 with _LOCK:
                     self.wake()
 
@@ -112,10 +112,10 @@ class _Watch:
 
 
 _LOCK = threading.Lock()
-_WATCHES: dict[Place, _Watch] = {}
+_WATCHES: dict[CursorKey, _Watch] = {}
 
 
-async def moved(place: Place, native: _native.Follower) -> None:
+async def wait_for_changes(place: CursorKey, native: _native.Follower) -> None:
     """Wait until a follower may have something or be at its end; there may be nothing after all.
 
     Cancelling it leaves nothing behind.
@@ -133,7 +133,7 @@ async def moved(place: Place, native: _native.Follower) -> None:
             watch.discard(waiter)
 
 
-def wake(place: Place) -> None:
+def wake(place: CursorKey) -> None:
     """Let all who wait at a place look again: one of its followers was closed."""
     with _LOCK:
         if watch := _WATCHES.get(place):

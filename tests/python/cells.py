@@ -85,7 +85,7 @@ def _cells(stage: Stage, data: Tables, draw: random.Random) -> dict[int, list[tu
     """The rows of each cell, in slots."""
     found: dict[int, list[tuple[Any, ...]]] = {}
     width = len(stage.layout.slots)
-    for table, numbers in stage.moved.items():
+    for table, numbers in stage.shuffled.items():
         for row in data[table].to_pylist():
             for number in numbers:
                 relation = stage.relations[number]
@@ -95,7 +95,7 @@ def _cells(stage: Stage, data: Tables, draw: random.Random) -> dict[int, list[tu
                     slots[place] = value
                 often = [row[relation.multiplicity] if relation.multiplicity else 1]
                 often = often if stage.layout.counted else []
-                for cell in cells(relation.spread, used, hashed):
+                for cell in cells(relation.distribution, used, hashed):
                     assert 0 <= cell < stage.cells
                     found.setdefault(cell, []).append((number, cell, *often, *slots))
     nobody = (NOBODY, 0, 0) if stage.layout.counted else (NOBODY, 0)

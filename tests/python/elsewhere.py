@@ -57,7 +57,7 @@ def follow(spark: SparkSession, folder: Path, at: str) -> None:
     from ringview.errors import UnsupportedError
     from ringview.spark import CheckpointError, ParquetSink
     from ringview.spark.streaming.checkpoint import Checkpoint
-    from ringview.spark.streaming.places import write
+    from ringview.spark.streaming.locations import write
 
     sink = ParquetSink(folder / "out")
 

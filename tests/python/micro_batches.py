@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 from ringview.spark.slots import ATOM, MULTIPLICITY, PARTITION
 from ringview.spark.streaming.checkpoint import Checkpoint
-from ringview.spark.streaming.places import write
+from ringview.spark.streaming.locations import write
 from ringview.spark.streaming.plan import Changes, Plan, TablePlan
 
 COLUMNS = pa.schema({"id": pa.int64(), "x": pa.int64()})

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import ringview as rv
-from kept import kept
+from durable_twin import durable_twin
 
 Rows = list[dict[str, Any]]
 
@@ -76,7 +76,7 @@ class Stream:
         there: dict[str, Rows] = {name: [] for name in self.tables}
         told: Counter[str] = Counter()
         seen = 0
-        with kept(define) as file:
+        with durable_twin(define) as file:
             for step in range(steps):
                 before = rows_of(file.db["few"].to_arrow())
                 again = file.next()

@@ -22,8 +22,15 @@ from ringview.errors import OverDeleteError
 from ringview.spark.streaming.partitioned.address import Address
 from ringview.spark.streaming.partitioned.client import Engines
 from ringview.spark.streaming.partitioned.live import Cache
-from ringview.spark.streaming.partitioned.segments import Delta, Meta, Read, Segments, Taken, chosen
-from ringview.spark.streaming.partitioned.store import Held, PartitionBatch, Store
+from ringview.spark.streaming.partitioned.segments import (
+    Delta,
+    Meta,
+    Read,
+    Segments,
+    Taken,
+    select_segments,
+)
+from ringview.spark.streaming.partitioned.store import PartitionBatch, SnapshottedEngine, Store
 
 
 class Bag:
@@ -82,11 +89,13 @@ class Bags:
     def store(self) -> Store[Bag]:
         return Store(str(self.folder), partial(Bag, self.test))
 
-    def take(self, cache: Cache[Held[Bag]], of: PartitionBatch, read: Read) -> Taken[Counter[str]]:
+    def take(
+        self, cache: Cache[SnapshottedEngine[Bag]], of: PartitionBatch, read: Read
+    ) -> Taken[Counter[str]]:
         return self.store().take(cache, of, read, lambda bag: None, lambda bag: +bag.has)
 
     def look(
-        self, cache: Cache[Held[Bag]], partition: int, token: str, view: str
+        self, cache: Cache[SnapshottedEngine[Bag]], partition: int, token: str, view: str
     ) -> list[bytes] | None:
         if view == "process":
             return [str(os.getpid()).encode()]
@@ -123,7 +132,7 @@ class Version:
 
     def segments(self) -> Segments:
         found = [(*key, *value) for key, value in self.held.items()]
-        return chosen(self.said, found, self.base)
+        return select_segments(self.said, found, self.base)
 
     def update(self, meta: Meta) -> None:
         self.said = meta

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import ringview as rv
-from kept import Kept, kept
+from durable_twin import DurableTwin, durable_twin
 from oracle import comparable
 from ringview import errors
 from streams import ORACLE, Batch, Tables, apply, database, everything_leaves, tables_of
@@ -39,7 +39,7 @@ class Stack:
         self,
         views: Mapping[str, str],
         static: Sequence[str] = (),
-        file: Kept | None = None,
+        file: DurableTwin | None = None,
         share: bool = True,
     ) -> None:
         self.views, self.tables, self.file = dict(views), Tables(), file
@@ -103,7 +103,7 @@ class Stack:
 
 def check_stack(views: Mapping[str, str], stream: Sequence[Batch]) -> None:
     """Equal to DuckDB after each batch, down to nothing; and made late, all the same."""
-    with kept(lambda db: create(tables_of(db), views)) as file:
+    with durable_twin(lambda db: create(tables_of(db), views)) as file:
         _check_stack(views, stream, Stack(views, file=file))
 
 

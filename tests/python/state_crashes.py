@@ -22,7 +22,7 @@ from ringview.spark.slots import ATOM, MULTIPLICITY, PARTITION
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState
 from ringview.spark.streaming.letters import JsonLines
-from ringview.spark.streaming.places import write
+from ringview.spark.streaming.locations import write
 from ringview.spark.streaming.plan import Plan, TablePlan
 
 COLUMNS = pa.schema({"a": pa.int64(), "x": pa.float64()})

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import ringview as rv
+from durable_twin import durable_twin
 from hypothesis import strategies as st
-from kept import kept
 from oracle import Oracle, comparable
 from queries import SCHEMAS, rows, updates
 
@@ -97,7 +97,7 @@ def check(sql: str, stream: list[Batch]) -> None:
         late = db.create_view("late", sql)
         assert comparable(late.to_arrow()) == comparable(db["v"].to_arrow())
         return
-    with kept(lambda db: (tables_of(db), db.create_view("v", sql))) as file:
+    with durable_twin(lambda db: (tables_of(db), db.create_view("v", sql))) as file:
         _check(sql, stream, file.next)
 
 

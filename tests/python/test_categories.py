@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import ringview as rv
+from durable_twin import durable_twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kept import kept
 from ringview import errors, ml
 from ringview.cofactor import Cofactor
 from sklearn import linear_model
@@ -195,7 +195,7 @@ def test_categories_are_counted_after_every_batch(
 
     view = define(db)
     seen = Counter(map(str, view.changes().drop_columns("multiplicity").to_pylist()))
-    with kept(define) as file:
+    with durable_twin(define) as file:
         for table, new, gone in [*steps, *[(name, [], [0] * 99) for name in SCHEMAS]]:
             leaving = []
             tables[table] += new

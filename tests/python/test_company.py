@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import ringview as rv
+from durable_twin import durable_twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kept import kept
 from oracle import comparable
 from ringview import errors, ml
 from ringview.cofactor_arrow import is_cofactor
@@ -89,7 +89,7 @@ def test_rows_equal_duckdb(
     sql = view_sql(*query)
     view, twin = db.create_view("v", sql), trusting.create_view("v", sql)
     seen: Counter[tuple[Any, ...]] = Counter()
-    with kept(lambda db: tables_of(db).create_view("v", sql)) as file:
+    with durable_twin(lambda db: tables_of(db).create_view("v", sql)) as file:
         for batch in [*stream, *everything_leaves()]:
             with pytest.raises(errors.OverDeleteError):
                 absent = {"a": 99, "b": 99, "x": 99, "name": "absent"}

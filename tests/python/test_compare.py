@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 from ringview.job import JobError, load, parse
-from ringview.job.compare import compared
+from ringview.job.compare import compare_job
 from typer.testing import CliRunner
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tpch_stream" / "job.toml"
 
 
 def test_each_view_is_measured_over_the_whole_stream() -> None:
-    found = compared(load(EXAMPLE))
+    found = compare_job(load(EXAMPLE))
     assert [each.name for each in found] == ["q1", "q3", "q5", "q10"]
     for each in found:
         assert each.batches * each.rows == 13_640
@@ -32,7 +32,7 @@ def test_a_view_that_reads_views_is_kept_with_them(tmp_path: Path) -> None:
             ("w", "SELECT SUM(b) AS b FROM v"),
         ]
     )
-    found = compared(parse(text, tmp_path / "job.toml"))
+    found = compare_job(parse(text, tmp_path / "job.toml"))
     assert [each.anew is None for each in found] == [False, False, True]
     assert found[2].ratio is None
 
@@ -45,7 +45,7 @@ def test_what_cannot_be_streamed_again_is_refused(text: str) -> None:
     if "spark" not in text:
         text += '[[source]]\nkind = "folder"\npath = "x.csv"\ntable = "r"\n'
     with pytest.raises(JobError, match="comparison"):
-        compared(parse(text, Path("/jobs/job.toml")))
+        compare_job(parse(text, Path("/jobs/job.toml")))
 
 
 def test_the_command_shows_the_comparison_and_where_to_look() -> None:

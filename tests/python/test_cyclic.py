@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
-from kept import kept
+from durable_twin import durable_twin
 from oracle import Oracle, comparable
 
 SCHEMA = pa.schema({"src": pa.int32(), "dst": pa.int32(), "w": pa.int64()})
@@ -94,7 +94,7 @@ def test_rows_of_cyclic_joins_equal_duckdb(name: str, seed: int) -> None:
     assert ("kept factorised" in views["set"].explain()) == (name != "corners")
     seen: dict[str, Counter[Any]] = {kind: Counter() for kind in views}
     held: list[Row] = []
-    with kept(define) as file:
+    with durable_twin(define) as file:
         for batch in range(7):
             come = edges(dice, 6, 7)
             dice.shuffle(held)
@@ -162,7 +162,7 @@ def test_cyclic_views_equal_duckdb_after_every_batch(seed: int) -> None:
 
     views = define(db)
     held: list[Row] = []
-    with kept(define) as file:
+    with durable_twin(define) as file:
         for batch in range(6):
             come = edges(dice, 7, 8)
             dice.shuffle(held)

@@ -23,9 +23,9 @@ from cyclic_tables import (
     one_row,
     tables_of,
 )
+from durable_twin import durable_twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kept import kept
 from oracle import comparable
 from ringview import errors
 
@@ -98,7 +98,7 @@ def test_it_shows_what_duckdb_shows_after_every_batch(
     view = define(db)
     above = db.create_view("above", f"SELECT COUNT(*) AS rows, MAX({first(view)}) AS one FROM v")
     followed: list[tuple[Any, ...]] = []
-    with kept(define) as file:
+    with durable_twin(define) as file:
         for _ in range(8):
             change([db, file.next()], tables, dice, wide=wide, most=9)
             expected = ORACLE.rows(sql, tables)
@@ -193,7 +193,7 @@ def test_rows_of_triangles_are_those_of_duckdb_after_every_batch(
     over = f"SELECT {column}, COUNT(*) AS n FROM v GROUP BY {column}"
     db.create_view("above", over)
     followed: Counter[tuple[Any, ...]] = Counter()
-    with kept(define) as file:
+    with durable_twin(define) as file:
         for step in range(8):
             change([db, file.next()], tables, dice, wide=wide, most=12)
             expected = ORACLE.rows(sql, tables)
@@ -312,7 +312,7 @@ def test_cofactors_over_a_triangle_are_those_of_its_rows(
         return tables_of(db).create_view("v", sql, engine="epsilon", epsilon=epsilon)
 
     define(db)
-    with kept(define) as file:
+    with durable_twin(define) as file:
         for _ in range(6):
             for table in "rst":
                 if tables[table] and dice.random() < 0.4:

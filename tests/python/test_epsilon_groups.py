@@ -19,9 +19,9 @@ from cyclic_tables import (
     one_row,
     tables_of,
 )
+from durable_twin import durable_twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kept import kept
 from oracle import comparable
 from ringview import errors
 
@@ -77,7 +77,7 @@ def test_groups_of_one_relation_are_read_as_duckdb_has_them(
     view = define(db)
     tree = db.create_view("tree", sql)
     keys = sql[sql.index("GROUP BY") + 9 :].partition(" HAVING")[0].count(",") + 1
-    with kept(define) as file:
+    with durable_twin(define) as file:
         for step in range(8):
             change([db, file.next()], tables, dice, wide=wide, most=9)
             names = view.schema.names[:keys]

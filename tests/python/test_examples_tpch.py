@@ -13,7 +13,7 @@ from oracle import comparable
 from ringview import Database
 from ringview.job import Job, embedded, load
 from ringview.job.read import Source
-from ringview.job.stream import Part
+from ringview.job.stream import TableBatch
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tpch_stream" / "job.toml"
 
@@ -27,7 +27,7 @@ class Mirror:
             self.connection.register("empty", source.schema.empty_table())
             self.connection.execute(f"CREATE TABLE {source.spec.name} AS SELECT * FROM empty")
 
-    def apply(self, parts: Sequence[Part]) -> None:
+    def apply(self, parts: Sequence[TableBatch]) -> None:
         """Insert and delete; a row is known by the table's unique columns."""
         for part in parts:
             spec = part.source.spec

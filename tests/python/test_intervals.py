@@ -7,12 +7,12 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from ringview.spread import Spread
+from ringview.estimates import Estimator
 
 
-def spreads(rows: int, held: int) -> Spread:
+def spreads(rows: int, held: int) -> Estimator:
     """As of a sample of so many rows, at 95%."""
-    return Spread.of(held, (rows, rows, 1.0), NormalDist().inv_cdf(0.975))
+    return Estimator.of(held, (rows, rows, 1.0), NormalDist().inv_cdf(0.975))
 
 
 RUNS = 300

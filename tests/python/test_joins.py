@@ -8,9 +8,9 @@ from typing import Any
 import duckdb
 import pytest
 import ringview as rv
+from durable_twin import DurableTwin, durable_twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kept import Kept, kept
 from oracle import comparable
 from queries import FROMS, SCHEMAS, From, _conditions, rows
 from ringview import errors
@@ -65,11 +65,11 @@ def once(db: rv.Database, trusting: rv.Database, sql: str) -> list[rv.View]:
 
 def check(sql: str, stream: list[Batch]) -> None:
     """However the rows are kept, after each batch they are DuckDB's, and the changes add up."""
-    with kept(lambda db: (tables_of(db), db.create_view("v", sql))) as file:
+    with durable_twin(lambda db: (tables_of(db), db.create_view("v", sql))) as file:
         _check(sql, stream, file)
 
 
-def _check(sql: str, stream: list[Batch], file: Kept) -> None:
+def _check(sql: str, stream: list[Batch], file: DurableTwin) -> None:
     db, trusting, tables = database(), database(trust_deletes=True), Tables()
     views = [db.create_view(f"v{kept}", sql, representation=kept) for kept in KEPT]
     views += [trusting.create_view("v", sql, representation="factorised")]

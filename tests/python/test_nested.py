@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 import ringview as rv
 from catalog import translate
+from durable_twin import DurableTwin, durable_twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kept import Kept, kept
 from nested import SCHEMAS, contents, nested
 from oracle import Oracle, comparable
 from spelt import sql_of
@@ -66,11 +66,11 @@ def define(db: rv.Database, sql: str) -> rv.View:
 
 def check_stream(sql: str, stream: list[Batch]) -> None:
     """In memory and in a file."""
-    with kept(lambda db: define(db, sql)) as file:
+    with durable_twin(lambda db: define(db, sql)) as file:
         _check_stream(sql, stream, file)
 
 
-def _check_stream(sql: str, stream: list[Batch], file: Kept) -> None:
+def _check_stream(sql: str, stream: list[Batch], file: DurableTwin) -> None:
     db = rv.Database()
     view = define(db, sql)
     held: dict[str, list[dict[str, Any]]] = {table: [] for table in SCHEMAS}

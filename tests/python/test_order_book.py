@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import ringview as rv
-from kept import kept
+from durable_twin import durable_twin
 from oracle import comparable
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -183,7 +183,7 @@ def check_moments(book: Path, moments: int) -> None:
     define(db, events, set(QUERIES))
     every = windows(events, set(QUERIES), step)
     seen = dict.fromkeys(QUERIES, 0)
-    with kept(lambda db: define(db, events, set(QUERIES))) as file:
+    with durable_twin(lambda db: define(db, events, set(QUERIES))) as file:
         for at in range(0, moments * step, step):
             for each in (db, file.next()):
                 play(each, events.slice(at, step))

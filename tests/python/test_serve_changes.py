@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import ringview as rv
 from ringview import serve
-from ringview.serve.events import NOTHING, Event, Log, Place, Token
+from ringview.serve.events import NOTHING, Event, EventPosition, Log, Token
 from ringview.serve.streams import Named, Passing, Streams
 from serving import Reader, client, rows_of, shop
 
@@ -279,7 +279,7 @@ def test_a_look_that_takes_long_holds_up_nobody_who_reads_what_is_kept(db: rv.Da
     looking, gate = threading.Event(), threading.Event()
 
     class Slow(Passing):
-        def _look(self, sent: Place) -> list[Event]:
+        def _look(self, sent: EventPosition) -> list[Event]:
             looking.set()
             gate.wait(60)
             return super()._look(sent)
@@ -298,15 +298,15 @@ def test_a_look_that_takes_long_holds_up_nobody_who_reads_what_is_kept(db: rv.Da
 def test_a_stream_keeps_no_more_than_it_may() -> None:
     log = Log(kept=10)
     for batch in range(1, 6):
-        log.add([Event(Place(batch, 0), b"12345")])
-    assert log.after(Place(2, 0)) is None
-    found = log.after(Place(3, 0))
+        log.add([Event(EventPosition(batch, 0), b"12345")])
+    assert log.after(EventPosition(2, 0)) is None
+    found = log.after(EventPosition(3, 0))
     assert found is not None
     assert [event.place.batch for event in found] == [4, 5]
-    assert log.after(Place(6, 0)) is None
+    assert log.after(EventPosition(6, 0)) is None
     # What is longer than that is kept until it is sent.
-    log.add([Event(Place(6, -1), b"1" * 50), Event(Place(6, 0), b"1")])
-    whole = log.after(Place(5, 0))
+    log.add([Event(EventPosition(6, -1), b"1" * 50), Event(EventPosition(6, 0), b"1")])
+    whole = log.after(EventPosition(5, 0))
     assert whole is not None
     assert len(whole) == 2
 
@@ -321,5 +321,5 @@ def test_tokens_that_are_none(text: str) -> None:
 def test_a_token_of_the_future_is_not_known(db: rv.Database) -> None:
     for stream in (Passing(db["totals"]), Named(db, db["totals"], "mail")):
         assert stream.next(NOTHING)
-        assert stream.resume(Token(stream.owner, Place(7, 0))) is None
+        assert stream.resume(Token(stream.owner, EventPosition(7, 0))) is None
         stream.close()

@@ -143,7 +143,9 @@ def test_fifteen_lines_serve_a_join_of_tables_of_postgres(
                     return sorted(rows) == sorted((row["name"], row["total"]) for row in found)
 
                 wait(is_sent)
-                assert not [feed.problem for feed in service.feeds if feed.problem]
+                assert not [
+                    connector.problem for connector in service.connectors if connector.problem
+                ]
             con.execute("INSERT INTO orders VALUES (%s, 2, 4)", [20 + life])
 
 

@@ -196,7 +196,7 @@ def test_hosts_and_origins(db: rv.Database, header: str, value: str, status: int
         hosts=serve.guard.LOOPBACK,
         origins=["https://shop.example"],
         limits=serve.Limits(),
-        feeds=[],
+        connectors=[],
     )
 
     async def asked() -> httpx.Response:

@@ -19,7 +19,7 @@ import httpx
 import pytest
 import ringview as rv
 from ringview.job import JobError, ServeSpec, load, parse
-from ringview.serve.feeds import Feed
+from ringview.serve.connectors import Connector
 from ringview.serve.service import Service
 from serving import PATIENCE, Reader, client, rows_of
 from typer.testing import CliRunner
@@ -165,11 +165,11 @@ def test_a_feed_ends_while_it_waits_to_try_again() -> None:
         def close(self) -> None:
             pass
 
-    feed = Feed("source", "never", Never)
-    feed.start()
+    connector = Connector("source", "never", Never)
+    connector.start()
     assert Never.tried.wait(PATIENCE)
-    assert feed.end(PATIENCE)
-    assert feed.problem == "OSError: no"
+    assert connector.end(PATIENCE)
+    assert connector.problem == "OSError: no"
 
 
 def test_the_stream_of_the_example_comes_by_its_pace() -> None:

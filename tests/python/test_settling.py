@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
+from durable_twin import durable_twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kept import kept
 from ringview.errors import ArithmeticOverflowError
 
 MOST = 2**63 - 1
@@ -251,7 +251,7 @@ def test_sums_of_large_integers_are_exact(name: str, stream: Any) -> None:
     view.changes()
     told: Counter[Any] = Counter(tuple(row.items()) for row in rows(view))
     held: dict[str, list[Any]] = {"r": [], "o": [], "q": q}
-    with kept(define) as file:
+    with durable_twin(define) as file:
         for changes in stream:
             then = {table: list(kept) for table, kept in held.items()}
             ops = []

@@ -235,7 +235,7 @@ def test_heavy_values_are_spread_on_the_larger_side() -> None:
     data = tables(random.Random(8))
     made = plan({"v": sql}, data, LARGE, 8, heavy=HEAVY)
     (stage,) = made.grids
-    spreads = {relation.name: relation.spread for relation in stage.relations}
+    spreads = {relation.name: relation.distribution for relation in stage.relations}
     assert spreads == {
         "r": (Along(8, ("b",), True, (1, 2)),),
         "s": (Along(8, ("b",), False, (1, 2)),),

@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from ringview.errors import StorageError
 from ringview.spark.streaming import unsent
 from ringview.spark.streaming.checkpoint import Checkpoint
-from ringview.spark.streaming.places import Remote, remove, write
+from ringview.spark.streaming.locations import Remote, remove, write
 
 
 @pytest.fixture
@@ -75,9 +75,9 @@ def test_a_place_elsewhere_is_like_a_folder(
     assert list(place.glob("y*")) == []
     changes = {"v /": pa.table({"a": [1]})}
     unsent.keep(unsent.of_batch(place, 3), changes)
-    assert unsent.kept(unsent.of_batch(place, 3)) == changes
+    assert unsent.read(unsent.of_batch(place, 3)) == changes
     unsent.forget(place)
-    assert unsent.kept(unsent.of_batch(place, 3)) is None
+    assert unsent.read(unsent.of_batch(place, 3)) is None
     with pytest.raises(FileNotFoundError):
         (place / "y").read_bytes()
     for _ in range(2):

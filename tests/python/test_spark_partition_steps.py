@@ -25,7 +25,7 @@ from ringview.spark.streaming.partitioned.bases import FileBases
 from ringview.spark.streaming.partitioned.client import engines
 from ringview.spark.streaming.partitioned.engine import as_rows
 from ringview.spark.streaming.partitioned.layout import queries
-from ringview.spark.streaming.partitioned.placement import everywhere, place
+from ringview.spark.streaming.partitioned.placement import choose_placement, everywhere
 from ringview.spark.streaming.partitioned.routing import LABEL, in_slots, messages, unpacked
 from ringview.spark.streaming.partitioned.segments import Sizes
 from ringview.spark.streaming.partitioned.setting import Setting
@@ -100,7 +100,7 @@ class Streamed:
     ) -> None:
         self.plan = Plan(TABLES, views)
         self.asked = queries(self.plan)
-        self.placement = place(self.plan, self.asked, views is WHOLE)
+        self.placement = choose_placement(self.plan, self.asked, views is WHOLE)
         self.folder, self.patch, self.batch = folder, patch, -1
         self.data: dict[str, Counter[tuple[Any, ...]]] = {t.name: Counter() for t in TABLES}
         self.told: dict[str, Counter[tuple[Any, ...]]] = {name: Counter() for name in views}

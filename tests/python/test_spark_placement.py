@@ -15,7 +15,7 @@ pytest.importorskip("pyspark", minversion="4.1")
 import ringview as rv
 from ringview.errors import UnsupportedError
 from ringview.spark.streaming.partitioned.layout import queries
-from ringview.spark.streaming.partitioned.placement import Placement, everywhere, place
+from ringview.spark.streaming.partitioned.placement import Placement, choose_placement, everywhere
 from ringview.spark.streaming.plan import Plan, TablePlan
 
 COLUMNS = {
@@ -125,7 +125,7 @@ KEPT = {
 def test_partitions_together_are_one(name: str) -> None:
     plan = plan_of(KEPT[name])
     queried = queries(plan)
-    placement = place(plan, queried, True)
+    placement = choose_placement(plan, queried, True)
     assert any(placement.values())
     copied = everywhere(plan, queried, placement)
     spread = 0
@@ -179,15 +179,15 @@ def test_what_partitions_cannot_keep_is_told(
     plan = plan_of(views, static="n", keys=keys)
     if not why:
         # A stream that goes everywhere is the price of groups by a column of the other one.
-        assert place(plan, queries(plan), True) == {"o": "c", "l": None}
+        assert choose_placement(plan, queries(plan), True) == {"o": "c", "l": None}
         return
     with pytest.raises(UnsupportedError, match=why):
-        place(plan, queries(plan), True)
+        choose_placement(plan, queries(plan), True)
 
 
 def test_static_tables_are_copied_before_streams() -> None:
     views = KEPT["small table"]
-    assert place(plan_of(views, "n"), queries(plan_of(views, "n")), True) == {
+    assert choose_placement(plan_of(views, "n"), queries(plan_of(views, "n")), True) == {
         "o": "k",
         "l": "k",
         "n": None,
@@ -196,4 +196,4 @@ def test_static_tables_are_copied_before_streams() -> None:
 
 def test_integers_of_two_widths_are_alike_and_other_types_are_not() -> None:
     views = {"v": "SELECT o.k, l.p FROM o JOIN l ON o.k = l.k"}
-    assert place(plan_of(views), queries(plan_of(views)), True) == {"o": "k", "l": "k"}
+    assert choose_placement(plan_of(views), queries(plan_of(views)), True) == {"o": "k", "l": "k"}

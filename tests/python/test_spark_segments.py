@@ -24,10 +24,10 @@ from ringview.spark.streaming.partitioned.segments import (
     Segments,
     Sizes,
     Taken,
-    chosen,
+    select_segments,
     step,
 )
-from ringview.spark.streaming.partitioned.store import Held, PartitionBatch, Store
+from ringview.spark.streaming.partitioned.store import PartitionBatch, SnapshottedEngine, Store
 from ringview.spark.streaming.plan import Plan, TablePlan
 
 ITEMS = pa.schema({"id": pa.int64(), "price": pa.int64()})
@@ -85,7 +85,7 @@ class Counted:
 
     def segments(self) -> Segments:
         found = [(*key, *value) for key, value in self.held.items()]
-        return chosen(self.said, found, self.base)
+        return select_segments(self.said, found, self.base)
 
     @property
     def size(self) -> int:
@@ -96,7 +96,7 @@ class Partition:
     """A partition in one process."""
 
     def __init__(self, sizes: Sizes = SIZES) -> None:
-        self.kept, self.cache = Counted(), Cache[Held[PartitionEngine]]()
+        self.kept, self.cache = Counted(), Cache[SnapshottedEngine[PartitionEngine]]()
         start = partial(PartitionEngine.start, PLAN, True)
         self.store = Store("stream", start, sizes)
         self.batch = 0

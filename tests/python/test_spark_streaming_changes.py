@@ -29,7 +29,7 @@ def after(of: Plan, *batches: pa.Table) -> list[dict[str, Any]]:
     of.create_views(db)
     latest = Latest(of, db)
     for number, batch in enumerate(batches):
-        changes, _ = latest.settle(decode(of, batch.to_batches(max_chunksize=2)))
+        changes, _ = latest.resolve(decode(of, batch.to_batches(max_chunksize=2)))
         with db.transaction(net=is_net(changes), batch_id=number) as tx:
             for change in changes:
                 change.apply(tx)
@@ -192,7 +192,7 @@ def test_the_cut_into_micro_batches_changes_no_result(
                 (key, x, *([word] if changes == "words" else []), place(n), 1)
                 for key, x, word, n in rows[start:end]
             ]
-            found, missed = latest.settle(decode(of, slots(of, *told).to_batches()))
+            found, missed = latest.resolve(decode(of, slots(of, *told).to_batches()))
             late += missed.get("t", 0)
             with db.transaction(net=is_net(found)) as tx:
                 for change in found:
@@ -240,6 +240,6 @@ def test_streams_share_slots_and_may_have_any_names() -> None:
     of.create_tables(db)
     of.create_histories(db)
     of.create_views(db)
-    for change in Latest(of, db).settle(decode(of, pa.concat_tables(rows).to_batches()))[0]:
+    for change in Latest(of, db).resolve(decode(of, pa.concat_tables(rows).to_batches()))[0]:
         change.apply(db)
     assert db["v"].to_arrow().to_pylist() == [{"n": 2, "s": 18}]

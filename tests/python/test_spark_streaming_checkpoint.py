@@ -23,7 +23,7 @@ from ringview.spark import CheckpointError, ParquetSink
 from ringview.spark.streaming import unsent
 from ringview.spark.streaming.checkpoint import Checkpoint, difference
 from ringview.spark.streaming.driver import DriverState
-from ringview.spark.streaming.places import remove, write
+from ringview.spark.streaming.locations import remove, write
 from ringview.spark.streaming.plan import Plan, TablePlan
 from ringview.spark.streaming.sinks import sink_of
 
@@ -165,11 +165,11 @@ def test_a_folder_of_changes_is_of_one_checkpoint(tmp_path: Path) -> None:
 def test_what_a_sink_has_not_taken_is_kept_whole(tmp_path: Path) -> None:
     changes = {"v /": pa.table({"a": [1]}), "w": pa.table({"b": pa.array([], pa.string())})}
     third, fourth = (unsent.of_batch(tmp_path, number) for number in (3, 4))
-    assert unsent.kept(third) is None
+    assert unsent.read(third) is None
     for _ in range(2):
         unsent.keep(third, changes)
-    assert unsent.kept(third) == changes
-    assert unsent.kept(fourth) is None
+    assert unsent.read(third) == changes
+    assert unsent.read(fourth) is None
     unsent.forget(tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -26,8 +26,8 @@ from ringview.spark import CheckpointError, ParquetSink
 from ringview.spark.streaming import driver
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState, last_batch
+from ringview.spark.streaming.locations import remove
 from ringview.spark.streaming.partitioned.engine import PartitionEngine
-from ringview.spark.streaming.places import remove
 from shop import replayed
 
 

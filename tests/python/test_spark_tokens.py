@@ -24,10 +24,10 @@ from ringview.spark.streaming.partitioned.segments import (
     Segments,
     Sizes,
     Taken,
-    chosen,
+    select_segments,
     step,
 )
-from ringview.spark.streaming.partitioned.store import Held, PartitionBatch, Store
+from ringview.spark.streaming.partitioned.store import PartitionBatch, SnapshottedEngine, Store
 
 
 @pytest.fixture(autouse=True)
@@ -123,7 +123,7 @@ class Version:
         """As a reader of the whole store has them."""
         found = [(*key, *value) for key, value in self.held.items()]
         self._fuse = Fuse()
-        return chosen(self.said, found[::-1], self.base)
+        return select_segments(self.said, found[::-1], self.base)
 
 
 def _nothing(bag: Bag) -> None:
@@ -139,7 +139,7 @@ class Stream:
         self.fuse = Fuse()
         self.bases = FileBases(folder)
         self.store = Store("stream", lambda slices, begins: self.bag(slices), self.sizes)
-        self.workers = [Cache[Held[Bag]]() for _ in range(workers)]
+        self.workers = [Cache[SnapshottedEngine[Bag]]() for _ in range(workers)]
         self.committed: Version | None = None
         self.wanted: Counter[str] = Counter()
         self.batch = 0
@@ -285,8 +285,8 @@ def test_no_batch_writes_the_whole(tmp_path: Path, slices_of: int, is_live: bool
 def test_a_cache_without_tokens_would_be_caught(tmp_path: Path) -> None:
     """That these tests can fail: an engine that is believed without its token is found out."""
 
-    class Believing(Cache[Held[Bag]]):
-        def pop(self, stream: object, partition: int, token: str) -> Held[Bag] | None:
+    class Believing(Cache[SnapshottedEngine[Bag]]):
+        def pop(self, stream: object, partition: int, token: str) -> SnapshottedEngine[Bag] | None:
             found = self._live.pop((stream, partition), None)
             return found.engine if found else None
 

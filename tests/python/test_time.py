@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
-from kept import kept
+from durable_twin import durable_twin
 from timed import QUERIES, SCHEMAS, START, counted, define, expected, row
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -65,7 +65,7 @@ def test_views_are_what_duckdb_makes_of_the_moment(seed: int, keep_for: bool) ->
     db = rv.Database()
     define(db, QUERIES, keep_for)
     followed = [Counter[Any]() for _ in QUERIES]
-    with kept(lambda file: define(file, QUERIES, keep_for)) as file:
+    with durable_twin(lambda file: define(file, QUERIES, keep_for)) as file:
         for _ in range(14):
             come, go = batch(rng, rows, now)
             to = None

@@ -1,9 +1,9 @@
 //! The systems that can be measured, and which program stands behind each for a workload.
 
+use crate::baselines::strategies;
 use crate::common::data::Dataset;
 use crate::common::system::System;
-use crate::ringview::{Engine, Form};
-use crate::rivals::strategies;
+use crate::ringview::{Engine, Variant};
 use crate::workloads::{Asked, ByHand, Workload};
 
 /// A way of keeping the result fresh.
@@ -69,19 +69,19 @@ impl SystemName {
     pub(crate) fn build(self, workload: Workload, data: &Dataset) -> Option<Box<dyn System>> {
         use Asked::{Cofactor, Join, Sum};
         use SystemName as S;
-        let engine = |trusted: bool, form: Form| -> Option<Box<dyn System>> {
-            Some(Box::new(Engine::new(workload, data, trusted, form)))
+        let engine = |trusted: bool, variant: Variant| -> Option<Box<dyn System>> {
+            Some(Box::new(Engine::new(workload, data, trusted, variant)))
         };
         // What is written by hand is written for sums.
         let by_hand = |program| workload.stream.by_hand(program);
         let is_cyclic = workload.stream.is_cyclic();
         match (self, workload.asked) {
-            (S::RingviewTrusted, _) => engine(true, Form::Whole),
-            (S::RingviewChecked, _) => engine(false, Form::Whole),
-            (S::RingviewScalars, Cofactor) => engine(true, Form::Numbers),
-            (S::RingviewPlain, Sum | Cofactor) if is_cyclic => engine(true, Form::Plain),
-            (S::RingviewEpsilon, Sum) if is_cyclic => engine(true, Form::HeavyLight),
-            (S::RingviewListing, Join) => engine(true, Form::Listing),
+            (S::RingviewTrusted, _) => engine(true, Variant::Whole),
+            (S::RingviewChecked, _) => engine(false, Variant::Whole),
+            (S::RingviewScalars, Cofactor) => engine(true, Variant::Numbers),
+            (S::RingviewPlain, Sum | Cofactor) if is_cyclic => engine(true, Variant::Plain),
+            (S::RingviewEpsilon, Sum) if is_cyclic => engine(true, Variant::HeavyLight),
+            (S::RingviewListing, Join) => engine(true, Variant::Listing),
             (S::FirstOrder, Cofactor) => Some(Box::new(strategies::FirstOrder::new(data))),
             (S::Recursive, Cofactor) => {
                 let streamed = workload.stream.streamed();

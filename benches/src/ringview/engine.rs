@@ -25,7 +25,7 @@ const WELL_FORMED: &str = "the benches' own tables and queries are well formed";
 
 /// In which form the engine keeps what is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum Variant {
     /// In one payload, rows factorised, cycles under indicators.
     Whole,
     /// A degree-m matrix as a sum for each of its numbers.
@@ -51,17 +51,22 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    pub(crate) fn new(workload: Workload, data: &Dataset, trust_deletes: bool, form: Form) -> Self {
+    pub(crate) fn new(
+        workload: Workload,
+        data: &Dataset,
+        trust_deletes: bool,
+        variant: Variant,
+    ) -> Self {
         let options = Options {
             trust_deletes,
             ..Options::default()
         };
         let planning = Planning {
-            indicators: form != Form::Plain,
+            indicators: variant != Variant::Plain,
         };
         let trees: Arc<dyn Keeps> = Arc::new(ViewTrees { planning });
-        let engine = match form {
-            Form::HeavyLight => Arc::new(HeavyLight::default()),
+        let engine = match variant {
+            Variant::HeavyLight => Arc::new(HeavyLight::default()),
             _ => trees,
         };
         let by = engine.name().to_owned();
@@ -74,7 +79,7 @@ impl Engine {
                 .create_table(relation.name, schema, None, is_static)
                 .expect(WELL_FORMED);
         }
-        let (query, shown) = query(workload, data, form);
+        let (query, shown) = query(workload, data, variant);
         let mut engine = Self {
             database,
             tables: data

@@ -3,4 +3,4 @@
 mod engine;
 mod query;
 
-pub(crate) use engine::{Engine, Form};
+pub(crate) use engine::{Engine, Variant};

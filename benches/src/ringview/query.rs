@@ -6,7 +6,7 @@
 use ringview_query::Query;
 use serde_json::{Value, json};
 
-use super::engine::Form;
+use super::engine::Variant;
 use crate::common::data::Dataset;
 use crate::common::system::digest;
 use crate::workloads::{Asked, Column, Workload};
@@ -36,7 +36,7 @@ impl Feature {
 }
 
 /// The query of a workload, and how to read what it gives.
-pub(crate) fn query(workload: Workload, data: &Dataset, form: Form) -> (Query, Shown) {
+pub(crate) fn query(workload: Workload, data: &Dataset, variant: Variant) -> (Query, Shown) {
     let (features, joins) = match workload.stream.own_join() {
         Some(equal) => (Vec::new(), own(equal)),
         None => natural(data),
@@ -44,7 +44,7 @@ pub(crate) fn query(workload: Workload, data: &Dataset, form: Form) -> (Query, S
     let count =
         json!({"kind": "aggregate", "name": "count", "function": "count", "argument": null});
     let mut rest = json!({});
-    let (outputs, shown) = match (workload.asked, form) {
+    let (outputs, shown) = match (workload.asked, variant) {
         (Asked::Sum | Asked::Real, _) => {
             let column = workload.stream.summed();
             let summed = features.iter().find(|f| Some(&*f.name) == column);
@@ -53,8 +53,8 @@ pub(crate) fn query(workload: Workload, data: &Dataset, form: Form) -> (Query, S
         }
         (Asked::Cofactor, _) => {
             let keys: Vec<bool> = features.iter().map(|feature| feature.joins).collect();
-            let outputs = match form {
-                Form::Numbers => numbers(count, &features),
+            let outputs = match variant {
+                Variant::Numbers => numbers(count, &features),
                 _ => {
                     let places: Vec<&Value> = features.iter().map(|f| &f.place).collect();
                     vec![json!({"kind": "cofactor", "name": "cofactor", "columns": places})]
@@ -66,8 +66,8 @@ pub(crate) fn query(workload: Workload, data: &Dataset, form: Form) -> (Query, S
             let group = |f: &Feature| json!({"kind": "group", "name": f.name, "column": f.place});
             let outputs = features.iter().map(group).collect();
             rest["group_by"] = features.iter().map(|f| f.place.clone()).collect();
-            let representation = match form {
-                Form::Listing => "listing",
+            let representation = match variant {
+                Variant::Listing => "listing",
                 _ => "factorised",
             };
             rest["bag"] = json!({"representation": representation});

@@ -3,10 +3,10 @@
 //! At scale s a postcode has s rows in House, s in Shop, floor(log2 s) in Institution, s/2 in Restaurant and one each
 //! in Demographics and Transport; at least one. A share keeps the shape with fewer postcodes.
 
+use crate::baselines::table::{Arrays, Tables};
+use crate::baselines::{first_order, handwritten};
 use crate::common::data::{Dataset, Order, Random, Relation};
 use crate::common::system::System;
-use crate::rivals::table::{Arrays, Tables};
-use crate::rivals::{first_order, handwritten};
 use crate::workloads::{ByHand, Size, Stream};
 
 /// That of the figures, unless they say another.

@@ -2,10 +2,10 @@
 //!
 //! Inventory has 30 distinct ksn for each (locn, dateid). A share keeps the shape with fewer locations.
 
+use crate::baselines::table::{Arrays, Tables};
+use crate::baselines::{first_order, handwritten};
 use crate::common::data::{Dataset, Order, Random, Relation};
 use crate::common::system::System;
-use crate::rivals::table::{Arrays, Tables};
-use crate::rivals::{first_order, handwritten};
 use crate::workloads::{ByHand, Size, Stream};
 
 const LOCATIONS: i32 = 1_317;

@@ -1,9 +1,9 @@
 //! Retailer with only Inventory changing; the other relations are loaded before the clock starts.
 
+use crate::baselines::table::{Arrays, Tables};
+use crate::baselines::{first_order, handwritten};
 use crate::common::data::{Dataset, Order};
 use crate::common::system::System;
-use crate::rivals::table::{Arrays, Tables};
-use crate::rivals::{first_order, handwritten};
 use crate::workloads::retailer::Retailer;
 use crate::workloads::{ByHand, Size, Stream};
 

@@ -8,9 +8,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::baselines::first_order;
 use crate::common::data::{Dataset, Order, Random, Relation};
 use crate::common::system::System;
-use crate::rivals::first_order;
 use crate::workloads::{ByHand, Column, Size, Stream};
 
 const NODES: u64 = 75_879;

@@ -22,7 +22,7 @@ from ringview.cli.prompt import statements
 from ringview.database import Database
 from ringview.errors import RingviewError
 from ringview.job import JobError, ServeSpec, explain, load, run
-from ringview.job.compare import check, compared
+from ringview.job.compare import check, compare_job
 
 app = typer.Typer(
     help="Always-fresh analytics over joins, under inserts and deletes.",
@@ -51,7 +51,7 @@ def options(
     """Always-fresh analytics over joins, under inserts and deletes."""
 
 
-class Form(Enum):
+class ExplainFormat(Enum):
     """What ``explain`` prints."""
 
     TEXT = "text"
@@ -80,7 +80,7 @@ def run_command(
             report = run(parsed, step)
         show.report(report)
         if compare:
-            show.comparison(compared(parsed))
+            show.comparison(compare_job(parsed))
             show.hint(f"to see the views move: ringview serve {job}")
 
 
@@ -88,13 +88,14 @@ def run_command(
 def explain_command(
     job: JobFile,
     form: Annotated[
-        Form, typer.Option("--format", help="Text, the source of a graph, or JSON, a view a line.")
-    ] = Form.TEXT,
+        ExplainFormat,
+        typer.Option("--format", help="Text, the source of a graph, or JSON, a view a line."),
+    ] = ExplainFormat.TEXT,
 ) -> None:
     """Show how each view of the job is maintained: engine, tree, cost class."""
     with _errors():
         for name, text in explain(load(job), form.value).items():
-            if form is Form.TEXT:
+            if form is ExplainFormat.TEXT:
                 show.explanation(name, text)
             else:
                 typer.echo(text.rstrip())
@@ -114,7 +115,7 @@ def sql_command(
     is_prompt = query is None and sys.stdin.isatty()
     with _errors(), Database.open(file) as db:
         for text in statements(query):
-            with _told() if is_prompt else nullcontext():
+            with _query_errors() if is_prompt else nullcontext():
                 start = time.monotonic()
                 show.done(db.execute(text), time.monotonic() - start)
 
@@ -152,7 +153,7 @@ def serve_command(
         made = (
             Service.file(what, spec)
             if parsed is None
-            else Service.job(replace(parsed, serve=spec), show.feed_failed)
+            else Service.job(replace(parsed, serve=spec), show.connector_failed)
         )
         with made as service:
             show.served(service.server.url, len(service.db.views), spec.writable)
@@ -163,7 +164,7 @@ def serve_command(
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _query_errors() -> Iterator[None]:
     """Errors of one query at a prompt, which goes on; Ctrl-C ends the query alone."""
     try:
         yield

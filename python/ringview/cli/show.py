@@ -136,9 +136,9 @@ def served(url: str, views: int, writable: bool) -> None:
     )
 
 
-def feed_failed(feed: object, problem: Exception) -> None:
+def connector_failed(connector: object, problem: Exception) -> None:
     """A source or a sink whose step failed, and which will try again."""
-    text = escape(f"{feed}: {problem}; it is tried again")
+    text = escape(f"{connector}: {problem}; it is tried again")
     Console(stderr=True).print(f"[bold red]error:[/bold red] {text}", soft_wrap=True)
 
 

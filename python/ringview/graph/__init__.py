@@ -8,13 +8,13 @@
 |---|---|
 | triangles | `TriangleCounter`: a graph whose edges come and go, and what is read of it |
 | store | its table and views |
-| told | what is told of a moment and of a vertex |
+| description | descriptions of a moment and of a vertex |
 | counting | `count_triangles`: those of a graph that is not kept |
 | edges | edges in any of their forms to columns of vertices |
 """
 
 from .counting import count_triangles
-from .told import Moment, Vertex
+from .description import Moment, Vertex
 from .triangles import TriangleCounter
 
 __all__ = ["Moment", "TriangleCounter", "Vertex", "count_triangles"]

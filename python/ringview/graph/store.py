@@ -33,8 +33,8 @@ class Options(NamedTuple):
     memory_limit: int | str | None
 
     @property
-    def ways(self) -> int:
-        """In how many rows an edge stands."""
+    def rows_per_edge(self) -> int:
+        """The number of rows of an edge."""
         return 1 if self.directed else 2
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidValueError, UnsupportedError
+from .description import Moment, Vertex
 from .edges import Column, Edges, Kind, Vertices, columns, kind
 from .store import Options, Store, rows
-from .told import Moment, Vertex
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -176,7 +176,7 @@ class TriangleCounter:
         before = self.count
         self._store.apply(changes)
         self._fixed = self._fixed or any(of.num_rows for of in changes.values())
-        self._changes += sum(of.num_rows for of in changes.values()) // self._options.ways
+        self._changes += sum(of.num_rows for of in changes.values()) // self._options.rows_per_edge
         if self._history is not None:
             self._history.append(Moment(self._changes, self.edges, self.count))
         return self.count - before
@@ -198,12 +198,12 @@ class TriangleCounter:
         """
         found = self._store.count.get({})
         # Each is walked around from each of its vertices, and both ways where that is possible.
-        return int(found["n"]) // (3 * self._options.ways) if found else 0
+        return int(found["n"]) // (3 * self._options.rows_per_edge) if found else 0
 
     @property
     def edges(self) -> int:
         """How many edges there are, each as often as it came and did not go, loops too. O(1)."""
-        return len(self._store.table) // self._options.ways
+        return len(self._store.table) // self._options.rows_per_edge
 
     @property
     def history(self) -> list[Moment]:

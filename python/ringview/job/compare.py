@@ -55,11 +55,11 @@ def check(job: Job) -> None:
         )
 
 
-def compared(job: Job) -> tuple[Comparison, ...]:
+def compare_job(job: Job) -> tuple[Comparison, ...]:
     """Measure each view of a job; raises JobError as `check`.
 
     >>> import ringview.job
-    >>> found = compared(ringview.job.load("examples/tpch_stream/job.toml"))
+    >>> found = compare_job(ringview.job.load("examples/tpch_stream/job.toml"))
     >>> [each.name for each in found], found[0].anew > 0
     (['q1', 'q3', 'q5', 'q10'], True)
     """
@@ -71,7 +71,7 @@ def compared(job: Job) -> tuple[Comparison, ...]:
         pass
     found = []
     for view in job.views:
-        batches, count, seconds = _kept(replace(job, views=_needed(job, view)), sources)
+        batches, count, seconds = _incremental(replace(job, views=_needed(job, view)), sources)
         anew, planning = None, 0.0
         if view.reads(job.views, job.dialect) is None:
             planning = min(_anew(empty, view.sql, job.dialect) for _ in range(_TRIES))
@@ -92,7 +92,7 @@ def _needed(job: Job, view: ViewSpec) -> tuple[ViewSpec, ...]:
     return tuple(reversed(needed))
 
 
-def _kept(job: Job, sources: Sequence[Source]) -> tuple[int, int, float]:
+def _incremental(job: Job, sources: Sequence[Source]) -> tuple[int, int, float]:
     """The batches, rows and seconds of the stream behind the static tables."""
     db = embedded.database(job, sources)
     steps = [

@@ -18,7 +18,7 @@ from ringview.errors import RingviewError, UnknownTableError
 from ringview.job.model import Job
 from ringview.job.progress import Outcome, Progress
 from ringview.job.read import Source
-from ringview.job.stream import Part, batches
+from ringview.job.stream import TableBatch, batches
 from ringview.view import Format
 from ringview.words import quoted
 
@@ -27,7 +27,7 @@ from ringview.words import quoted
 class Step:
     """One batch that was applied, and the seconds that the engine took for it."""
 
-    parts: Sequence[Part]
+    parts: Sequence[TableBatch]
     seconds: float
 
     @property
@@ -54,13 +54,13 @@ def create_views(job: Job, db: Database) -> None:
     """
     # An error names its view, below.
     with suppress(RingviewError):
-        if not any(view.beside for view in job.views):
+        if not any(view.options for view in job.views):
             db.create_views({view.name: view.sql for view in job.views}, dialect=job.dialect)
             return
     for at, view in enumerate(job.views):
         with view.named():
             try:
-                db.create_view(view.name, view.sql, dialect=job.dialect, **view.beside)
+                db.create_view(view.name, view.sql, dialect=job.dialect, **view.options)
             except UnknownTableError as error:
                 later = view.reads(job.views[at:], job.dialect)
                 if later == view.name:
@@ -136,7 +136,7 @@ def explain(job: Job, sources: Sequence[Source], format: Format = "text") -> dic
     return {view.name: db[view.name].explain(format) for view in job.views}
 
 
-def _apply(db: Database, parts: Sequence[Part]) -> None:
+def _apply(db: Database, parts: Sequence[TableBatch]) -> None:
     with db.transaction() as transaction:
         for part in parts:
             spec = part.source.spec

@@ -56,8 +56,8 @@ class ViewSpec:
     refresh: str | None = None
 
     @property
-    def beside(self) -> dict[str, Any]:
-        """What is said beside its SQL, as `create_view` takes it."""
+    def options(self) -> dict[str, Any]:
+        """Its options beside the SQL, as `create_view` takes them."""
         said = {"engine": self.engine, "epsilon": self.epsilon, "refresh": self.refresh}
         return {name: value for name, value in said.items() if value is not None}
 

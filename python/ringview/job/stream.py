@@ -22,31 +22,34 @@ from ringview.words import quoted
 
 
 @dataclass(frozen=True)
-class Part:
+class TableBatch:
     """The rows of one table in one batch."""
 
     source: Source
     rows: pa.Table
 
 
-def batches(sources: Sequence[Source], batch_size: int) -> Iterator[list[Part]]:
+def batches(sources: Sequence[Source], batch_size: int) -> Iterator[list[TableBatch]]:
     """The batches of a job in the order in which they are applied."""
     for source in (source for source in sources if source.spec.order_by is None):
         cursor = _Cursor(source)
         while (rows := cursor.take(batch_size)).num_rows:
-            yield [Part(source, rows)]
+            yield [TableBatch(source, rows)]
     ordered = [source for source in sources if source.spec.order_by is not None]
     if ordered:
         yield from _interleave(ordered, batch_size)
 
 
-def _interleave(sources: list[Source], batch_size: int) -> Iterator[list[Part]]:
+def _interleave(sources: list[Source], batch_size: int) -> Iterator[list[TableBatch]]:
     owners = _merge_order(sources)
     cursors = [_Cursor(source) for source in sources]
     for start in range(0, len(owners), batch_size):
         # A source is sorted in itself, so its share of a batch is its next rows.
         shares = Counter(owners[start : start + batch_size].to_pylist())
-        yield [Part(sources[owner], cursors[owner].take(shares[owner])) for owner in sorted(shares)]
+        yield [
+            TableBatch(sources[owner], cursors[owner].take(shares[owner]))
+            for owner in sorted(shares)
+        ]
 
 
 def _merge_order(sources: list[Source]) -> pa.Array:

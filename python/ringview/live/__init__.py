@@ -70,7 +70,7 @@ class _Live:
         self._show()
         # Where messages of threads are not heard, as in marimo, the page asks.
         self.on_msg(lambda *_: self.refresh())  # type: ignore[attr-defined]
-        self._told = threading.Event()
+        self._stopping = threading.Event()
         name = f"ringview live {view.name}"
         self._thread = threading.Thread(target=self._follow, name=name, daemon=True)
         self._thread.start()
@@ -98,7 +98,7 @@ class _Live:
 
     def close(self) -> None:
         """End it; what it shows stays. Twice does nothing."""
-        self._told.set()
+        self._stopping.set()
         self._follower.close()
         if threading.current_thread() is not self._thread:
             self._thread.join()
@@ -106,9 +106,9 @@ class _Live:
     def _follow(self) -> None:
         native = self._follower._native
         try:
-            while not self._told.is_set() and native.wait(None):
+            while not self._stopping.is_set() and native.wait(None):
                 self.refresh()
-                self._told.wait(self.every)
+                self._stopping.wait(self.every)
         except RingviewError as problem:
             with self._looking:
                 self._end(str(problem))
@@ -128,6 +128,6 @@ class _Live:
         }
 
     def _end(self, why: str) -> None:
-        if not self._told.is_set():
+        if not self._stopping.is_set():
             self.shown = {**self.shown, "ended": why}
-        self._told.set()
+        self._stopping.set()

@@ -56,10 +56,10 @@ def view_tree(view: View | MatrixChain, *, ax: Axes | None = None) -> Axes:
         )
     explanation = json.loads(view.explain("json"))
     trees = [_Tree("", explanation["nodes"])]
-    trees += _beside(explanation, "beside it")
+    trees += _auxiliary_trees(explanation, "beside it")
     for below in explanation["below"]:
         trees.append(_Tree(f"below it, {below['what']}", below["view"]["nodes"]))
-        trees += _beside(below["view"], f"beside {below['what']}")
+        trees += _auxiliary_trees(below["view"], f"beside {below['what']}")
     columns = sum(tree.columns for tree in trees)
     depth = max(tree.depth for tree in trees)
     widest = max(tree.widest for tree in trees) * _LETTER + 0.5
@@ -132,7 +132,7 @@ class _Tree:
             )
 
 
-def _beside(explanation: dict[str, Any], where: str) -> list[_Tree]:
+def _auxiliary_trees(explanation: dict[str, Any], where: str) -> list[_Tree]:
     """The trees that stand beside that of a view."""
     found = explanation["beside"]
     return [_Tree(f"{where}, {beside['what']}", beside["view"]["nodes"]) for beside in found]

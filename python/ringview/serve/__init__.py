@@ -75,5 +75,5 @@ def app(
         hosts=hosts,
         origins=origins,
         limits=limits or Limits(),
-        feeds=(),
+        connectors=(),
     )

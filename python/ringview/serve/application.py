@@ -27,7 +27,7 @@ from .guard import Guard, Limits
 
 if TYPE_CHECKING:
     from ..database import Database
-    from .feeds import Feed
+    from .connectors import Connector
 
 STATIC = Path(__file__).parent / "static"
 _POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -48,10 +48,12 @@ class App:
         hosts: Collection[str] | None,
         origins: Collection[str],
         limits: Limits,
-        feeds: Sequence[Feed],
+        connectors: Sequence[Connector],
     ) -> None:
         allowed = writable if followers is None else followers
-        self.context = Context(db, limits, writable=writable, followers=allowed, feeds=feeds)
+        self.context = Context(
+            db, limits, writable=writable, followers=allowed, connectors=connectors
+        )
         inner = Starlette(
             routes=_routes(),
             exception_handlers={

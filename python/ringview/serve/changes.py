@@ -19,7 +19,7 @@ from ..errors import InvalidValueError, RingviewError
 from . import answers
 from .answers import RefusedError
 from .context import Context, of
-from .events import Place, Token
+from .events import EventPosition, Token
 from .streams import Stream
 from .watch import Watch
 
@@ -43,7 +43,7 @@ async def follow(request: Request) -> Response:
     said = request.headers.get("last-event-id") or asked.get("last")
     token = Token.read(said) if said else None
 
-    def start() -> tuple[View, Stream, Place, int]:
+    def start() -> tuple[View, Stream, EventPosition, int]:
         view = context.db.views[request.path_params["name"]]
         return view, *context.streams.open(view, name, token)
 
@@ -126,7 +126,7 @@ class _Seat:
 
 
 async def _sent(
-    context: Context, view: View, stream: Stream, place: Place, reader: int, every: float
+    context: Context, view: View, stream: Stream, place: EventPosition, reader: int, every: float
 ) -> AsyncIterator[bytes]:
     """What is sent, until the reader goes, another one takes its place, or all is closed."""
     owner, seat = stream.owner, _Seat(context, view, stream, reader)
@@ -147,7 +147,7 @@ async def _sent(
             seen = watch.moves
             if await context.run("read", stream.next, place):
                 continue
-            if not await watch.moved(seen, _BEAT):
+            if not await watch.wait_for_changes(seen, _BEAT):
                 yield b":\n\n"
     except RingviewError as problem:
         if not context.closing:

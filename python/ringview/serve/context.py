@@ -19,7 +19,7 @@ from .watch import Watches
 
 if TYPE_CHECKING:
     from ..database import Database
-    from .feeds import Feed
+    from .connectors import Connector
 
 _T = TypeVar("_T")
 
@@ -28,7 +28,7 @@ class Context:
     """The database and what serves it.
 
     >>> import ringview as rv
-    >>> context = Context(rv.Database(), Limits(), writable=False, followers=False, feeds=[])
+    >>> context = Context(rv.Database(), Limits(), writable=False, followers=False, connectors=[])
     >>> context
     Context(Database(tables=[], views=[]), writable=False)
     >>> context.close()
@@ -41,13 +41,13 @@ class Context:
         *,
         writable: bool,
         followers: bool,
-        feeds: Sequence[Feed],
+        connectors: Sequence[Connector],
     ) -> None:
         self.db = db
         self.limits = limits
         self.writable = writable
         self.followers = followers
-        self.feeds = list(feeds)
+        self.connectors = list(connectors)
         self.threads = Threads()
         self.watches = Watches()
         self.streams = Streams(db)

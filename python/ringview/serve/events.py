@@ -22,7 +22,7 @@ ROWS = 2_000
 
 
 @dataclass(frozen=True, order=True)
-class Place:
+class EventPosition:
     """A batch of changes, and a part of it: `-left`, so that parts that come later are greater."""
 
     batch: int
@@ -34,7 +34,7 @@ class Place:
         return self.part == 0
 
 
-NOTHING = Place(0, -1)
+NOTHING = EventPosition(0, -1)
 """The place of who had nothing yet."""
 
 
@@ -43,7 +43,7 @@ class Token:
     """What a reader names when it comes back: whose numbers they are, and the last one it had."""
 
     owner: str
-    place: Place
+    place: EventPosition
 
     def __str__(self) -> str:
         return f"{self.owner}.{self.place.batch}.{-self.place.part}"
@@ -62,14 +62,14 @@ class Token:
             or not (parts[1].isdecimal() and parts[2].isdecimal())
         ):
             return None
-        return cls(parts[0], Place(int(parts[1]), -int(parts[2])))
+        return cls(parts[0], EventPosition(int(parts[1]), -int(parts[2])))
 
 
 @dataclass(frozen=True)
 class Event:
     """A part of a batch as it is sent."""
 
-    place: Place
+    place: EventPosition
     data: bytes
 
 
@@ -84,7 +84,7 @@ def events(owner: str, view: str, batch: int, changes: pa.Table) -> Iterator[Eve
     """
     parts = list(cells.chunks(changes, ROWS))
     for at, part in enumerate(parts):
-        place = Place(batch, at + 1 - len(parts))
+        place = EventPosition(batch, at + 1 - len(parts))
         body: dict[str, Any] = {"view": view, "batch": batch, "more": not place.is_whole}
         is_snapshot = batch < 2 and at == 0
         if is_snapshot:
@@ -100,8 +100,8 @@ class Log:
     """The last events of a stream.
 
     >>> log = Log(kept=1)
-    >>> log.add([Event(Place(1, 0), b"one")]); log.add([Event(Place(2, 0), b"two")])
-    >>> [event.data for event in log.after(Place(1, 0))], log.after(NOTHING)
+    >>> log.add([Event(EventPosition(1, 0), b"one")]); log.add([Event(EventPosition(2, 0), b"two")])
+    >>> [event.data for event in log.after(EventPosition(1, 0))], log.after(NOTHING)
     ([b'two'], None)
     """
 
@@ -124,13 +124,13 @@ class Log:
         self._events.extend(found)
         self._bytes += fresh
 
-    def begin(self, before: Place) -> None:
+    def begin(self, before: EventPosition) -> None:
         """Begin behind a place: what comes next is known to follow it."""
         self._events.clear()
         self._bytes = 0
         self._before = before
 
-    def after(self, place: Place) -> list[Event] | None:
+    def after(self, place: EventPosition) -> list[Event] | None:
         """The events behind a place; None if some of them are gone, or it is of no event."""
         last = self._events[-1].place if self._events else self._before
         if place < self._before or place > last:

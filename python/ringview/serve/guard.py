@@ -91,13 +91,13 @@ class Guard:
         # Pictures and scripts of other pages come without an origin.
         if origin is None and headers.get("sec-fetch-site") in ("cross-site", "same-site"):
             return 403, "OriginError", "pages of other sites may not ask this server"
-        if scope["method"] != "OPTIONS" and not self._is_known(headers):
+        if scope["method"] != "OPTIONS" and not self._is_authorised(headers):
             return 401, "TokenError", "give the token: Authorization: Bearer .."
         if self.connections >= self._limits.max_connections:
             return 503, "BusyError", f"{self.connections} requests are answered now; try again"
         return None
 
-    def _is_known(self, headers: Headers) -> bool:
+    def _is_authorised(self, headers: Headers) -> bool:
         if self._token is None:
             return True
         kind, _, given = headers.get("authorization", "").partition(" ")

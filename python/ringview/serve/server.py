@@ -22,7 +22,7 @@ from .guard import LOOPBACK, Limits
 
 if TYPE_CHECKING:
     from ..database import Database
-    from .feeds import Feed
+    from .connectors import Connector
     from .listeners import Listener
 
 _GRACE = 5
@@ -42,7 +42,7 @@ class Server(Closing):
             default whether it is writable.
         origins: Pages of other sites, such as `"https://shop.example"`, that may ask.
         limits: How much it takes at once.
-        feeds: Sources and sinks that are fed meanwhile; their owner starts and stops them.
+        connectors: Sources and sinks that are fed meanwhile; their owner starts and stops them.
         ports: Of what else listens, by its name, such as `{"postgres": 5432}`.
 
     Raises:
@@ -75,7 +75,7 @@ class Server(Closing):
         followers: bool | None = None,
         origins: Collection[str] = (),
         limits: Limits | None = None,
-        feeds: Sequence[Feed] = (),
+        connectors: Sequence[Connector] = (),
         ports: Mapping[str, int] | None = None,
     ) -> None:
         check(host, token)
@@ -89,7 +89,7 @@ class Server(Closing):
             hosts=LOOPBACK if is_local else None,
             origins=origins,
             limits=limits,
-            feeds=feeds,
+            connectors=connectors,
         )
         with ExitStack() as stack:
             stack.callback(self._app.close)

@@ -20,7 +20,7 @@ from ..job.embedded import create_views
 from ..job.read import Source
 from ..sources import Reader, positions
 from .closing import Closing
-from .feeds import Feed, Stepping
+from .connectors import Connector, Stepping
 from .files import Files
 from .guard import Limits
 from .server import Server, check
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from ..job import Job
 
-Failed = Callable[[Feed, Exception], object]
+Failed = Callable[[Connector, Exception], object]
 _PATIENCE = 10.0
 """Seconds that a source or a sink has to end the step that it is in."""
 _FILES, _STATIC = "job's files", "job's static files"
@@ -52,11 +52,11 @@ class Service(Closing):
         stack: ExitStack,
         db: Database,
         spec: ServeSpec,
-        feeds: list[Feed],
-        loads: list[Feed],
+        connectors: list[Connector],
+        loads: list[Connector],
     ) -> None:
         self.db = db
-        self.feeds = feeds
+        self.connectors = connectors
         token = spec.secret()
         limits = Limits(spec.max_connections, spec.max_body, spec.max_rows, spec.timeout)
         ports = {} if spec.postgres is None else {"postgres": spec.postgres}
@@ -70,16 +70,16 @@ class Service(Closing):
                 followers=spec.followers,
                 origins=spec.origins,
                 limits=limits,
-                feeds=feeds,
+                connectors=connectors,
                 ports=ports,
             )
         )
-        self.server.app.context.is_ready = lambda: all(feed.finished for feed in loads)
-        for feed in feeds:
-            feed.start()
-            stack.callback(feed.end, _PATIENCE)
+        self.server.app.context.is_ready = lambda: all(connector.finished for connector in loads)
+        for connector in connectors:
+            connector.start()
+            stack.callback(connector.end, _PATIENCE)
         # All are told first, so that none waits for another one.
-        stack.callback(_tell, feeds)
+        stack.callback(_request_stops, connectors)
         self._stack = stack
 
     @classmethod
@@ -116,17 +116,21 @@ class Service(Closing):
             Reader(db, [static]).run()
             _views(job, db)
             loads = [
-                Feed("source", _FILES, lambda: Reader(db, [moving]), every=0.02, failed=failed)
+                Connector("source", _FILES, lambda: Reader(db, [moving]), every=0.02, failed=failed)
             ]
-            feeds = list(loads)
+            connectors = list(loads)
             for source in job.sources:
                 name = source.make(watch=True).name
                 make: Callable[[], Stepping] = partial(source.reader, db, True)
-                feeds.append(Feed("source", name, make, every=source.every, failed=failed))
+                connectors.append(
+                    Connector("source", name, make, every=source.every, failed=failed)
+                )
             for sink in job.sinks:
                 make = partial(sink.sender, db)
-                feeds.append(Feed("sink", sink.name, make, every=sink.every, failed=failed))
-            service = cls(stack, db, spec, feeds, loads)
+                connectors.append(
+                    Connector("sink", sink.name, make, every=sink.every, failed=failed)
+                )
+            service = cls(stack, db, spec, connectors, loads)
             service._stack = stack.pop_all()
         return service
 
@@ -149,12 +153,12 @@ class Service(Closing):
         self._stack.close()
 
     def __repr__(self) -> str:
-        return f"Service({self.server.url!r}, feeds={[feed.name for feed in self.feeds]})"
+        return f"Service({self.server.url!r}, connectors={[one.name for one in self.connectors]})"
 
 
-def _tell(feeds: list[Feed]) -> None:
-    for feed in feeds:
-        feed.tell()
+def _request_stops(connectors: list[Connector]) -> None:
+    for connector in connectors:
+        connector.request_stop()
 
 
 def _declare(db: Database, sources: list[Source]) -> None:
@@ -183,5 +187,5 @@ def _views(job: Job, db: Database) -> None:
             if view.name in known and known[view.name].sql == view.sql:
                 continue
             db.create_view(
-                view.name, view.sql, dialect=job.dialect, create_or_replace=True, **view.beside
+                view.name, view.sql, dialect=job.dialect, create_or_replace=True, **view.options
             )

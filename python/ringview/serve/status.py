@@ -38,7 +38,11 @@ async def health(request: Request) -> Response:
 async def ready(request: Request) -> Response:
     """Whether all is loaded, and no source and no sink fails."""
     context = of(request)
-    failing = {feed.name: feed.problem for feed in context.feeds if feed.problem is not None}
+    failing = {
+        connector.name: connector.problem
+        for connector in context.connectors
+        if connector.problem is not None
+    }
     good = context.is_ready() and not failing and not context.closing
     state = "ready" if good else "not ready"
     return JSONResponse({"status": state, "failing": failing}, 200 if good else 503)
@@ -53,9 +57,11 @@ async def status(request: Request) -> Response:
 def _status(context: Context, guard: Guard) -> dict[str, Any]:
     db, file = context.db, context.db.status()
     memory = db.memory_usage()
-    moved = [feed.changed for feed in context.feeds if feed.kind == "source"]
+    moved = [connector.changed for connector in context.connectors if connector.kind == "source"]
     at = max((each for each in [context.changed, *moved] if each is not None), default=None)
-    rows = context.rows + sum(feed.rows for feed in context.feeds if feed.kind == "source")
+    rows = context.rows + sum(
+        connector.rows for connector in context.connectors if connector.kind == "source"
+    )
     return {
         "version": __version__,
         "now": time.time(),
@@ -70,15 +76,15 @@ def _status(context: Context, guard: Guard) -> dict[str, Any]:
         "views": _sizes(db.views, "view", memory),
         "feeds": [
             {
-                "kind": feed.kind,
-                "name": feed.name,
-                "batches": feed.batches,
-                "rows": feed.rows,
-                "finished": feed.finished,
-                "problem": feed.problem,
-                "changed": feed.changed,
+                "kind": connector.kind,
+                "name": connector.name,
+                "batches": connector.batches,
+                "rows": connector.rows,
+                "finished": connector.finished,
+                "problem": connector.problem,
+                "changed": connector.changed,
             }
-            for feed in context.feeds
+            for connector in context.connectors
         ],
     }
 
@@ -97,12 +103,12 @@ async def explain(request: Request) -> Response:
     """How a view is kept, and what a change costs, in a format of `View.explain`."""
     context, form = of(request), request.query_params.get("format", "text")
 
-    def told() -> str:
+    def explained() -> str:
         return context.db.views[request.path_params["name"]].explain(form)  # type: ignore[arg-type]
 
     if form not in ("text", "json", "mermaid", "graphviz"):
         raise InvalidValueError(f"format is text, json, mermaid or graphviz, not {form!r}")
-    found = await context.run("read", told)
+    found = await context.run("read", explained)
     if form == "json":
         return answers.json(json.loads(found))
     return Response(found, media_type="text/plain; charset=utf-8")
@@ -161,10 +167,10 @@ class _Collected:
         if (file := self._context.db.status()) is not None:
             yield GaugeMetricFamily("ringview_file_bytes", "The file.", value=file.file_bytes)
             yield CounterMetricFamily("ringview_file_commits", "Commits.", value=file.commits)
-        yield from self._feeds()
+        yield from self._connectors()
         yield from self._positions()
 
-    def _feeds(self) -> Iterator[Metric]:
+    def _connectors(self) -> Iterator[Metric]:
         labels = ["kind", "name"]
         up = GaugeMetricFamily("ringview_feed_up", "Whether its last step did well.", labels=labels)
         batches = CounterMetricFamily("ringview_feed_batches", "Batches moved.", labels=labels)
@@ -172,13 +178,13 @@ class _Collected:
         lag = GaugeMetricFamily(
             "ringview_feed_quiet_seconds", "Seconds since it last moved anything.", labels=labels
         )
-        for feed in self._status["feeds"]:
-            named = [feed["kind"], feed["name"]]
-            up.add_metric(named, float(feed["problem"] is None))
-            batches.add_metric(named, feed["batches"])
-            rows.add_metric(named, feed["rows"])
-            if feed["changed"] is not None:
-                lag.add_metric(named, self._status["now"] - feed["changed"])
+        for connector in self._status["feeds"]:
+            named = [connector["kind"], connector["name"]]
+            up.add_metric(named, float(connector["problem"] is None))
+            batches.add_metric(named, connector["batches"])
+            rows.add_metric(named, connector["rows"])
+            if connector["changed"] is not None:
+                lag.add_metric(named, self._status["now"] - connector["changed"])
         yield from (up, batches, rows, lag)
 
     def _positions(self) -> Iterator[Metric]:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from .. import sinks
 from ..errors import UnsupportedError
 from ..sinks.sender import TABLE
-from .events import NOTHING, Event, Log, Place, Token, events
+from .events import NOTHING, Event, EventPosition, Log, Token, events
 
 if TYPE_CHECKING:
     from ..database import Database
@@ -43,19 +43,19 @@ class Stream(ABC):
         self._lock = threading.Lock()
         self._looking = threading.Lock()
 
-    def resume(self, token: Token | None) -> Place | None:
+    def resume(self, token: Token | None) -> EventPosition | None:
         """The place to go on from; None if that is not known."""
         with self._lock:
             if token is None or token.owner != self.owner or self._log.after(token.place) is None:
                 return None
             return token.place
 
-    def after(self, place: Place) -> list[Event]:
+    def after(self, place: EventPosition) -> list[Event]:
         """The events behind a place that are kept."""
         with self._lock:
             return self._log.after(place) or []
 
-    def next(self, sent: Place) -> bool:
+    def next(self, sent: EventPosition) -> bool:
         """Look what moved, where all up to `sent` was handed on; whether anything had."""
         with self._looking:
             if self.after(sent):
@@ -66,7 +66,7 @@ class Stream(ABC):
             return bool(found)
 
     @abstractmethod
-    def _look(self, sent: Place) -> list[Event]:
+    def _look(self, sent: EventPosition) -> list[Event]:
         """The events of the next batch."""
 
     @abstractmethod
@@ -81,7 +81,7 @@ class Passing(Stream):
     >>> db = rv.Database()
     >>> _ = db.create_table("r", {"a": "int64"})
     >>> stream = Passing(db.create_view("v", "SELECT COUNT(*) AS n FROM r"))
-    >>> stream.next(NOTHING), stream.next(Place(1, 0)), len(stream.after(NOTHING))
+    >>> stream.next(NOTHING), stream.next(EventPosition(1, 0)), len(stream.after(NOTHING))
     (True, False, 1)
     >>> stream.close()
     """
@@ -94,7 +94,7 @@ class Passing(Stream):
     def __repr__(self) -> str:
         return f"Passing({self.view.name!r}, batches={self._batch})"
 
-    def _look(self, sent: Place) -> list[Event]:
+    def _look(self, sent: EventPosition) -> list[Event]:
         changes = self._follower.changes()
         # A view without rows has a snapshot, too.
         if not changes.num_rows and self._batch:
@@ -126,7 +126,7 @@ class Named(Stream):
     >>> db = rv.Database()
     >>> _ = db.create_table("r", {"a": "int64"})
     >>> stream = Named(db, db.create_view("v", "SELECT COUNT(*) AS n FROM r"), "mail")
-    >>> stream.next(NOTHING), stream.next(Place(1, 0)), db["v"].followers
+    >>> stream.next(NOTHING), stream.next(EventPosition(1, 0)), db["v"].followers
     (True, False, ['mail'])
     """
 
@@ -155,7 +155,7 @@ class Named(Stream):
         if batch > self._sent:
             raise _Found(batch, changes)
 
-    def resume(self, token: Token | None) -> Place | None:
+    def resume(self, token: Token | None) -> EventPosition | None:
         """The place to go on from; begins anew, so that a snapshot comes, if that is not known."""
         with self._looking:
             found = super().resume(token)
@@ -171,7 +171,7 @@ class Named(Stream):
     def _is_next(self, token: Token) -> bool:
         """Whether what the file has next follows what a token names."""
         place, noted = token.place, self._noted()
-        if token.owner != self.owner or place.batch > noted or not self._tells_apart():
+        if token.owner != self.owner or place.batch > noted or not self._distinguishes_batches():
             return False
         found = self._pending(place.batch - 1)
         following = noted + 1 if found is None else found.batch
@@ -180,7 +180,7 @@ class Named(Stream):
             return True
         return place.is_whole and following == place.batch + 1
 
-    def _tells_apart(self) -> bool:
+    def _distinguishes_batches(self) -> bool:
         """Whether two batches in a row differ; those of rows that may be equal need not."""
         try:
             self.view.get_many([])
@@ -203,7 +203,7 @@ class Named(Stream):
             return found
         return None
 
-    def _look(self, sent: Place) -> list[Event]:
+    def _look(self, sent: EventPosition) -> list[Event]:
         owner = self.owner
         found = self._pending(sent.batch if sent.is_whole else sent.batch - 1)
         if self.owner != owner:
@@ -243,7 +243,9 @@ class Streams:
     def __repr__(self) -> str:
         return f"Streams(passing={len(self._passing)}, named={len(self._named)})"
 
-    def open(self, view: View, name: str | None, token: Token | None) -> tuple[Stream, Place, int]:
+    def open(
+        self, view: View, name: str | None, token: Token | None
+    ) -> tuple[Stream, EventPosition, int]:
         """The stream that a reader comes back to, or a new one; where it goes on; its number.
 
         Raises:

@@ -25,7 +25,7 @@ class Watch:
     >>> _ = db.create_table("r", {"a": "int64"})
     >>> watch = Watch(db.create_view("v", "SELECT COUNT(*) AS n FROM r"))
     >>> db.insert("r", {"a": [1]})
-    >>> asyncio.run(watch.moved(0, 60))
+    >>> asyncio.run(watch.wait_for_changes(0, 60))
     True
     >>> watch
     Watch('v', moves=1)
@@ -72,7 +72,7 @@ class Watch:
                 if not loop.is_closed():
                     loop.call_soon_threadsafe(event.set)
 
-    async def moved(self, since: int, seconds: float) -> bool:
+    async def wait_for_changes(self, since: int, seconds: float) -> bool:
         """Wait until there were more than `since` moves, or for so long; whether there were.
 
         Ends early, too, if it is woken for another reason.

@@ -111,7 +111,7 @@ def _cast(db: Database, change: Mapping[str, Any], at: int) -> tuple[str, Ready]
             "rows are a list of objects, each a row by the names of its columns"
         )
     table = db.tables[name]
-    of_: Any = _Partly(table, found) if op in ("delete", "update") else table
+    of_: Any = _PartialRows(table, found) if op in ("delete", "update") else table
     as_ = Change(name, found, Origin("the body"), cast(How, op), multiplicity=times)
     try:
         cast_ = ready(as_, of_)
@@ -125,7 +125,7 @@ def _cast(db: Database, change: Mapping[str, Any], at: int) -> tuple[str, Ready]
     return op, cast_
 
 
-class _Partly:
+class _PartialRows:
     """A table of which rows are given by some of their columns, such as its key."""
 
     def __init__(self, table: Any, found: Rows) -> None:
@@ -136,7 +136,7 @@ class _Partly:
         self.schema = pa.schema(named or list(table.schema))
 
     def __repr__(self) -> str:
-        return f"_Partly({self.name!r}, {self.schema.names})"
+        return f"_PartialRows({self.name!r}, {self.schema.names})"
 
 
 def _read(whole: bytes, kind: str) -> Rows:

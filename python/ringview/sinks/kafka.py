@@ -51,7 +51,7 @@ class KafkaSink:
         producer = self._producer()
         refused: list[str] = []
 
-        def told(problem: Any, _: Any) -> None:
+        def delivered(problem: Any, _: Any) -> None:
             if problem is not None:
                 refused.append(str(problem))
 
@@ -59,7 +59,9 @@ class KafkaSink:
         for key, value in self._messages(view, changes):
             while True:
                 try:
-                    producer.produce(self._topic, value, key, headers=headers, on_delivery=told)
+                    producer.produce(
+                        self._topic, value, key, headers=headers, on_delivery=delivered
+                    )
                     break
                 except BufferError:
                     # The client's buffer is full until the broker has some.

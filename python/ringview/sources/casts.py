@@ -83,7 +83,7 @@ def ready(change: Change, table: TableLike) -> Ready:
     needed = _needed(change, table, fields)
     for name, field in fields.items():
         values = _values(change.rows, name)
-        columns[name], misfits = cast(values, field.type, change.casts, _where(change, name))
+        columns[name], misfits = cast(values, field.type, change.casts, _column_of(change, name))
         for row, reason in misfits.items():
             wrong.setdefault(row, f"column {quoted(name)}: {reason}")
         if not field.nullable and (columns[name].null_count or misfits):
@@ -275,7 +275,7 @@ def _nulls(array: pa.Array) -> list[int]:
     return found
 
 
-def _where(change: Change, name: str) -> str:
+def _column_of(change: Change, name: str) -> str:
     return f"{change.origin.name}: column {quoted(name)}"
 
 

@@ -32,7 +32,7 @@ _PLACE = pa.field("place", pa.int64())
 _OWN = 3
 
 
-def part_schema(sample: pa.Schema) -> pa.Schema:
+def drawn_schema(sample: pa.Schema) -> pa.Schema:
     """The columns of what a cell draws: whose it is, how many there were, the place, the row."""
     columns = [pa.field(f"column{at}", field.type) for at, field in enumerate(sample)]
     return pa.schema([_PART, _RESULTS, _PLACE, *columns])
@@ -85,7 +85,7 @@ class Draw:
             pa.array(range(number), _PLACE.type),
             *drawn.columns,
         ]
-        yield from pa.table(columns, schema=part_schema(self.schema)).to_batches(10_000)
+        yield from pa.table(columns, schema=drawn_schema(self.schema)).to_batches(10_000)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class MergeDrawn:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of all cells in, those of the sample out."""
-        wanted = part_schema(self.schema)
+        wanted = drawn_schema(self.schema)
         tables = [pa.table(batch.columns, names=wanted.names) for batch in batches]
         if not tables:
             return

@@ -288,7 +288,7 @@ class Views:
             (relation.table, along.columns[0]): along.share
             for stage in self.plan.grids
             for relation in stage.relations
-            for along in relation.spread
+            for along in relation.distribution
             if len(along.columns) == 1 and relation.table in self._frames
         }
         found = {}

@@ -22,7 +22,7 @@ def explained(plan: Plan, name: str | None) -> str:
     """
     stages = plan.stages if name is None else plan.stages_of(name)
     lines = {
-        one: _of_rows(stage) if isinstance(stage, RowStage) else _told(stage, number)
+        one: _of_rows(stage) if isinstance(stage, RowStage) else _found(stage, number)
         for stage in stages
         for number, one in enumerate(stage.names)
         if name in (None, one) or one not in plan.views
@@ -51,21 +51,23 @@ def _of_rows(stage: RowStage) -> str:
     return f"in 1 task: {read}"
 
 
-def _told(stage: Stage, number: int) -> str:
+def _found(stage: Stage, number: int) -> str:
     """How a stage finds one of its views."""
     one, read = stage.wanted[number], stage.relations_of(number)
     said = [] if stage.in_place is None else [f"in place: {stage.in_place}"]
-    if held := [relation for relation in read if any(a.columns for a in relation.spread)]:
+    if held := [relation for relation in read if any(a.columns for a in relation.distribution)]:
         said.append(f"{_routed(one.route)}: {_aliases(stage, held)}")
     for dimension in one.route.dimensions:
         if dimension.heavy:
             split = ", ".join(map(repr, dimension.heavy))
             said.append(f"heavy values of {dimension.variables[0].name} split: {split}")
     said += one.route.kept
-    anywhere = [r for r in read if any(a.scattered and not a.columns for a in r.spread)]
+    anywhere = [r for r in read if any(a.scattered and not a.columns for a in r.distribution)]
     if anywhere and stage.in_place is None and stage.cells > 1:
         said.append(f"anywhere: {_aliases(stage, anywhere)}")
-    everywhere = [relation for relation in read if not any(a.held for a in relation.spread)]
+    everywhere = [
+        relation for relation in read if not any(a.is_single for a in relation.distribution)
+    ]
     moved = [relation for relation in everywhere if relation.table not in stage.sends]
     if moved and one.route.cells > 1:
         said.append(f"broadcast: {_aliases(stage, moved)}")

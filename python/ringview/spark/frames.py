@@ -33,9 +33,9 @@ _SAMPLE = 50_000
 
 def in_cells(stage: Stage, frames: Mapping[str, DataFrame]) -> DataFrame:
     """The rows of every relation of a stage, in slots and in the cells they are needed in."""
-    moved = stage.moved
+    shuffled = stage.shuffled
     # In the order of the tables, so that the same query is the same job.
-    parts = [_table(stage, numbers, frames[table]) for table, numbers in moved.items()]
+    parts = [_table(stage, numbers, frames[table]) for table, numbers in shuffled.items()]
     union = reduce(DataFrame.union, [*parts, _nobody(next(iter(frames.values())), stage.layout)])
     if stage.in_place is not None or stage.gathered:
         return union.coalesce(stage.cells)
@@ -169,7 +169,7 @@ def _targets(relation: Relation, cells: int) -> Column | list[Column]:
     fixed: list[Column] = []
     several: list[Column] = []
     stride = 1
-    for along in relation.spread:
+    for along in relation.distribution:
         share = _share(relation, along)
         if isinstance(share, Column):
             fixed.append(share * sf.lit(stride))

@@ -32,30 +32,30 @@ class Along:
     heavy: tuple[object, ...] = ()
 
     @property
-    def held(self) -> bool:
+    def is_single(self) -> bool:
         """Whether a row goes to one share, but for heavy ones."""
         return bool(self.columns) or self.scattered
 
 
-Spread = tuple[Along, ...]
+Distribution = tuple[Along, ...]
 """How the rows of a relation lie in the whole grid."""
 
 
-def spread_of(along: Sequence[Along]) -> Spread:
+def distribution_of(along: Sequence[Along]) -> Distribution:
     """The same, told in one way: dimensions of one share left out, copies together."""
     wide = tuple(each for each in along if each.share > 1)
-    if not any(each.held for each in wide):
+    if not any(each.is_single for each in wide):
         return (Along(prod(each.share for each in wide)),) if wide else ()
     return wide
 
 
-def copies(spread: Spread) -> int:
+def copies(distribution: Distribution) -> int:
     """To how many cells a row goes, heavy ones apart."""
-    return prod(each.share for each in spread if not each.held)
+    return prod(each.share for each in distribution if not each.is_single)
 
 
 def cells(
-    spread: Spread,
+    distribution: Distribution,
     row: Mapping[str, object],
     hashed: Callable[[tuple[object, ...]], int],
 ) -> list[int]:
@@ -65,7 +65,7 @@ def cells(
     [1, 3, 5]
     """
     found, stride = [0], 1
-    for along in spread:
+    for along in distribution:
         shares = _shares(along, row, hashed)
         found = [cell + stride * share for share in shares for cell in found]
         stride *= along.share

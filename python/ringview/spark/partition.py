@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from ringview._native import Database
 from ringview.errors import InvalidValueError
-from ringview.spark.grid import Spread
+from ringview.spark.grid import Distribution
 from ringview.spark.slots import PARTITION, Layout, rows_to_batches
 from ringview.spark.variables import Query
 from ringview.words import quoted
@@ -30,7 +30,7 @@ Op = tuple[str, int, pa.RecordBatch, str | None]
 
 @dataclass(frozen=True)
 class Relation:
-    """Rows of a table as a cell holds them: under a name, by a spread, and which columns.
+    """Rows of a table as a cell holds them: under a name, by a distribution, and which columns.
 
     ``multiplicity`` is the column of the table that says how often a row is there; ``sent`` are its
     rows as an Arrow stream, if they come with the plan.
@@ -38,7 +38,7 @@ class Relation:
 
     name: str
     table: str
-    spread: Spread
+    distribution: Distribution
     schema: pa.Schema
     multiplicity: str | None = None
     sent: bytes | None = None

@@ -22,7 +22,7 @@ from ringview.errors import (
     UnsupportedError,
 )
 from ringview.queries import Definition, Parameters, tables_of
-from ringview.spark.place import Catalog
+from ringview.spark.cell_query import Catalog
 from ringview.spark.variables import Query, queries
 from ringview.words import quoted
 

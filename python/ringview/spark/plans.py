@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 
 from ringview.errors import InvalidValueError
 from ringview.spark import frames, steps
-from ringview.spark.place import Role
+from ringview.spark.cell_query import Role
 from ringview.spark.planning import Planner, catalog_of, kind_of, tables_below
 from ringview.spark.route import Asked, choose
 from ringview.spark.rows import RowStage, row_stage
@@ -188,7 +188,11 @@ def _together(
 def _roles(step: Wanted) -> set[Role]:
     """The roles of a step that lie in shares, and not everywhere."""
     relations = stage_of([step], step.catalog.tables, {}).relations
-    return {Role(each.table, each.spread) for each in relations if any(a.held for a in each.spread)}
+    return {
+        Role(each.table, each.distribution)
+        for each in relations
+        if any(a.is_single for a in each.distribution)
+    }
 
 
 class _Steps:
@@ -212,7 +216,7 @@ class _Steps:
         for name, block in [*((name, blocks[name]) for name in alone), (self._view, own)]:
             steps = self._found(name, _grouped(block), joins)
             found += steps
-            self._known(steps[-1], _with_blocks(block, joins))
+            self._note_relations(steps[-1], _with_blocks(block, joins))
         return found
 
     def _found(
@@ -239,7 +243,7 @@ class _Steps:
         now, partitions = self._planner.now, self._sizes.partitions
         return row_stage(name, query, self._tables, told, schema, partitions, now)
 
-    def _known(self, step: Wanted | RowStage, query: Query) -> None:
+    def _note_relations(self, step: Wanted | RowStage, query: Query) -> None:
         """The rows of a step, which are those of a query, are those of a table from here on."""
         self._tables[step.name] = step.schema
         if self._rows is not None:
@@ -252,20 +256,20 @@ class _Steps:
         blocks = {block["name"]: block["query"] for block in query.get("blocks", ())}
         single = [name for name, block in blocks.items() if _is_one_row(block)]
         apart = dict.fromkeys(tuple(names) for names in ([], single, list(blocks)))
-        found = [self._apart(name, query, blocks, names) for names in apart]
+        found = [self._with_steps_before(name, query, blocks, names) for names in apart]
         return min(found, key=lambda steps: sum(step.route.load for step in steps))
 
-    def _apart(
+    def _with_steps_before(
         self, view: str, query: Query, blocks: Mapping[str, Query], apart: Sequence[str]
     ) -> list[Wanted]:
-        """The steps where some blocks are found before."""
+        """The steps where some blocks are computed first."""
         tables, rows = self._tables, self._rows
         self._tables, self._rows = dict(tables), None if rows is None else dict(rows)
         below = {name: block for name, block in blocks.items() if name not in apart}
         steps = []
         for name in apart:
             step = self._step(name, _with_blocks(_grouped(blocks[name]), below))
-            self._known(step, step.query)
+            self._note_relations(step, step.query)
             steps.append(step)
         steps.append(self._step(view, _with_blocks(query, below)))
         self._tables, self._rows = tables, rows

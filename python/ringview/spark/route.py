@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 
-from ringview.spark.place import Catalog, Dimension, Placing, Role, Roles, is_whole
+from ringview.spark.cell_query import Catalog, Dimension, Placing, Role, Roles, is_whole
 from ringview.spark.variables import Query, Variable, Variables, queries
 
 # With fewer values than this a share, hashing leaves some shares idle.
@@ -174,7 +174,7 @@ def _placed(
     wide = [each.of(2 + place) for place, each in enumerate(dimensions)]
     for each in wide:
         held = [
-            placing.along(each, variables, (), asked.query, atom).held
+            placing.along(each, variables, (), asked.query, atom).is_single
             for atom in range(len(asked.query["atoms"]))
         ]
         if not any(held):
@@ -192,14 +192,14 @@ def _values(
     holding = [
         asked.size(role.table)
         for role in roles
-        if any(along.held and along.share == 2 + place for along in role.spread)
+        if any(along.is_single and along.share == 2 + place for along in role.distribution)
     ]
     return min(holding) / _VALUES_A_SHARE
 
 
 def _in_a_cell(asked: Asked, role: Role, filled: Sequence[float]) -> float:
     """How many rows of a role a cell gets."""
-    held = [filled[along.share - 2] for along in role.spread if along.held]
+    held = [filled[along.share - 2] for along in role.distribution if along.is_single]
     return asked.size(role.table) / prod(held)
 
 

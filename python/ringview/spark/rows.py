@@ -184,10 +184,10 @@ def run(stage: RowStage, tables: Mapping[str, DataFrame]) -> DataFrame:
         keys = [frames.alike(frames.column(name), schema.field(name).type) for name in by]
         rows = rows.repartition(stage.partitions, *keys).select(*columns, *_often(told))
         if stage.is_sorted:
-            return _block(stage, _shows(stage.query, schema.names), rows, told, schema)
+            return _block(stage, _with_outputs(stage.query, schema.names), rows, told, schema)
         return _block(stage, stage.query, rows, told)
     if stage.first is not None and stage.partitions > 1:
-        local = _shows(stage.query, schema.names, skip=0, keep=stage.first)
+        local = _with_outputs(stage.query, schema.names, skip=0, keep=stage.first)
         rows = _block(stage, local, rows.select(*columns), None, schema)
     return _alone(stage, rows, schema, told)
 
@@ -270,7 +270,7 @@ def _columns(schema: pa.Schema) -> list[Column]:
     ]
 
 
-def _shows(query: Query, names: Sequence[str], **window: int) -> Query:
+def _with_outputs(query: Query, names: Sequence[str], **window: int) -> Query:
     """A query of rows in an order that shows these columns, of this window."""
     return {**query, "rows": {**query["rows"], "names": names, **window}}
 

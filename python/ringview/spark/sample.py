@@ -21,7 +21,7 @@ from ringview._native import check_joins
 from ringview.errors import InvalidValueError, TypeMismatchError, UnsupportedError
 from ringview.queries import Parameters
 from ringview.spark import frames, options
-from ringview.spark.drawn import Draw, MergeDrawn, part_schema
+from ringview.spark.drawn import Draw, MergeDrawn, drawn_schema
 from ringview.spark.planning import Planner, catalog_of, tables_below
 from ringview.spark.route import Asked, choose, covers_all
 from ringview.spark.session import use_this_python
@@ -116,7 +116,7 @@ def sample(
     )
     draw = Draw(stage.relations, stage.layout, stage.results[0].query, schema, k, seed)
     drawn = frames.in_cells(stage, read).mapInArrow(
-        Shipped(draw), spark_schema(part_schema(schema))
+        Shipped(draw), spark_schema(drawn_schema(schema))
     )
     merge = Shipped(MergeDrawn(schema, k, seed))
     return drawn.repartition(1).mapInArrow(merge, spark_schema(schema))

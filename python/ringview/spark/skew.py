@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ringview.spark.place import Dimension, is_whole
+from ringview.spark.cell_query import Dimension, is_whole
 from ringview.spark.route import Asked, Route
 from ringview.spark.variables import Variables
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from ringview.spark.cell_query import Catalog, Placing, Roles
 from ringview.spark.grid import copies
 from ringview.spark.partition import Merge, Partition, Relation, Result
-from ringview.spark.place import Catalog, Placing, Roles
 from ringview.spark.planning import tables_below
 from ringview.spark.route import Route
 from ringview.spark.ship import Shipped
@@ -78,7 +78,7 @@ class Stage:
         return tuple(one.name for one in self.wanted)
 
     @property
-    def moved(self) -> dict[str, list[int]]:
+    def shuffled(self) -> dict[str, list[int]]:
         """The relations of each table whose rows Spark brings, by their numbers."""
         return {table: found for table, found in self._tables.items() if table not in self.sends}
 
@@ -100,13 +100,13 @@ class Stage:
 
     def sending(self, small: Collection[str]) -> Stage:
         """The same where small tables come with the plan, if all cells need all of them."""
-        spreads = [relation.spread for relation in self.relations]
+        distributions = [relation.distribution for relation in self.relations]
         sends = frozenset(
             table
             for table, numbers in self._tables.items()
             if table in small
             and self.cells > 1
-            and all(copies(spreads[number]) == self.cells for number in numbers)
+            and all(copies(distributions[number]) == self.cells for number in numbers)
         )
         return replace(self, sends=sends, layout=_layout(self.relations, sends))
 
@@ -166,7 +166,7 @@ def stage_of(
         Relation(
             name,
             role.table,
-            role.spread,
+            role.distribution,
             columns_of(schemas[role.table], used[role.table]),
             multiplicities.get(role.table),
         )

@@ -30,20 +30,20 @@ def run(
     """
     if isinstance(stage, RowStage):
         found = rows.run(stage, tables)
-        return {stage.name: _kept(found, kept if stage.name in shared else None)}
+        return {stage.name: _persisted(found, kept if stage.name in shared else None)}
     slots = frames.in_cells(stage, tables)
     found = slots.mapInArrow(stage.partition, spark_schema(stage.schema))
     if stage.output is None:
         name = stage.wanted[0].name
-        return {name: _kept(merged(stage, 0, found), kept if name in shared else None)}
-    found = _kept(found, kept)
+        return {name: _persisted(merged(stage, 0, found), kept if name in shared else None)}
+    found = _persisted(found, kept)
     return {
         one.name: merged(stage, number, frames.of_result(stage, number, found))
         for number, one in enumerate(stage.wanted)
     }
 
 
-def _kept(found: DataFrame, kept: list[DataFrame] | None) -> DataFrame:
+def _persisted(found: DataFrame, kept: list[DataFrame] | None) -> DataFrame:
     if kept is None:
         return found
     kept.append(found.persist())

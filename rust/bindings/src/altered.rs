@@ -9,7 +9,7 @@ use ringview_core::{Field, Result, Schema, SqlProblem};
 use ringview_engine::{Alteration, Defaults};
 use ringview_sql::{Alter, AlterColumns, CreateTable, Name, Select};
 
-use crate::planned::{Reader, beside_nothing, names_of};
+use crate::planned::{Reader, empty_database, names_of};
 
 impl Reader<'_> {
     /// What an ALTER TABLE does: to which table, what, and what its rows have in a column that comes; none where there is
@@ -120,7 +120,7 @@ impl Reader<'_> {
     /// A default, as a row of its column alone.
     fn default(&mut self, table: &str, field: &Field, select: &Select) -> Result<RecordBatch> {
         let found = Reader {
-            database: beside_nothing()?.readers(),
+            database: empty_database()?.readers(),
             functions: self.functions.clone(),
             pending: (&[], false),
             poll: &mut *self.poll,

@@ -1,6 +1,6 @@
 //! One call at a time on a value, whichever threads call.
 //!
-//! Invariant: a thread that waits for another's call has let go of the interpreter, so the two cannot
+//! Invariant: a thread that waits for another's call has released the interpreter, so the two cannot
 //! wait for each other; the main thread hears Ctrl-C as it waits; a call from within a call (from a
 //! progress callback, or a function of the user) is an error, not a wait without end. So is a call in a forked process on a value
 //! that a thread of the parent was using: that thread is not there, and what it left half done is
@@ -37,14 +37,14 @@ thread_local! {
 
 /// Runs code of the user that an engine calls, on whichever of its threads: a call that holds a value waits for it.
 pub(crate) fn called<T>(run: impl FnOnce() -> T) -> T {
-    struct Within;
-    impl Drop for Within {
+    struct CallDepth;
+    impl Drop for CallDepth {
         fn drop(&mut self) {
             CALLS.set(CALLS.get() - 1);
         }
     }
     CALLS.set(CALLS.get() + 1);
-    let _within = Within;
+    let _depth = CallDepth;
     run()
 }
 
@@ -90,13 +90,13 @@ pub(crate) struct Busy<T> {
 /// The value, for the time of a call.
 #[derive(Debug)]
 pub(crate) struct Hold<'a, T> {
-    pub(crate) value: Held<'a, T>,
+    pub(crate) value: Guard<'a, T>,
     _ring: Ring<'a>,
 }
 
-/// A guard.
+/// Exclusive access to the value; dropping it ends the call.
 #[derive(Debug)]
-pub(crate) struct Held<'a, T> {
+pub(crate) struct Guard<'a, T> {
     guard: MutexGuard<'a, ManuallyDrop<T>>,
     holder: &'a AtomicUsize,
     broken: &'a AtomicBool,
@@ -127,22 +127,22 @@ impl<T: Send> Busy<T> {
         self.check_process(py)?;
         // Only this thread can have stored its own number, so order does not matter.
         if self.holder.load(Ordering::Relaxed) == this_thread() {
-            return Err(self.is_within(py));
+            return Err(self.reentrant_error(py));
         }
         let free = free(&self.turn).and_then(|_turn| free(&self.value));
         let guard = match free {
             Some(guard) => guard,
             // The call may be that which waits for this thread.
-            None if CALLS.get() > 0 => return Err(self.is_within(py)),
+            None if CALLS.get() > 0 => return Err(self.reentrant_error(py)),
             None => self.wait(py)?,
         };
         if self.broken.load(Ordering::Relaxed) {
-            return Err(self.is_broken(py));
+            return Err(self.broken_error(py));
         }
         self.value.clear_poison();
         self.holder.store(this_thread(), Ordering::Relaxed);
         Ok(Hold {
-            value: Held {
+            value: Guard {
                 guard,
                 holder: &self.holder,
                 broken: &self.broken,
@@ -167,9 +167,9 @@ impl<T: Send> Busy<T> {
         if self.process.load(Ordering::Relaxed) == forks {
             return Ok(());
         }
-        let within = self.holder.load(Ordering::Relaxed) == this_thread();
+        let is_own = self.holder.load(Ordering::Relaxed) == this_thread();
         let is_free = || free(&self.turn).is_some() && free(&self.value).is_some();
-        if !within && !is_free() {
+        if !is_own && !is_free() {
             let message = format!(
                 "this process was forked while a thread was using {}, so it is half changed here; \
                  make a new one, fork while no call is running, or start processes by spawn",
@@ -204,7 +204,7 @@ impl<T: Send> Busy<T> {
         }
     }
 
-    fn is_within(&self, py: Python<'_>) -> PyErr {
+    fn reentrant_error(&self, py: Python<'_>) -> PyErr {
         let message = format!(
             "{} is in the middle of a call that reports its progress, or calls a function; \
              use it when that call is done",
@@ -213,7 +213,7 @@ impl<T: Send> Busy<T> {
         named(py, "RingviewError", &message)
     }
 
-    fn is_broken(&self, py: Python<'_>) -> PyErr {
+    fn broken_error(&self, py: Python<'_>) -> PyErr {
         let message = format!(
             "an earlier call on {} failed in a way that should be impossible, \
              so its contents cannot be relied on; create a new one, and please report the bug",
@@ -247,7 +247,7 @@ impl<T> Drop for Busy<T> {
     }
 }
 
-impl<T> Deref for Held<'_, T> {
+impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -255,14 +255,14 @@ impl<T> Deref for Held<'_, T> {
     }
 }
 
-impl<T> DerefMut for Held<'_, T> {
+impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         self.changes = true;
         &mut self.guard
     }
 }
 
-impl<T> Drop for Held<'_, T> {
+impl<T> Drop for Guard<'_, T> {
     fn drop(&mut self) {
         if self.changes && std::thread::panicking() {
             self.broken.store(true, Ordering::Relaxed);

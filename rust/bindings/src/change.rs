@@ -19,25 +19,26 @@ pub(crate) struct PyChange<'py> {
 }
 
 enum Data<'py> {
-    Rows(Direction, Part<'py>),
+    Rows(Direction, RowSource<'py>),
     /// The product of factors.
-    Product(Direction, Vec<Part<'py>>),
-    /// Rows by their key; the name that goes with them is that of a column of words.
-    Keyed(Way, Part<'py>),
+    Product(Direction, Vec<RowSource<'py>>),
+    /// Rows by their key; the name is that of the column of CDC operations.
+    Keyed(KeyedChange, RowSource<'py>),
     /// Time that passes.
     Advance(i64),
 }
 
-/// What rows do by their key.
+/// A change of rows by their key.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum KeyedChange {
     Upsert,
     Update,
-    Words,
+    /// Per row, by a column of CDC operations.
+    Cdc,
 }
 
 /// Rows: a range of all batches of the call.
-struct Part<'py> {
+struct RowSource<'py> {
     multiplicity: Option<Bound<'py, PyString>>,
     batches: Range<usize>,
 }
@@ -65,12 +66,12 @@ fn direction(sign: &Bound<'_, PyAny>) -> PyResult<Direction> {
     }
 }
 
-impl Way {
-    fn named(py: Python<'_>, name: &str) -> PyResult<Way> {
+impl KeyedChange {
+    fn named(py: Python<'_>, name: &str) -> PyResult<KeyedChange> {
         match name {
-            "upsert" => Ok(Way::Upsert),
-            "update" => Ok(Way::Update),
-            "apply" => Ok(Way::Words),
+            "upsert" => Ok(KeyedChange::Upsert),
+            "update" => Ok(KeyedChange::Update),
+            "apply" => Ok(KeyedChange::Cdc),
             other => {
                 let message = format!("no change is called {other:?}");
                 Err(named(py, "InvalidValueError", &message))
@@ -79,13 +80,13 @@ impl Way {
     }
 }
 
-impl<'py> Part<'py> {
+impl<'py> RowSource<'py> {
     fn read(
         data: &Bound<'py, PyAny>,
         multiplicity: Option<Bound<'py, PyString>>,
         rows: &mut ReadRows<'_>,
-    ) -> PyResult<Part<'py>> {
-        Ok(Part {
+    ) -> PyResult<RowSource<'py>> {
+        Ok(RowSource {
             multiplicity,
             batches: rows(data)?,
         })
@@ -107,19 +108,22 @@ impl<'py> PyChange<'py> {
         let advances = how.cast::<PyString>().is_ok_and(|how| how == "advance");
         let rows = if advances {
             Data::Advance(data.extract()?)
-        } else if let Ok(way) = how.cast::<PyString>() {
-            let way = Way::named(op.py(), way.to_str()?)?;
-            let words = op.get_item(3)?.extract()?;
-            Data::Keyed(way, Part::read(&data, words, rows)?)
+        } else if let Ok(change) = how.cast::<PyString>() {
+            let change = KeyedChange::named(op.py(), change.to_str()?)?;
+            let column = op.get_item(3)?.extract()?;
+            Data::Keyed(change, RowSource::read(&data, column, rows)?)
         } else if op.len() == 3 {
             let factors: Vec<(Bound<'_, PyAny>, Option<Bound<'_, PyString>>)> = data.extract()?;
-            let parts = factors
+            let sources = factors
                 .into_iter()
-                .map(|(data, multiplicity)| Part::read(&data, multiplicity, rows));
-            Data::Product(direction(&how)?, parts.collect::<PyResult<_>>()?)
+                .map(|(data, multiplicity)| RowSource::read(&data, multiplicity, rows));
+            Data::Product(direction(&how)?, sources.collect::<PyResult<_>>()?)
         } else {
             let multiplicity = op.get_item(3)?.extract()?;
-            Data::Rows(direction(&how)?, Part::read(&data, multiplicity, rows)?)
+            Data::Rows(
+                direction(&how)?,
+                RowSource::read(&data, multiplicity, rows)?,
+            )
         };
         Ok(PyChange { table, rows })
     }
@@ -131,7 +135,9 @@ impl<'py> PyChange<'py> {
     ) -> PyResult<Vec<ProductFactor<'a>>> {
         match &self.rows {
             Data::Rows(..) | Data::Keyed(..) | Data::Advance(_) => Ok(Vec::new()),
-            Data::Product(_, parts) => parts.iter().map(|part| part.rows(batches)).collect(),
+            Data::Product(_, sources) => {
+                sources.iter().map(|source| source.rows(batches)).collect()
+            }
         }
     }
 
@@ -144,8 +150,8 @@ impl<'py> PyChange<'py> {
         let table = self.table.to_str()?;
         Ok(match &self.rows {
             Data::Advance(to) => Change::Advance(*to),
-            Data::Rows(direction, part) => {
-                let ProductFactor { rows, multiplicity } = part.rows(batches)?;
+            Data::Rows(direction, source) => {
+                let ProductFactor { rows, multiplicity } = source.rows(batches)?;
                 Change::Rows(Op {
                     table,
                     direction: *direction,
@@ -158,12 +164,12 @@ impl<'py> PyChange<'py> {
                 direction: *direction,
                 factors,
             }),
-            Data::Keyed(way, part) => {
-                let ProductFactor { rows, multiplicity } = part.rows(batches)?;
-                let by = match way {
-                    Way::Upsert => ByKey::Upsert,
-                    Way::Update => ByKey::Update,
-                    Way::Words => ByKey::Words(multiplicity.unwrap_or_default()),
+            Data::Keyed(change, source) => {
+                let ProductFactor { rows, multiplicity } = source.rows(batches)?;
+                let by = match change {
+                    KeyedChange::Upsert => ByKey::Upsert,
+                    KeyedChange::Update => ByKey::Update,
+                    KeyedChange::Cdc => ByKey::Cdc(multiplicity.unwrap_or_default()),
                 };
                 Change::Keyed(Keyed { table, by, rows })
             }

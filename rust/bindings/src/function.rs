@@ -17,7 +17,7 @@ use ringview_core::{Cause, Error, Result};
 use ringview_expr::{Compute, Failure, Kind, Nulls, Signature, UserFunction};
 
 use crate::busy::called;
-use crate::incoming::{Keep, Schemas, rows};
+use crate::incoming::{BufferMode, Schemas, rows};
 use crate::outgoing::Rows;
 
 /// Letters of an exception's own message that ours has; it has all of them itself.
@@ -58,7 +58,12 @@ impl OfPython {
             return returned(problem.to_str()?.to_owned());
         }
         let mut batches = Vec::new();
-        rows(&found, Keep::Shared, &mut Schemas::default(), &mut batches)?;
+        rows(
+            &found,
+            BufferMode::Shared,
+            &mut Schemas::default(),
+            &mut batches,
+        )?;
         let [batch] = &batches[..] else {
             return returned("returned nothing".to_owned());
         };
@@ -144,7 +149,7 @@ pub(crate) fn signature(
 }
 
 /// The text of a signature.
-pub(crate) fn told(of: &Signature) -> String {
+pub(crate) fn signature_text(of: &Signature) -> String {
     let takes: Vec<String> = of.takes.iter().map(ToString::to_string).collect();
     let aggregate = match of.kind {
         Kind::Scalar => "",

@@ -8,7 +8,7 @@ use ringview_core::{Budget, Error, Result};
 use ringview_engine::GraphKind;
 
 use crate::errors::OrRaise;
-use crate::incoming::{Keep, Schemas, rows};
+use crate::incoming::{BufferMode, Schemas, rows};
 use crate::watch::Progress;
 
 /// How many triangles a graph has. Its edges are two columns of int64, from where and to where.
@@ -20,7 +20,12 @@ pub(crate) fn count_triangles(
     multigraph: bool,
 ) -> PyResult<u128> {
     let mut batches = Vec::new();
-    rows(edges, Keep::Shared, &mut Schemas::default(), &mut batches)?;
+    rows(
+        edges,
+        BufferMode::Shared,
+        &mut Schemas::default(),
+        &mut batches,
+    )?;
     let blocks: Result<Vec<[&[i64]; 2]>> = batches.iter().map(ends).collect();
     let blocks = blocks.or_raise(py)?;
     let kind = GraphKind {

@@ -20,7 +20,7 @@ use ringview_engine::Defaults;
 use ringview_expr::{assigned, repeated};
 use ringview_sql::{Conflict, Constants, Insert, Select};
 
-use crate::planned::{Planned, Reader, Way, broken};
+use crate::planned::{Planned, Reader, StepKind, broken};
 
 impl Reader<'_> {
     pub(crate) fn insert(&mut self, of: &Insert) -> Result<Planned> {
@@ -138,12 +138,12 @@ impl Reader<'_> {
         of: &Insert,
         (table, schema): (&str, &Schema),
         rows: RecordBatch,
-    ) -> Result<(Vec<(Way, RecordBatch)>, RecordBatch)> {
+    ) -> Result<(Vec<(StepKind, RecordBatch)>, RecordBatch)> {
         let refused = |what: &str| Err(of.table.refused(SqlProblem::Unsupported, what));
         let unique = self.database.table(table)?.unique;
         let Some(unique) = unique else {
             return match of.conflict {
-                Conflict::Refuse => Ok((vec![(Way::Insert, rows.clone())], rows)),
+                Conflict::Refuse => Ok((vec![(StepKind::Insert, rows.clone())], rows)),
                 _ => refused(
                     "the table has no key, so no row conflicts; declare it with PRIMARY KEY",
                 ),
@@ -170,8 +170,8 @@ impl Reader<'_> {
             }
         }
         let set = match &of.conflict {
-            Conflict::Refuse => return Ok((vec![(Way::Insert, rows.clone())], rows)),
-            Conflict::Replace => return Ok((vec![(Way::Upsert, rows.clone())], rows)),
+            Conflict::Refuse => return Ok((vec![(StepKind::Insert, rows.clone())], rows)),
+            Conflict::Replace => return Ok((vec![(StepKind::Upsert, rows.clone())], rows)),
             Conflict::Keep => None,
             Conflict::Set(columns) => Some(columns),
         };
@@ -180,9 +180,9 @@ impl Reader<'_> {
                 .map_err(|problem| broken(table, &problem))
         };
         let keys = project(&key)?;
-        let apart = self.apart(&BTreeSet::from([table.to_owned()]))?;
-        let (before, places) = match apart {
-            Some(mut apart) => apart.rows_by_key(table, &keys)?,
+        let copy = self.changed_copy(&BTreeSet::from([table.to_owned()]))?;
+        let (before, places) = match copy {
+            Some(mut copy) => copy.rows_by_key(table, &keys)?,
             None => self.database.rows_by_key(table, &keys)?,
         };
         let mut is_there = vec![false; rows.num_rows()];
@@ -194,7 +194,7 @@ impl Reader<'_> {
         };
         let Some(set) = set else {
             let new = chosen(&|row| !is_there[row] && !repeated[row], &rows)?;
-            return Ok((vec![(Way::Insert, new.clone())], new));
+            return Ok((vec![(StepKind::Insert, new.clone())], new));
         };
         if let Some(row) = repeated.iter().position(|&again| again) {
             let what = format!(
@@ -215,9 +215,9 @@ impl Reader<'_> {
         given.sort_unstable();
         given.dedup();
         let steps = vec![
-            (Way::Insert, chosen(&|row| !is_there[row], &rows)?),
+            (StepKind::Insert, chosen(&|row| !is_there[row], &rows)?),
             (
-                Way::Update,
+                StepKind::Update,
                 chosen(&|row| is_there[row], &project(&given)?)?,
             ),
         ];

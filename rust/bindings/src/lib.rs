@@ -26,7 +26,7 @@
 //! | `handle` | what tables and views are called by |
 //! | `follower` | the class `Follower`: what moved in a view, for one reader |
 //! | `graph` | `count_triangles` |
-//! | `reservoir` | the class `ReservoirLaw`; samples of parts to one |
+//! | `reservoir` | the class `ReservoirState`; samples of parts to one |
 //! | `lookup` | keys from Python values, and rows to them |
 //! | `errors` | errors to the exceptions of `ringview.errors` |
 
@@ -81,7 +81,7 @@ mod _native {
     #[pymodule_export]
     use super::postgres::{PostgresServer, postgres_types};
     #[pymodule_export]
-    use super::reservoir::{ReservoirLaw, merge_samples};
+    use super::reservoir::{ReservoirState, merge_samples};
     #[pymodule_export]
     use super::row_map::{RowMap, columns_read};
     #[pymodule_export]

@@ -21,16 +21,16 @@ const TIMES: &str = "multiplicity";
 /// The changes of one statement.
 pub(crate) struct Planned {
     pub(crate) table: String,
-    pub(crate) steps: Vec<(Way, RecordBatch)>,
+    pub(crate) steps: Vec<(StepKind, RecordBatch)>,
     /// How many rows it changes.
     pub(crate) rows: u64,
     /// What RETURNING shows of them.
     pub(crate) returned: Option<RecordBatch>,
 }
 
-/// What is done with rows.
+/// How a step changes its rows.
 #[derive(Debug)]
-pub(crate) enum Way {
+pub(crate) enum StepKind {
     Insert,
     /// With the name of the column that says how often.
     Delete(Option<String>),
@@ -53,7 +53,7 @@ impl Planned {
         self.steps.iter().map(|step| self.change(step)).collect()
     }
 
-    fn change<'a>(&'a self, (way, rows): &'a (Way, RecordBatch)) -> Change<'a> {
+    fn change<'a>(&'a self, (kind, rows): &'a (StepKind, RecordBatch)) -> Change<'a> {
         let (table, rows) = (&*self.table, std::slice::from_ref(rows));
         let of_rows = |direction, multiplicity| {
             Change::Rows(Op {
@@ -64,11 +64,11 @@ impl Planned {
             })
         };
         let keyed = |by| Change::Keyed(Keyed { table, by, rows });
-        match way {
-            Way::Insert => of_rows(Direction::Insert, None),
-            Way::Delete(times) => of_rows(Direction::Delete, times.as_deref()),
-            Way::Upsert => keyed(ByKey::Upsert),
-            Way::Update => keyed(ByKey::Update),
+        match kind {
+            StepKind::Insert => of_rows(Direction::Insert, None),
+            StepKind::Delete(times) => of_rows(Direction::Delete, times.as_deref()),
+            StepKind::Upsert => keyed(ByKey::Upsert),
+            StepKind::Update => keyed(ByKey::Update),
         }
     }
 }
@@ -81,19 +81,19 @@ impl Reader<'_> {
         let evaluated = |database: &mut Database, poll: Poll<'_>| {
             let known = names_of(database);
             let of = Definition::of_script(select, functions, &known, &database.catalog())?;
-            of.kept(|_, query| database.evaluate(query, &mut *poll))
+            of.first_accepted(|_, query| database.evaluate(query, &mut *poll))
         };
-        match self.apart(&read)? {
-            Some(mut apart) => evaluated(&mut apart, &mut *self.poll),
+        match self.changed_copy(&read)? {
+            Some(mut copy) => evaluated(&mut copy, &mut *self.poll),
             None if self.database.tables().is_empty() => {
-                evaluated(beside_nothing()?.readers(), &mut *self.poll)
+                evaluated(empty_database()?.readers(), &mut *self.poll)
             }
             None => evaluated(self.database, &mut *self.poll),
         }
     }
 
     /// A database with the tables of some names as the transaction leaves them, if it changed any.
-    pub(crate) fn apart(&mut self, names: &BTreeSet<String>) -> Result<Option<Database>> {
+    pub(crate) fn changed_copy(&mut self, names: &BTreeSet<String>) -> Result<Option<Database>> {
         let (pending, net) = self.pending;
         if pending.is_empty() {
             return Ok(None);
@@ -142,7 +142,7 @@ impl Reader<'_> {
             returned,
             table,
             rows: found.num_rows() as u64,
-            steps: vec![(Way::Delete(None), before), (Way::Insert, after)],
+            steps: vec![(StepKind::Delete(None), before), (StepKind::Insert, after)],
         })
     }
 
@@ -155,21 +155,21 @@ impl Reader<'_> {
                 returned: self.returned(of.returning.as_ref(), (&table, &schema), &rows)?,
                 table,
                 rows: rows.num_rows() as u64,
-                steps: vec![(Way::Delete(None), rows)],
+                steps: vec![(StepKind::Delete(None), rows)],
             });
         }
         let mut times = TIMES.to_owned();
         while schema.index_of(&times).is_ok() {
             times.push('_');
         }
-        let apart = self.apart(&BTreeSet::from([table.clone()]))?;
-        let database = apart.as_ref().unwrap_or(self.database);
+        let copy = self.changed_copy(&BTreeSet::from([table.clone()]))?;
+        let database = copy.as_ref().unwrap_or(self.database);
         let rows = database.table_rows(&table, Some(&times))?;
         Ok(Planned {
             returned: None,
             rows: database.table(&table)?.rows,
             table,
-            steps: vec![(Way::Delete(Some(times)), rows)],
+            steps: vec![(StepKind::Delete(Some(times)), rows)],
         })
     }
 
@@ -207,7 +207,7 @@ impl Reader<'_> {
 }
 
 /// A database with one table, of which nothing is read: what constants are computed beside where there is no other.
-pub(crate) fn beside_nothing() -> Result<DurableDatabase> {
+pub(crate) fn empty_database() -> Result<DurableDatabase> {
     let mut database = DurableDatabase::default();
     let column = Field::new("nothing", Type::Bool, true);
     database.create_table("nothing", Schema::new(vec![column])?, None, false)?;

@@ -14,7 +14,7 @@ use ringview_core::{Error, Result};
 use ringview_query::{PlanAtom, Query, bind};
 
 use crate::errors::OrRaise;
-use crate::incoming::{Keep, Schemas, rows};
+use crate::incoming::{BufferMode, Schemas, rows};
 use crate::outgoing::Rows;
 use crate::output::Tables;
 
@@ -100,7 +100,7 @@ impl RowMap {
     ) -> PyResult<Rows> {
         let py = data.py();
         let mut read = Vec::new();
-        rows(data, Keep::Shared, &mut Schemas::default(), &mut read)?;
+        rows(data, BufferMode::Shared, &mut Schemas::default(), &mut read)?;
         let made = || {
             let batches = read.iter();
             let batches = batches.map(|batch| self.mapped(atom, batch, multiplicity));

@@ -177,7 +177,7 @@ impl MatrixChain {
             node = parent;
         }
         let cost = cost.to_string();
-        let climb = PathCost {
+        let path = PathCost {
             leaf: at,
             cost: cost.clone(),
             constant: false,
@@ -192,7 +192,7 @@ impl MatrixChain {
             } else {
                 cost
             },
-            climbs: if is_static { Vec::new() } else { vec![climb] },
+            climbs: if is_static { Vec::new() } else { vec![path] },
         }
     }
 

@@ -60,13 +60,13 @@ pub(crate) fn choose(dimensions: &[usize], changing: &[bool]) -> Order {
                         size(first, split + 1).saturating_mul(dimensions[last + 1] as u128);
                     let again = if left + right > 0 { multiply } else { 0 };
                     // One vector times the sibling for each change that comes from the other side.
-                    let climb = left
+                    let update = left
                         .saturating_mul(size(split + 1, last + 1))
                         .saturating_add(right.saturating_mul(size(first, split + 1)));
                     let sum = |parts: [u128; 3]| parts.into_iter().fold(0, u128::saturating_add);
                     (
                         sum([l.0, r.0, again]),
-                        sum([l.1, r.1, climb.saturating_add(own)]),
+                        sum([l.1, r.1, update.saturating_add(own)]),
                         sum([l.2, r.2, multiply]),
                     )
                 };

@@ -5,7 +5,7 @@
 //!
 //! One vector meets the sibling, the other goes on as it is; they are multiplied out only where a
 //! view is stored. All products are computed and checked before the first view is written, and
-//! no view on the path is read on the way: a climb that is refused or interrupted leaves no trace.
+//! no view on the path is read on the way: a propagation that is refused or interrupted leaves no trace.
 //!
 //! Cost: a level with p x p matrices takes O(rank p^2), against O(p^3) for a product. Factors that
 //! hold more values than their product are replaced by it: a delta never costs more than a matrix.
@@ -35,7 +35,7 @@ pub(crate) fn update(
     poll: &mut dyn FnMut() -> Result<()>,
 ) -> Result<u64> {
     let came = delta.0.rank() as u64;
-    let (mut gains, steps) = climb(views, matrix, delta, poll)?;
+    let (mut gains, steps) = propagate(views, matrix, delta, poll)?;
     let own = gains.iter_mut().find(|gain| gain.node == matrix);
     if let (Some(own), Some(right)) = (own, exactly) {
         let (rows, _) = shape(views, matrix);
@@ -51,7 +51,7 @@ pub(crate) fn update(
 }
 
 /// What each stored view on the way to the result is to gain, and the multiply-adds that it takes.
-fn climb(
+fn propagate(
     views: &Views,
     matrix: usize,
     (mut left, mut right): (MatrixFactor, MatrixFactor),

@@ -20,18 +20,18 @@ pub struct ViewDefinition {
     pub name: String,
     /// Its query.
     pub query: Query,
-    /// As what it was written.
+    /// Its text, as it was written.
     pub text: Option<String>,
-    /// What the text takes beside it to mean the query, as whoever binds it wrote it down: then the file has these, and
+    /// The environment of the text, as the binder wrote it: the file then stores the text and this,
     /// not the query.
-    pub beside: Option<String>,
+    pub environment: Option<String>,
     /// The name of the engine that is to keep it; the cheapest where absent.
     pub engine: Option<String>,
     /// Of a sample, how many rows it has, and from which seed.
     pub sample: Option<SampleOf>,
 }
 
-/// Binds a text, with what was written down beside it, to its query.
+/// Binds a text, in its stored environment, to its query.
 pub type Bind<'b> = &'b (dyn Fn(&str, &str) -> Result<Query> + Sync);
 
 /// A view as a file has it: its text with what is beside it, or, in files of layout 4 and of views that have no text, its
@@ -45,7 +45,8 @@ pub(crate) struct Stored {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    beside: Option<String>,
+    #[serde(rename = "beside")]
+    environment: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     engine: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,10 +56,10 @@ pub(crate) struct Stored {
 impl Stored {
     /// The view, its text bound.
     pub(crate) fn read(&self, bind: Bind<'_>) -> Result<ViewDefinition> {
-        let query = match (&self.query, &self.text, &self.beside) {
+        let query = match (&self.query, &self.text, &self.environment) {
             (Some(query), _, None) => query.clone(),
-            (None, Some(text), Some(beside)) => {
-                bind(text, beside).map_err(|problem| match problem {
+            (None, Some(text), Some(environment)) => {
+                bind(text, environment).map_err(|problem| match problem {
                     Error::Interrupted | Error::Function { .. } => problem,
                     problem => unbound(&self.name, &problem),
                 })?
@@ -69,7 +70,7 @@ impl Stored {
             name: self.name.clone(),
             query,
             text: self.text.clone(),
-            beside: self.beside.clone(),
+            environment: self.environment.clone(),
             engine: self.engine.clone(),
             sample: self.sample,
         })
@@ -78,12 +79,12 @@ impl Stored {
 
 impl From<&ViewDefinition> for Stored {
     fn from(view: &ViewDefinition) -> Self {
-        let is_bound = view.text.is_some() && view.beside.is_some();
+        let is_bound = view.text.is_some() && view.environment.is_some();
         Self {
             name: view.name.clone(),
             query: (!is_bound).then(|| view.query.clone()),
             text: view.text.clone(),
-            beside: view.beside.clone().filter(|_| is_bound),
+            environment: view.environment.clone().filter(|_| is_bound),
             engine: view.engine.clone(),
             sample: view.sample,
         }

@@ -1,10 +1,10 @@
 //! Followers with names, whose places are kept.
 //!
 //! Invariant: a follower that is asked for again, here or once the file was opened again, is given all that moved in
-//! its view since it last committed its place. That is a number of records of the file: what those did it has. What
+//! its view since it last committed its cursor. That is a number of records of the file: what those did it has. What
 //! it was given and has not committed is kept as it was given, and is given again in the same parts, unless the process
 //! died. Where the file is written anew its records go, and the rows that a follower is to be given stand in their
-//! place. Cost: a commit of a place is one of the file; to open it, records behind the first place are done one by one.
+//! place. Cost: a commit of a cursor is one of the file; to open it, records behind the first place are done one by one.
 
 use std::collections::VecDeque;
 
@@ -12,9 +12,9 @@ use arrow_array::RecordBatch;
 use ringview_core::{Error, Result};
 use ringview_engine::ViewFollower;
 
+use crate::cursors::{FollowerCursor, Move};
 use crate::database::DurableDatabase;
 use crate::journal::Durability;
-use crate::places::{Move, Place};
 use crate::record::{read_part, write_part};
 use crate::standing::{Standing, unwritten};
 use crate::unread::damaged;
@@ -24,7 +24,7 @@ use crate::unread::damaged;
 pub struct NamedFollower {
     view: String,
     name: String,
-    place: ViewFollower,
+    cursor: ViewFollower,
 }
 
 impl DurableDatabase {
@@ -38,25 +38,25 @@ impl DurableDatabase {
         let read = self.engine.rests_on(view)?;
         if !self.named.contains_key(&key) {
             self.refuse_samples(view, &read)?;
-            let place = self.engine.follow(view, from_now)?;
+            let cursor = self.engine.follow(view, from_now)?;
             let at = from_now.then(|| self.records());
             let standing = Standing {
-                place,
+                cursor,
                 at,
                 committed: at,
                 parts: VecDeque::new(),
                 given: 0,
             };
-            if let Err(problem) = self.moved(Move::Put(standing.place(&key, 0)?)) {
-                self.engine.unfollow(standing.place);
+            if let Err(problem) = self.store_cursor(Move::Put(standing.cursor(&key, 0)?)) {
+                self.engine.unfollow(standing.cursor);
                 return Err(problem);
             }
             self.named.insert(key.clone(), standing);
         }
-        let (place, _) = self.standing(&key)?;
-        place.given = 0;
+        let (cursor, _) = self.standing(&key)?;
+        cursor.given = 0;
         Ok(NamedFollower {
-            place: place.place.clone(),
+            cursor: cursor.cursor.clone(),
             view: key.0,
             name: key.1,
         })
@@ -82,8 +82,8 @@ impl DurableDatabase {
         if let Some(part) = standing.parts.get(standing.given) {
             return Ok(part.clone());
         }
-        let moved = engine.changes(&standing.place)?;
-        engine.advance(&standing.place)?;
+        let moved = engine.changes(&standing.cursor)?;
+        engine.advance(&standing.cursor)?;
         standing.at = Some(records);
         if moved.num_rows() > 0 {
             standing.parts.push_back(moved.clone());
@@ -105,15 +105,15 @@ impl DurableDatabase {
     ///
     /// # Errors
     /// The same; `Storage` if the file cannot be written.
-    pub fn commit_place(&mut self, follower: &NamedFollower) -> Result<()> {
+    pub fn commit_cursor(&mut self, follower: &NamedFollower) -> Result<()> {
         let key = (follower.view.clone(), follower.name.clone());
         let (standing, _) = self.of(follower)?;
         let given = standing.given;
         if given == 0 && standing.at == standing.committed {
             return Ok(());
         }
-        let place = standing.place(&key, given)?;
-        self.moved(Move::Put(place))?;
+        let cursor = standing.cursor(&key, given)?;
+        self.store_cursor(Move::Put(cursor))?;
         let (standing, _) = self.standing(&key)?;
         standing.parts.drain(..given);
         (standing.given, standing.committed) = (0, standing.at);
@@ -126,10 +126,10 @@ impl DurableDatabase {
     /// The same.
     pub fn has_moved_as(&mut self, follower: &NamedFollower) -> Result<bool> {
         let (standing, engine) = self.of(follower)?;
-        Ok(standing.given < standing.parts.len() || engine.has_moved(&standing.place)?)
+        Ok(standing.given < standing.parts.len() || engine.has_moved(&standing.cursor)?)
     }
 
-    /// Forgets the place of a follower, if there is one of this name.
+    /// Forgets the cursor of a follower, if there is one of this name.
     ///
     /// # Errors
     /// `UnknownView`; `Storage` if the file cannot be written.
@@ -137,10 +137,10 @@ impl DurableDatabase {
         self.engine.view_id(view)?;
         let key = (view.to_owned(), name.to_owned());
         if self.named.contains_key(&key) {
-            self.moved(Move::Remove(key.0.clone(), key.1.clone()))?;
+            self.store_cursor(Move::Remove(key.0.clone(), key.1.clone()))?;
         }
         if let Some(standing) = self.named.remove(&key) {
-            self.engine.unfollow(standing.place);
+            self.engine.unfollow(standing.cursor);
         }
         Ok(())
     }
@@ -158,8 +158,8 @@ impl DurableDatabase {
                 // It is given the whole view, of whatever time.
                 continue;
             }
-            let moved = self.engine.changes(&standing.place)?;
-            self.engine.advance(&standing.place)?;
+            let moved = self.engine.changes(&standing.cursor)?;
+            self.engine.advance(&standing.cursor)?;
             standing.at = Some(records);
             if moved.num_rows() > 0 {
                 standing.parts.push_back(moved);
@@ -169,20 +169,20 @@ impl DurableDatabase {
     }
 
     /// The places of all followers, for a file that is written anew.
-    pub(crate) fn places(&self) -> Result<Vec<Place>> {
-        let place = |(key, standing): (&(String, String), &Standing)| {
-            let mut place = standing.place(key, 0)?;
+    pub(crate) fn cursors(&self) -> Result<Vec<FollowerCursor>> {
+        let cursor = |(key, standing): (&(String, String), &Standing)| {
+            let mut cursor = standing.cursor(key, 0)?;
             if standing.at.is_some() {
-                let moved = self.engine.changes(&standing.place)?;
+                let moved = self.engine.changes(&standing.cursor)?;
                 if moved.num_rows() > 0 {
-                    place
+                    cursor
                         .parts
                         .push(write_part(&moved).map_err(|problem| unwritten(&key.0, &problem))?);
                 }
             }
-            Ok(place)
+            Ok(cursor)
         };
-        self.named.iter().map(place).collect()
+        self.named.iter().map(cursor).collect()
     }
 
     /// The file was written anew, with so many records.
@@ -198,17 +198,17 @@ impl DurableDatabase {
     }
 
     /// Lets a follower of a file go on from here.
-    pub(crate) fn resume(&mut self, place: &Place) -> Result<()> {
-        let from_now = place.at.is_some();
-        let follower = self.engine.follow(&place.view, from_now);
+    pub(crate) fn resume(&mut self, cursor: &FollowerCursor) -> Result<()> {
+        let from_now = cursor.at.is_some();
+        let follower = self.engine.follow(&cursor.view, from_now);
         let standing = Standing {
-            place: follower.map_err(|problem| damaged(&problem.to_string()))?,
-            at: place.at,
-            committed: place.at,
-            parts: place.parts.iter().map(read_part).collect::<Result<_>>()?,
+            cursor: follower.map_err(|problem| damaged(&problem.to_string()))?,
+            at: cursor.at,
+            committed: cursor.at,
+            parts: cursor.parts.iter().map(read_part).collect::<Result<_>>()?,
             given: 0,
         };
-        let key = (place.view.clone(), place.name.clone());
+        let key = (cursor.view.clone(), cursor.name.clone());
         self.named.insert(key, standing);
         Ok(())
     }
@@ -221,10 +221,10 @@ impl DurableDatabase {
             .map_or(0, |file| file.head.records)
     }
 
-    fn moved(&mut self, place: Move) -> Result<()> {
+    fn store_cursor(&mut self, cursor: Move) -> Result<()> {
         self.ahead = true;
         match (&mut self.journal.file, self.journal.durability) {
-            (Some(file), Durability::Transaction) => file.move_place(place),
+            (Some(file), Durability::Transaction) => file.move_cursor(cursor),
             _ => Ok(()),
         }
     }
@@ -234,7 +234,7 @@ impl DurableDatabase {
         &mut self,
         follower: &NamedFollower,
     ) -> Result<(&mut Standing, &mut ringview_engine::Database)> {
-        self.engine.has_moved(&follower.place)?;
+        self.engine.has_moved(&follower.cursor)?;
         self.standing(&(follower.view.clone(), follower.name.clone()))
     }
 

@@ -20,13 +20,15 @@
 //! | `group` | transactions of several threads, written together |
 //! | `standing` | where a named follower stands |
 //! | `followers` | followers with names, which go on where they were |
-//! | `places`, `seal` | where they stand, in the file; bytes with checksums |
+//! | `cursors`, `seal` | where they stand, in the file; bytes with checksums |
 //! | `snapshot` | the file written anew from what is there |
 //! | `replay` | the database of a file |
 //! | `unread` | why a file is not opened, read or written |
 
 mod applied;
 mod carry;
+mod checksum;
+mod cursors;
 mod database;
 mod definition;
 mod disk;
@@ -35,10 +37,8 @@ mod file;
 mod followers;
 mod group;
 mod journal;
-mod places;
 mod record;
 mod replay;
-mod seal;
 mod snapshot;
 mod standing;
 mod tables;

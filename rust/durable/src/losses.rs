@@ -155,7 +155,7 @@ fn full(durability: Durability, spare: u64) {
     define(&mut db);
     change(&mut db, 0, 100, Direction::Insert).unwrap();
     db.snapshot().unwrap();
-    disk.set_room(Some(disk.bytes().len() as u64 + spare));
+    disk.set_capacity(Some(disk.bytes().len() as u64 + spare));
     // Until nothing goes in any more.
     let mut number = 1;
     let problem = loop {
@@ -184,13 +184,13 @@ fn full(durability: Durability, spare: u64) {
         // It goes without a word: nothing is lost.
         let mut gone = std::mem::take(&mut db);
         gone.close().unwrap();
-        disk.set_room(None);
+        disk.set_capacity(None);
         db = open(&disk).unwrap();
         assert_eq!(contents(&db), is_there);
     } else {
         assert!(db.close().is_err());
         assert!(db.close().is_err());
-        disk.set_room(None);
+        disk.set_capacity(None);
         db.close().unwrap();
         assert!(contents(&open(&disk).unwrap()).ends_with(", 100, 101]"));
         return;
@@ -203,17 +203,17 @@ fn full(durability: Durability, spare: u64) {
 }
 
 #[test]
-fn there_is_room_again() {
+fn writes_resume_when_space_is_freed() {
     let disk = Simulated::default();
     let mut db = open(&disk).unwrap();
     define(&mut db);
     change(&mut db, 0, 100, Direction::Insert).unwrap();
-    disk.set_room(Some(disk.bytes().len() as u64));
+    disk.set_capacity(Some(disk.bytes().len() as u64));
     let mut number = 1;
     while change(&mut db, number, 20_000, Direction::Insert).is_ok() {
         number += 1;
     }
-    disk.set_room(None);
+    disk.set_capacity(None);
     for again in number..number + 3 {
         change(&mut db, again, 20_000, Direction::Insert).unwrap();
     }

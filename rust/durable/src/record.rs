@@ -88,7 +88,8 @@ pub(crate) enum How {
     Upsert,
     Update,
     DeleteByKey,
-    Words(String),
+    #[serde(rename = "words")]
+    Cdc(String),
     /// The clock goes on to a moment; of no table.
     Advance(i64),
 }
@@ -245,7 +246,7 @@ impl Step {
                     ByKey::Upsert => How::Upsert,
                     ByKey::Update => How::Update,
                     ByKey::Delete => How::DeleteByKey,
-                    ByKey::Words(column) => How::Words(column.to_owned()),
+                    ByKey::Cdc(column) => How::Cdc(column.to_owned()),
                 };
                 (
                     keyed.table,
@@ -349,7 +350,7 @@ impl Step {
             How::Upsert => Some(ByKey::Upsert),
             How::Update => Some(ByKey::Update),
             How::DeleteByKey => Some(ByKey::Delete),
-            How::Words(column) => Some(ByKey::Words(column)),
+            How::Cdc(column) => Some(ByKey::Cdc(column)),
         };
         let &ProductFactor { rows, multiplicity } = factors.first()?;
         Some(match by {

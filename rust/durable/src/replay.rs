@@ -87,8 +87,8 @@ impl DurableDatabase {
         database.engine.hold_beside(file.cache_bytes());
         let mut told = !tell_last;
         // The first one last; who was given nothing yet comes behind all records.
-        let mut places = file.places()?;
-        places.sort_by_key(|place| std::cmp::Reverse(place.at.unwrap_or(u64::MAX)));
+        let mut cursors = file.cursors()?;
+        cursors.sort_by_key(|cursor| std::cmp::Reverse(cursor.at.unwrap_or(u64::MAX)));
         // From the first place on, what moves in views is told.
         let mut stepwise = false;
         // Each call of the engine counts its rows from 0.
@@ -101,9 +101,9 @@ impl DurableDatabase {
             poll(before.get() + done)
         };
         let sizes = file.read(|record, number, is_last| {
-            while let Some(place) = places.pop_if(|place| place.at == Some(number)) {
+            while let Some(cursor) = cursors.pop_if(|cursor| cursor.at == Some(number)) {
                 database.create_waiting(&mut poll)?;
-                database.resume(&place)?;
+                database.resume(&cursor)?;
                 stepwise = true;
             }
             let is_view = matches!(record.entry, Entry::View(_) | Entry::Sample(_));
@@ -127,12 +127,12 @@ impl DurableDatabase {
             })
         })?;
         database.create_waiting(&mut poll)?;
-        for place in places.iter().rev() {
-            match place.at {
+        for cursor in cursors.iter().rev() {
+            match cursor.at {
                 Some(at) if at != file.head.records => {
                     return Err(damaged("a follower stands behind its end"));
                 }
-                _ => database.resume(place)?,
+                _ => database.resume(cursor)?,
             }
         }
         if !told {

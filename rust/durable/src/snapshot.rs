@@ -31,7 +31,7 @@ impl DurableDatabase {
             self.take_in_changes()?;
         }
         let counted = self.counted();
-        let places = self.places()?;
+        let cursors = self.cursors()?;
         let Some(mut file) = self.journal.file.take() else {
             return Err(Error::Unsupported {
                 what: "a snapshot of a database in memory".to_owned(),
@@ -41,8 +41,8 @@ impl DurableDatabase {
         };
         let before = file.commits;
         let written = match counted {
-            Ok(Rows::Kept) => file.rewrite(places, |write| self.write(&self.engine, write)),
-            Ok(Rows::Counted(rows)) => file.rewrite(places, |write| self.write(&rows, write)),
+            Ok(Rows::Stored) => file.rewrite(cursors, |write| self.write(&self.engine, write)),
+            Ok(Rows::Counted(rows)) => file.rewrite(cursors, |write| self.write(&rows, write)),
             // Its changes are in the file, each as it came.
             Ok(Rows::Overdrawn(_)) => Ok(()),
             Err(problem) => Err(problem),
@@ -84,9 +84,9 @@ impl DurableDatabase {
     pub fn save(&self, path: &Path) -> Result<()> {
         self.refuse_own(path)?;
         self.refuse_merged()?;
-        let (counted, places) = (self.counted()?, self.places()?);
+        let (counted, cursors) = (self.counted()?, self.cursors()?);
         let rows = match &counted {
-            Rows::Kept => &self.engine,
+            Rows::Stored => &self.engine,
             Rows::Counted(rows) => rows,
             Rows::Overdrawn(table) => return Err(rows_are_not_kept(table)),
         };
@@ -96,7 +96,7 @@ impl DurableDatabase {
             self.options().trust_deletes,
             self.options().memory_limit,
         )?;
-        file.rewrite(places, |write| self.write(rows, write))?;
+        file.rewrite(cursors, |write| self.write(rows, write))?;
         file.shut()?;
         file.publish(draft)?;
         target.replaced();
@@ -142,7 +142,7 @@ impl DurableDatabase {
     /// Where the rows are.
     fn counted(&self) -> Result<Rows> {
         match (self.rowless(), &self.journal.file) {
-            (None, _) => Ok(Rows::Kept),
+            (None, _) => Ok(Rows::Stored),
             (Some(table), Some(file)) if self.is_written() => {
                 file.check_level()?;
                 match file.rows(self.options().memory_limit) {
@@ -235,7 +235,7 @@ impl DurableDatabase {
 /// The rows that a file is written with.
 enum Rows {
     /// Those of the tables.
-    Kept,
+    Stored,
     /// Those of this database, which has no views.
     Counted(Box<Database>),
     /// More went from a table than came.

@@ -9,7 +9,7 @@ use arrow_schema::ArrowError;
 use ringview_core::{Error, Result};
 use ringview_engine::ViewFollower;
 
-use crate::places::Place;
+use crate::cursors::FollowerCursor;
 use crate::record::write_part;
 
 /// By view and name.
@@ -19,7 +19,7 @@ pub(crate) type Named = BTreeMap<(String, String), Standing>;
 #[derive(Debug)]
 pub(crate) struct Standing {
     /// Behind all parts.
-    pub(crate) place: ViewFollower,
+    pub(crate) cursor: ViewFollower,
     /// How many records that has seen; `None` if it is to be given the whole view first.
     pub(crate) at: Option<u64>,
     /// The same, as it was last committed.
@@ -32,10 +32,14 @@ pub(crate) struct Standing {
 
 impl Standing {
     /// Its place in a file, of which some parts are not to be told again.
-    pub(crate) fn place(&self, (view, name): &(String, String), done: usize) -> Result<Place> {
+    pub(crate) fn cursor(
+        &self,
+        (view, name): &(String, String),
+        done: usize,
+    ) -> Result<FollowerCursor> {
         let written =
             |part: &RecordBatch| write_part(part).map_err(|problem| unwritten(view, &problem));
-        Ok(Place {
+        Ok(FollowerCursor {
             view: view.clone(),
             name: name.clone(),
             at: self.at,

@@ -15,10 +15,11 @@
 //! | `reversal` | how definitions are rolled back |
 //! | `plan` | a view that is to be made |
 //! | `reduction/` | which rows of what never changes can meet others |
-//! | `op`, `words` | [`Op`] and its kin, and what the words of a feed of changes mean |
+//! | `op`, `cdc` | [`Op`] and the other changes; the operations of change data capture |
 //! | `chain` | the class of a chain of matrices |
 
 mod catalogue;
+mod cdc;
 mod chain;
 mod database;
 mod graph;
@@ -31,7 +32,6 @@ mod state;
 mod storage;
 mod transaction;
 mod undo;
-mod words;
 
 pub use catalogue::choose::engines;
 pub use chain::chain_explanation;
@@ -57,8 +57,8 @@ pub use storage::table::{Defaults, TableStatus};
 /// that it did is undone.
 pub type Poll<'a> = &'a mut dyn FnMut(u64) -> ringview_core::Result<()>;
 
-/// What is done once a change can no longer fail, before it is there for good: an error undoes it.
-pub type Keep<'a> = &'a mut dyn FnMut() -> ringview_core::Result<()>;
+/// Called when a change can no longer fail, before it is committed: an error undoes it.
+pub type OnCommit<'a> = &'a mut dyn FnMut() -> ringview_core::Result<()>;
 
 /// Rows handled at a time: enough to fold well, few enough to stay in the cache and to stop soon.
 pub(crate) const CHUNK: usize = 1 << 16;

@@ -118,9 +118,9 @@ pub enum ByKey<'a> {
     Update,
     /// The columns of the key alone: the rows that have it go.
     Delete,
-    /// Whole rows, and a further column of words that say what each does; those that delete need no
-    /// more than their key.
-    Words(&'a str),
+    /// Whole rows with a column of CDC operations; a row that is deleted needs no
+    /// more than its key.
+    Cdc(&'a str),
 }
 
 impl ByKey<'_> {
@@ -129,7 +129,7 @@ impl ByKey<'_> {
             ByKey::Upsert => "an upsert",
             ByKey::Update => "an update",
             ByKey::Delete => "a delete by key",
-            ByKey::Words(_) => "a change by words",
+            ByKey::Cdc(_) => "a change by CDC operations",
         }
     }
 }

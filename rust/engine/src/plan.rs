@@ -33,7 +33,7 @@ pub(crate) struct Planned<'q> {
     pub(crate) query: Cow<'q, Query>,
     /// What was asked for, where that is kept as another.
     pub(crate) asked: Option<&'q Query>,
-    pub(crate) chosen: Chosen,
+    pub(crate) choice: EngineChoice,
     /// Whether its state follows from what it reads alone, so that it may be that of several.
     pub(crate) is_shareable: bool,
     /// Its names and types.
@@ -65,7 +65,7 @@ impl Planned<'_> {
         }
         Some(Signature {
             query: query.to_json().ok()?,
-            engine: self.chosen.engine.clone(),
+            engine: self.choice.engine.clone(),
         })
     }
 
@@ -82,12 +82,12 @@ impl Planned<'_> {
 
     /// Whether it can be answered from groups that others are answered from, too.
     pub(crate) fn is_facet(&self) -> bool {
-        self.is_shareable && self.bound.is_sums() && self.chosen.candidate().keeps_groups()
+        self.is_shareable && self.bound.is_sums() && self.choice.candidate().keeps_groups()
     }
 }
 
-/// Who keeps a view, and what is told of the others.
-pub(crate) struct Chosen {
+/// The engine chosen for a view, and the description of the choice.
+pub(crate) struct EngineChoice {
     /// The name of the engine.
     pub(crate) engine: String,
     /// The plan, until a node is made of it.
@@ -95,7 +95,7 @@ pub(crate) struct Chosen {
     pub(crate) description: ChoiceDescription,
 }
 
-impl Chosen {
+impl EngineChoice {
     pub(crate) fn new(
         engine: &str,
         candidate: Box<dyn Candidate>,

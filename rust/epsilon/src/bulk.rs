@@ -13,7 +13,7 @@
 //! key comes once, and for the flips O(N^(1 + max(e, 1-e))): it is used where R is half of |D| or more.
 
 use ringview_core::{Budget, Result};
-use ringview_relation::{ABSENT, Delta, Keys, Part, Relation, Threshold};
+use ringview_relation::{ABSENT, Delta, KeyedTable, Keys, Relation, Threshold};
 use ringview_ring::PayloadRing;
 
 use crate::machine::{Machine, picked, tuples_at};
@@ -69,32 +69,32 @@ impl<R: PayloadRing> Machine<R> {
     /// The rows with those of one key summed; `None` where each key comes once as it is.
     fn folded(&mut self, at: usize, delta: &Delta) -> Result<Option<Delta>> {
         let whole = &self.strategy.relations[self.strategy.inputs[at].whole];
-        let Some(layout) = whole.part().map(|part| part.layout().clone()) else {
+        let Some(layout) = whole.table().map(|table| table.layout().clone()) else {
             return Ok(None);
         };
         let fields = layout.fields();
         let shape = self.algebra.shape.clone();
         let stride = R::stride(&shape);
-        let mut part = Part::new(layout, stride);
-        part.reserve(delta.rows);
-        let mut sums: Relation<R> = Relation::new(whole.name().to_owned(), shape, Some(part));
+        let mut table = KeyedTable::new(layout, stride);
+        table.reserve(delta.rows);
+        let mut sums: Relation<R> = Relation::new(whole.name().to_owned(), shape, Some(table));
         let all: Vec<u32> = (0..delta.rows as u32).collect();
         let mut rows = picked(delta, fields, &all, fields);
         let keys: Vec<usize> = (0..fields).collect();
         self.work.steps += delta.rows as u64;
-        let added = sums.add(&mut rows, &keys, &mut self.work.keys, &mut self.work.spare);
+        let added = sums.add(&mut rows, &keys, &mut self.work.keys, &mut self.work.gather);
         added.map_err(|fault| sums.refusal(fault))?;
-        let Some(part) = sums.part().filter(|_| sums.fits()) else {
+        let Some(table) = sums.table().filter(|_| sums.fits()) else {
             return Ok(None);
         };
         // The ring's zero is for what is stored: of rows of which one takes another's place the count is 0,
         // and a sum of reals may move.
-        let is_change = |slot: &u32| part.payload(*slot).iter().any(|&word| word != 0);
-        let slots: Vec<u32> = part.iter().filter(is_change).collect();
+        let is_change = |slot: &u32| table.payload(*slot).iter().any(|&word| word != 0);
+        let slots: Vec<u32> = table.iter().filter(is_change).collect();
         if slots.len() == delta.rows {
             return Ok(None);
         }
-        Ok(Some(tuples_at(part, &slots)))
+        Ok(Some(tuples_at(table, &slots)))
     }
 
     /// Sets N for what will be there, and the classes of values for the tuples that they will have.
@@ -137,10 +137,10 @@ impl<R: PayloadRing> Machine<R> {
     /// Of each row whether it brings a tuple (1) or takes one away (-1), as far as counts tell.
     fn moves(&mut self, at: usize, delta: &Delta) -> Vec<i64> {
         let input = &self.strategy.inputs[at];
-        let Some(part) = self.strategy.relations[input.whole].part() else {
+        let Some(table) = self.strategy.relations[input.whole].table() else {
             return vec![0; delta.rows];
         };
-        let fields: Vec<usize> = (0..part.layout().fields()).collect();
+        let fields: Vec<usize> = (0..table.layout().fields()).collect();
         let keys = Keys {
             columns: &delta.columns,
             fields: &fields,
@@ -148,12 +148,12 @@ impl<R: PayloadRing> Machine<R> {
         };
         let mut slots = Vec::new();
         self.work.steps += delta.rows as u64;
-        part.find(keys, &mut self.work.keys, &mut slots);
+        table.find(keys, &mut self.work.keys, &mut slots);
         let counts = delta.payload.chunks_exact(delta.width.max(1));
         let of = |(&slot, own): (&u32, &[u64])| match slot {
             ABSENT => i64::from(own[0] != 0),
             slot if !input.counted[slot as usize] => i64::from(own[0] != 0),
-            slot => -i64::from(part.payload(slot)[0].wrapping_add(own[0]) == 0),
+            slot => -i64::from(table.payload(slot)[0].wrapping_add(own[0]) == 0),
         };
         slots.iter().zip(counts).map(of).collect()
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ringview_core::Result;
 use ringview_explain::Explanation;
 use ringview_query::Bound;
-use ringview_view::part::PartView;
+use ringview_view::result_table::MaintainerView;
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use crate::plan::Plan;
@@ -85,7 +85,7 @@ impl Candidate for Plan {
     }
 
     fn make_groups(mut self: Box<Self>) -> Result<Box<dyn View>> {
-        self.query.show_groups();
+        self.query.output_groups();
         self.make()
     }
 
@@ -97,6 +97,6 @@ impl Candidate for Plan {
             return Ok(Box::new(GroupsOnRead::new(Arc::new(*self))?));
         }
         let sums = HeavyLightSums::new(Arc::new(*self))?;
-        Ok(Box::new(PartView::groups(sums)))
+        Ok(Box::new(MaintainerView::groups(sums)))
     }
 }

@@ -11,7 +11,7 @@
 //! and up once. Cost: O(m^(3/2)) steps, 30 bytes an edge.
 
 use ringview_core::{Budget, Error, Result};
-use ringview_relation::{KeyField, KeyLayout, KeyScratch, Keys, Part};
+use ringview_relation::{KeyField, KeyLayout, KeyScratch, KeyedTable, Keys};
 
 /// Edges that are numbered at a time.
 const BLOCK: usize = 1 << 16;
@@ -110,7 +110,7 @@ impl Ends {
             bits: 64,
             signed: true,
         };
-        let mut known = Part::new(KeyLayout::new(&[word]), 1);
+        let mut known = KeyedTable::new(KeyLayout::new(&[word]), 1);
         let mut scratch = KeyScratch::default();
         let [mut from, mut to] = [Vec::new(), Vec::new()];
         let mut pairs = Vec::with_capacity(edges.iter().map(|block| block[0].len()).sum());

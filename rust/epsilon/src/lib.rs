@@ -45,5 +45,5 @@ mod view;
 pub use algebra::Algebra;
 pub use engine::HeavyLight;
 pub use graph::{GraphKind, Triangles, count_triangles};
-pub use machine::{Machine, PartSizes, Rebalancings, RowBlock, RowPlace};
+pub use machine::{Machine, PartSizes, Rebalancings, RowBlock, RowCursor};
 pub use query::{Class, Epsilon, Query, Refused};

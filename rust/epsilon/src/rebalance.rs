@@ -17,8 +17,8 @@ use ringview_ring::PayloadRing;
 use crate::machine::{Machine, tuples_at};
 use crate::strategy::Face;
 
-/// The tuples that a value has in one relation.
-struct Star {
+/// The fibre of a value: its tuples in one relation.
+struct Fibre {
     input: usize,
     tuples: Delta,
 }
@@ -56,24 +56,24 @@ impl<R: PayloadRing> Machine<R> {
         value: u32,
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let faces = self.strategy.stars[partition].clone();
-        let stars = faces.iter().enumerate().map(|(at, &face)| {
+        let faces = self.strategy.counted_faces[partition].clone();
+        let fibres = faces.iter().enumerate().map(|(at, &face)| {
             // A tuple with the value at two faces is of the first.
             let known: Vec<(usize, usize)> = faces[..at].to_vec();
-            self.star(face, &known, (partition, value))
+            self.fibre(face, &known, (partition, value))
         });
-        let stars: Vec<Star> = stars.collect();
-        let rows: usize = stars.iter().map(|star| star.tuples.rows).sum();
+        let fibres: Vec<Fibre> = fibres.collect();
+        let rows: usize = fibres.iter().map(|fibre| fibre.tuples.rows).sum();
         self.work.steps += 1 + rows as u64;
         budget.work(1 + rows as u64)?;
-        for star in &stars {
-            let mut tuples = star.tuples.clone();
+        for fibre in &fibres {
+            let mut tuples = fibre.tuples.clone();
             self.negate(&mut tuples)?;
-            self.pass(star.input, &tuples, budget)?;
+            self.pass(fibre.input, &tuples, budget)?;
         }
         self.mark(partition, value)?;
-        for star in stars.iter().rev() {
-            self.pass(star.input, &star.tuples, budget)?;
+        for fibre in fibres.iter().rev() {
+            self.pass(fibre.input, &fibre.tuples, budget)?;
         }
         Ok(())
     }
@@ -107,13 +107,13 @@ impl<R: PayloadRing> Machine<R> {
         self.add(indicator, &delta, None)
     }
 
-    /// The tuples that have a value at a face, and at none of some others.
-    fn star(
+    /// The fibre of a value at a face: its tuples that have the value at none of some other faces.
+    fn fibre(
         &mut self,
         (at, face): (usize, usize),
         others: &[(usize, usize)],
         (partition, value): (usize, u32),
-    ) -> Star {
+    ) -> Fibre {
         let of = &self.strategy.partitions[partition];
         let input = &self.strategy.inputs[at];
         let own = &input.faces[face];
@@ -136,29 +136,29 @@ impl<R: PayloadRing> Machine<R> {
             .collect();
         let mut found = Vec::new();
         let scratch = &mut self.work.keys;
-        if let Some(part) = self.strategy.relations[input.whole].part_mut() {
+        if let Some(table) = self.strategy.relations[input.whole].table_mut() {
             let slots: &[u32] = match own.key.index {
                 Some(index) => {
-                    part.refresh_index(index);
-                    part.index_at(index).find(keys, scratch, &mut found);
-                    part.index_at(index).group(found[0])
+                    table.refresh_index(index);
+                    table.index_at(index).find(keys, scratch, &mut found);
+                    table.index_at(index).group(found[0])
                 }
                 None => {
-                    part.find(keys, scratch, &mut found);
+                    table.find(keys, scratch, &mut found);
                     found.retain(|&slot| slot != ringview_relation::ABSENT);
                     &found
                 }
             };
             let has = |face: &Face, slot: u32| {
                 let mut fields = face.key.columns.iter().zip(&key);
-                fields.all(|(&column, value)| part.field(slot, column) == value[0])
+                fields.all(|(&column, value)| table.field(slot, column) == value[0])
             };
             let is_own = |slot: &&u32| {
                 input.counted[**slot as usize] && !others.iter().any(|face| has(face, **slot))
             };
             let slots: Vec<u32> = slots.iter().filter(is_own).copied().collect();
-            tuples = tuples_at(part, &slots);
+            tuples = tuples_at(table, &slots);
         }
-        Star { input: at, tuples }
+        Fibre { input: at, tuples }
     }
 }

@@ -58,7 +58,7 @@ static KNOWN: LazyLock<BTreeMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
 
 /// The names of all functions.
 #[must_use]
-pub fn known() -> Vec<String> {
+pub fn function_names() -> Vec<String> {
     KNOWN.keys().cloned().collect()
 }
 

@@ -48,11 +48,11 @@ pub use aggregates::aggregate;
 pub use assigned::{assigned, repeated};
 pub use balance::Balance;
 pub use calls::{
-    AGGREGATES, Call, Calls, Edge, Frame, SortKey, Unit, WINDOWS, aggregate_type, columns_of,
+    AGGREGATES, Call, Calls, Edge, Frame, FrameUnit, SortKey, WINDOWS, aggregate_type, columns_of,
     window_type,
 };
-pub use functions::{Functions, known as known_functions};
-pub use parser::{Doubles, form, options, read, settings, value};
+pub use functions::{Functions, function_names};
+pub use parser::{Doubles, options, read, read_unresolved, settings, value};
 pub use projection::{Projected, Projection, common_type};
 pub use text::{all_of, call, columns, conjuncts, quoted, replaced, text};
 pub use user::{Compute, Failure, Kind, Nulls, Signature, UserFunction, shown, user_functions};

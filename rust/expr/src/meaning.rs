@@ -48,7 +48,7 @@ pub(crate) fn of(node: Expr, schema: &DFSchema) -> Result<Expr> {
         Expr::InList(of) => {
             let mut all = vec![*of.expr];
             all.extend(of.list);
-            let mut all = types::compared(all, schema)?;
+            let mut all = types::unify_operands(all, schema)?;
             let expr = Box::new(all.remove(0));
             Ok(Expr::InList(InList {
                 expr,
@@ -57,8 +57,10 @@ pub(crate) fn of(node: Expr, schema: &DFSchema) -> Result<Expr> {
             }))
         }
         Expr::Between(of) => {
-            let [expr, low, high] =
-                three(types::compared(vec![*of.expr, *of.low, *of.high], schema)?);
+            let [expr, low, high] = three(types::unify_operands(
+                vec![*of.expr, *of.low, *of.high],
+                schema,
+            )?);
             Ok(Expr::Between(Between {
                 expr,
                 low,
@@ -91,7 +93,7 @@ fn case(of: Case, schema: &DFSchema) -> Result<Expr> {
         Some(operand) => {
             let mut all = vec![*operand];
             all.extend(whens);
-            let mut all = types::compared(all, schema)?;
+            let mut all = types::unify_operands(all, schema)?;
             (Some(Box::new(all.remove(0))), all)
         }
         None => (None, whens),
@@ -99,7 +101,7 @@ fn case(of: Case, schema: &DFSchema) -> Result<Expr> {
     let mut results = thens;
     let has_else = of.else_expr.is_some();
     results.extend(of.else_expr.map(|otherwise| *otherwise));
-    let mut results = types::chosen(results, schema)?;
+    let mut results = types::unify_results(results, schema)?;
     let otherwise = has_else.then(|| results.pop().map(Box::new)).flatten();
     let arms = whens.into_iter().zip(results);
     let arms = arms.map(|(when, then)| (Box::new(when), Box::new(then)));
@@ -167,12 +169,12 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
             kernels::substring().call(args)
         }
         ("regexp_matches", 2 | 3) => regex::regexp_like().call(args),
-        ("ifnull", 2) => core::coalesce().call(types::chosen(args, schema)?),
+        ("ifnull", 2) => core::coalesce().call(types::unify_results(args, schema)?),
         ("coalesce" | "greatest" | "least" | "nullif", _) => {
-            func.call(types::chosen(args, schema)?)
+            func.call(types::unify_results(args, schema)?)
         }
         ("if", 3) => {
-            let results = types::chosen(args.split_off(1), schema)?;
+            let results = types::unify_results(args.split_off(1), schema)?;
             let mut results = results.into_iter();
             let mut next = || results.next().unwrap_or_else(|| lit(ScalarValue::Null));
             let then = next();

@@ -111,7 +111,7 @@ pub(crate) fn operator(
             _,
             _,
         ) => {
-            let mut all = types::compared(vec![left, right], schema)?.into_iter();
+            let mut all = types::unify_operands(vec![left, right], schema)?.into_iter();
             pair(&mut all, op)
         }
         (Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Modulo, _, _) => {

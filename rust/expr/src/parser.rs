@@ -30,7 +30,7 @@ use std::ops::ControlFlow;
 use crate::aggregates::aggregate;
 use crate::balance::{Balance, DEPTH};
 use crate::error::{broken, own};
-use crate::functions::{Functions, known};
+use crate::functions::{Functions, function_names};
 use crate::meaning;
 
 /// An expression of a text over the columns of a schema, with DuckDB's types.
@@ -65,11 +65,11 @@ pub fn read(text: &str, schema: &DFSchema) -> Result<Expr> {
     planned(text, schema, context)
 }
 
-/// The same of a text whose columns are only told apart by their names, qualifiers first: for who looks at its form.
+/// The same of a text whose columns are distinguished by qualified names alone, for code that inspects its structure.
 ///
 /// # Errors
 /// As `read`.
-pub fn form(text: &str) -> Result<Expr> {
+pub fn read_unresolved(text: &str) -> Result<Expr> {
     let mut names = crate::text::columns(text)?;
     names.sort_unstable();
     names.dedup();
@@ -276,7 +276,7 @@ impl ContextProvider for Context {
     }
 
     fn udf_names(&self) -> Vec<String> {
-        known()
+        function_names()
     }
 
     fn higher_order_function_names(&self) -> Vec<String> {

@@ -40,7 +40,7 @@ pub(crate) fn alike(of: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
 }
 
 /// Results of a choice among them: decimals have one precision and scale, too.
-pub(crate) fn chosen(of: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
+pub(crate) fn unify_results(of: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
     let of = alike(of, schema)?;
     let types = types(&of, schema)?;
     let decimals: Option<Vec<(u8, i8)>> = types
@@ -64,7 +64,7 @@ pub(crate) fn chosen(of: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
 }
 
 /// Operands of a comparison.
-pub(crate) fn compared(mut of: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
+pub(crate) fn unify_operands(mut of: Vec<Expr>, schema: &DFSchema) -> Result<Vec<Expr>> {
     let types = types(&of, schema)?;
     let is_known = |ty: &&DataType| !matches!(ty, DataType::Null);
     let Some(first) = types.iter().filter(is_known).find(|ty| !is_text(ty)) else {

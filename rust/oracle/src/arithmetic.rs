@@ -39,7 +39,8 @@ thread_local! {
 pub fn read(text: &str) -> Rc<Expr> {
     let known = READ.with_borrow(|known| known.get(text).cloned());
     known.unwrap_or_else(|| {
-        let made = ringview_expr::form(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let made =
+            ringview_expr::read_unresolved(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         let made = Rc::new(made);
         READ.with_borrow_mut(|known| known.insert(text.to_owned(), Rc::clone(&made)));
         made

@@ -18,7 +18,7 @@ struct Frame<'a> {
     query: &'a Query,
     tables: &'a Tables,
     rows: &'a Joined<'a>,
-    further: Option<&'a Frame<'a>>,
+    outer: Option<&'a Frame<'a>>,
 }
 
 impl Reads for Frame<'_> {
@@ -31,7 +31,7 @@ impl Reads for Frame<'_> {
             } => {
                 let mut at = self;
                 for _ in 0..*depth {
-                    at = at.further.expect("a query so far out");
+                    at = at.outer.expect("a query so far out");
                 }
                 let (atom, column) = (*atom, column.clone());
                 value(at.query, self.tables, at.rows, &ColumnRef { atom, column })
@@ -72,7 +72,7 @@ impl Group<'_, '_> {
             query: self.query,
             tables: self.tables,
             rows,
-            further: None,
+            outer: None,
         }
     }
 }
@@ -180,19 +180,18 @@ fn value(query: &Query, tables: &Tables, rows: &Joined<'_>, column: &ColumnRef) 
 fn groups<'t>(
     query: &Query,
     tables: &'t Tables,
-    around: Option<&Frame<'_>>,
+    outer: Option<&Frame<'_>>,
 ) -> BTreeMap<Row, Vec<(Joined<'t>, i64)>> {
     let mut groups: BTreeMap<Row, Vec<(Joined<'t>, i64)>> = BTreeMap::new();
     if query.group_by.is_empty() && query.bag.is_none() {
         groups.insert(Row::new(), Vec::new());
     }
     join(query, tables, &mut Vec::new(), 1, &mut |rows, times| {
-        let further = around;
         let frame = Frame {
             query,
             tables,
             rows,
-            further,
+            outer,
         };
         let condition = query.condition.as_ref();
         let chosen = condition.map(|condition| holds(&read(condition), &frame));

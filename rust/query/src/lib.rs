@@ -26,7 +26,7 @@ pub use bind::{
 pub use graph::order::OrderNode;
 pub use logical::{
     ALWAYS, Atom, Bag, Block, Branch, Call, Clock, ClockStep, ColumnRef, Edge, Exponents, FOREVER,
-    Frame, FrameEnd, Function, Interval, Latest, LatestSide, Named, Nulls, OrderRef, Ordering,
-    Output, Parted, Query, Rank, Reach, Recursion, Refresh, Representation, Rows, SortKey, Span,
-    Spans, StepTable, Strategy, TimeCondition, Timed, Unit,
+    Frame, FrameBounds, FrameEnd, FrameUnit, Function, Interval, Latest, LatestSide, Named, Nulls,
+    OrderRef, Ordering, Output, Parted, Query, Rank, Recursion, Refresh, Representation, Rows,
+    SortKey, Span, Spans, StepTable, Strategy, TimeCondition, Timed,
 };

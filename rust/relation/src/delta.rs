@@ -56,14 +56,14 @@ impl Delta {
     }
 
     /// Keeps the rows named, in that order, in the registers that are live.
-    pub fn gather(&mut self, live: &[usize], rows: &[u32], spare: &mut GatherScratch) {
+    pub fn gather(&mut self, live: &[usize], rows: &[u32], gather: &mut GatherScratch) {
         for &register in live {
             let column = &mut self.columns[register];
-            spare.words.clear();
-            spare
+            gather.words.clear();
+            gather
                 .words
                 .extend(rows.iter().map(|&row| column[row as usize]));
-            std::mem::swap(column, &mut spare.words);
+            std::mem::swap(column, &mut gather.words);
         }
         self.rows = rows.len();
     }
@@ -118,26 +118,26 @@ impl Delta {
         keys: &[usize],
         layout: &KeyLayout,
         grouper: &mut Grouper,
-        spare: &mut GatherScratch,
+        gather: &mut GatherScratch,
     ) -> Result<(), Overflow> {
         let fields = Keys {
             columns: &self.columns,
             fields: keys,
             rows: self.rows,
         };
-        let Some(sorted) = SortedKeys::of(fields, &mut spare.entries) else {
-            return self.fold::<R>(shape, keys, layout, grouper, spare);
+        let Some(sorted) = SortedKeys::of(fields, &mut gather.entries) else {
+            return self.fold::<R>(shape, keys, layout, grouper, gather);
         };
         for (field, &register) in keys.iter().enumerate() {
             sorted.column(field, &mut self.columns[register]);
         }
-        in_order(&self.payload, self.width, sorted.rows(), &mut spare.words);
-        std::mem::swap(&mut self.payload, &mut spare.words);
-        let mut first = std::mem::take(&mut spare.first);
-        let repeats = sorted.groups(&mut spare.groups, &mut first);
-        spare.entries = sorted.into_room();
-        let summed = repeats.map_or(Ok(()), |()| self.sum::<R>(shape, keys, &first, spare));
-        spare.first = first;
+        in_order(&self.payload, self.width, sorted.rows(), &mut gather.words);
+        std::mem::swap(&mut self.payload, &mut gather.words);
+        let mut first = std::mem::take(&mut gather.first);
+        let repeats = sorted.groups(&mut gather.groups, &mut first);
+        gather.entries = sorted.into_scratch();
+        let summed = repeats.map_or(Ok(()), |()| self.sum::<R>(shape, keys, &first, gather));
+        gather.first = first;
         summed
     }
 
@@ -185,7 +185,7 @@ impl Delta {
         keys: &[usize],
         layout: &KeyLayout,
         grouper: &mut Grouper,
-        spare: &mut GatherScratch,
+        gather: &mut GatherScratch,
     ) -> Result<(), Overflow> {
         grouper.group(&self.columns, keys, self.rows, layout, false);
         let Some(first) = grouper.representatives() else {
@@ -193,23 +193,23 @@ impl Delta {
         };
         let groups = grouper.groups();
         let mut cursor = groups.cursor();
-        spare.groups.clear();
-        spare
+        gather.groups.clear();
+        gather
             .groups
             .extend((0..self.rows).map(|row| cursor.at(row) as u32));
-        self.sum::<R>(shape, keys, first, spare)
+        self.sum::<R>(shape, keys, first, gather)
     }
 
-    /// Sums rows by the groups that `spare` has; `first` are the rows that stand for each.
+    /// Sums rows by the groups that `gather` has; `first` are the rows that stand for each.
     fn sum<R: PayloadRing>(
         &mut self,
         shape: &R::Shape,
         keys: &[usize],
         first: &[u32],
-        spare: &mut GatherScratch,
+        gather: &mut GatherScratch,
     ) -> Result<(), Overflow> {
         let mut sum = |shape: &R::Shape, delta: &mut Self| {
-            let (groups, sums) = (&spare.groups, &mut spare.words);
+            let (groups, sums) = (&gather.groups, &mut gather.words);
             sums.clear();
             sums.resize(first.len() * R::stride(shape), 0);
             R::add(shape, sums, groups, delta.slab(), &mut Vec::new())?;
@@ -226,11 +226,11 @@ impl Delta {
             sum(&wide, self)?;
             self.narrow::<R>(shape);
         }
-        self.gather(keys, first, spare);
+        self.gather(keys, first, gather);
         Ok(())
     }
 
-    /// Sums rows with equal keys, told by their slots in a part of `limit` slots. `slots` becomes
+    /// Sums rows with equal keys, told by their slots in a table of `limit` slots. `slots` becomes
     /// the slot of each row that is left.
     pub(crate) fn fold_slots<R: PayloadRing>(
         &mut self,
@@ -238,13 +238,13 @@ impl Delta {
         keys: &[usize],
         slots: &mut Vec<u32>,
         limit: usize,
-        spare: &mut GatherScratch,
+        gather: &mut GatherScratch,
     ) -> Result<(), Overflow> {
         const NONE: u32 = u32::MAX;
         let mut group_of = vec![NONE; limit];
         let (mut first, mut groups) = (
-            std::mem::take(&mut spare.first),
-            std::mem::take(&mut spare.groups),
+            std::mem::take(&mut gather.first),
+            std::mem::take(&mut gather.groups),
         );
         first.clear();
         groups.clear();
@@ -261,11 +261,11 @@ impl Delta {
             R::add(shape, &mut sums, &groups, self.slab(), &mut Vec::new())?;
             self.payload = sums;
             self.width = R::stride(shape);
-            self.gather(keys, &first, spare);
+            self.gather(keys, &first, gather);
             let kept: Vec<u32> = first.iter().map(|&row| slots[row as usize]).collect();
             *slots = kept;
         }
-        (spare.first, spare.groups) = (first, groups);
+        (gather.first, gather.groups) = (first, groups);
         Ok(())
     }
 }

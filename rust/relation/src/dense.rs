@@ -6,7 +6,7 @@
 //! a field, without hashing or comparing, and neighbouring keys are neighbours in memory.
 //!
 //! The box widens geometrically, so widening is O(1) amortised an insert; where that would break
-//! the bound, the part goes back to hashing. Where it widens upwards in its first field, which
+//! the bound, the table goes back to hashing. Where it widens upwards in its first field, which
 //! varies slowest, cells are added behind the others, and the system has their memory empty: that
 //! is O(1), so keys that count upwards never wait.
 

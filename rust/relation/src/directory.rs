@@ -1,4 +1,4 @@
-//! From keys to slots: the directory of a part, and the batch of keys that is looked up in it.
+//! From keys to slots: the directory of a table, and the batch of keys that is looked up in it.
 //!
 //! A batch is looked up as a whole: pack and hash every row, then probe with the lines of later
 //! rows already on their way. A batch of one row takes the same path and pays for one row.
@@ -78,7 +78,7 @@ impl KeyScratch {
     /// Hashes the packed keys.
     pub(crate) fn hash(&mut self, words: usize, hashing: &Hashing) {
         match hashing {
-            Hashing::Known => self.hash_with(words, |key| hash(&FixedState::with_seed(SEED), key)),
+            Hashing::Fixed => self.hash_with(words, |key| hash(&FixedState::with_seed(SEED), key)),
             Hashing::Secret(state) => self.hash_with(words, |key| hash(state, key)),
         }
     }
@@ -96,13 +96,13 @@ impl KeyScratch {
     }
 }
 
-/// How the keys of a part are hashed. Nothing but where entries stand depends on it: slots are
+/// How the keys of a table are hashed. Nothing but where entries stand depends on it: slots are
 /// given in the order in which keys come.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Hashing {
-    /// Under the seed that all parts begin with.
+    /// Under the seed that all tables begin with.
     #[default]
-    Known,
+    Fixed,
     /// Under a seed that nobody can know.
     Secret(SeedableRandomState),
 }
@@ -117,7 +117,7 @@ impl Hashing {
     #[inline(always)]
     pub(crate) fn hash(&self, key: &[u64]) -> u64 {
         match self {
-            Self::Known => hash(&FixedState::with_seed(SEED), key),
+            Self::Fixed => hash(&FixedState::with_seed(SEED), key),
             Self::Secret(state) => hash(state, key),
         }
     }

@@ -9,8 +9,8 @@ use multiversion::multiversion;
 use ringview_ring::Groups;
 
 use crate::directory::{KeyScratch, Keys};
+use crate::keyed_table::KeyedTable;
 use crate::layout::KeyLayout;
-use crate::part::Part;
 
 /// Batches below this size are not hashed.
 const WORTH_HASHING: usize = 16;
@@ -115,7 +115,7 @@ impl Grouper {
         first.truncate(runs);
     }
 
-    /// The slots of a fresh part, with room for some keys, number the distinct keys in the order in which they come.
+    /// The slots of a fresh table, with room for some keys, number the distinct keys in the order in which they come.
     fn hash(
         &mut self,
         columns: &[Vec<u64>],
@@ -124,7 +124,7 @@ impl Grouper {
         least: usize,
         room: usize,
     ) {
-        let mut seen = Part::new(layout.clone(), 0);
+        let mut seen = KeyedTable::new(layout.clone(), 0);
         seen.reserve(room);
         let batch = Keys {
             columns,

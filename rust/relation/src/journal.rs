@@ -1,8 +1,8 @@
-//! What a part remembers so that a transaction can be undone, exactly, whatever the ring.
+//! What a table remembers so that a transaction can be undone, exactly, whatever the ring.
 //!
 //! Invariant: replaying the records backwards, and removing every slot made since the mark, gives
-//! the part as it was at the last commit. A slot made since then needs no record, so a bulk load
-//! into an empty part journals nothing; an update costs one copy of the payload it replaces.
+//! the table as it was at the last commit. A slot made since then needs no record, so a bulk load
+//! into an empty table journals nothing; an update costs one copy of the payload it replaces.
 
 use ringview_core::empty;
 
@@ -24,7 +24,7 @@ impl Record {
     }
 }
 
-/// What changed in a part since the last commit.
+/// What changed in a table since the last commit.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
     records: Vec<Record>,
@@ -69,7 +69,7 @@ impl Journal {
         }
     }
 
-    /// The changes in the order they were made, for a part that now has `slots` slots.
+    /// The changes in the order they were made, for a table that now has `slots` slots.
     pub fn changes(&self, slots: u32, stride: usize) -> impl Iterator<Item = SlotChange<'_>> {
         let mut at = 0;
         let fresh = (self.mark..slots).map(SlotChange::New);

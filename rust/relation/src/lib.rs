@@ -7,9 +7,9 @@
 //! | `hash` | a sorted linear-probing table from hash to slot, and what a batch asks it for ahead |
 //! | `dense` | a mixed-radix array from key to slot, for keys that fill their range |
 //! | `directory` | the one of the two that fits, and the batch look-ups over it |
-//! | `part` | the relation part: key words and payload words by slot; how keys come, go and make room |
-//! | `journal` | what a part must remember to undo a transaction |
-//! | `part/index` | a secondary index: the slots of each group, walked with constant delay |
+//! | `keyed_table/` | the keyed table of a relation: key words and payload words by slot; how keys come, go and make room |
+//! | `journal` | what a table must remember to undo a transaction |
+//! | `keyed_table/index` | a secondary index: the slots of each group, walked with constant delay |
 //! | `relation` | keys with payloads of a ring: added to, widened in passing, undone |
 //! | `delta` | a batch of changes, folded where that is cheap |
 //! | `group` | which rows of a batch have equal keys, found before payloads are computed |
@@ -21,8 +21,8 @@
 //! | `values` | the values of a join column, for semi-joins |
 //!
 //! Every look-up, insert, delete and count is O(1) expected, whatever the keys; a slot is stable
-//! while its tuple lives, so other structures may keep arrays beside a part by slot, until whoever
-//! owns the part lets it shrink and tells them where the slots went.
+//! while its tuple lives, so other structures may keep arrays beside a table by slot, until whoever
+//! owns the table lets it shrink and tells them where the slots went.
 
 mod delta;
 mod dense;
@@ -31,8 +31,8 @@ mod group;
 mod hash;
 pub mod join;
 mod journal;
+mod keyed_table;
 mod layout;
-mod part;
 mod partition;
 mod relation;
 mod rows;
@@ -45,9 +45,9 @@ pub use directory::{KeyScratch, Keys};
 pub use group::Grouper;
 pub use hash::HashDirectory;
 pub use journal::{Journal, SlotChange};
+pub use keyed_table::Index;
+pub use keyed_table::{KeyedTable, Relocated};
 pub use layout::{KeyField, KeyLayout};
-pub use part::Index;
-pub use part::{Part, Relocated};
 pub use partition::{Partition, Threshold};
 pub use relation::Relation;
 pub use rows::{Action, Actions, KeyedDelta, Net, RowStore};

@@ -15,8 +15,8 @@ use ringview_core::empty;
 
 use crate::ABSENT;
 use crate::directory::{KeyScratch, Keys};
+use crate::keyed_table::KeyedTable;
 use crate::layout::KeyLayout;
-use crate::part::Part;
 
 /// The least degrees that have a meaning, of theta = N^epsilon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,11 +47,11 @@ impl Threshold {
 #[derive(Clone, Debug)]
 pub struct Partition {
     /// Value -> twice its degree, and 1 more if it is heavy.
-    degrees: Part,
+    degrees: KeyedTable,
     threshold: Threshold,
     heavy: usize,
     /// Threshold and heavy values as of the last commit.
-    kept: (Threshold, usize),
+    committed: (Threshold, usize),
     /// Values counted since `misfits` was called.
     counted: Vec<u32>,
     /// Values that may have lost their last tuple in this transaction.
@@ -65,10 +65,10 @@ impl Partition {
     #[must_use]
     pub fn new(key: KeyLayout, threshold: Threshold) -> Self {
         Self {
-            degrees: Part::new(key, 1),
+            degrees: KeyedTable::new(key, 1),
             threshold,
             heavy: 0,
-            kept: (threshold, 0),
+            committed: (threshold, 0),
             counted: Vec::new(),
             emptied: Vec::new(),
             found: Vec::new(),
@@ -258,7 +258,7 @@ impl Partition {
     pub fn commit(&mut self) {
         self.degrees.commit(&self.emptied, |degree| degree[0] == 0);
         self.degrees.shrink();
-        self.kept = (self.threshold, self.heavy);
+        self.committed = (self.threshold, self.heavy);
         empty(&mut self.emptied);
         empty(&mut self.counted);
         empty(&mut self.found);
@@ -267,7 +267,7 @@ impl Partition {
     /// What the running transaction did is undone.
     pub fn rollback(&mut self) {
         self.degrees.rollback();
-        (self.threshold, self.heavy) = self.kept;
+        (self.threshold, self.heavy) = self.committed;
         empty(&mut self.emptied);
         empty(&mut self.counted);
         empty(&mut self.found);

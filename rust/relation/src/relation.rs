@@ -13,7 +13,7 @@ use ringview_ring::{Overflow, PayloadRing, Slab};
 
 use crate::delta::{Delta, GatherScratch};
 use crate::directory::{KeyScratch, Keys};
-use crate::part::{Part, Relocated};
+use crate::keyed_table::{KeyedTable, Relocated};
 use crate::sort::ascends;
 
 /// A delta with this many rows for each slot of the relation is folded while it is stored.
@@ -23,18 +23,18 @@ const FOLD: usize = 2;
 /// that tests see it.
 const BULK: usize = if cfg!(debug_assertions) { 2 } else { 1 << 10 };
 
-/// A relation. It may be one that is not kept: then it has a shape and no part.
+/// A relation. It may be one that is not kept: then it has a shape and no table.
 #[derive(Clone, Debug)]
 pub struct Relation<R: PayloadRing> {
     name: String,
     shape: R::Shape,
-    part: Option<Part>,
+    table: Option<KeyedTable>,
     /// Slots whose count became 0 at some time in this transaction.
     emptied: Vec<u32>,
     /// Whether the running transaction wrote to it.
     touched: bool,
     slots: Vec<u32>,
-    /// Widened payloads of the slots whose sums do not fit at the moment; the part has what wrapped
+    /// Widened payloads of the slots whose sums do not fit at the moment; the table has what wrapped
     /// around. Empty when the transaction settles, or it is refused.
     unfit: BTreeMap<u32, Vec<u64>>,
     /// Rows of changes that reached it and stayed, and those of the running transaction.
@@ -43,13 +43,13 @@ pub struct Relation<R: PayloadRing> {
 }
 
 impl<R: PayloadRing> Relation<R> {
-    /// A relation over a part whose payloads are of this shape; without one it is not kept.
+    /// A relation over a table whose payloads are of this shape; without one it is not kept.
     #[must_use]
-    pub fn new(name: String, shape: R::Shape, part: Option<Part>) -> Self {
+    pub fn new(name: String, shape: R::Shape, table: Option<KeyedTable>) -> Self {
         Self {
             name,
             shape,
-            part,
+            table,
             emptied: Vec::new(),
             touched: false,
             slots: Vec::new(),
@@ -72,39 +72,39 @@ impl<R: PayloadRing> Relation<R> {
         &self.shape
     }
 
-    /// Its part, if it is kept.
+    /// Its table, if it is kept.
     #[must_use]
     #[inline]
-    pub fn part(&self) -> Option<&Part> {
-        self.part.as_ref()
+    pub fn table(&self) -> Option<&KeyedTable> {
+        self.table.as_ref()
     }
 
     /// The same, to add or refresh an index, or to rewrite payloads between transactions. Rows come
     /// and go by `add` alone.
     #[inline]
-    pub fn part_mut(&mut self) -> Option<&mut Part> {
-        self.part.as_mut()
+    pub fn table_mut(&mut self) -> Option<&mut KeyedTable> {
+        self.table.as_mut()
     }
 
     /// It is kept no more.
     pub fn release(&mut self) {
-        self.part = None;
+        self.table = None;
         self.unfit.clear();
     }
 
-    /// Its part, if it is kept and holds a key.
+    /// Its table, if it is kept and holds a key.
     #[must_use]
     #[inline]
-    pub fn filled(&self) -> Option<&Part> {
-        self.part.as_ref().filter(|part| !part.is_empty())
+    pub fn filled(&self) -> Option<&KeyedTable> {
+        self.table.as_ref().filter(|table| !table.is_empty())
     }
 
     /// Its payloads, by slot.
     #[must_use]
     #[inline]
     pub fn payloads(&self) -> Slab<'_> {
-        let (words, width) = match &self.part {
-            Some(part) => (part.payloads(), part.stride()),
+        let (words, width) = match &self.table {
+            Some(table) => (table.payloads(), table.stride()),
             None => (&[][..], 0),
         };
         Slab::view(words, width)
@@ -136,10 +136,10 @@ impl<R: PayloadRing> Relation<R> {
         delta: &mut Delta,
         keys: &[usize],
         scratch: &mut KeyScratch,
-        spare: &mut GatherScratch,
+        gather: &mut GatherScratch,
     ) -> Result<(), Overflow> {
         self.slots.clear();
-        let Some(part) = self.part.as_mut().filter(|_| delta.rows > 0) else {
+        let Some(table) = self.table.as_mut().filter(|_| delta.rows > 0) else {
             return Ok(());
         };
         self.touched = true;
@@ -149,23 +149,23 @@ impl<R: PayloadRing> Relation<R> {
             fields: keys,
             rows: delta.rows,
         };
-        let is_appended = delta.rows >= BULK && part.slots() == 0 && ascends(located);
+        let is_appended = delta.rows >= BULK && table.slots() == 0 && ascends(located);
         if is_appended {
-            part.append(located, scratch);
+            table.append(located, scratch);
             slots.extend(0..delta.rows as u32);
         } else {
-            part.locate(located, scratch, slots);
+            table.locate(located, scratch, slots);
         }
         if delta.wide || !self.unfit.is_empty() {
             return self.add_wide(delta, Overflow { component: 0 });
         }
-        if !is_appended && delta.rows >= FOLD * part.slots() && delta.rows > 1 {
-            let limit = part.slots();
-            if let Err(fault) = delta.fold_slots::<R>(&self.shape, keys, slots, limit, spare) {
+        if !is_appended && delta.rows >= FOLD * table.slots() && delta.rows > 1 {
+            let limit = table.slots();
+            if let Err(fault) = delta.fold_slots::<R>(&self.shape, keys, slots, limit, gather) {
                 return self.add_wide(delta, fault);
             }
         }
-        let payloads = part.write(slots);
+        let payloads = table.write(slots);
         let emptied = &mut self.emptied;
         match R::add(&self.shape, payloads, slots, delta.slab(), emptied) {
             Ok(()) => Ok(()),
@@ -195,17 +195,17 @@ impl<R: PayloadRing> Relation<R> {
                 &widened
             }
         };
-        let Some(part) = &mut self.part else {
+        let Some(table) = &mut self.table else {
             return Ok(());
         };
         let (stride, mut narrow) = (R::stride(&wide), Vec::new());
         for (&slot, row) in self.slots.iter().zip(rows.chunks_exact(stride)) {
             let unfit = self.unfit.remove(&slot);
-            let mut sum = unfit.unwrap_or_else(|| R::widen(shape, &wide, part.payload(slot)));
+            let mut sum = unfit.unwrap_or_else(|| R::widen(shape, &wide, table.payload(slot)));
             let row = Slab::delta(row, stride);
             R::add(&wide, &mut sum, &[0], row, &mut Vec::new())?;
             let fits = R::narrow(shape, &wide, &sum, &mut narrow);
-            part.payload_mut(slot).copy_from_slice(&narrow);
+            table.payload_mut(slot).copy_from_slice(&narrow);
             if narrow[0] == 0 {
                 self.emptied.push(slot);
             }
@@ -232,10 +232,10 @@ impl<R: PayloadRing> Relation<R> {
             return false;
         };
         let shape = std::mem::replace(&mut self.shape, grown);
-        let Some(part) = &mut self.part else {
+        let Some(table) = &mut self.table else {
             return true;
         };
-        part.restride(R::stride(&self.shape), |payload, out| {
+        table.restride(R::stride(&self.shape), |payload, out| {
             out.extend(R::widen(&shape, &self.shape, payload));
         });
         let Some(wide) = R::widened(&self.shape) else {
@@ -244,7 +244,7 @@ impl<R: PayloadRing> Relation<R> {
         let mut narrow = Vec::new();
         for (slot, sum) in std::mem::take(&mut self.unfit) {
             let fits = R::narrow(&self.shape, &wide, &sum, &mut narrow);
-            part.payload_mut(slot).copy_from_slice(&narrow);
+            table.payload_mut(slot).copy_from_slice(&narrow);
             if !fits {
                 self.unfit.insert(slot, sum);
             }
@@ -256,21 +256,21 @@ impl<R: PayloadRing> Relation<R> {
     /// products of the former shape are of no use then. O(keys).
     pub fn reshape(&mut self, shape: R::Shape, convert: impl FnMut(&[u64], &mut Vec<u64>)) {
         self.shape = shape;
-        if let Some(part) = &mut self.part {
-            part.restride(R::stride(&self.shape), convert);
+        if let Some(table) = &mut self.table {
+            table.restride(R::stride(&self.shape), convert);
         }
     }
 
     /// The payloads of some slots, of the widened shape, in passing.
     pub fn widened(&self, wide: &R::Shape, slots: &[u32]) -> Vec<u64> {
-        let Some(part) = &self.part else {
+        let Some(table) = &self.table else {
             return Vec::new();
         };
         let mut out = Vec::new();
         for slot in slots {
             match self.unfit.get(slot) {
                 Some(payload) => out.extend_from_slice(payload),
-                None => out.extend(R::widen(&self.shape, wide, part.payload(*slot))),
+                None => out.extend(R::widen(&self.shape, wide, table.payload(*slot))),
             }
         }
         out
@@ -278,10 +278,12 @@ impl<R: PayloadRing> Relation<R> {
 
     /// Changes the payload of every key within a transaction; how many there are.
     pub fn rewrite(&mut self, mut change: impl FnMut(&mut [u64])) -> usize {
-        let Some(part) = &mut self.part else { return 0 };
+        let Some(table) = &mut self.table else {
+            return 0;
+        };
         self.touched = true;
-        let (slots, stride) = (part.iter().collect::<Vec<_>>(), part.stride());
-        let payloads = part.write(&slots);
+        let (slots, stride) = (table.iter().collect::<Vec<_>>(), table.stride());
+        let payloads = table.write(&slots);
         for &slot in &slots {
             let payload = &mut payloads[slot as usize * stride..][..stride];
             change(payload);
@@ -296,7 +298,7 @@ impl<R: PayloadRing> Relation<R> {
     /// transaction.
     pub fn put(&mut self, delta: &Delta, keys: &[usize], scratch: &mut KeyScratch) {
         self.slots.clear();
-        let Some(part) = self.part.as_mut().filter(|_| delta.rows > 0) else {
+        let Some(table) = self.table.as_mut().filter(|_| delta.rows > 0) else {
             return;
         };
         self.touched = true;
@@ -305,9 +307,9 @@ impl<R: PayloadRing> Relation<R> {
             fields: keys,
             rows: delta.rows,
         };
-        part.locate(keys, scratch, &mut self.slots);
-        let stride = part.stride();
-        let payloads = part.write(&self.slots);
+        table.locate(keys, scratch, &mut self.slots);
+        let stride = table.stride();
+        let payloads = table.write(&self.slots);
         for (&slot, payload) in self.slots.iter().zip(delta.payload.chunks_exact(stride)) {
             payloads[slot as usize * stride..][..stride].copy_from_slice(payload);
             if payload[0] == 0 {
@@ -329,7 +331,7 @@ impl<R: PayloadRing> Relation<R> {
         self.touched || self.pending > 0
     }
 
-    /// What the running transaction did stays. Who keeps slots beside the part follows where they
+    /// What the running transaction did stays. Who keeps slots beside the table follows where they
     /// went, if they moved.
     pub fn commit(&mut self) -> Option<Relocated> {
         self.updates += std::mem::take(&mut self.pending);
@@ -337,11 +339,11 @@ impl<R: PayloadRing> Relation<R> {
             return None;
         }
         debug_assert!(self.fits(), "a transaction settles before it is kept");
-        let part = self.part.as_mut()?;
-        part.commit(&self.emptied, |payload| R::is_zero(&self.shape, payload));
+        let table = self.table.as_mut()?;
+        table.commit(&self.emptied, |payload| R::is_zero(&self.shape, payload));
         empty(&mut self.emptied);
         empty(&mut self.slots);
-        part.shrink()
+        table.shrink()
     }
 
     /// What the running transaction did is undone; slots stay where they are.
@@ -350,15 +352,15 @@ impl<R: PayloadRing> Relation<R> {
         if !std::mem::take(&mut self.touched) {
             return;
         }
-        if let Some(part) = &mut self.part {
-            part.rollback();
+        if let Some(table) = &mut self.table {
+            table.rollback();
         }
         self.unfit.clear();
         empty(&mut self.emptied);
         empty(&mut self.slots);
     }
 
-    /// Bytes beside those of its part.
+    /// Bytes beside those of its table.
     #[must_use]
     pub fn memory_usage(&self) -> usize {
         (self.emptied.capacity() + self.slots.capacity()) * size_of::<u32>()

@@ -151,7 +151,7 @@ impl SortedKeys {
     }
 
     /// Gives its room back.
-    pub(crate) fn into_room(self) -> Vec<u64> {
+    pub(crate) fn into_scratch(self) -> Vec<u64> {
         self.entries
     }
 }

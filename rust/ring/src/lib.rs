@@ -27,7 +27,7 @@ pub use cofactor::{Cofactor, CofactorProduct, CofactorScratch, CofactorShape, Li
 pub use expansion::Expansion;
 pub use number::{Number, Widen};
 pub use payload::{
-    GroupCursor, Groups, MOST_PARTNERS, Overflow, Partners, PayloadRing, Rows, Slab, Widened,
+    GroupCursor, Groups, JoinedPayloads, MOST_JOINED, Overflow, PayloadRing, Rows, Slab, Widened,
     sum_groups,
 };
 pub use sum_product::{

@@ -103,14 +103,14 @@ impl<'a> Slab<'a> {
 }
 
 /// Views that the rows of a delta meet at once, at the most.
-pub const MOST_PARTNERS: usize = 15;
+pub const MOST_JOINED: usize = 15;
 
-/// The payloads of a view that the rows of a delta meet, a partner a row.
+/// The payloads of a view that the rows of a delta meet, one match a row.
 #[derive(Clone, Copy, Debug)]
-pub struct Partners<'a> {
+pub struct JoinedPayloads<'a> {
     /// The payloads of the view.
     pub payloads: Slab<'a>,
-    /// By row, the slot of its partner.
+    /// By row, the slot of its match.
     pub slots: &'a [u32],
 }
 
@@ -320,13 +320,13 @@ pub trait PayloadRing: Send + Sync + 'static {
     ) -> Result<usize, Overflow>;
 
     /// One product for two: what `first` gives times one payload more. `None` where a row is best
-    /// multiplied with one partner after the other, as where the ring has widened shapes, and beyond
-    /// `MOST_PARTNERS`.
+    /// multiplied with one match after the other, as where the ring has widened shapes, and beyond
+    /// `MOST_JOINED`.
     fn then(_first: &Self::Product, _next: &Self::Product) -> Option<Self::Product> {
         None
     }
 
-    /// As `multiply`, by all partners of a row at once: as many as the product was made of with `then`,
+    /// As `multiply`, by all matches of a row at once: as many as the product was made of with `then`,
     /// and one.
     ///
     /// # Errors
@@ -334,12 +334,12 @@ pub trait PayloadRing: Send + Sync + 'static {
     fn multiply_all(
         product: &Self::Product,
         left: (Slab<'_>, Rows<'_>),
-        right: &[Partners<'_>],
+        right: &[JoinedPayloads<'_>],
         groups: Groups<'_>,
         scratch: &mut Self::Scratch,
         out: &mut Vec<u64>,
     ) -> Result<usize, Overflow> {
-        let [Partners { payloads, slots }] = *right else {
+        let [JoinedPayloads { payloads, slots }] = *right else {
             unreachable!("a product that was made of one step has one partner")
         };
         Self::multiply(product, left, (payloads, slots), groups, scratch, out)

@@ -20,8 +20,8 @@ use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 use crate::codec::{refused, schema_of, zeroed};
 use crate::explained::described;
 use crate::found::rows_with;
-use crate::kept::CHUNK;
 use crate::map::RowMap;
+use crate::partitions::CHUNK;
 
 /// Rows by which a result changes, with how often: all that leave stand before those that enter.
 pub type Changes = (Vec<ArrayRef>, Vec<i64>);

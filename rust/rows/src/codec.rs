@@ -121,11 +121,11 @@ impl Codec {
 
     /// The rows of a batch, each with its partition.
     pub(crate) fn encode(&self, rows: &RowDelta<'_>) -> Result<Keyed> {
-        Ok(self.encode_and_show(rows)?.0)
+        Ok(self.encode_and_return(rows)?.0)
     }
 
     /// The same, and the columns that are kept.
-    pub(crate) fn encode_and_show(&self, rows: &RowDelta<'_>) -> Result<(Keyed, Vec<ArrayRef>)> {
+    pub(crate) fn encode_and_return(&self, rows: &RowDelta<'_>) -> Result<(Keyed, Vec<ArrayRef>)> {
         let mut read: BTreeMap<usize, ArrayRef> = BTreeMap::new();
         let mut columns = |fields: &Fields| -> Result<Vec<ArrayRef>> {
             let mut all = Vec::with_capacity(fields.columns.len());

@@ -45,9 +45,11 @@ impl Engine for RowBlocks {
 
 impl Candidate for Plan {
     fn change(&self) -> Cost {
-        match self.0.rows.as_ref().map(Rows::kept) {
+        match self.0.rows.as_ref().map(Rows::stored) {
             Some(Rows::Ordered(_) | Rows::Timed(_) | Rows::Latest(_)) => Cost::Logarithmic,
-            Some(Rows::Parted(parted)) if parted.reach().is_some() || is_running(&self.0) => {
+            Some(Rows::Parted(parted))
+                if parted.frame_bounds().is_some() || is_running(&self.0) =>
+            {
                 Cost::Logarithmic
             }
             Some(Rows::Parted(_) | Rows::Recursive(_)) => Cost::Power(1.0),
@@ -68,9 +70,9 @@ impl Candidate for Plan {
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
         let Plan(query) = *self;
-        Ok(match query.rows.as_ref().map(Rows::kept) {
+        Ok(match query.rows.as_ref().map(Rows::stored) {
             Some(Rows::Ordered(_)) => viewed(&query, Ordered::new)?,
-            Some(Rows::Parted(parted)) => match parted.reach() {
+            Some(Rows::Parted(parted)) => match parted.frame_bounds() {
                 Some(_) => viewed(&query, Framed::new)?,
                 None if is_running(&query) => viewed(&query, Running::new)?,
                 None => viewed(&query, Parted::new)?,

@@ -9,11 +9,11 @@ use crate::running::plan::is_running;
 
 /// Which rows a change recomputes.
 pub(crate) fn recomputed(parted: &Parted) -> String {
-    match (parted.reach(), parted.partition.is_empty()) {
-        (Some(reach), _) => format!(
+    match (parted.frame_bounds(), parted.partition.is_empty()) {
+        (Some(frame_bounds), _) => format!(
             "{} rows before and {} behind each row that changes",
-            reach.before + reach.behind,
-            reach.before + reach.behind
+            frame_bounds.before + frame_bounds.behind,
+            frame_bounds.before + frame_bounds.behind
         ),
         (None, true) => "all rows".to_owned(),
         (None, false) => "the rows of the keys that change".to_owned(),
@@ -64,7 +64,7 @@ pub(crate) fn visible(timed: &Timed) -> String {
 
 /// How such a query is kept.
 pub(crate) fn described(query: &Bound) -> Explanation {
-    let rows = query.rows.as_ref().map(Rows::kept);
+    let rows = query.rows.as_ref().map(Rows::stored);
     let (because, form) = match rows {
         Some(Rows::Ordered(ordering)) => {
             let kept = match (ordering.keep, ordering.partition.is_empty()) {
@@ -99,7 +99,7 @@ pub(crate) fn described(query: &Bound) -> Explanation {
                 ),
                 (
                     "rows by partition",
-                    match parted.reach() {
+                    match parted.frame_bounds() {
                         Some(_) => "a search tree of rows in each partition",
                         None => {
                             "a search tree of rows in each partition, and what is shown of them"

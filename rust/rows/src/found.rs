@@ -10,7 +10,7 @@ use ringview_core::{Error, Result};
 use ringview_view::{Key, KeyValue};
 
 use crate::codec::refused;
-use crate::numbers::{reals, units};
+use crate::numbers::{reals, scaled};
 
 /// The rows of a batch that have these values.
 pub(crate) fn rows_with(key: &Key<'_>, rows: &RecordBatch) -> Result<RecordBatch> {
@@ -60,7 +60,7 @@ fn matching(name: &str, column: &ArrayRef, value: KeyValue<'_>) -> Result<Vec<bo
         }
         KeyValue::Integer(_) if *ty == DataType::Boolean => None,
         KeyValue::Integer(value) => {
-            units(column).map(|all| all.iter().map(|one| *one == Some(value)).collect())
+            scaled(column).map(|all| all.iter().map(|one| *one == Some(value)).collect())
         }
     };
     found.ok_or_else(|| Error::Type {

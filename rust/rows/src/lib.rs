@@ -15,11 +15,11 @@
 //! | file | holds |
 //! |---|---|
 //! | `engine` | the planner: a bound query to one of the eight |
-//! | `block` | [`BlockView`](block::BlockView): what keeps rows as a view, with what is computed of them as they are read |
+//! | `block` | `BlockView`: what keeps rows as a view, with what is computed of them as they are read |
 //! | `explained` | what is told of a block |
 //! | `map` | [`RowMap`]: projections and filters of each atom's rows, their union |
 //! | `codec` | rows as bytes that compare as the rows do |
-//! | `kept` | rows by partition, in order, and the changes of a transaction |
+//! | `partitions` | rows by partition, in order, and the changes of a transaction |
 //! | `tree/` | a multiset in order, with sums |
 //! | `found`, `numbers` | rows with given values; columns as numbers |
 //! | `ordered/` | rows in an order, the first of each partition |
@@ -38,12 +38,12 @@ mod engine;
 mod explained;
 mod found;
 mod framed;
-mod kept;
 mod map;
 mod numbers;
 mod ordered;
 mod output;
 mod parted;
+mod partitions;
 mod recursive;
 mod running;
 mod timed;

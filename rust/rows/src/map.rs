@@ -399,19 +399,19 @@ impl Answer for RowMap {
     }
 
     fn len(&self, _dictionary: &Dictionary) -> Result<u64> {
-        Err(kept_nowhere())
+        Err(not_stored())
     }
 
     fn rows(&self, _dictionary: &Dictionary, _budget: &Budget<'_>) -> Result<RecordBatch> {
-        Err(kept_nowhere())
+        Err(not_stored())
     }
 
     fn rows_where(&self, _key: &Key<'_>, _dictionary: &Dictionary) -> Result<RecordBatch> {
-        Err(kept_nowhere())
+        Err(not_stored())
     }
 }
 
-fn kept_nowhere() -> Error {
+fn not_stored() -> Error {
     Error::Unsupported {
         what: "reading a block of computed rows".to_owned(),
         why: "its rows are kept nowhere".to_owned(),

@@ -15,7 +15,7 @@ use arrow_schema::{DataType, TimeUnit};
 pub(crate) const NARROW: u8 = 26;
 
 /// By row, an integer, the units of a decimal, the days of a date, the ticks of a timestamp, or 1 for true; none of others.
-pub(crate) fn units(of: &ArrayRef) -> Option<Vec<Option<i128>>> {
+pub(crate) fn scaled(of: &ArrayRef) -> Option<Vec<Option<i128>>> {
     macro_rules! all {
         ($ty:ty) => {
             of.as_primitive::<$ty>()

@@ -7,7 +7,7 @@
 use ringview_core::Result;
 use ringview_explain::Explanation;
 use ringview_query::Bound;
-use ringview_view::part::{PartView, Summarized};
+use ringview_view::result_table::{MaintainerView, Summarized};
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use crate::plan::Plan;
@@ -49,6 +49,6 @@ impl Candidate for Plan {
         let (query, companions) = (self.query.clone(), self.companions.clone());
         let make = |plan: &Plan| Groups::new(plan.clone());
         let maintainer = Summarized::new(Groups::new(*self)?, &companions, make)?;
-        Ok(Box::new(PartView::of(&query, maintainer)))
+        Ok(Box::new(MaintainerView::of(&query, maintainer)))
     }
 }

@@ -19,9 +19,9 @@ pub trait Key: Copy + Ord + Debug + Send + Sync + 'static {
 
     /// The sum along a path, where the end is known to fit.
     #[must_use]
-    fn moved(self, by: Self) -> Self;
+    fn offset_by(self, by: Self) -> Self;
 
-    /// The distance from `base`: `moved` by `base` it is this key.
+    /// The distance from `base`: adding it to `base` with `offset_by` gives this key.
     #[must_use]
     fn relative_to(self, base: Self) -> Self;
 
@@ -38,7 +38,7 @@ macro_rules! integer_keys {
             const ZERO: Self = 0;
 
             #[inline(always)]
-            fn moved(self, by: Self) -> Self {
+            fn offset_by(self, by: Self) -> Self {
                 self.wrapping_add(by)
             }
 
@@ -132,7 +132,7 @@ impl Key for Real {
     const ZERO: Self = Self(Expansion::ZERO);
 
     #[inline]
-    fn moved(self, by: Self) -> Self {
+    fn offset_by(self, by: Self) -> Self {
         Self(self.0.sum(by.0))
     }
 

@@ -168,7 +168,7 @@ impl<K: Key, P: Payload> PaiMap<K, P> {
             self.remove(key);
         }
         for (key, payload) in moving {
-            let added = self.add(key.moved(by), payload);
+            let added = self.add(key.offset_by(by), payload);
             debug_assert!(added.is_ok(), "no sum is larger than before");
         }
         Ok(())

@@ -62,7 +62,7 @@ impl Lookahead {
 /// assert_eq!(state.stop(true), Some(0));
 /// assert_eq!(state.stop(false), None); // a dummy takes no place
 /// assert_eq!(state.stop(true), Some(1));
-/// assert_eq!(state.held(), 2);
+/// assert_eq!(state.items(), 2);
 /// # Ok::<(), ringview_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,7 +116,7 @@ impl ReservoirState {
 
     /// How many items are held.
     #[must_use]
-    pub fn held(&self) -> u64 {
+    pub fn items(&self) -> u64 {
         self.held
     }
 

@@ -12,7 +12,7 @@ use ringview_sampling::{All, Atom, JoinSample};
 
 /// How tuples come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum UpdateMode {
     OneByOne,
     Together,
 }
@@ -21,14 +21,14 @@ enum Way {
 const NEVER: f64 = 1e-6;
 
 /// A pair of results after so many phases.
-fn sampled(atoms: &[Atom], phases: &[Vec<Change>], way: Way, seed: u64) -> Vec<Rows> {
+fn sampled(atoms: &[Atom], phases: &[Vec<Change>], mode: UpdateMode, seed: u64) -> Vec<Rows> {
     let mut sample = JoinSample::new(atoms, 2, seed, All).unwrap();
     for part in phases.iter().flat_map(|changes| changes.chunks(11)) {
-        match way {
-            Way::OneByOne => part
+        match mode {
+            UpdateMode::OneByOne => part
                 .iter()
                 .for_each(|change| apply(&mut sample, change).unwrap()),
-            Way::Together => apply_together(&mut sample, atoms, part).unwrap(),
+            UpdateMode::Together => apply_together(&mut sample, atoms, part).unwrap(),
         }
         end(&mut sample);
     }
@@ -63,36 +63,36 @@ fn moments(
 }
 
 /// All shapes: none deviates much, and their p-values are uniform.
-fn all_are_uniform(runs: u64, way: Way) {
+fn all_are_uniform(runs: u64, mode: UpdateMode) {
     let mut values = Vec::new();
     for (nth, (name, atoms)) in shapes().into_iter().enumerate() {
-        let series = 2 * nth + usize::from(way == Way::Together);
+        let series = 2 * nth + usize::from(mode == UpdateMode::Together);
         let seen = moments((&atoms, series), runs, |phases, seed| {
-            sampled(&atoms, phases, way, seed)
+            sampled(&atoms, phases, mode, seed)
         });
         for seen in seen {
-            println!("{name}, {way:?}: {seen:?}");
+            println!("{name}, {mode:?}: {seen:?}");
             assert!(seen.single.min(seen.p()) > NEVER, "{name}: {seen:?}");
             values.push(seen.p());
         }
     }
     assert!(values.len() > 24, "{} moments show anything", values.len());
     let distance = distance_from_uniform(values);
-    println!("{way:?}: {distance} from uniform");
+    println!("{mode:?}: {distance} from uniform");
     assert!(distance < 1.95, "{distance}");
 }
 
 #[test]
 fn all_pairs_are_equally_likely_at_every_moment() {
-    all_are_uniform(800, Way::OneByOne);
-    all_are_uniform(800, Way::Together);
+    all_are_uniform(800, UpdateMode::OneByOne);
+    all_are_uniform(800, UpdateMode::Together);
 }
 
 #[test]
 #[ignore = "minutes"]
 fn all_pairs_are_equally_likely_at_every_moment_in_many_runs() {
-    all_are_uniform(20_000, Way::OneByOne);
-    all_are_uniform(20_000, Way::Together);
+    all_are_uniform(20_000, UpdateMode::OneByOne);
+    all_are_uniform(20_000, UpdateMode::Together);
 }
 
 /// The least p-value of a sampler over the moments of a join that has dummies.
@@ -134,7 +134,7 @@ fn w_must_move_when_results_are_replaced() {
     let (right, wrong) = (seen(Flaw::Nothing), seen(Flaw::KeepsWInWalks));
     assert!(right > 1e-3, "{right}");
     assert!(wrong < NEVER, "{wrong}");
-    let ours = |seed| sampled(&atoms, &phases, Way::OneByOne, seed);
+    let ours = |seed| sampled(&atoms, &phases, UpdateMode::OneByOne, seed);
     let ours = pairs(20_000, 2, 6, ours).p();
     assert!(ours > 1e-3, "{ours}");
 }

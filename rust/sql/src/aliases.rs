@@ -26,13 +26,13 @@ impl VisitorMut for Found<'_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         if let SetExpr::Select(select) = &mut *query.body {
-            self.any |= within(select, self.name);
+            self.any |= inline_alias(select, self.name);
         }
         ControlFlow::Continue(())
     }
 }
 
-fn within(select: &mut Select, name: &str) -> bool {
+fn inline_alias(select: &mut Select, name: &str) -> bool {
     let defined = select.projection.iter().position(
         |item| matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value == name),
     );

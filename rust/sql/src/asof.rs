@@ -18,7 +18,7 @@ use crate::join_kind::constraint;
 /// What the inequality stands in.
 pub(crate) const MATCH: &str = "asof_match";
 
-/// What stands first in ON and USING of an ASOF join, until `settled`.
+/// What stands first in ON and USING of an ASOF join, until `rewrite`.
 const MARK: &str = "asof match";
 
 /// Takes ASOF away where DuckDB's form follows, and marks the condition.
@@ -101,11 +101,11 @@ fn quoted(name: &str) -> Token {
 }
 
 /// Puts the inequalities of the ASOF joins of a chain into calls.
-pub(crate) fn settled(chain: &mut TableWithJoins) {
+pub(crate) fn rewrite(chain: &mut TableWithJoins) {
     nested(&mut chain.relation);
     for join in &mut chain.joins {
         nested(&mut join.relation);
-        settle(join);
+        rewrite_join(join);
     }
 }
 
@@ -114,11 +114,11 @@ fn nested(factor: &mut TableFactor) {
         table_with_joins, ..
     } = factor
     {
-        settled(table_with_joins);
+        rewrite(table_with_joins);
     }
 }
 
-fn settle(join: &mut Join) {
+fn rewrite_join(join: &mut Join) {
     if let JoinOperator::AsOf {
         match_condition,
         constraint,

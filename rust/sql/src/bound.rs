@@ -29,7 +29,7 @@ pub(crate) fn query(
     options: &Options,
 ) -> Result<Query> {
     let context = Context::new(names, known, catalog, &options.functions)?;
-    let using = crate::names::settle(&mut statement, &context)?;
+    let using = crate::names::normalise(&mut statement, &context)?;
     let read = ringview_expr::options()
         .with_collect_spans(true)
         .with_default_null_ordering(options.dialect.nulls());

@@ -14,12 +14,12 @@ impl VisitorMut for Branches {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        settle(&mut query.body);
+        rewrite(&mut query.body);
         ControlFlow::Continue(())
     }
 }
 
-fn settle(body: &mut SetExpr) {
+fn rewrite(body: &mut SetExpr) {
     let SetExpr::SetOperation { left, right, .. } = body else {
         return;
     };
@@ -34,7 +34,7 @@ fn settle(body: &mut SetExpr) {
                 let select = std::mem::replace(&mut **side, nothing);
                 **side = SetExpr::Query(Box::new(alone(select)));
             }
-            _ => settle(side),
+            _ => rewrite(side),
         }
     }
 }

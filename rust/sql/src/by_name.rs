@@ -16,7 +16,7 @@ use ringview_core::{Error, SqlProblem};
 use ringview_expr::call;
 
 use crate::asof;
-use crate::columns::{Columns, Known};
+use crate::columns::{Columns, ScopedTable};
 use crate::context::Context;
 use crate::error::{bare, unsupported};
 use crate::join_kind::{constraint, is_by_name, joins_by_name};
@@ -114,10 +114,10 @@ impl ByName<'_> {
     /// has columns that are not known, or a name twice.
     fn spelt_out(&self, from: &mut TableWithJoins) -> Option<Vec<Merged>> {
         let mut chain = from.clone();
-        let mut tables = vec![self.0.known(&chain.relation)?];
+        let mut tables = vec![self.0.scoped_table(&chain.relation)?];
         let mut merged: Vec<Merged> = Vec::new();
         for join in &mut chain.joins {
-            let right = self.0.known(&join.relation)?;
+            let right = self.0.scoped_table(&join.relation)?;
             if is_by_name(join) {
                 merge(join, &tables, &right, &mut merged)?;
             }
@@ -129,13 +129,13 @@ impl ByName<'_> {
 
     /// Whether a NATURAL JOIN of a chain has no column on both sides, as far as columns are known.
     fn shares_nothing(&self, from: &TableWithJoins) -> bool {
-        let mut left = vec![self.0.known(&from.relation)];
+        let mut left = vec![self.0.scoped_table(&from.relation)];
         from.joins.iter().any(|join| {
-            let right = self.0.known(&join.relation);
+            let right = self.0.scoped_table(&join.relation);
             let mut operator = join.join_operator.clone();
             let is_natural =
                 constraint(&mut operator).is_some_and(|by| matches!(by, JoinConstraint::Natural));
-            let shared = |known: &Option<Known>| match (known, &right) {
+            let shared = |known: &Option<ScopedTable>| match (known, &right) {
                 (Some(known), Some(right)) => {
                     let mut columns = known.columns.iter();
                     columns.any(|name| right.columns.contains(name))
@@ -191,7 +191,7 @@ impl ByName<'_> {
         for chain in from {
             let joined = chain.joins.iter().map(|join| &join.relation);
             for factor in std::iter::once(&chain.relation).chain(joined) {
-                let known = self.0.known(factor)?;
+                let known = self.0.scoped_table(factor)?;
                 for name in known.columns {
                     let ident = Ident::with_quote('"', name.clone());
                     match find(&name) {
@@ -222,7 +222,7 @@ impl ByName<'_> {
             let joined = chain.joins.iter().map(|join| &join.relation);
             std::iter::once(&chain.relation).chain(joined)
         });
-        let known = factors.filter_map(|factor| self.0.known(factor));
+        let known = factors.filter_map(|factor| self.0.scoped_table(factor));
         known
             .filter(|known| known.columns.iter().any(|column| column == name))
             .count()
@@ -246,7 +246,12 @@ fn open(from: &mut TableWithJoins) {
 }
 
 /// Gives one join ON; adds the columns that it merges, or says what they are now.
-fn merge(join: &mut Join, left: &[Known], right: &Known, merged: &mut Vec<Merged>) -> Option<()> {
+fn merge(
+    join: &mut Join,
+    left: &[ScopedTable],
+    right: &ScopedTable,
+    merged: &mut Vec<Merged>,
+) -> Option<()> {
     let kind = join.join_operator.clone();
     let constraint = constraint(&mut join.join_operator)?;
     let names: Vec<String> = match constraint {
@@ -268,7 +273,7 @@ fn merge(join: &mut Join, left: &[Known], right: &Known, merged: &mut Vec<Merged
     let last = names.len() - usize::from(is_asof);
     let mut condition: Option<Expr> = None;
     for (at, name) in names.into_iter().enumerate() {
-        let column = |known: &Known| {
+        let column = |known: &ScopedTable| {
             let name = Ident::with_quote('"', name.clone());
             Expr::CompoundIdentifier(vec![known.alias.clone(), name])
         };

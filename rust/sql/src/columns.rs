@@ -28,7 +28,7 @@ struct Given {
 }
 
 /// A table of FROM: what the text calls it, and its columns.
-pub(crate) struct Known {
+pub(crate) struct ScopedTable {
     pub(crate) alias: Ident,
     pub(crate) columns: Vec<String>,
 }
@@ -69,7 +69,7 @@ impl<'c> Columns<'c> {
     }
 
     /// A table of FROM, if its columns are known.
-    pub(crate) fn known(&self, factor: &TableFactor) -> Option<Known> {
+    pub(crate) fn scoped_table(&self, factor: &TableFactor) -> Option<ScopedTable> {
         let (called, alias, columns) = match factor {
             TableFactor::Table { name, alias, .. } => {
                 let last = name.0.last()?.as_ident()?;
@@ -80,7 +80,7 @@ impl<'c> Columns<'c> {
             } => (None, alias.as_ref(), self.outputs(subquery)),
             _ => return None,
         };
-        Some(Known {
+        Some(ScopedTable {
             alias: alias.map(|alias| &alias.name).or(called)?.clone(),
             columns: match alias {
                 Some(alias) => named_columns(alias, columns)?,
@@ -129,8 +129,8 @@ impl<'c> Columns<'c> {
             let joined = chain.joins.iter().map(|join| &join.relation);
             std::iter::once(&chain.relation).chain(joined)
         });
-        let tables = factors.map(|factor| self.known(factor));
-        let tables = tables.collect::<Option<Vec<Known>>>()?;
+        let tables = factors.map(|factor| self.scoped_table(factor));
+        let tables = tables.collect::<Option<Vec<ScopedTable>>>()?;
         let mut found = Vec::new();
         for item in &select.projection {
             match item {
@@ -154,7 +154,7 @@ impl<'c> Columns<'c> {
 }
 
 /// What a star over some tables shows.
-fn shown(options: &WildcardAdditionalOptions, tables: &[Known]) -> Option<Vec<String>> {
+fn shown(options: &WildcardAdditionalOptions, tables: &[ScopedTable]) -> Option<Vec<String>> {
     let columns = tables.iter().flat_map(|table| table.columns.clone());
     let all = wildcard::shown(options, columns.map(|name| (name, ())).collect(), |_, _| ())?;
     Some(all.into_iter().map(|(name, ())| name).collect())

@@ -18,7 +18,7 @@ use datafusion_expr::{
 };
 use ringview_core::Error;
 use ringview_expr::{
-    AGGREGATES, Functions, Kind, UserFunction, WINDOWS, aggregate_type, known_functions, settings,
+    AGGREGATES, Functions, Kind, UserFunction, WINDOWS, aggregate_type, function_names, settings,
     window_type,
 };
 use ringview_query::Catalog;
@@ -106,7 +106,7 @@ pub fn check_function_name(name: &str) -> ringview_core::Result<()> {
     ];
     let mut all = AGGREGATES.iter().chain(WINDOWS).chain(&others);
     if all.any(|known| **known == lower)
-        || known_functions().contains(&lower)
+        || function_names().contains(&lower)
         || crate::clock::function(&lower).is_some()
     {
         return Err(Error::Exists {
@@ -217,7 +217,7 @@ impl ContextProvider for Context {
     fn udf_names(&self) -> Vec<String> {
         let of_user = self.of_user.iter();
         let names = of_user.map(|function| function.signature().name.clone());
-        known_functions().into_iter().chain(names).collect()
+        function_names().into_iter().chain(names).collect()
     }
 
     fn higher_order_function_names(&self) -> Vec<String> {

@@ -39,13 +39,13 @@ use crate::statement::Select;
 /// let query = definition.bind()?;
 /// assert_eq!(query.atoms[0].table, "r");
 /// // Written down and read again, it needs no tables.
-/// assert_eq!(Definition::read(text, &definition.beside()?)?.bind()?, query);
+/// assert_eq!(Definition::read(text, &definition.environment()?)?.bind()?, query);
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Definition {
     text: String,
-    beside: Beside,
+    environment: Environment,
     /// All names that were known when it was made, for messages.
     known: Vec<String>,
     /// Its text as it was parsed, with the script that it is of.
@@ -59,10 +59,10 @@ struct Parsed {
     script: Arc<str>,
 }
 
-/// What a text takes beside it to mean a query.
+/// The options, tables and functions that a text needs to be bound.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Beside {
+struct Environment {
     #[serde(default)]
     options: Options,
     tables: Vec<Table>,
@@ -108,7 +108,7 @@ impl Definition {
         known: &[String],
         catalog: &dyn Catalog,
     ) -> Result<Self> {
-        let (text, parameters) = select.kept.clone().unwrap_or_default();
+        let (text, parameters) = select.stored_text.clone().unwrap_or_default();
         let options = Options {
             dialect: select.dialect,
             parameters,
@@ -155,7 +155,7 @@ impl Definition {
         let functions = functions.map(|function| function.signature().clone());
         Ok(Self {
             text: text.to_owned(),
-            beside: Beside {
+            environment: Environment {
                 functions: functions.collect(),
                 options,
                 tables,
@@ -168,14 +168,15 @@ impl Definition {
     /// One that was written down.
     ///
     /// # Errors
-    /// `Value` for what [`beside`](Self::beside) did not give.
-    pub fn read(text: &str, beside: &str) -> Result<Self> {
-        let beside: Beside = serde_json::from_str(beside).map_err(|problem| unread(&problem))?;
-        let known = beside.tables.iter().map(|table| table.name.clone());
+    /// `Value` for what [`environment`](Self::environment) did not give.
+    pub fn read(text: &str, environment: &str) -> Result<Self> {
+        let environment: Environment =
+            serde_json::from_str(environment).map_err(|problem| unread(&problem))?;
+        let known = environment.tables.iter().map(|table| table.name.clone());
         Ok(Self {
             text: text.to_owned(),
             known: known.collect(),
-            beside,
+            environment,
             parsed: None,
         })
     }
@@ -183,7 +184,7 @@ impl Definition {
     /// The functions of the user that the text calls.
     #[must_use]
     pub fn functions(&self) -> &[Signature] {
-        &self.beside.functions
+        &self.environment.functions
     }
 
     /// One that was written down, with the functions that it calls.
@@ -194,8 +195,8 @@ impl Definition {
         mut self,
         find: impl FnMut(&Signature) -> Result<Arc<UserFunction>>,
     ) -> Result<Self> {
-        let found = self.beside.functions.iter().map(find);
-        self.beside.options.functions = found.collect::<Result<_>>()?;
+        let found = self.environment.functions.iter().map(find);
+        self.environment.options.functions = found.collect::<Result<_>>()?;
         Ok(self)
     }
 
@@ -203,8 +204,8 @@ impl Definition {
     ///
     /// # Errors
     /// As [`read`](Self::read) and [`bind`](Self::bind).
-    pub fn query(text: &str, beside: &str) -> Result<Query> {
-        Self::read(text, beside)?.bind()
+    pub fn query(text: &str, environment: &str) -> Result<Query> {
+        Self::read(text, environment)?.bind()
     }
 
     /// The text.
@@ -213,12 +214,12 @@ impl Definition {
         &self.text
     }
 
-    /// What is to be written down beside the text.
+    /// The environment, as it is stored with the text.
     ///
     /// # Errors
     /// None in practice.
-    pub fn beside(&self) -> Result<String> {
-        serde_json::to_string(&self.beside).map_err(|problem| unread(&problem))
+    pub fn environment(&self) -> Result<String> {
+        serde_json::to_string(&self.environment).map_err(|problem| unread(&problem))
     }
 
     /// Its query.
@@ -226,7 +227,7 @@ impl Definition {
     /// # Errors
     /// `Sql` for a text that names what does not exist, or that cannot be kept: with its place in the text.
     pub fn bind(&self) -> Result<Query> {
-        let options = &self.beside.options;
+        let options = &self.environment.options;
         let (statement, text) = match &self.parsed {
             Some(Parsed { statement, script }) => (statement.clone(), &**script),
             None => {
@@ -234,7 +235,12 @@ impl Definition {
                 (found, &*self.text)
             }
         };
-        let names: Vec<String> = self.beside.tables.iter().map(|t| t.name.clone()).collect();
+        let names: Vec<String> = self
+            .environment
+            .tables
+            .iter()
+            .map(|t| t.name.clone())
+            .collect();
         let mut query = bound::query(statement.clone(), &names, (&self.known, self), options)
             .map_err(|error| placed(error, text, &statement))?;
         options.apply(&mut query)?;
@@ -246,16 +252,19 @@ impl Definition {
     ///
     /// # Errors
     /// As [`bind`](Self::bind), and what `keep` returns; where neither form is kept, of the query as it stands.
-    pub fn kept<T>(mut self, mut keep: impl FnMut(&Self, &Query) -> Result<T>) -> Result<T> {
-        self.beside.options.on_read = true;
+    pub fn first_accepted<T>(
+        mut self,
+        mut keep: impl FnMut(&Self, &Query) -> Result<T>,
+    ) -> Result<T> {
+        self.environment.options.on_read = true;
         let standing = self.bind()?;
-        self.beside.options.on_read = matches!(standing.rows, Some(Rows::Computed { .. }));
+        self.environment.options.on_read = matches!(standing.rows, Some(Rows::Computed { .. }));
         let refusal = match keep(&self, &standing) {
             Err(refusal) if is_unsupported(&refusal) => refusal,
             done => return done,
         };
-        self.beside.options.in_blocks = true;
-        self.beside.options.on_read = false;
+        self.environment.options.in_blocks = true;
+        self.environment.options.on_read = false;
         match self.bind() {
             Ok(blocks) if blocks != standing => match keep(&self, &blocks) {
                 done @ (Ok(_) | Err(Error::Interrupted)) => done,
@@ -268,7 +277,11 @@ impl Definition {
 
 impl Catalog for Definition {
     fn table(&self, name: &str) -> Result<TableInfo> {
-        let table = self.beside.tables.iter().find(|table| table.name == name);
+        let table = self
+            .environment
+            .tables
+            .iter()
+            .find(|table| table.name == name);
         let table = table.ok_or_else(|| Error::UnknownTable {
             name: name.to_owned(),
             known: self.known.clone(),

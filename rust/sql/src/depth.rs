@@ -11,7 +11,7 @@ use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use ringview_core::{Error, Position, Result, SqlProblem};
 use ringview_expr::Balance;
 
-use crate::place::{Text, position};
+use crate::source_text::{Text, position};
 use crate::tokens::word;
 
 /// Conditions that one AND or OR may join.

@@ -8,7 +8,7 @@ use datafusion_common::{Column, DataFusionError, Diagnostic, SchemaError};
 use ringview_core::{Error, Position, SqlProblem};
 
 use crate::near::did_you_mean;
-use crate::place::bound_position;
+use crate::source_text::bound_position;
 
 /// A problem of the library as an error, whose message still lacks the text.
 pub(crate) fn refusal(problem: &DataFusionError) -> Error {
@@ -327,7 +327,7 @@ fn unknown_function(name: &str, at: Option<Position>) -> Error {
     } else if ringview_expr::WINDOWS.contains(&lower.as_str()) {
         format!("\"{name}\" is computed over a window; write {name}(..) OVER (..)")
     } else {
-        let known = ringview_expr::known_functions();
+        let known = ringview_expr::function_names();
         let all = known.iter().map(String::as_str);
         let all = all.chain(ringview_expr::AGGREGATES.iter().copied());
         let all = all.chain(["cofactor"]);

@@ -10,7 +10,7 @@ use datafusion_sql::sqlparser::ast::{
 use ringview_expr::call;
 
 /// An expression with them as the planner takes them.
-pub(crate) fn settled(expr: Expr) -> Expr {
+pub(crate) fn rewrite(expr: Expr) -> Expr {
     match expr {
         Expr::CompoundFieldAccess { root, access_chain } => accessed(*root, access_chain),
         // The planner would not find the tables around a subquery in a literal.

@@ -13,7 +13,7 @@ use datafusion_sql::sqlparser::ast::{
 use ringview_core::Position;
 use ringview_expr::AGGREGATES;
 
-use crate::place::position;
+use crate::source_text::position;
 
 /// What a name is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,8 +14,8 @@ use crate::dialect::Dialect;
 use crate::find::join_without_condition;
 use crate::meaning;
 use crate::parameters::{self, Parameters};
-use crate::place::{Text, position};
 use crate::rewritten::rewritten;
+use crate::source_text::{Text, position};
 use crate::tokens::{misspelt, tokens, word};
 
 /// How deep the parser may recurse.

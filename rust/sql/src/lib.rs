@@ -15,7 +15,7 @@
 //! | `meaning` | what other dialects mean, in DuckDB's words |
 //! | `depth` | how deeply a text may be nested |
 //! | `error` | problems of the library as ours |
-//! | `find`, `near`, `place`, `placed`, `special` | where in the text a problem is, and how a message shows it |
+//! | `find`, `near`, `source_text`, `placed`, `special` | where in the text a problem is, and how a message shows it |
 //! | `named` | what a text names, without tables |
 //! | `options` | what is said beside a text |
 //! | `order` | a variable order that the user gives |
@@ -66,7 +66,6 @@ mod order;
 mod outer;
 mod parameters;
 mod partial;
-mod place;
 mod placed;
 mod positions;
 mod precedence;
@@ -75,6 +74,7 @@ mod recursion;
 mod rewritten;
 mod scopes;
 mod short;
+mod source_text;
 mod special;
 mod statement;
 mod syntax;

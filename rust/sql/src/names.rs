@@ -29,9 +29,9 @@ use crate::within::WithinGroup;
 const SCHEMAS: [&str; 2] = ["main", "public"];
 
 /// Spells names alike, and names the outputs; what joins by name have hidden.
-pub(crate) fn settle(statement: &mut Statement, context: &Context) -> Result<Using> {
+pub(crate) fn normalise(statement: &mut Statement, context: &Context) -> Result<Using> {
     if let Statement::Query(query) = statement {
-        tell_apart(&mut query.body);
+        disambiguate(&mut query.body);
         name_outputs(query);
     }
     let _ = VisitMut::visit(statement, &mut Branches);
@@ -85,7 +85,7 @@ impl Names {
             .or_insert_with(|| name.to_owned());
     }
 
-    fn settle(&mut self, ident: &mut Ident) {
+    fn normalise(&mut self, ident: &mut Ident) {
         // Quotes let a name have spaces; they do not tell cases apart, unless there are columns of both.
         if ident.quote_style.is_some() && self.exact.contains(&ident.value) {
             return;
@@ -99,17 +99,17 @@ impl Names {
     fn object(&mut self, name: &mut ObjectName) {
         for part in &mut name.0 {
             if let ObjectNamePart::Identifier(ident) = part {
-                self.settle(ident);
+                self.normalise(ident);
             }
         }
     }
 
     fn alias(&mut self, alias: &mut TableAlias) {
-        self.settle(&mut alias.name);
+        self.normalise(&mut alias.name);
         alias
             .columns
             .iter_mut()
-            .for_each(|column| self.settle(&mut column.name));
+            .for_each(|column| self.normalise(&mut column.name));
     }
 }
 
@@ -126,7 +126,7 @@ impl VisitorMut for Names {
                     SelectItem::ExprWithAlias { alias, .. } if alias.quote_style.is_some() => {
                         self.note(&alias.value);
                     }
-                    SelectItem::ExprWithAlias { alias, .. } => self.settle(alias),
+                    SelectItem::ExprWithAlias { alias, .. } => self.normalise(alias),
                     SelectItem::QualifiedWildcard(
                         datafusion_sql::sqlparser::ast::SelectItemQualifiedWildcardKind::ObjectName(
                             name,
@@ -168,14 +168,14 @@ impl VisitorMut for Names {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         match expr {
-            Expr::Identifier(ident) => self.settle(ident),
+            Expr::Identifier(ident) => self.normalise(ident),
             Expr::CompoundIdentifier(idents) => {
                 let is_schema =
                     |of: &Ident| SCHEMAS.iter().any(|one| of.value.eq_ignore_ascii_case(one));
                 if idents.len() == 3 && is_schema(&idents[0]) {
                     idents.remove(0);
                 }
-                idents.iter_mut().for_each(|ident| self.settle(ident));
+                idents.iter_mut().for_each(|ident| self.normalise(ident));
             }
             _ => {}
         }
@@ -224,7 +224,7 @@ impl VisitorMut for InLower {
 }
 
 /// Names as DuckDB tells them apart, from left to right: the second `b` is `b_1`.
-pub(crate) fn told_apart(names: &[String]) -> Vec<String> {
+pub(crate) fn distinct_names(names: &[String]) -> Vec<String> {
     let mut made: Vec<String> = Vec::with_capacity(names.len());
     for name in names {
         let mut numbered = (1..).map(|number| format!("{name}_{number}"));
@@ -238,11 +238,11 @@ pub(crate) fn told_apart(names: &[String]) -> Vec<String> {
 }
 
 /// Gives the outputs that are named by the text names that differ.
-fn tell_apart(body: &mut SetExpr) {
+fn disambiguate(body: &mut SetExpr) {
     let select = match body {
         SetExpr::Select(select) => select,
-        SetExpr::SetOperation { left, .. } => return tell_apart(left),
-        SetExpr::Query(query) => return tell_apart(&mut query.body),
+        SetExpr::SetOperation { left, .. } => return disambiguate(left),
+        SetExpr::Query(query) => return disambiguate(&mut query.body),
         _ => return,
     };
     let name = |item: &SelectItem| match item {
@@ -254,7 +254,7 @@ fn tell_apart(body: &mut SetExpr) {
     let found: Vec<Option<Ident>> = select.projection.iter().map(name).collect();
     let named: Vec<Ident> = found.iter().flatten().cloned().collect();
     let names: Vec<String> = named.iter().map(|one| one.value.clone()).collect();
-    let mut apart = named.into_iter().zip(told_apart(&names));
+    let mut apart = named.into_iter().zip(distinct_names(&names));
     let items = select.projection.iter_mut().zip(&found);
     for (item, _) in items.filter(|(_, name)| name.is_some()) {
         let Some((ident, value)) = apart.next().filter(|(ident, value)| ident.value != *value)

@@ -79,7 +79,7 @@ pub(crate) fn resolve(
 }
 
 fn column(name: &str, query: &Query, catalog: &dyn Catalog) -> Result<ColumnRef> {
-    let (of, wanted) = parts(name)?;
+    let (of, wanted) = split_name(name)?;
     let (mut found, mut known) = (Vec::new(), Vec::new());
     for (number, atom) in query.atoms.iter().enumerate() {
         if of.as_ref().is_some_and(|of| !of.means(&atom.alias)) {
@@ -141,7 +141,7 @@ impl Written {
 }
 
 /// A name, and that of the table in front of it.
-fn parts(name: &str) -> Result<(Option<Written>, Written)> {
+fn split_name(name: &str) -> Result<(Option<Written>, Written)> {
     use datafusion_sql::sqlparser::{ast::Expr, parser::Parser};
     let parsed = Parser::new(&crate::dialect::DuckDb)
         .try_with_sql(name)

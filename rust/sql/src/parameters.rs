@@ -12,7 +12,7 @@ use datafusion_sql::sqlparser::ast::{
 use ringview_core::{Error, Position, Result, SqlProblem};
 use serde::{Deserialize, Serialize};
 
-use crate::place::{Text, position};
+use crate::source_text::{Text, position};
 
 /// The value of a parameter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ use crate::dialect::Dialect;
 use crate::error::plain;
 use crate::find::{Named, Of, names};
 use crate::near::did_you_mean;
-use crate::place::{Text, position};
+use crate::source_text::{Text, position};
 use crate::special::{in_quotes, special};
 use crate::tokens::{tokens, word};
 

@@ -13,7 +13,7 @@ use datafusion_sql::sqlparser::ast::{
 use ringview_core::{Error, SqlProblem};
 
 use crate::error::bare;
-use crate::place::position;
+use crate::source_text::position;
 
 /// See the module; `is_table` tells which names are those of tables and views.
 pub(crate) struct Recursions<'t> {
@@ -29,7 +29,7 @@ impl VisitorMut for Recursions<'_> {
         };
         let mut is_recursive = false;
         for table in &mut with.cte_tables {
-            match self.settle(table) {
+            match self.check(table) {
                 Ok(reads_itself) => is_recursive |= reads_itself,
                 Err(refusal) => return ControlFlow::Break(refusal),
             }
@@ -41,13 +41,13 @@ impl VisitorMut for Recursions<'_> {
 
 impl Recursions<'_> {
     /// Whether the query of a name is a recursion; it is put in parentheses if it is not.
-    fn settle(&self, table: &mut Cte) -> Result<bool, Error> {
+    fn check(&self, table: &mut Cte) -> Result<bool, Error> {
         let name = table.alias.name.value.clone();
         let at = position(table.alias.name.span.start);
         let refused = |what: String| Err(bare(SqlProblem::Unsupported, at, what));
         while let SetExpr::Query(within) = &*table.query.body
             && is_bare(within)
-            && is_bare_around(&table.query)
+            && is_bare_outer(&table.query)
         {
             table.query.body = within.body.clone();
         }
@@ -66,7 +66,7 @@ impl Recursions<'_> {
                      that has it"
                 ));
             }
-            if !is_bare_around(query) {
+            if !is_bare_outer(query) {
                 return refused(format!(
                     "ORDER BY and LIMIT are of no recursion, whose rows come in rounds; write them into the SELECT that \
                      reads \"{name}\""
@@ -100,11 +100,11 @@ impl Recursions<'_> {
 
 /// Whether a query is its body alone.
 fn is_bare(query: &Query) -> bool {
-    query.with.is_none() && is_bare_around(query)
+    query.with.is_none() && is_bare_outer(query)
 }
 
 /// Whether nothing stands behind the body of a query.
-fn is_bare_around(query: &Query) -> bool {
+fn is_bare_outer(query: &Query) -> bool {
     query.order_by.is_none() && query.limit_clause.is_none() && query.fetch.is_none()
 }
 

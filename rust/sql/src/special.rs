@@ -14,7 +14,7 @@ use datafusion_sql::sqlparser::tokenizer::Location;
 use ringview_core::Position;
 
 use crate::find::{Named, Of, aggregate_in_where, nested_aggregate, outputs};
-use crate::place::position;
+use crate::source_text::position;
 
 /// Where such a problem is; none for other problems.
 pub(crate) fn special(what: &str, statement: &Statement, names: &[Named]) -> Option<Position> {
@@ -26,19 +26,19 @@ pub(crate) fn special(what: &str, statement: &Statement, names: &[Named]) -> Opt
     }
     if what.starts_with("a subquery that is compared has one column") {
         return one(statement, |part| match part {
-            Part::Value { columns, at } if *columns != 1 => Some(*at),
+            Construct::Value { columns, at } if *columns != 1 => Some(*at),
             _ => None,
         });
     }
     if what.contains("is not Struct") {
         return one(statement, |part| match part {
-            Part::Dotted(at) => Some(*at),
+            Construct::Dotted(at) => Some(*at),
             _ => None,
         });
     }
     if what.contains("Table Functions") {
         return one(statement, |part| match part {
-            Part::TableFunction(at) => Some(*at),
+            Construct::TableFunction(at) => Some(*at),
             _ => None,
         });
     }
@@ -48,7 +48,7 @@ pub(crate) fn special(what: &str, statement: &Statement, names: &[Named]) -> Opt
     if let Some(rest) = what.strip_prefix("an alias gives ") {
         let number: usize = rest.split(' ').next()?.parse().ok()?;
         return one(statement, |part| match part {
-            Part::Names(names) if names.len() == number => Some(names[0].1),
+            Construct::Names(names) if names.len() == number => Some(names[0].1),
             _ => None,
         });
     }
@@ -66,7 +66,7 @@ pub(crate) fn special(what: &str, statement: &Statement, names: &[Named]) -> Opt
     let found = last.find(|named| of.contains(&named.of) && named.is(name));
     let twice = || {
         one(statement, |part| {
-            let (Part::Names(all) | Part::Outputs(all)) = part else {
+            let (Construct::Names(all) | Construct::Outputs(all)) = part else {
                 return None;
             };
             let mut same = all.iter().filter(|(one, _)| one.eq_ignore_ascii_case(name));
@@ -77,8 +77,8 @@ pub(crate) fn special(what: &str, statement: &Statement, names: &[Named]) -> Opt
 }
 
 /// The place that just one part of a text has.
-fn one(statement: &Statement, place: impl Fn(&Part) -> Option<Location>) -> Option<Position> {
-    let mut parts = Parts::default();
+fn one(statement: &Statement, place: impl Fn(&Construct) -> Option<Location>) -> Option<Position> {
+    let mut parts = Constructs::default();
     let _ = statement.visit(&mut parts);
     let mut found = parts.0.iter().filter_map(place);
     let at = found.next()?;
@@ -106,8 +106,8 @@ fn asterisk(what: &str, statement: &Statement, names: &[Named]) -> Option<Positi
     all.next().is_none().then(|| position(at))?
 }
 
-/// A part of a text that a problem may be of.
-enum Part {
+/// A construct of a text that a problem may be about.
+enum Construct {
     /// A subquery that stands for a value.
     Value { columns: usize, at: Location },
     /// A name of three parts.
@@ -121,13 +121,13 @@ enum Part {
 }
 
 #[derive(Default)]
-struct Parts(Vec<Part>);
+struct Constructs(Vec<Construct>);
 
-impl Parts {
+impl Constructs {
     fn alias(&mut self, alias: &TableAlias) {
         if !alias.columns.is_empty() {
             let names = alias.columns.iter().map(|column| located(&column.name));
-            self.0.push(Part::Names(names.collect()));
+            self.0.push(Construct::Names(names.collect()));
         }
     }
 }
@@ -136,7 +136,7 @@ fn located(ident: &Ident) -> (String, Location) {
     (ident.value.clone(), ident.span.start)
 }
 
-impl Visitor for Parts {
+impl Visitor for Constructs {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
@@ -154,7 +154,7 @@ impl Visitor for Parts {
             _ => None,
         };
         let names = select.projection.iter().filter_map(name).collect();
-        self.0.push(Part::Outputs(names));
+        self.0.push(Construct::Outputs(names));
         ControlFlow::Continue(())
     }
 
@@ -162,14 +162,14 @@ impl Visitor for Parts {
         match expr {
             Expr::Subquery(query) => {
                 if let SetExpr::Select(select) = &*query.body {
-                    self.0.push(Part::Value {
+                    self.0.push(Construct::Value {
                         columns: select.projection.len(),
                         at: select.select_token.0.span.start,
                     });
                 }
             }
             Expr::CompoundIdentifier(idents) if idents.len() > 2 => {
-                self.0.push(Part::Dotted(idents[0].span.start));
+                self.0.push(Construct::Dotted(idents[0].span.start));
             }
             _ => {}
         }
@@ -184,7 +184,7 @@ impl Visitor for Parts {
         } = factor
             && let Some(ident) = name.0.first().and_then(|part| part.as_ident())
         {
-            self.0.push(Part::TableFunction(ident.span.start));
+            self.0.push(Construct::TableFunction(ident.span.start));
         }
         if let TableFactor::Table {
             alias: Some(alias), ..

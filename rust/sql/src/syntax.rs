@@ -45,8 +45,8 @@ impl VisitorMut for Syntax<'_> {
             if let Some(condition) = &mut select.selection {
                 tuples_in_subqueries(condition);
             }
-            select.from.iter_mut().for_each(asof::settled);
-            select.from.iter_mut().for_each(unnested::settled);
+            select.from.iter_mut().for_each(asof::rewrite);
+            select.from.iter_mut().for_each(unnested::rewrite);
             for join in select.from.iter_mut().flat_map(|from| &mut from.joins) {
                 join.join_operator = match join.join_operator.clone() {
                     JoinOperator::Semi(on) => JoinOperator::LeftSemi(on),
@@ -65,7 +65,7 @@ impl VisitorMut for Syntax<'_> {
                 datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken::empty(),
             ),
         );
-        *expr = fields::settled(by_columns(bound(renamed(node))));
+        *expr = fields::rewrite(by_columns(bound(renamed(node))));
         ControlFlow::Continue(())
     }
 }

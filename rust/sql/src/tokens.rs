@@ -9,7 +9,7 @@ use ringview_core::{Error, Result, SqlProblem};
 
 use crate::dialect::Dialect;
 use crate::near::nearest;
-use crate::place::{Text, position};
+use crate::source_text::{Text, position};
 
 /// The tokens of a text, without blanks and comments.
 pub(crate) fn tokens(text: &str, dialect: Dialect) -> Result<Vec<TokenWithSpan>> {

@@ -18,7 +18,7 @@ use crate::dialect::DuckDb;
 pub(crate) const EACH: &str = "unnest_each";
 
 /// The tables of a FROM with each UNNEST as LATERAL.
-pub(crate) fn settled(from: &mut TableWithJoins) {
+pub(crate) fn rewrite(from: &mut TableWithJoins) {
     let joined = from.joins.iter_mut().map(|join| &mut join.relation);
     for factor in std::iter::once(&mut from.relation).chain(joined) {
         if let Some(found) = lateral(factor) {

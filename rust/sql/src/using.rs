@@ -18,7 +18,7 @@ use crate::short::Short;
 #[derive(Debug, Default)]
 pub(crate) struct Using {
     /// Tables that stand within such a subquery: what the text calls them, and what they are.
-    within: Vec<(String, String)>,
+    subquery_tables: Vec<(String, String)>,
 }
 
 impl Using {
@@ -31,7 +31,7 @@ impl Using {
         has: &dyn Fn(&str) -> bool,
     ) -> bool {
         let is_it = |(alias, of): &(String, String)| alias == table && has(of);
-        if !self.within.iter().any(is_it) {
+        if !self.subquery_tables.iter().any(is_it) {
             return false;
         }
         let mut found = Bare {
@@ -49,7 +49,8 @@ impl Using {
             let alias = alias
                 .as_ref()
                 .map_or(&last.value, |alias| &alias.name.value);
-            self.within.push((alias.clone(), last.value.clone()));
+            self.subquery_tables
+                .push((alias.clone(), last.value.clone()));
         }
     }
 

@@ -16,7 +16,7 @@ use datafusion_sql::sqlparser::ast::{
 use ringview_core::{Error, SqlProblem};
 
 use crate::error::bare;
-use crate::place::position;
+use crate::source_text::position;
 
 /// See the module.
 pub(crate) struct Windows;

@@ -15,8 +15,8 @@ pub mod answer;
 mod delta;
 mod engine;
 pub mod fields;
-pub mod part;
 pub mod read;
+pub mod result_table;
 mod rows;
 mod view;
 

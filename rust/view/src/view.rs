@@ -17,7 +17,7 @@ use ringview_query::Bound;
 use crate::answer::Answer;
 use crate::answer::weighed::each_once;
 use crate::delta::{Context, Delta};
-use crate::part::PartRows;
+use crate::result_table::ResultTable;
 use crate::rows::{FactorRows, ProductDelta, RowDelta};
 
 /// Rows of a product that are multiplied out at a time.
@@ -85,15 +85,15 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
 
     /// Undoes the changes since the last commit, exactly: to the last bit of a float, and beyond the relations too. A
     /// tree, a reservoir or a random generator that changed within the transaction, `prepare` included, is put back
-    /// here; each keeps for itself what that takes (a journal, a copy of its few words), as parts and base rows do.
+    /// here; each keeps for itself what that takes (a journal, a copy of its few words), as tables and base rows do.
     fn rollback(&mut self);
 
     /// What can be read of it. Between transactions only.
     fn answer(&self) -> &dyn Answer;
 
     /// The groups of sums that it maintains by one of its groupings, where other queries may be answered from them, too:
-    /// see [`Facet`](crate::part::Facet). By default there are none.
-    fn groups(&self, _grouping: usize) -> Option<PartRows<'_>> {
+    /// see [`Facet`](crate::result_table::Facet). By default there are none.
+    fn groups(&self, _grouping: usize) -> Option<ResultTable<'_>> {
         None
     }
 
@@ -113,7 +113,7 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     }
 
     /// What it adds to the view of its query over more rows; by default its rows, as they are read. One batch
-    /// at least. Between transactions. See `part/partial`.
+    /// at least. Between transactions. See `result_table/partial`.
     ///
     /// # Errors
     /// As of the answer; cancellation and the budget of the budget.

@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_query::Companion;
-use ringview_relation::{ABSENT, KeyScratch, Keys, Part, SlotChange};
+use ringview_relation::{ABSENT, KeyScratch, KeyedTable, Keys, SlotChange};
 use ringview_view::RowDelta;
 use ringview_view::answer::values::{Tallies, When};
-use ringview_view::answer::{AuxiliaryMembers, PayloadLayout};
-use ringview_view::part::{Auxiliaries, Auxiliary, PartRows};
+use ringview_view::answer::{AuxiliaryPayload, PayloadLayout};
+use ringview_view::result_table::{Auxiliaries, Auxiliary, ResultTable};
 
 use crate::cofactor::CofactorPayloads;
 use crate::maintained::{Maintained, NodeStatus};
@@ -34,12 +34,12 @@ pub(crate) struct AuxiliaryState {
     /// The same once the running transaction is kept.
     recentring: Option<Recentring>,
     /// The layout of the payload of a group, that in the tree first.
-    members: PayloadLayout,
+    payload_layout: PayloadLayout,
 }
 
 impl AuxiliaryState {
     /// That of a plan, over no rows; `of` are the groups of the tree.
-    pub(crate) fn new(plan: &Plan, of: PartRows<'_>) -> Result<Self> {
+    pub(crate) fn new(plan: &Plan, of: ResultTable<'_>) -> Result<Self> {
         let value = |companion: &Companion<Plan>| {
             let tree = ValueTree::new(&companion.plan)?;
             Ok(Auxiliary::new(companion, of, tree))
@@ -62,17 +62,17 @@ impl AuxiliaryState {
             values: Auxiliaries::new(summarized, tallied),
             origins: Vec::new(),
             recentring: None,
-            members: plan.members(),
+            payload_layout: plan.payload_layout(),
         })
     }
 
     /// The values by group, those of categories behind the others.
-    pub(crate) fn values(&self) -> Vec<PartRows<'_>> {
+    pub(crate) fn values(&self) -> Vec<ResultTable<'_>> {
         self.values.rows()
     }
 
     /// The keys of the degree-m payloads.
-    fn matrix_root(&self) -> Option<&Part> {
+    fn matrix_root(&self) -> Option<&KeyedTable> {
         self.matrix.as_ref()?.result()
     }
 
@@ -109,14 +109,14 @@ impl AuxiliaryState {
 
     /// The tree of the view keeps larger sums from now on.
     pub(crate) fn grow(&mut self) {
-        self.members.grow();
+        self.payload_layout.grow();
     }
 
     /// The groups of the tree are those of another plan from now on, with payloads of so many words.
     pub(crate) fn lay_out(&mut self, plan: &Plan, width: Option<usize>) {
-        self.members = plan.members();
-        if width.is_some_and(|width| width != self.members.first()) {
-            self.members.grow();
+        self.payload_layout = plan.payload_layout();
+        if width.is_some_and(|width| width != self.payload_layout.first()) {
+            self.payload_layout.grow();
         }
     }
 
@@ -149,9 +149,9 @@ impl AuxiliaryState {
     /// Bytes, by what is quickly counted.
     pub(crate) fn bytes(&self) -> usize {
         let views = self.matrix.iter().flat_map(|tree| &tree.views);
-        let parts = views.filter_map(|view| view.part());
+        let tables = views.filter_map(|view| view.table());
         let values = self.values.memory_usage(true);
-        parts.map(Part::memory_usage).sum::<usize>() + values.sum::<usize>()
+        tables.map(KeyedTable::memory_usage).sum::<usize>() + values.sum::<usize>()
     }
 
     /// What the nodes of each tree hold, and all the bytes of each, in the order of the plan's description.
@@ -172,27 +172,27 @@ impl AuxiliaryState {
     }
 
     /// Checks the invariants, also those with the keys of the view's root; for tests.
-    pub(crate) fn check(&self, root: Option<&Part>) {
+    pub(crate) fn check(&self, root: Option<&KeyedTable>) {
         self.values.check();
         let (Some(matrix), Some(root)) = (&self.matrix, root) else {
             return;
         };
         Maintained::check(matrix);
-        let of = self.matrix_root().map_or(0, Part::len);
+        let of = self.matrix_root().map_or(0, KeyedTable::len);
         assert_eq!(of, root.len(), "keys of two trees over the same rows");
     }
 }
 
-impl AuxiliaryMembers for AuxiliaryState {
-    fn members(&self) -> &PayloadLayout {
-        &self.members
+impl AuxiliaryPayload for AuxiliaryState {
+    fn payload_layout(&self) -> &PayloadLayout {
+        &self.payload_layout
     }
 
     /// The degree-m payloads of the keys, the summaries of their values, the origins.
     fn fill(&self, keys: &[Vec<u64>], rows: &mut [u64], when: When<'_>) {
-        let width = self.members.width();
+        let width = self.payload_layout.width();
         let count = rows.len() / width;
-        let features = self.members.features();
+        let features = self.payload_layout.features();
         if let (Some(root), Some((words, _))) = (self.matrix_root(), &features) {
             let payloads = payloads(root, keys, count, when);
             for (row, payload) in rows.chunks_exact_mut(width).zip(payloads) {
@@ -201,8 +201,8 @@ impl AuxiliaryMembers for AuxiliaryState {
                 }
             }
         }
-        self.values.fill(&self.members, keys, rows, when);
-        let origins = self.members.origins();
+        self.values.fill(&self.payload_layout, keys, rows, when);
+        let origins = self.payload_layout.origins();
         if origins.is_empty() {
             return;
         }
@@ -246,21 +246,21 @@ impl AuxiliaryMembers for AuxiliaryState {
 }
 
 /// The keys of a part that the running transaction touched, column by column, and how many.
-fn keys_of(part: &Part) -> (Vec<Vec<u64>>, usize) {
-    let slots = part.changes().map(|change| match change {
+fn keys_of(table: &KeyedTable) -> (Vec<Vec<u64>>, usize) {
+    let slots = table.changes().map(|change| match change {
         SlotChange::New(slot) | SlotChange::Was(slot, _) => slot,
     });
     let slots: Vec<u32> = slots.collect();
-    let column = |field| slots.iter().map(|&slot| part.field(slot, field)).collect();
+    let column = |field| slots.iter().map(|&slot| table.field(slot, field)).collect();
     (
-        (0..part.layout().fields()).map(column).collect(),
+        (0..table.layout().fields()).map(column).collect(),
         slots.len(),
     )
 }
 
 /// The payloads of some keys of a part: as they were before the running transaction, or as they are.
 fn payloads<'a>(
-    root: &'a Part,
+    root: &'a KeyedTable,
     keys: &[Vec<u64>],
     rows: usize,
     when: When<'_>,

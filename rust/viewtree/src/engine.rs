@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ringview_core::Result;
 use ringview_explain::Explanation;
 use ringview_query::{Bound, Representation};
-use ringview_view::part::PartView;
+use ringview_view::result_table::MaintainerView;
 use ringview_view::{Candidate, Cost, Engine, Refusal, View};
 
 use crate::factorised::FactorisedView;
@@ -63,7 +63,7 @@ impl Candidate for Together {
     }
 
     fn make(self: Box<Self>) -> Result<Box<dyn View>> {
-        Ok(Box::new(PartView::groups(SharedTree::new(*self)?)))
+        Ok(Box::new(MaintainerView::groups(SharedTree::new(*self)?)))
     }
 }
 
@@ -85,7 +85,7 @@ impl Candidate for Plan {
     }
 
     fn make_groups(mut self: Box<Self>) -> Result<Box<dyn View>> {
-        self.show_groups();
+        self.output_groups();
         self.make()
     }
 
@@ -101,8 +101,8 @@ impl Candidate for Plan {
 pub fn view(plan: Arc<Plan>) -> Result<Box<dyn View>> {
     let maintainer = TreeMaintainer::new(plan)?;
     Ok(match maintainer.plan.bag {
-        None => Box::new(PartView::groups(maintainer)),
-        Some(Representation::Listing) => Box::new(PartView::listing(maintainer)),
+        None => Box::new(MaintainerView::groups(maintainer)),
+        Some(Representation::Listing) => Box::new(MaintainerView::listing(maintainer)),
         Some(Representation::Factorised) => Box::new(FactorisedView::new(maintainer)),
     })
 }

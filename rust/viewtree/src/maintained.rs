@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use ringview_core::{Budget, HoldsStrings, Result};
-use ringview_relation::{Part, Relation};
+use ringview_relation::{KeyedTable, Relation};
 use ringview_ring::Overflow;
 use ringview_view::{ProductDelta, RowDelta};
 
 use crate::factors::Factored;
-use crate::plan::{KeptNode, Plan};
+use crate::plan::{Plan, RetainedNode};
 use crate::program::ProductPlan;
 use crate::tree::Load;
 use crate::tree::Recentring;
@@ -57,15 +57,15 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     fn rollback(&mut self);
     /// Leaves only these nodes, which are those of a plan in their order, with these components; whether it could.
     /// O(keys of all nodes).
-    fn retain(&mut self, plan: Arc<Plan>, kept: &[KeptNode]) -> Result<bool>;
+    fn retain(&mut self, plan: Arc<Plan>, kept: &[RetainedNode]) -> Result<bool>;
     /// Ends loading of static relations.
     fn freeze(&mut self);
-    /// The part of the root.
-    fn result(&self) -> Option<&Part>;
-    /// The part of a node, if it is kept.
-    fn part(&self, node: usize) -> Option<&Part>;
+    /// The table of the root.
+    fn result(&self) -> Option<&KeyedTable>;
+    /// The table of a node, if it is kept.
+    fn table(&self, node: usize) -> Option<&KeyedTable>;
     /// The same, to add or refresh an index.
-    fn part_mut(&mut self, node: usize) -> Option<&mut Part>;
+    fn table_mut(&mut self, node: usize) -> Option<&mut KeyedTable>;
     /// What rows of one relation are at their leaf: its key, field by field, and counts.
     fn read(&mut self, rows: RowDelta<'_>) -> Result<(Vec<Vec<u64>>, Vec<u64>)>;
     /// Applies keys of a leaf, as `read` gives them.
@@ -88,7 +88,7 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     fn waiting(&self) -> usize;
     /// Rows handled so far.
     fn steps(&self) -> u64;
-    /// Checks the invariants of every part.
+    /// Checks the invariants of every table.
     fn check(&self);
 }
 
@@ -151,7 +151,7 @@ impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
         self.loading.clear();
     }
 
-    fn retain(&mut self, plan: Arc<Plan>, kept: &[KeptNode]) -> Result<bool> {
+    fn retain(&mut self, plan: Arc<Plan>, kept: &[RetainedNode]) -> Result<bool> {
         P::retain(self, plan, kept)
     }
 
@@ -159,16 +159,16 @@ impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
         Tree::freeze(self);
     }
 
-    fn result(&self) -> Option<&Part> {
+    fn result(&self) -> Option<&KeyedTable> {
         Tree::result(self)
     }
 
-    fn part(&self, node: usize) -> Option<&Part> {
-        self.views[node].part()
+    fn table(&self, node: usize) -> Option<&KeyedTable> {
+        self.views[node].table()
     }
 
-    fn part_mut(&mut self, node: usize) -> Option<&mut Part> {
-        self.views[node].part_mut()
+    fn table_mut(&mut self, node: usize) -> Option<&mut KeyedTable> {
+        self.views[node].table_mut()
     }
 
     fn read(&mut self, rows: RowDelta<'_>) -> Result<(Vec<Vec<u64>>, Vec<u64>)> {
@@ -196,8 +196,8 @@ impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
     fn describe(&self) -> Vec<NodeStatus> {
         let status = |view: &Relation<P::Ring>| NodeStatus {
             name: view.name().to_owned(),
-            rows: view.part().map(Part::len),
-            bytes: view.part().map_or(0, Part::memory_usage),
+            rows: view.table().map(KeyedTable::len),
+            bytes: view.table().map_or(0, KeyedTable::memory_usage),
             updates: view.updates(),
         };
         self.views.iter().map(status).collect()
@@ -223,8 +223,8 @@ impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
     fn check(&self) {
         self.views
             .iter()
-            .filter_map(Relation::part)
-            .for_each(Part::check);
+            .filter_map(Relation::table)
+            .for_each(KeyedTable::check);
         self.check_indicators();
     }
 }

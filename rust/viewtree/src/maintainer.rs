@@ -6,16 +6,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
-use ringview_explain::{Explanation, NodeSize as HeldBy};
+use ringview_explain::{Explanation, NodeSize};
 use ringview_query::VarId;
-use ringview_relation::{Part, Relocated};
-use ringview_view::part::{Grouped, Maintainer, PartRows};
+use ringview_relation::{KeyedTable, Relocated};
+use ringview_view::result_table::{Grouped, Maintainer, ResultTable};
 use ringview_view::{ProductDelta, RowDelta};
 
 use crate::auxiliary::AuxiliaryState;
 use crate::cofactor::CofactorPayloads;
 use crate::maintained::{Maintained, NodeStatus};
-use crate::plan::{KeptNode, Plan};
+use crate::plan::{Plan, RetainedNode};
 use crate::tree::Tree;
 use crate::tree::payloads::SumProductPayloads;
 
@@ -62,15 +62,15 @@ impl TreeMaintainer {
 }
 
 impl Grouped for TreeMaintainer {
-    fn grouped(&self) -> PartRows<'_> {
-        let Some(part) = self.tree.result() else {
+    fn grouped(&self) -> ResultTable<'_> {
+        let Some(table) = self.tree.result() else {
             unreachable!("a root is kept")
         };
-        PartRows {
+        ResultTable {
             outputs: self.plan.shown(),
             fields: self.tree.fields(),
             keys: self.keys(),
-            part,
+            table,
             auxiliary: &self.auxiliary,
         }
     }
@@ -126,12 +126,12 @@ impl Maintainer for TreeMaintainer {
             ..Plan::clone(&self.plan)
         });
         let kept = kept.into_iter().enumerate();
-        let kept: Vec<KeptNode> = kept
-            .map(|(node, components)| KeptNode { node, components })
+        let kept: Vec<RetainedNode> = kept
+            .map(|(node, components)| RetainedNode { node, components })
             .collect();
         let done = self.tree.retain(Arc::clone(&plan), &kept) == Ok(true);
         if done {
-            let width = self.tree.result().map(Part::stride);
+            let width = self.tree.result().map(KeyedTable::stride);
             self.auxiliary.lay_out(&plan, width);
             self.plan = plan;
         }
@@ -155,17 +155,17 @@ impl Maintainer for TreeMaintainer {
         self.auxiliary.rollback();
     }
 
-    fn values(&self) -> Vec<PartRows<'_>> {
+    fn values(&self) -> Vec<ResultTable<'_>> {
         self.auxiliary.values()
     }
 
     fn explanation(&self) -> Explanation {
         let mut explanation = self.plan.explanation();
-        explanation.fill(&held(&self.describe()));
+        explanation.fill(&sizes(&self.describe()));
         // The plan speaks of them in the same order.
         let auxiliary = self.auxiliary.describe();
         for (beside, (nodes, bytes)) in explanation.beside.iter_mut().zip(auxiliary) {
-            beside.view.fill(&held(&nodes));
+            beside.view.fill(&sizes(&nodes));
             beside.view.bytes = Some(bytes as u64);
         }
         explanation
@@ -180,9 +180,9 @@ impl Maintainer for TreeMaintainer {
 
     fn bytes(&self) -> usize {
         let nodes = 0..self.plan.tree.nodes.len();
-        let parts = nodes.filter_map(|node| self.tree.part(node));
-        let parts = parts.map(Part::memory_usage).sum::<usize>();
-        parts + self.tree.waiting() + self.auxiliary.bytes()
+        let tables = nodes.filter_map(|node| self.tree.table(node));
+        let tables = tables.map(KeyedTable::memory_usage).sum::<usize>();
+        tables + self.tree.waiting() + self.auxiliary.bytes()
     }
 
     fn steps(&self) -> u64 {
@@ -195,13 +195,13 @@ impl Maintainer for TreeMaintainer {
     }
 }
 
-fn held(nodes: &[NodeStatus]) -> Vec<HeldBy> {
-    let held = |node: &NodeStatus| HeldBy {
+fn sizes(nodes: &[NodeStatus]) -> Vec<NodeSize> {
+    let size = |node: &NodeStatus| NodeSize {
         rows: node.rows.map(|rows| rows as u64),
         bytes: node.bytes as u64,
         updates: node.updates,
     };
-    nodes.iter().map(held).collect()
+    nodes.iter().map(size).collect()
 }
 
 impl fmt::Debug for TreeMaintainer {

@@ -7,29 +7,29 @@
 //! Cost: O(keys with strings).
 
 use ringview_core::{FreedIds, HoldsStrings, LiveIds};
-use ringview_relation::Part;
-use ringview_view::part::mark_strings;
+use ringview_relation::KeyedTable;
+use ringview_view::result_table::mark_strings;
 
 use crate::tree::Payloads;
 use crate::tree::Tree;
 
 impl<P: Payloads> Tree<P> {
     /// The parts that hold strings, and in which fields.
-    fn texts(&self) -> impl Iterator<Item = (&Part, Vec<usize>)> {
+    fn texts(&self) -> impl Iterator<Item = (&KeyedTable, Vec<usize>)> {
         let views = self.views.iter().zip(&self.plan.tree.nodes);
-        views.filter_map(|(view, node)| Some((view.part()?, self.fields.texts(&node.keys))))
+        views.filter_map(|(view, node)| Some((view.table()?, self.fields.texts(&node.keys))))
     }
 }
 
 impl<P: Payloads> HoldsStrings for Tree<P> {
     fn mark_strings(&self, held: &mut LiveIds) {
-        for (part, texts) in self.texts() {
-            mark_strings(part, &texts, held);
+        for (table, texts) in self.texts() {
+            mark_strings(table, &texts, held);
         }
     }
 
     fn string_words(&self) -> usize {
-        let words = self.texts().map(|(part, texts)| part.len() * texts.len());
+        let words = self.texts().map(|(table, texts)| table.len() * texts.len());
         words.sum()
     }
 

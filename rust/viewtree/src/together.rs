@@ -10,10 +10,10 @@ use std::sync::Arc;
 use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::{Explanation, NodeSize};
 use ringview_query::VarId;
-use ringview_relation::{Part, Relocated};
+use ringview_relation::{KeyedTable, Relocated};
 use ringview_view::answer::PayloadLayout;
 use ringview_view::fields::Fields;
-use ringview_view::part::{Grouped, Maintainer, PartRows};
+use ringview_view::result_table::{Grouped, Maintainer, ResultTable};
 use ringview_view::{ProductDelta, RowDelta};
 
 use crate::maintained::Maintained;
@@ -33,13 +33,13 @@ struct Grouping {
     root: usize,
     fields: Fields,
     keys: Vec<VarId>,
-    members: PayloadLayout,
+    payload_layout: PayloadLayout,
 }
 
 impl SharedTree {
     /// Over no rows.
     pub(crate) fn new(mut plans: Together) -> Result<Self> {
-        plans.plans.iter_mut().for_each(|plan| plan.show_groups());
+        plans.plans.iter_mut().for_each(|plan| plan.output_groups());
         let payloads = SumProductPayloads::compile(&plans.whole)?;
         let tree = Tree::new(Arc::new(plans.whole.clone()), payloads);
         let mut all = Self {
@@ -55,35 +55,35 @@ impl SharedTree {
     fn lay_out(&mut self) {
         let grouping = |at: usize| {
             let root = self.plans.root(at);
-            let mut members = self.plans.members(at);
-            let width = self.tree.part(root).map(Part::stride);
-            if width.is_some_and(|width| width != members.first()) {
-                members.grow();
+            let mut payload_layout = self.plans.payload_layout(at);
+            let width = self.tree.table(root).map(KeyedTable::stride);
+            if width.is_some_and(|width| width != payload_layout.first()) {
+                payload_layout.grow();
             }
             Grouping {
                 root,
                 fields: Fields::new(&self.plans.plans[at].variables),
                 keys: self.plans.keys(at),
-                members,
+                payload_layout,
             }
         };
         self.groupings = (0..self.plans.plans.len()).map(grouping).collect();
     }
 
-    fn rows(&self, at: usize) -> Option<PartRows<'_>> {
+    fn rows(&self, at: usize) -> Option<ResultTable<'_>> {
         let grouping = self.groupings.get(at)?;
-        Some(PartRows {
+        Some(ResultTable {
             outputs: self.plans.plans[at].shown(),
             fields: &grouping.fields,
             keys: &grouping.keys,
-            part: self.tree.part(grouping.root)?,
-            auxiliary: &grouping.members,
+            table: self.tree.table(grouping.root)?,
+            auxiliary: &grouping.payload_layout,
         })
     }
 }
 
 impl Grouped for SharedTree {
-    fn grouped(&self) -> PartRows<'_> {
+    fn grouped(&self) -> ResultTable<'_> {
         let Some(rows) = self.rows(0) else {
             unreachable!("a root is kept")
         };
@@ -92,7 +92,7 @@ impl Grouped for SharedTree {
 }
 
 impl Maintainer for SharedTree {
-    fn grouping(&self, grouping: usize) -> Option<PartRows<'_>> {
+    fn grouping(&self, grouping: usize) -> Option<ResultTable<'_>> {
         self.rows(grouping)
     }
 
@@ -122,7 +122,7 @@ impl Maintainer for SharedTree {
     fn prepare(&mut self, _dictionary: &Dictionary, _budget: &Budget<'_>) -> Result<()> {
         if self.tree.grow_to_fit() {
             for grouping in &mut self.groupings {
-                grouping.members.grow();
+                grouping.payload_layout.grow();
             }
         }
         self.tree.check_fits()
@@ -186,8 +186,8 @@ impl Maintainer for SharedTree {
     }
 
     fn bytes(&self) -> usize {
-        let parts = self.tree.views.iter().filter_map(|view| view.part());
-        parts.map(Part::memory_usage).sum::<usize>() + self.tree.waiting()
+        let tables = self.tree.views.iter().filter_map(|view| view.table());
+        tables.map(KeyedTable::memory_usage).sum::<usize>() + self.tree.waiting()
     }
 
     fn steps(&self) -> u64 {

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
-use ringview_relation::{Part, Relocated};
+use ringview_relation::{KeyedTable, Relocated};
 use ringview_view::RowDelta;
 use ringview_view::answer::PayloadLayout;
-use ringview_view::part::{Grouped, Maintainer, PartRows};
+use ringview_view::result_table::{Grouped, Maintainer, ResultTable};
 
 use crate::maintained::{Maintained, NodeStatus};
 use crate::plan::Plan;
@@ -22,7 +22,7 @@ use crate::tree::payloads::SumProductPayloads;
 pub(crate) struct ValueTree {
     tree: Tree<SumProductPayloads>,
     /// The layout of the payloads of its root.
-    members: PayloadLayout,
+    payload_layout: PayloadLayout,
 }
 
 impl ValueTree {
@@ -31,7 +31,7 @@ impl ValueTree {
         let plan = Arc::new(plan.clone());
         let payloads = SumProductPayloads::compile(&plan)?;
         Ok(Self {
-            members: plan.members(),
+            payload_layout: plan.payload_layout(),
             tree: Tree::new(plan, payloads),
         })
     }
@@ -41,9 +41,9 @@ impl ValueTree {
         Maintained::describe(&self.tree)
     }
 
-    fn part_bytes(&self) -> usize {
-        let parts = self.tree.views.iter().filter_map(|view| view.part());
-        parts.map(Part::memory_usage).sum()
+    fn table_bytes(&self) -> usize {
+        let tables = self.tree.views.iter().filter_map(|view| view.table());
+        tables.map(KeyedTable::memory_usage).sum()
     }
 }
 
@@ -56,17 +56,17 @@ impl fmt::Debug for ValueTree {
 }
 
 impl Grouped for ValueTree {
-    fn grouped(&self) -> PartRows<'_> {
+    fn grouped(&self) -> ResultTable<'_> {
         let plan = &self.tree.plan;
-        let Some(part) = self.tree.result() else {
+        let Some(table) = self.tree.result() else {
             unreachable!("a root is kept")
         };
-        PartRows {
+        ResultTable {
             outputs: plan.shown(),
             fields: &self.tree.fields,
             keys: &plan.tree.nodes[plan.tree.root].keys,
-            part,
-            auxiliary: &self.members,
+            table,
+            auxiliary: &self.payload_layout,
         }
     }
 }
@@ -97,11 +97,11 @@ impl Maintainer for ValueTree {
     }
 
     fn memory_usage(&self) -> usize {
-        self.part_bytes() + Maintained::memory_usage(&self.tree)
+        self.table_bytes() + Maintained::memory_usage(&self.tree)
     }
 
     fn bytes(&self) -> usize {
-        self.part_bytes()
+        self.table_bytes()
     }
 
     fn steps(&self) -> u64 {

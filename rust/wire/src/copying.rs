@@ -97,7 +97,7 @@ impl Connection {
                     if pending.len() >= PIECE {
                         let piece = pending.split();
                         let fed = move |mut reader: Reader| {
-                            reader.feed(&piece)?;
+                            reader.push(&piece)?;
                             Ok::<_, Failure>(reader)
                         };
                         reader = self.line.work(None, move |_| fed(reader)).await??;
@@ -118,7 +118,7 @@ impl Connection {
         }
         let limit = self.limit;
         let taken = self.line.work(limit, move |_| {
-            let read = reader.feed(&pending).and_then(|()| reader.finish());
+            let read = reader.push(&pending).and_then(|()| reader.finish());
             Taken(read.map(|rows| sink.take(rows)))
         });
         let answer = taken.await?.0?;

@@ -50,14 +50,14 @@ class Format:
         return Format(
             **{
                 **vars(self),
-                "force_quote": _places("FORCE_QUOTE", self.force_quote_names, columns),
-                "force_not_null": _places("FORCE_NOT_NULL", self.force_not_null_names, columns),
-                "force_null": _places("FORCE_NULL", self.force_null_names, columns),
+                "force_quote": _selected("FORCE_QUOTE", self.force_quote_names, columns),
+                "force_not_null": _selected("FORCE_NOT_NULL", self.force_not_null_names, columns),
+                "force_null": _selected("FORCE_NULL", self.force_null_names, columns),
             }
         )
 
 
-def _places(option: str, names: Columns, columns: Sequence[str]) -> list[bool]:
+def _selected(option: str, names: Columns, columns: Sequence[str]) -> list[bool]:
     for name in names:
         if name not in (*columns, "*"):
             known = ", ".join(columns)

@@ -29,7 +29,7 @@ class Declared(NamedTuple):
     query: Piece
 
 
-class Moved(NamedTuple):
+class Fetch(NamedTuple):
     """What a FETCH or a MOVE says: the cursor, how it goes, how far; None for all rows."""
 
     name: str
@@ -69,14 +69,14 @@ def declared(piece: Piece) -> Declared:
     return Declared(piece.tokens[1].named, scrolls[tuple(kept)], holds[tuple(behind)], inner)
 
 
-def moved(piece: Piece) -> Moved:
+def fetch(piece: Piece) -> Fetch:
     """Read a FETCH or a MOVE.
 
     >>> from ringview.serve.postgres.tokens import pieces
-    >>> [moved(piece) for piece in pieces("FETCH c; MOVE BACKWARD ALL IN c; FETCH -2 FROM c")]
+    >>> [fetch(piece) for piece in pieces("FETCH c; MOVE BACKWARD ALL IN c; FETCH -2 FROM c")]
     ... # doctest: +NORMALIZE_WHITESPACE
-    [Moved(name='c', how='forward', far=1), Moved(name='c', how='backward', far=None),
-     Moved(name='c', how='backward', far=2)]
+    [Fetch(name='c', how='forward', far=1), Fetch(name='c', how='backward', far=None),
+     Fetch(name='c', how='backward', far=2)]
     """
     *said, name = piece.tokens
     said = said[1:]
@@ -89,14 +89,14 @@ def moved(piece: Piece) -> Moved:
     count = _count(piece, words)
     if how in ("next", "prior", "first", "last") and not words:
         named = {"next": ("forward", 1), "prior": ("backward", 1), "first": ("absolute", 1)}
-        return Moved(name.named, *named.get(how, ("absolute", -1)))
+        return Fetch(name.named, *named.get(how, ("absolute", -1)))
     if how in ("absolute", "relative") and count is not None and words:
-        return Moved(name.named, how, count)
+        return Fetch(name.named, how, count)
     if how not in ("", "forward", "backward"):
         raise _wrong(piece, f"{piece.words[0].upper()} [{_DIRECTIONS}] FROM name")
     back = (how == "backward") != (count is not None and count < 0)
     far = None if count is None else abs(count)
-    return Moved(name.named, "backward" if back else "forward", far)
+    return Fetch(name.named, "backward" if back else "forward", far)
 
 
 def _count(piece: Piece, words: list[str]) -> int | None:

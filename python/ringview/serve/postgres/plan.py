@@ -14,7 +14,7 @@ from ... import _native
 from ...errors import RingviewError
 from .codes import SqlStateError, report
 from .copying import read
-from .cursors import declared, moved, named
+from .cursors import declared, fetch, named
 from .rewriting import is_of_catalogue
 from .tokens import Piece
 
@@ -136,7 +136,7 @@ def _of_cursor(piece: Piece, parameters: Sequence[Any] | None, later: bool) -> S
     if first == "close":
         name = named(piece.tokens)
         return Step(piece, first, "CLOSE CURSOR" + (" ALL" if name is None else ""), name)
-    return Step(piece, first, first.upper(), moved(piece))
+    return Step(piece, first, first.upper(), fetch(piece))
 
 
 def _text(piece: Piece) -> str:

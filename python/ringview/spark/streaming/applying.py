@@ -103,7 +103,7 @@ class Applier:
         refused: Sequence[Refused] = (),
         beside: Beside | None = None,
     ) -> dict[str, int]:
-        changes, late = self._latest.settle(changes_of(self._plan, rows))
+        changes, late = self._latest.resolve(changes_of(self._plan, rows))
         with self._database.transaction(net=is_net(changes), batch_id=batch_id) as transaction:
             for change in changes:
                 change.apply(transaction)

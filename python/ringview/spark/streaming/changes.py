@@ -185,7 +185,7 @@ def _signed(table: TablePlan, rows: pa.Table, refusing: Refusing) -> Change:
         rows,
         pc.invert(_among(pc.utf8_lower(rows[op]), [*COMES, *GOES])),
         lambda row: InvalidValueError(
-            f'table "{table.name}": {_word(row[op][0].as_py())} in the row {_own(table, row)} '
+            f'table "{table.name}": {_operation(row[op][0].as_py())} in the row {_own(table, row)} '
             f'needs a key to find the row that it changes; say keys={{"{table.name}": ..}}, or '
             "write insert or delete"
         ),
@@ -213,13 +213,13 @@ def _in_order(table: TablePlan, rows: pa.Table, rank: str, refusing: Refusing) -
     rows = _with_keys(table, rows, refusing)
     by = [rank]
     if table.order_column is not None:
-        rows = _with_places(table, rows, table.order_column, refusing)
+        rows = _with_order(table, rows, table.order_column, refusing)
         by = [table.order_column, rank]
     if table.op is None:
         rows = rows.append_column(rank, pa.repeat(pa.scalar(0, pa.int8()), rows.num_rows))
     else:
-        rows = _with_words(table, rows.append_column(rank, _ranks(rows[table.op])), refusing)
-    rows = _told_apart(table, rows, [*table.keys, *by], refusing)
+        rows = _with_operations(table, rows.append_column(rank, _ranks(rows[table.op])), refusing)
+    rows = _without_ties(table, rows, [*table.keys, *by], refusing)
     return rows.sort_by([(name, "ascending") for name in by])
 
 
@@ -239,7 +239,7 @@ def _with_keys(table: TablePlan, rows: pa.Table, refusing: Refusing) -> pa.Table
     return rows
 
 
-def _with_places(table: TablePlan, rows: pa.Table, by: str, refusing: Refusing) -> pa.Table:
+def _with_order(table: TablePlan, rows: pa.Table, by: str, refusing: Refusing) -> pa.Table:
     """Rows whose place in the order is known."""
 
     def without(row: pa.Table) -> RingviewError:
@@ -258,7 +258,7 @@ def _with_places(table: TablePlan, rows: pa.Table, by: str, refusing: Refusing) 
     return rows.set_column(rows.column_names.index(by), by, places)
 
 
-def _with_words(table: TablePlan, rows: pa.Table, refusing: Refusing) -> pa.Table:
+def _with_operations(table: TablePlan, rows: pa.Table, refusing: Refusing) -> pa.Table:
     """Rows whose word says a change; the last column is its rank."""
     op = table.op
     assert op is not None
@@ -267,9 +267,9 @@ def _with_words(table: TablePlan, rows: pa.Table, refusing: Refusing) -> pa.Tabl
         rows,
         pc.equal(rows.columns[-1], len(_RANKS)),
         lambda row: InvalidValueError(
-            f'table "{table.name}": {_word(row[op][0].as_py())} in the row {_own(table, row)} is '
-            "no change; write insert, update, upsert or delete (or I, U, D; +I, -U, +U, -D; c, u, "
-            "d, r)"
+            f'table "{table.name}": {_operation(row[op][0].as_py())} in the row {_own(table, row)} '
+            "is no change; write insert, update, upsert or delete (or I, U, D; +I, -U, +U, -D; c, "
+            "u, d, r)"
         ),
     )
 
@@ -283,7 +283,7 @@ def _last(table: TablePlan, rows: pa.Table) -> pa.Table:
     return rows.take(grouped.aggregate([(number, "max")])[f"{number}_max"])
 
 
-def _told_apart(
+def _without_ties(
     table: TablePlan, rows: pa.Table, by: Sequence[str], refusing: Refusing
 ) -> pa.Table:
     """Rows without changes of a key of which nothing says which one came first."""
@@ -338,7 +338,7 @@ def _fresh(name: str, rows: pa.Table) -> str:
     return name
 
 
-def _word(word: str | None) -> str:
+def _operation(word: str | None) -> str:
     return "NULL" if word is None else f'"{word}"'
 
 

@@ -21,8 +21,8 @@ from pyspark.sql import SparkSession
 
 from ringview._native import sql_tokens
 from ringview.errors import CheckpointError, QueryError, RingviewError, StorageError
-from ringview.spark.streaming import paths, places
-from ringview.spark.streaming.places import Place
+from ringview.spark.streaming import locations, paths
+from ringview.spark.streaming.locations import Location
 
 BECOMING = "becoming"
 """Where `plan.json` says that the state may be between two queries, and what the first one was."""
@@ -35,9 +35,9 @@ class Checkpoint:
     """Where a stream keeps what it must not forget."""
 
     def __init__(self, path: str | os.PathLike[str], spark: SparkSession | None = None) -> None:
-        self.folder: Place = paths.place(path, spark)
-        self.spark: Place = self.folder / "spark"
-        self.state: Place = self.folder / "ringview"
+        self.folder: Location = paths.location(path, spark)
+        self.spark: Location = self.folder / "spark"
+        self.state: Location = self.folder / "ringview"
 
     @property
     def files(self) -> Path:
@@ -84,7 +84,7 @@ class Checkpoint:
         """
         try:
             if self.spark.exists() and not self.has_begun:
-                places.remove(self.spark)
+                locations.remove(self.spark)
         except OSError as problem:
             raise StorageError(f"cannot remove {self.spark}: {problem}") from problem
 
@@ -140,7 +140,7 @@ class Checkpoint:
 
     def note(self, described: Mapping[str, Any]) -> None:
         """Write what the checkpoint is of."""
-        places.write(self.folder / "plan.json", json.dumps(described, indent=2).encode())
+        locations.write(self.folder / "plan.json", json.dumps(described, indent=2).encode())
 
     @property
     def is_made(self) -> bool:

@@ -145,7 +145,7 @@ class DriverState(State):
             return
         begin(self._sink, self._checkpoint.identity, list(views), not self._has_sent)
         if self._has_sent and self._is_waiting():
-            kept = unsent.kept(unsent.of_batch(self._checkpoint.state, self._last))
+            kept = unsent.read(unsent.of_batch(self._checkpoint.state, self._last))
             self._pending = kept or self._evolved(
                 {name: database[name].changes() for name in views}
             )
@@ -209,7 +209,7 @@ class DriverState(State):
         """Hand on what the last batch moved, unless that was done."""
         if not self._is_waiting():
             return
-        moved = self._moved()
+        moved = self._batch_changes()
         for name, changes in moved.items():
             # The first time it is told of every view, for what columns they have.
             if changes.num_rows or not self._has_sent:
@@ -226,12 +226,12 @@ class DriverState(State):
         Once it is written anew, or has one more table, it would not tell.
         """
         if self._has_sent and self._is_waiting():
-            unsent.keep(unsent.of_batch(self._checkpoint.state, self._last), self._moved())
+            unsent.keep(unsent.of_batch(self._checkpoint.state, self._last), self._batch_changes())
 
     def _is_waiting(self) -> bool:
         return is_waiting(self._database, self._last)
 
-    def _moved(self) -> dict[str, pa.Table]:
+    def _batch_changes(self) -> dict[str, pa.Table]:
         """What the last batch moved; the first time, all that views hold."""
         if self._pending is None:
             moved = {name: each.changes() for name, each in self._followers.items()}

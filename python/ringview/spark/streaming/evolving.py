@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from ringview import Database
 from ringview.errors import CheckpointError, InvalidValueError, did_you_mean
-from ringview.spark.streaming import places, replacing, unsent
+from ringview.spark.streaming import locations, replacing, unsent
 from ringview.spark.streaming.checkpoint import BECOMING, Checkpoint, difference
 from ringview.spark.streaming.driver import STATE, has_sent, is_waiting, last_batch
 from ringview.spark.streaming.partitioned import evolving as partitioned
@@ -131,7 +131,7 @@ class _Evolution:
         Returns:
             What must be known to go the way again.
         """
-        places.remove(self._held)
+        locations.remove(self._held)
         changed = replacing.changed(self._before, self._plan.views)
         held = self._before if self._has_sink and changed else ()
         unsent.keep(self._held, {name: self._database[name].changes() for name in held})
@@ -154,14 +154,14 @@ class _Evolution:
                     )
         plan.create_views(database)
         if self._has_sink:
-            self._tell([name for name in plan.views if name not in stay])
-        places.remove(self._held)
+            self._keep_view_changes([name for name in plan.views if name not in stay])
+        locations.remove(self._held)
 
-    def _tell(self, views: Sequence[str]) -> None:
+    def _keep_view_changes(self, views: Sequence[str]) -> None:
         """Keep for the sink of the next batch what moved in views."""
-        held = unsent.kept(self._held) or {}
+        held = unsent.read(self._held) or {}
         moved = {
-            name: replacing.moved(held.get(name), self._database[name].changes()) for name in views
+            name: replacing.delta(held.get(name), self._database[name].changes()) for name in views
         }
         state = self._checkpoint.state
         unsent.keep(unsent.of_evolution(state, self._last + 1, self._number), moved)

@@ -34,7 +34,7 @@ class Latest:
         self._plan, self._database = plan, database
         self._highest: dict[str, pa.Scalar] = {}
 
-    def settle(self, changes: Sequence[Change]) -> tuple[list[Change], dict[str, int]]:
+    def resolve(self, changes: Sequence[Change]) -> tuple[list[Change], dict[str, int]]:
         """The changes without those that come late, and with what is kept; how many came late.
 
         Raises:
@@ -58,7 +58,9 @@ class Latest:
         assert table.keys is not None
         assert table.order_column is not None
         assert change.rank is not None
-        told = _told(rows.select([*table.keys, table.order_column, change.rank]), history.columns)
+        told = _as_history(
+            rows.select([*table.keys, table.order_column, change.rank]), history.columns
+        )
         at, rank = told[AT], told[RANK]
         before = self._before(told, history)
         is_same = pc.equal(at, before[AT])
@@ -121,7 +123,7 @@ class Latest:
         return highest
 
 
-def _told(rows: pa.Table, columns: pa.Schema) -> pa.Table:
+def _as_history(rows: pa.Table, columns: pa.Schema) -> pa.Table:
     """Rows as the history has them."""
     arrays = []
     for column, kind in zip(rows.columns, columns.types, strict=True):

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from ringview.errors import StorageError, UnsupportedError
 from ringview.spark.session import cores
-from ringview.spark.streaming.places import Place, Remote
+from ringview.spark.streaming.locations import Location, Remote
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/)")
 # Of what a path may hold, these characters are the same in a URI.
@@ -58,7 +58,7 @@ def elsewhere(path: str) -> UnsupportedError:
     )
 
 
-def place(path: str | os.PathLike[str], spark: SparkSession | None) -> Place:
+def location(path: str | os.PathLike[str], spark: SparkSession | None) -> Location:
     """The folder that a user names, which is elsewhere only with a session to reach it by.
 
     Raises:
@@ -75,7 +75,7 @@ def place(path: str | os.PathLike[str], spark: SparkSession | None) -> Place:
         raise StorageError(f"cannot open the checkpoint {text}: {problem}") from problem
 
 
-def for_spark(folder: Place) -> str:
+def for_spark(folder: Location) -> str:
     """What Spark calls a folder, whatever its default file system is.
 
     >>> for_spark(Path("/a b/ü#1%20"))
@@ -86,7 +86,7 @@ def for_spark(folder: Place) -> str:
     return f"file:///{folder.absolute().as_posix().lstrip('/')}"
 
 
-def for_state_reader(spark: SparkSession, folder: Place) -> str:
+def for_state_reader(spark: SparkSession, folder: Location) -> str:
     """The same for Spark's reader of state.
 
     Raises:

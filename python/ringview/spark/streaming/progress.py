@@ -41,7 +41,7 @@ def metrics(progress: StreamingQueryProgress) -> dict[str, Any] | None:
     Example:
         ::
 
-            class Told(StreamingQueryListener):
+            class Report(StreamingQueryListener):
                 def onQueryProgress(self, event):
                     found = ringview.spark.metrics(event.progress)
                     if found is not None:

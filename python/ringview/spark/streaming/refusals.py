@@ -46,7 +46,7 @@ OF_ROWS = (
 Rows = Mapping[str, pa.Table]
 """Rows by table, as `Plan.arrived` gives them."""
 
-Place = tuple[str, int]
+RowRef = tuple[str, int]
 """A row: its table, and its number there."""
 
 Attempt = Callable[[Rows], RingviewError | None]
@@ -55,7 +55,7 @@ Attempt = Callable[[Rows], RingviewError | None]
 # Elements of so few rows are tried one row after the other.
 _FEW = 8
 
-_Element = list[Place]
+_Element = list[RowRef]
 """Rows of which the first few may be taken: of a bag all that are equal, of a key a change."""
 _Unit = list[_Element]
 """Rows that concern each other: those of one key, or of a bag's row."""
@@ -76,12 +76,12 @@ class Refusals:
 
     def __init__(self, plan: Plan, arrived: Rows) -> None:
         self._plan, self._arrived = plan, arrived
-        self._why: dict[Place, RingviewError] = {}
+        self._why: dict[RowRef, RingviewError] = {}
 
     @property
     def left(self) -> dict[str, pa.Table]:
         """The rows that are not refused, by table."""
-        return self._rows(list(self._places()))
+        return self._rows(list(self._row_refs()))
 
     @property
     def refused(self) -> list[Refused]:
@@ -106,7 +106,7 @@ class Refusals:
         if attempt(self.left) is None:
             return
         for unit, problem in self._halved(list(self._units()), attempt, is_refused=True):
-            self._find_within(unit, problem, attempt)
+            self._find_in_unit(unit, problem, attempt)
 
     def find_on(self, apply: Attempt) -> None:
         """Refuse what cannot be applied; what can be stays applied, so the state is a copy."""
@@ -142,15 +142,15 @@ class Refusals:
             for half in (units[:middle], units[middle:]):
                 yield from self._halved(half, attempt, is_refused=False)
             return
-        problem = attempt(self._rows(_places(units)))
+        problem = attempt(self._rows(_row_refs(units)))
         if problem is not None and len(units) == 1:
             yield units[0], problem
         elif problem is not None:
             yield from self._halved(units, attempt, is_refused=True)
 
-    def _find_within(self, unit: _Unit, problem: RingviewError, attempt: Attempt) -> None:
+    def _find_in_unit(self, unit: _Unit, problem: RingviewError, attempt: Attempt) -> None:
         """Refuse of a unit what must be: elements are tried until none more can be taken."""
-        taken: list[Place] = []
+        taken: list[RowRef] = []
         waiting = [(element, problem) for element in unit]
         is_moving = True
         while is_moving and waiting:
@@ -165,7 +165,7 @@ class Refusals:
         self._why |= {place: why for element, why in waiting for place in element}
 
     def _prefix(
-        self, taken: list[Place], element: _Element, attempt: Attempt
+        self, taken: list[RowRef], element: _Element, attempt: Attempt
     ) -> tuple[int, RingviewError | None]:
         """How many rows of an element can be taken behind others, and why no more.
 
@@ -199,14 +199,14 @@ class Refusals:
 
     def _units(self) -> Iterator[_Unit]:
         """What is left in units, in an order that depends on the rows alone."""
-        left = list(self._places())
+        left = list(self._row_refs())
         for table in self._plan.streams:
             rows = self._arrived.get(table.name)
             if rows is None:
                 continue
             names = list(table.keys or table.columns.names)
             keys = _texts(rows.select(names))
-            found: dict[str, list[Place]] = {}
+            found: dict[str, list[RowRef]] = {}
             for place in left:
                 if place[0] == table.name:
                     found.setdefault(keys[place[1]], []).append(place)
@@ -216,7 +216,7 @@ class Refusals:
                 yield self._elements(table, cells, ordered)
 
     def _elements(
-        self, table: TablePlan, cells: Sequence[Mapping[str, Any]], ordered: list[Place]
+        self, table: TablePlan, cells: Sequence[Mapping[str, Any]], ordered: list[RowRef]
     ) -> _Unit:
         if table.changes not in ("rows", "signs"):
             return [[place] for place in ordered]
@@ -228,23 +228,23 @@ class Refusals:
             equal.setdefault(repr(row), []).append(place)
         return list(equal.values())
 
-    def _places(self) -> Iterator[Place]:
+    def _row_refs(self) -> Iterator[RowRef]:
         for name, rows in self._arrived.items():
             for number in range(rows.num_rows):
                 if (name, number) not in self._why:
                     yield name, number
 
-    def _rows(self, places: Sequence[Place]) -> dict[str, pa.Table]:
+    def _rows(self, places: Sequence[RowRef]) -> dict[str, pa.Table]:
         numbers: dict[str, list[int]] = {}
         for name, number in places:
             numbers.setdefault(name, []).append(number)
         return {name: self._arrived[name].take(sorted(found)) for name, found in numbers.items()}
 
-    def _shown(self, place: Place) -> str:
+    def _shown(self, place: RowRef) -> str:
         return _texts(self._arrived[place[0]].slice(place[1], 1))[0]
 
 
-def _places(units: Sequence[_Unit]) -> list[Place]:
+def _row_refs(units: Sequence[_Unit]) -> list[RowRef]:
     return [place for unit in units for element in unit for place in element]
 
 

@@ -47,12 +47,12 @@ def check(before: Mapping[str, pa.Schema], now: Mapping[str, pa.Schema]) -> None
             )
 
 
-def moved(before: pa.Table | None, now: pa.Table) -> pa.Table:
-    """What a view that holds ``now`` has moved since it held ``before``, as changes from nothing.
+def delta(before: pa.Table | None, now: pa.Table) -> pa.Table:
+    """What a view that holds ``now`` changed since it held ``before``, as changes from nothing.
 
     >>> held = pa.table({"a": [1, 2], "multiplicity": [1, 1]})
     >>> holds = pa.table({"a": [2, 3], "multiplicity": [1, 1]})
-    >>> moved(held, holds).to_pylist()
+    >>> delta(held, holds).to_pylist()
     [{'a': 1, 'multiplicity': -1}, {'a': 3, 'multiplicity': 1}]
     """
     if before is None:

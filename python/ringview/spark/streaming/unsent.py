@@ -16,29 +16,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringview.errors import StorageError
-from ringview.spark.streaming import places
-from ringview.spark.streaming.places import Place
+from ringview.spark.streaming import locations
+from ringview.spark.streaming.locations import Location
 
 _SCHEMA = pa.schema({"view": pa.string(), "rows": pa.large_binary()})
 
 
-def of_batch(state: Place, batch_id: int) -> Place:
+def of_batch(state: Location, batch_id: int) -> Location:
     """Where that is what a batch moved."""
     return state / f"unsent-{batch_id}"
 
 
-def of_evolution(state: Place, batch_id: int, number: int) -> Place:
+def of_evolution(state: Location, batch_id: int, number: int) -> Location:
     """Where that is what moved by new views, to be told with a batch; several come in order."""
     return state / f"evolved-{batch_id}-{number:06d}"
 
 
-def evolutions(state: Place, batch_id: int) -> list[Place]:
+def evolutions(state: Location, batch_id: int) -> list[Location]:
     """What is to be told with a batch beside what it moves, in order."""
-    found: list[Place] = [*state.glob(f"evolved-{batch_id}-[0-9]*")]
+    found: list[Location] = [*state.glob(f"evolved-{batch_id}-[0-9]*")]
     return sorted(found, key=lambda place: place.name)
 
 
-def forget_from(state: Place, number: int) -> None:
+def forget_from(state: Location, number: int) -> None:
     """Remove evolutions from a number on, which never came to their end."""
     for place in state.glob("evolved-*"):
         if int(place.name.rpartition("-")[2]) >= number:
@@ -46,12 +46,12 @@ def forget_from(state: Place, number: int) -> None:
 
 
 def with_evolutions(
-    state: Place, batch_id: int, moved: Mapping[str, pa.Table], views: Iterable[str]
+    state: Location, batch_id: int, moved: Mapping[str, pa.Table], views: Iterable[str]
 ) -> dict[str, pa.Table]:
     """What a batch moved in views, behind what moved by new views before it."""
     found = dict(moved)
     for place in evolutions(state, batch_id)[::-1]:
-        for name, before in (kept(place) or {}).items():
+        for name, before in (read(place) or {}).items():
             if name in found:
                 found[name] = together(before, found[name])
             elif name in views:
@@ -59,7 +59,7 @@ def with_evolutions(
     return found
 
 
-def keep(place: Place, changes: Mapping[str, pa.Table]) -> None:
+def keep(place: Location, changes: Mapping[str, pa.Table]) -> None:
     """Write changes by view, unless they are there."""
     try:
         if place.exists():
@@ -73,12 +73,12 @@ def keep(place: Place, changes: Mapping[str, pa.Table]) -> None:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, _SCHEMA) as writer:
             writer.write_table(pa.table([list(changes), rows], schema=_SCHEMA))
-        places.write(place, sink.getvalue().to_pybytes())
+        locations.write(place, sink.getvalue().to_pybytes())
     except OSError as problem:
         raise StorageError(f"cannot write {place}: {problem}") from problem
 
 
-def kept(place: Place) -> dict[str, pa.Table] | None:
+def read(place: Location) -> dict[str, pa.Table] | None:
     """The changes by view; None if none were kept."""
     if not place.exists():
         return None
@@ -87,22 +87,22 @@ def kept(place: Place) -> dict[str, pa.Table] | None:
     return {view: pa.ipc.open_stream(rows).read_all() for view, rows in views}
 
 
-def forget(state: Place) -> None:
+def forget(state: Location) -> None:
     """Remove all that was kept: the sink has it."""
     for place in (*state.glob("unsent-*"), *state.glob("evolved-*")):
         _remove(place)
 
 
-def forget_before(state: Place, batch_id: int) -> None:
+def forget_before(state: Location, batch_id: int) -> None:
     """Remove what was to be told with earlier batches."""
     for place in state.glob("evolved-*"):
         if int(place.name.split("-")[1]) < batch_id:
             _remove(place)
 
 
-def _remove(place: Place) -> None:
+def _remove(place: Location) -> None:
     with suppress(OSError):
-        places.remove(place)
+        locations.remove(place)
 
 
 def together(first: pa.Table, second: pa.Table) -> pa.Table:

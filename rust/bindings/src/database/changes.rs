@@ -11,11 +11,11 @@ use ringview_engine::Change;
 use super::Database;
 use crate::change;
 use crate::errors::{OrRaise, named};
-use crate::incoming::{Batches, Form, Keep, RowBuffer, hears, plain_rows};
+use crate::incoming::{Batches, BufferMode, RowBuffer, RowLayout, hears, plain_rows};
 use crate::watch::Progress;
 
 /// Tables of which it is remembered how plain rows are read.
-const FORMS: usize = 64;
+const ROW_LAYOUTS: usize = 64;
 
 /// Calls with fewer rows keep the interpreter: letting it go would take longer than they do.
 const FEW: u64 = 64;
@@ -60,18 +60,18 @@ impl Database {
         table: &str,
         rows: &Bound<'_, PyAny>,
     ) -> PyResult<Option<Batches>> {
-        plain_rows(&*self.form(py, table)?, rows)
+        plain_rows(&*self.row_layout(py, table)?, rows)
     }
 
     /// Gathers rows of a table one at a time, as `plain_rows` reads them.
     fn row_buffer(&self, py: Python<'_>, table: &str) -> PyResult<RowBuffer> {
-        Ok(RowBuffer::new(self.form(py, table)?))
+        Ok(RowBuffer::new(self.row_layout(py, table)?))
     }
 
     /// Reads rows, for a change that comes later; the caller may write to its memory after that.
     fn take(&self, data: &Bound<'_, PyAny>) -> PyResult<Batches> {
         let mut batches = Vec::new();
-        self.rows(data, Keep::Copied, &mut batches)?;
+        self.rows(data, BufferMode::Copied, &mut batches)?;
         Ok(Batches::new(batches))
     }
 }
@@ -86,7 +86,7 @@ impl Database {
         let mut batches = Vec::with_capacity(ops.len());
         let changes = change::read(ops, &mut |data| {
             let start = batches.len();
-            self.rows(data, Keep::Shared, &mut batches)?;
+            self.rows(data, BufferMode::Shared, &mut batches)?;
             Ok(start..batches.len())
         })?;
         let factors = changes
@@ -125,25 +125,29 @@ impl Database {
     }
 
     /// How plain rows of a table are read.
-    fn form(&self, py: Python<'_>, table: &str) -> PyResult<Arc<Form>> {
+    fn row_layout(&self, py: Python<'_>, table: &str) -> PyResult<Arc<RowLayout>> {
         let (id, schema) = self.engine(py)?.value.table_schema(table).or_raise(py)?;
-        let lock = || self.forms.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, form)) = lock().iter().find(|(known, _)| *known == id) {
-            return Ok(Arc::clone(form));
+        let lock = || {
+            self.row_layouts
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if let Some((_, row_layout)) = lock().iter().find(|(known, _)| *known == id) {
+            return Ok(Arc::clone(row_layout));
         }
-        let form = Arc::new(Form::new(py, &schema));
-        let mut forms = lock();
-        if forms.len() == FORMS {
-            forms.remove(0);
+        let row_layout = Arc::new(RowLayout::new(py, &schema));
+        let mut row_layouts = lock();
+        if row_layouts.len() == ROW_LAYOUTS {
+            row_layouts.remove(0);
         }
-        forms.push((id, Arc::clone(&form)));
-        Ok(form)
+        row_layouts.push((id, Arc::clone(&row_layout)));
+        Ok(row_layout)
     }
 
     /// Forgets how plain rows are read, as columns of a table changed.
-    pub(super) fn forget_forms(&self) {
-        let forms = self.forms.lock();
-        forms.unwrap_or_else(PoisonError::into_inner).clear();
+    pub(super) fn forget_row_layouts(&self) {
+        let row_layouts = self.row_layouts.lock();
+        row_layouts.unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn apply_alone(

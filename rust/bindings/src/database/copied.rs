@@ -10,7 +10,7 @@ use ringview_core::{Field, Result};
 
 use super::Database;
 use crate::errors::OrRaise;
-use crate::incoming::{Batches, Keep};
+use crate::incoming::{Batches, BufferMode};
 use crate::planned::{Reader, broken};
 
 #[pymethods]
@@ -24,7 +24,7 @@ impl Database {
         rows: &Bound<'_, PyAny>,
     ) -> PyResult<Batches> {
         let mut given = Vec::new();
-        self.rows(rows, Keep::Shared, &mut given)?;
+        self.rows(rows, BufferMode::Shared, &mut given)?;
         let mut held = self.engine(py)?;
         let database = held.value.readers();
         let filled = py.detach(|| {

@@ -19,7 +19,7 @@ use super::functions::trusted;
 use crate::definition::Given;
 use crate::errors::OrRaise;
 use crate::outgoing::Rows;
-use crate::planned::beside_nothing;
+use crate::planned::empty_database;
 use crate::watch::Progress;
 
 #[pymethods]
@@ -37,13 +37,15 @@ impl Database {
     ) -> PyResult<()> {
         let given = definition.read(py)?;
         self.change_views(py, |database, poll| {
-            over(database, Some(name), self.callable_by(given))?.kept(|definition, query| {
-                let view = view(name, definition, query, engine)?;
-                match replace {
-                    true => database.replace_view(view, poll),
-                    false => database.create_view(view, poll),
-                }
-            })
+            over(database, Some(name), self.callable_by(given))?.first_accepted(
+                |definition, query| {
+                    let view = view(name, definition, query, engine)?;
+                    match replace {
+                        true => database.replace_view(view, poll),
+                        false => database.create_view(view, poll),
+                    }
+                },
+            )
         })
     }
 
@@ -127,7 +129,7 @@ impl Database {
         let held = self.engine(py)?;
         let database = &*held.value;
         let explained = || {
-            over(database, None, self.callable_by(given))?.kept(|definition, query| {
+            over(database, None, self.callable_by(given))?.first_accepted(|definition, query| {
                 let explained = Explanation {
                     trusted: trusted(definition.functions()),
                     ..database.explanation_with(query, engine)?
@@ -147,18 +149,18 @@ impl Database {
         let mut poll = |done| watch.poll(done);
         let found = py.detach(|| {
             let (text, options) = self.callable_by(given);
-            let mut apart;
+            let mut empty;
             let database = match database.tables().is_empty() {
                 true => {
-                    apart = beside_nothing()?;
-                    &mut apart
+                    empty = empty_database()?;
+                    &mut empty
                 }
                 false => database,
             };
             if !database.views().is_empty() {
                 let standing = over(database, None, (text.clone(), options.clone()))?;
                 let read = |_: &_, query: &_| database.readers().maintained(query, &mut poll);
-                match standing.kept(read) {
+                match standing.first_accepted(read) {
                     Ok(Some(found)) => return Ok(found),
                     Err(stop @ (Error::Interrupted | Error::Memory { .. })) => return Err(stop),
                     // Another form may be answered.
@@ -170,7 +172,7 @@ impl Database {
                 ..options
             };
             let standing = over(database, None, (text, once))?;
-            standing.kept(|_, query| database.readers().compute(query, &mut poll))
+            standing.first_accepted(|_, query| database.readers().compute(query, &mut poll))
         });
         Ok(Rows::new(watch.finish(py, found)?))
     }
@@ -213,7 +215,7 @@ fn view(
         name: name.to_owned(),
         query: query.clone(),
         text: Some(definition.text().to_owned()),
-        beside: Some(definition.beside()?),
+        environment: Some(definition.environment()?),
         engine: engine.map(str::to_owned),
         sample: None,
     })
@@ -224,7 +226,7 @@ fn of_query(name: &str, query_json: &str, sample: Option<SampleOf>) -> Result<Vi
         name: name.to_owned(),
         query: Query::from_json(query_json)?,
         text: None,
-        beside: None,
+        environment: None,
         engine: None,
         sample,
     })
@@ -266,7 +268,7 @@ fn planned(
     given: (String, Options),
     engine: Option<&str>,
 ) -> Result<ViewDefinition> {
-    over(database, None, given)?.kept(|definition, query| {
+    over(database, None, given)?.first_accepted(|definition, query| {
         database.explanation_with(query, engine)?;
         view(name, definition, query, engine)
     })

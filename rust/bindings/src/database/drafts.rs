@@ -42,7 +42,7 @@ impl Database {
             let names = read_by(statement, drafted)?;
             database.fill_draft(drafted, &names, &mut |done| watch.poll(done))
         });
-        draft.forget_forms();
+        draft.forget_row_layouts();
         watch.finish(py, filled)
     }
 
@@ -59,7 +59,7 @@ impl Database {
         let mut watch = Progress::new(None, 0);
         let undone =
             py.detach(|| database.undo_draft(drafted, operations, &mut |done| watch.poll(done)));
-        draft.forget_forms();
+        draft.forget_row_layouts();
         watch.finish(py, undone)
     }
 
@@ -68,7 +68,7 @@ impl Database {
         let drafted = draft.engine(py)?;
         let draft = &*drafted.value;
         self.change_views(py, |database, poll| database.commit_draft(draft, poll))?;
-        self.forget_forms();
+        self.forget_row_layouts();
         Ok(())
     }
 }

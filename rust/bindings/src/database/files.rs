@@ -10,7 +10,7 @@ use ringview_engine::{Options, Poll};
 use ringview_sql::Definition;
 
 use super::Database;
-use super::functions::settled;
+use super::functions::resolved_functions;
 use crate::errors::OrRaise;
 use crate::function::Given;
 use crate::watch::Progress;
@@ -151,14 +151,14 @@ impl Database {
     ) -> PyResult<Database> {
         let mut watch = Progress::new(progress, 0);
         let given = Given::new(functions);
-        let bind = |text: &str, beside: &str| {
-            let definition = Definition::read(text, beside)?;
+        let bind = |text: &str, environment: &str| {
+            let definition = Definition::read(text, environment)?;
             definition
                 .with_functions(|signature| given.find(signature))?
                 .bind()
         };
         let opened = py.detach(|| read(&bind, &mut |done| watch.poll(done)));
-        let declared = settled(py, given, &opened)?;
+        let declared = resolved_functions(py, given, &opened)?;
         let database = Database::of(watch.finish(py, opened)?);
         *database.declared() = declared;
         Ok(database)

@@ -33,19 +33,19 @@ pub(crate) fn hand_over<'py>(
     Ok(given)
 }
 
-/// Whose place it is.
+/// The position of a follower in the changes of a view.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum ChangeCursor {
     Own(ViewFollower),
     /// That of all who follow under this name.
     Named(NamedFollower),
 }
 
-impl Place {
-    fn has_moved(&self, database: &mut DurableDatabase) -> ringview_core::Result<bool> {
+impl ChangeCursor {
+    fn has_changes(&self, database: &mut DurableDatabase) -> ringview_core::Result<bool> {
         match self {
-            Self::Own(place) => database.has_moved(place),
-            Self::Named(place) => database.has_moved_as(place),
+            Self::Own(cursor) => database.has_moved(cursor),
+            Self::Named(cursor) => database.has_moved_as(cursor),
         }
     }
 }
@@ -70,24 +70,24 @@ fn hand_over_as<'py>(
 pub(crate) struct Follower {
     database: Py<Database>,
     /// `None` once it is closed.
-    place: Mutex<Option<Place>>,
+    cursor: Mutex<Option<ChangeCursor>>,
 }
 
 impl Follower {
-    pub(crate) fn new(database: Py<Database>, place: Place) -> Follower {
+    pub(crate) fn new(database: Py<Database>, cursor: ChangeCursor) -> Follower {
         Follower {
             database,
-            place: Mutex::new(Some(place)),
+            cursor: Mutex::new(Some(cursor)),
         }
     }
 
-    fn place(&self) -> Option<Place> {
-        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        place.clone()
+    fn cursor(&self) -> Option<ChangeCursor> {
+        let cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+        cursor.clone()
     }
 
-    fn open(&self, py: Python<'_>) -> PyResult<Place> {
-        self.place().ok_or_else(|| {
+    fn open(&self, py: Python<'_>) -> PyResult<ChangeCursor> {
+        self.cursor().ok_or_else(|| {
             let message = "this follower is closed; view.follow() makes another";
             named(py, "RingviewError", message)
         })
@@ -100,10 +100,10 @@ impl Follower {
     fn changes<'py>(&self, into: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = into.py();
         let mut engine = self.database.get().engine(py)?;
-        let place = self.open(py)?;
-        match &place {
-            Place::Own(place) => hand_over(engine.value.readers(), place, into),
-            Place::Named(place) => hand_over_as(&mut engine.value, place, into),
+        let cursor = self.open(py)?;
+        match &cursor {
+            ChangeCursor::Own(cursor) => hand_over(engine.value.readers(), cursor, into),
+            ChangeCursor::Named(cursor) => hand_over_as(&mut engine.value, cursor, into),
         }
     }
 
@@ -111,14 +111,14 @@ impl Follower {
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         let mut engine = self.database.get().engine(py)?;
         match self.open(py)? {
-            Place::Own(_) => {
+            ChangeCursor::Own(_) => {
                 let message = "a follower without a name has no place that is kept; \
                     view.follow(name=..) makes one that has";
                 Err(named(py, "UnsupportedError", message))
             }
-            Place::Named(place) => {
+            ChangeCursor::Named(cursor) => {
                 let engine = &mut *engine.value;
-                py.detach(|| engine.commit_place(&place)).or_raise(py)
+                py.detach(|| engine.commit_cursor(&cursor)).or_raise(py)
             }
         }
     }
@@ -132,9 +132,9 @@ impl Follower {
         let bell = self.database.get().bell();
         loop {
             let heard = bell.heard();
-            let place = self.open(py)?;
+            let cursor = self.open(py)?;
             let mut engine = self.database.get().engine(py)?;
-            if place.has_moved(&mut engine.value).or_raise(py)? {
+            if cursor.has_changes(&mut engine.value).or_raise(py)? {
                 return Ok(true);
             }
             drop(engine);
@@ -152,21 +152,21 @@ impl Follower {
 
     /// Whether it was closed, or the database was.
     fn is_closed(&self) -> bool {
-        self.place().is_none() || self.database.get().is_closed()
+        self.cursor().is_none() || self.database.get().is_closed()
     }
 
     /// Ends it, and frees what was kept for it alone; a name keeps its place.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let take = || {
-            let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-            place.take()
+            let mut cursor = self.cursor.lock().unwrap_or_else(PoisonError::into_inner);
+            cursor.take()
         };
         if self.database.get().is_closed() {
             drop(take());
         } else {
             let mut engine = self.database.get().engine(py)?;
-            if let Some(Place::Own(place)) = take() {
-                engine.value.readers().unfollow(place);
+            if let Some(ChangeCursor::Own(cursor)) = take() {
+                engine.value.readers().unfollow(cursor);
             }
         }
         self.database.get().bell().ring();
@@ -181,9 +181,12 @@ impl Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         // Where the database is busy, the next change of the view sees that nobody follows.
-        let place = self.place.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Place::Own(place)) = place.take() {
-            let unfollow = |engine: &mut Engine| engine.unfollow(place);
+        let cursor = self
+            .cursor
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(ChangeCursor::Own(cursor)) = cursor.take() {
+            let unfollow = |engine: &mut Engine| engine.unfollow(cursor);
             self.database.get().if_idle(unfollow);
         }
     }

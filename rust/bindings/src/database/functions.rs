@@ -12,7 +12,7 @@ use ringview_sql::{Definition, check_function_name};
 
 use super::Database;
 use crate::errors::{OrRaise, named};
-use crate::function::{Declared, Given, signature, told};
+use crate::function::{Declared, Given, signature, signature_text};
 use crate::incoming::schema;
 
 #[pymethods]
@@ -122,8 +122,10 @@ impl Database {
 
 /// The signatures of the functions that a view calls.
 pub(super) fn called_by(view: &ViewDefinition) -> Result<Vec<Signature>> {
-    match (&view.text, &view.beside) {
-        (Some(text), Some(beside)) => Ok(Definition::read(text, beside)?.functions().to_vec()),
+    match (&view.text, &view.environment) {
+        (Some(text), Some(environment)) => {
+            Ok(Definition::read(text, environment)?.functions().to_vec())
+        }
         _ => Ok(Vec::new()),
     }
 }
@@ -134,7 +136,7 @@ pub(super) fn trusted(functions: &[Signature]) -> Vec<String> {
 }
 
 /// The functions of a database that was opened, or an exception that names those that its views call and are not given.
-pub(super) fn settled(
+pub(super) fn resolved_functions(
     py: Python<'_>,
     given: Given,
     opened: &Result<Engine>,
@@ -159,7 +161,7 @@ pub(super) fn settled(
     if missing.is_empty() {
         return Ok(declared);
     }
-    let signatures: Vec<String> = missing.iter().map(told).collect();
+    let signatures: Vec<String> = missing.iter().map(signature_text).collect();
     let first = &missing[0].name;
     let message = format!(
         "its views call functions that are not given, or given with other types: {}; give them as it is opened, as in \

@@ -44,7 +44,7 @@ use crate::busy::{Busy, Hold};
 use crate::errors::{OrRaise, named};
 use crate::function::Declared;
 use crate::handle::Handle;
-use crate::incoming::{Form, Keep, Schemas, rows, schema};
+use crate::incoming::{BufferMode, RowLayout, Schemas, rows, schema};
 use crate::outgoing::{Columns, Rows};
 use crate::statement::Statement;
 use crate::watch::Progress;
@@ -71,7 +71,7 @@ pub(crate) struct Database {
     bell: Bell,
     schemas: Mutex<Schemas>,
     /// By the number of a table, how plain rows are read.
-    forms: Mutex<Vec<(u64, Arc<Form>)>>,
+    row_layouts: Mutex<Vec<(u64, Arc<RowLayout>)>>,
     /// The functions of the user, oldest first.
     functions: Mutex<Vec<Declared>>,
     /// Where each transaction is on disk when it returns.
@@ -300,7 +300,7 @@ impl Database {
             closed: AtomicBool::new(false),
             bell: Bell::default(),
             schemas: Mutex::default(),
-            forms: Mutex::default(),
+            row_layouts: Mutex::default(),
             functions: Mutex::default(),
             group: None,
         }
@@ -354,13 +354,13 @@ impl Database {
     fn rows(
         &self,
         data: &Bound<'_, PyAny>,
-        keep: Keep,
+        buffers: BufferMode,
         batches: &mut Vec<RecordBatch>,
     ) -> PyResult<()> {
         // A stream may run Python code, so the lock is not held while it is read.
         let lock = || self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
         let mut schemas = std::mem::take(&mut *lock());
-        let read = rows(data, keep, &mut schemas, batches);
+        let read = rows(data, buffers, &mut schemas, batches);
         *lock() = schemas;
         read
     }

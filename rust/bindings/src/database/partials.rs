@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use super::Database;
 use crate::errors::OrRaise;
 use crate::handle::Handle;
-use crate::incoming::{Keep, Schemas, rows};
+use crate::incoming::{BufferMode, Schemas, rows};
 use crate::outgoing::{Columns, Rows};
 use crate::watch::Progress;
 
@@ -40,7 +40,7 @@ impl Database {
         let mut batches = Vec::new();
         rows(
             partials,
-            Keep::Shared,
+            BufferMode::Shared,
             &mut Schemas::of_partials(),
             &mut batches,
         )?;

@@ -15,14 +15,14 @@ use super::Database;
 use super::changes::read_id;
 use crate::errors::OrRaise;
 use crate::handle::Handle;
-use crate::incoming::{Batches, Keep};
+use crate::incoming::{Batches, BufferMode};
 use crate::outgoing::Rows;
-use crate::planned::{Planned, Reader, Way};
+use crate::planned::{Planned, Reader, StepKind};
 use crate::statement::Statement;
 use crate::watch::Progress;
 
 /// A change of a transaction as Python holds it: a table, how, rows, the name of a further column.
-type Told = (String, Py<PyAny>, Batches, Option<String>);
+type ChangeTuple = (String, Py<PyAny>, Batches, Option<String>);
 
 #[pymethods]
 impl Database {
@@ -90,24 +90,24 @@ impl Database {
         statement: &Statement,
         pending: Vec<Bound<'_, PyTuple>>,
         net: bool,
-    ) -> PyResult<(u64, Vec<Told>, Option<Rows>)> {
+    ) -> PyResult<(u64, Vec<ChangeTuple>, Option<Rows>)> {
         let Planned {
             table,
             steps,
             rows,
             returned,
         } = self.reading(py, (&pending, net), |reader| planned(statement, reader))?;
-        let told = steps.into_iter().map(|(way, rows)| {
-            let (how, name) = match way {
-                Way::Insert => (1_i64.into_pyobject(py)?.into_any(), None),
-                Way::Delete(name) => ((-1_i64).into_pyobject(py)?.into_any(), name),
-                Way::Upsert => ("upsert".into_pyobject(py)?.into_any(), None),
-                Way::Update => ("update".into_pyobject(py)?.into_any(), None),
+        let tuples = steps.into_iter().map(|(kind, rows)| {
+            let (how, name) = match kind {
+                StepKind::Insert => (1_i64.into_pyobject(py)?.into_any(), None),
+                StepKind::Delete(name) => ((-1_i64).into_pyobject(py)?.into_any(), name),
+                StepKind::Upsert => ("upsert".into_pyobject(py)?.into_any(), None),
+                StepKind::Update => ("update".into_pyobject(py)?.into_any(), None),
             };
             Ok((table.clone(), how.unbind(), Batches::new(vec![rows]), name))
         });
-        let told = told.collect::<PyResult<_>>()?;
-        Ok((rows, told, returned.map(Rows::new)))
+        let tuples = tuples.collect::<PyResult<_>>()?;
+        Ok((rows, tuples, returned.map(Rows::new)))
     }
 
     /// The columns of what RETURNING would show of an INSERT, an UPDATE or a DELETE; None if it has none.
@@ -142,12 +142,12 @@ impl Database {
             let views = database.views().into_iter().filter(|view| view != name);
             let known: Vec<String> = database.tables().into_iter().chain(views).collect();
             let of = Definition::of_script(&of.query, functions, &known, &database.catalog())?;
-            of.kept(|definition, query| {
+            of.first_accepted(|definition, query| {
                 let view = ViewDefinition {
                     name: name.to_owned(),
                     query: query.clone(),
                     text: Some(definition.text().to_owned()),
-                    beside: Some(definition.beside()?),
+                    environment: Some(definition.environment()?),
                     engine: None,
                     sample: None,
                 };
@@ -252,7 +252,7 @@ impl Database {
                 }
             }
         });
-        self.forget_forms();
+        self.forget_row_layouts();
         watch.finish(py, done)
     }
 
@@ -264,7 +264,7 @@ impl Database {
         keys: &Bound<'_, PyAny>,
     ) -> PyResult<(Rows, Vec<usize>)> {
         let mut batches = Vec::new();
-        self.rows(keys, Keep::Shared, &mut batches)?;
+        self.rows(keys, BufferMode::Shared, &mut batches)?;
         let mut held = self.engine(py)?;
         table.check_table(&held.value).or_raise(py)?;
         let engine = held.value.readers();

@@ -11,7 +11,7 @@ use ringview_explain::{Explanation, Format};
 use ringview_expr::shown;
 
 use super::Database;
-use super::follower::{Follower, Place, hand_over};
+use super::follower::{ChangeCursor, Follower, hand_over};
 use super::functions::{called_by, trusted};
 use super::stream::RowStream;
 use crate::errors::OrRaise;
@@ -108,10 +108,10 @@ impl Database {
             None => engine
                 .readers()
                 .follow(view.name(), from_now)
-                .map(Place::Own),
+                .map(ChangeCursor::Own),
             Some(name) => py
                 .detach(|| engine.follow_as(view.name(), name, from_now))
-                .map(Place::Named),
+                .map(ChangeCursor::Named),
         };
         Ok(Follower::new(slf.clone().unbind(), place.or_raise(py)?))
     }

@@ -13,7 +13,7 @@
 //! slice as much as the whole.
 //!
 //! Cost: O(columns) a batch; buffers are pointed to. A misaligned buffer is copied, and all are where the
-//! producer may write to them later ([`Keep::Copied`]): the rows of the batch alone, and its dictionaries.
+//! producer may write to them later ([`BufferMode::Copied`]): the rows of the batch alone, and its dictionaries.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use arrow_schema::{DataType, SchemaRef};
 
 /// Whether buffers stay where they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Keep {
+pub(crate) enum BufferMode {
     /// They are pointed to, until the rows are dropped.
     Shared,
     /// They are copied: the caller may write to them after this call.
@@ -40,7 +40,11 @@ const MOST: usize = 1 << 48;
 type Checked<T> = Result<T, String>;
 
 /// Takes over a C array of the schema's struct.
-pub(super) fn batch(array: FFI_ArrowArray, schema: &SchemaRef, keep: Keep) -> Checked<RecordBatch> {
+pub(super) fn batch(
+    array: FFI_ArrowArray,
+    schema: &SchemaRef,
+    buffers: BufferMode,
+) -> Checked<RecordBatch> {
     let owner = Arc::new(array);
     let (start, rows) = extent(&owner)?;
     let fields = schema.fields();
@@ -60,12 +64,12 @@ pub(super) fn batch(array: FFI_ArrowArray, schema: &SchemaRef, keep: Keep) -> Ch
                     return Err(format!("has {held} rows, not {}", start + rows));
                 }
                 let owner = &owner;
-                let part = Part {
+                let source = ArraySource {
                     array: child,
                     owner,
-                    keep,
+                    buffers,
                 };
-                part.rows(field.data_type(), before + start, rows)
+                source.rows(field.data_type(), before + start, rows)
             })
             .map_err(|why| format!("column {:?} {why}", field.name()))?;
         columns.push(make_array(data));
@@ -148,11 +152,11 @@ pub(super) fn is_bytes(ty: &DataType) -> bool {
 
 /// An array that holds a column, or a dictionary.
 #[derive(Clone, Copy)]
-struct Part<'a> {
+struct ArraySource<'a> {
     array: &'a FFI_ArrowArray,
     /// The batch that it is part of, which owns the buffers.
     owner: &'a Arc<FFI_ArrowArray>,
-    keep: Keep,
+    buffers: BufferMode,
 }
 
 /// Rows of a part. They begin at a row that is a multiple of 8, so that bits begin with a byte.
@@ -170,7 +174,7 @@ impl Window {
     }
 }
 
-impl Part<'_> {
+impl ArraySource<'_> {
     /// The rows `offset .. offset + rows` of the buffers.
     fn rows(&self, ty: &DataType, offset: usize, rows: usize) -> Checked<ArrayData> {
         if *ty == DataType::Null {
@@ -244,7 +248,7 @@ impl Part<'_> {
         }
         // SAFETY: a buffer has its bytes at this place, by the interface, and no address wraps.
         let start = unsafe { start.add(from) };
-        if self.keep == Keep::Copied || !start.addr().is_multiple_of(align) {
+        if self.buffers == BufferMode::Copied || !start.addr().is_multiple_of(align) {
             // SAFETY: as above; bytes have no alignment.
             let bytes = unsafe { std::slice::from_raw_parts(start, bytes) };
             return Ok(Buffer::from_slice_ref(bytes));
@@ -302,7 +306,7 @@ impl Part<'_> {
         if self.pointer(2).is_null() && last == 0 {
             return Ok(vec![offsets, Buffer::from_slice_ref::<u8, _>(&[])]);
         }
-        if self.keep == Keep::Shared {
+        if self.buffers == BufferMode::Shared {
             let texts = self.slice(2, 0, last, 1)?;
             return Ok(vec![offsets, texts]);
         }
@@ -334,16 +338,16 @@ impl Part<'_> {
             }
         });
         let texts = texts.collect::<Checked<Vec<_>>>()?;
-        match self.keep {
-            Keep::Shared => Ok([vec![views], texts].concat()),
-            Keep::Copied => Ok(gathered(&views, window, validity, &texts)),
+        match self.buffers {
+            BufferMode::Shared => Ok([vec![views], texts].concat()),
+            BufferMode::Copied => Ok(gathered(&views, window, validity, &texts)),
         }
     }
 
     /// Pointed to in any case: a copy takes from them what it needs.
     fn texts_of_views(&self, at: usize, length: usize) -> Checked<Buffer> {
-        let shared = Part {
-            keep: Keep::Shared,
+        let shared = ArraySource {
+            buffers: BufferMode::Shared,
             ..*self
         };
         shared.slice(at, 0, length, 1)
@@ -356,7 +360,7 @@ impl Part<'_> {
         };
         let within = |why| format!("has a dictionary that {why}");
         let (offset, entries) = living(array).map_err(within)?;
-        Part { array, ..*self }
+        ArraySource { array, ..*self }
             .rows(ty, offset, entries)
             .map_err(within)
     }

@@ -30,8 +30,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-pub(crate) use self::array::Keep;
-pub(crate) use self::plain::{Form, RowBuffer, rows as plain_rows};
+pub(crate) use self::array::BufferMode;
+pub(crate) use self::plain::{RowBuffer, RowLayout, rows as plain_rows};
 pub(crate) use self::reader::hears;
 use self::reader::{Item, Source};
 pub(crate) use self::schemas::Schemas;
@@ -75,7 +75,7 @@ pub(crate) fn schema(source: &Bound<'_, PyAny>) -> PyResult<Schema> {
 /// read to its end.
 pub(crate) fn rows(
     source: &Bound<'_, PyAny>,
-    keep: Keep,
+    buffers: BufferMode,
     schemas: &mut Schemas,
     into: &mut Vec<RecordBatch>,
 ) -> PyResult<()> {
@@ -85,7 +85,7 @@ pub(crate) fn rows(
         return Ok(());
     }
     if let Some(export) = source.getattr_opt(intern!(py, "__arrow_c_array__"))? {
-        into.push(exported(&export, keep, schemas)?);
+        into.push(exported(&export, buffers, schemas)?);
         return Ok(());
     }
     if reader::is_reader(&class) {
@@ -93,12 +93,12 @@ pub(crate) fn rows(
         let capsule = schema.call_method0(intern!(py, "__arrow_c_schema__"))?;
         let schema = schemas.find(py, schema_in(&capsule.cast_into()?)?)?;
         let source = Source::Reader(source.clone().unbind());
-        return stream(py, (source, false), Some(schema), keep, schemas, into);
+        return stream(py, (source, false), Some(schema), buffers, schemas, into);
     }
     if let Some(export) = source.getattr_opt(intern!(py, "__arrow_c_stream__"))? {
         let source = Source::of(stream_in(&export.call0()?.cast_into()?)?);
         let in_memory = reader::in_memory(&class);
-        return stream(py, (source, in_memory), None, keep, schemas, into);
+        return stream(py, (source, in_memory), None, buffers, schemas, into);
     }
     let kind = class.name()?;
     let message = format!("no Arrow data in a {kind}; it has no __arrow_c_stream__");
@@ -106,7 +106,11 @@ pub(crate) fn rows(
 }
 
 /// The rows of a call of `__arrow_c_array__`.
-fn exported(export: &Bound<'_, PyAny>, keep: Keep, schemas: &mut Schemas) -> PyResult<RecordBatch> {
+fn exported(
+    export: &Bound<'_, PyAny>,
+    buffers: BufferMode,
+    schemas: &mut Schemas,
+) -> PyResult<RecordBatch> {
     let py = export.py();
     let pair = export.call0()?.cast_into::<PyTuple>()?;
     let (schema, array) = (
@@ -114,7 +118,7 @@ fn exported(export: &Bound<'_, PyAny>, keep: Keep, schemas: &mut Schemas) -> PyR
         pair.get_item(1)?.cast_into()?,
     );
     let schema = schemas.find(py, schema_in(&schema)?)?;
-    batch(py, array_in(&array)?, &schema, keep)
+    batch(py, array_in(&array)?, &schema, buffers)
 }
 
 /// The rows of a stream, and whether those are in memory; none have the schema alone.
@@ -122,7 +126,7 @@ fn stream(
     py: Python<'_>,
     (source, in_memory): (Source, bool),
     schema: Option<SchemaRef>,
-    keep: Keep,
+    buffers: BufferMode,
     schemas: &mut Schemas,
     into: &mut Vec<RecordBatch>,
 ) -> PyResult<()> {
@@ -132,9 +136,9 @@ fn stream(
             (Item::Schema(schema), _) => known = Some(schemas.find(py, &schema)?),
             (Item::Batch(rows), _) => {
                 let export = rows.bind(py).getattr(intern!(py, "__arrow_c_array__"))?;
-                into.push(exported(&export, keep, schemas)?);
+                into.push(exported(&export, buffers, schemas)?);
             }
-            (Item::Array(array), Some(schema)) => into.push(batch(py, array, schema, keep)?),
+            (Item::Array(array), Some(schema)) => into.push(batch(py, array, schema, buffers)?),
             (Item::Array(_), None) => {}
         }
         Ok(())
@@ -150,9 +154,9 @@ fn batch(
     py: Python<'_>,
     array: FFI_ArrowArray,
     schema: &SchemaRef,
-    keep: Keep,
+    buffers: BufferMode,
 ) -> PyResult<RecordBatch> {
-    array::batch(array, schema, keep).map_err(|why| refused(py, &why))
+    array::batch(array, schema, buffers).map_err(|why| refused(py, &why))
 }
 
 /// The schema of a capsule.

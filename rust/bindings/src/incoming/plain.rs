@@ -26,20 +26,20 @@ use crate::errors::named;
 
 /// How rows of one table are read.
 #[derive(Debug)]
-pub(crate) struct Form {
+pub(crate) struct RowLayout {
     names: Vec<Py<PyString>>,
     types: Vec<Type>,
     schema: SchemaRef,
 }
 
-impl Form {
-    pub(crate) fn new(py: Python<'_>, schema: &Schema) -> Form {
+impl RowLayout {
+    pub(crate) fn new(py: Python<'_>, schema: &Schema) -> RowLayout {
         let fields = schema.fields();
         let name = |name: &str| PyString::intern(py, name).unbind();
         // A NULL where none may be is refused with its place by whoever applies the rows.
         let arrow = |name: &str, ty: &Type| Field::new(name, ty.to_arrow(), true);
         let columns = fields.iter().map(|field| arrow(&field.name, &field.ty));
-        Form {
+        RowLayout {
             names: fields.iter().map(|field| name(&field.name)).collect(),
             types: fields.iter().map(|field| field.ty.clone()).collect(),
             schema: Arc::new(ArrowSchema::new(columns.collect::<Vec<_>>())),
@@ -196,13 +196,13 @@ fn exact(value: &Bound<'_, PyAny>) -> Option<f64> {
 }
 
 impl Gathered {
-    fn new(form: &Form) -> Gathered {
+    fn new(row_layout: &RowLayout) -> Gathered {
         let column = |ty| Gathering {
             values: Values::of(ty),
             valid: Vec::new(),
         };
         Gathered {
-            columns: form.types.iter().map(column).collect(),
+            columns: row_layout.types.iter().map(column).collect(),
             rows: 0,
         }
     }
@@ -210,10 +210,10 @@ impl Gathered {
     /// Adds a row, of which `value` gives each column.
     fn push<'py>(
         &mut self,
-        form: &Form,
+        row_layout: &RowLayout,
         value: impl Fn(usize) -> PyResult<Option<Bound<'py, PyAny>>>,
     ) -> Read {
-        let columns = self.columns.iter_mut().zip(&form.types).enumerate();
+        let columns = self.columns.iter_mut().zip(&row_layout.types).enumerate();
         for (at, (Gathering { values, valid }, ty)) in columns {
             match value(at)? {
                 Some(value) if value.is_none() => {
@@ -237,17 +237,17 @@ impl Gathered {
     }
 
     /// Adds what may be a row in any of their forms.
-    fn push_row(&mut self, form: &Form, row: &Bound<'_, PyAny>) -> Read {
-        let (py, columns) = (row.py(), form.names.len());
+    fn push_row(&mut self, row_layout: &RowLayout, row: &Bound<'_, PyAny>) -> Read {
+        let (py, columns) = (row.py(), row_layout.names.len());
         if let Ok(row) = row.cast_exact::<PyDict>() {
             return match row.len() == columns {
-                true => self.push(form, |at| row.get_item(form.names[at].bind(py))),
+                true => self.push(row_layout, |at| row.get_item(row_layout.names[at].bind(py))),
                 false => LEFT,
             };
         }
         if let Ok(row) = row.cast_exact::<PyTuple>() {
             return match row.len() == columns {
-                true => self.push(form, |at| row.get_item(at).map(Some)),
+                true => self.push(row_layout, |at| row.get_item(at).map(Some)),
                 false => LEFT,
             };
         }
@@ -255,19 +255,21 @@ impl Gathered {
             .get_type()
             .getattr_opt(intern!(py, "__dataclass_fields__"))?;
         match fields.map(|fields| fields.len()).transpose()? == Some(columns) {
-            true => self.push(form, |at| row.getattr_opt(form.names[at].bind(py))),
+            true => self.push(row_layout, |at| {
+                row.getattr_opt(row_layout.names[at].bind(py))
+            }),
             false => LEFT,
         }
     }
 
     /// The rows as Arrow; none are left.
-    fn take(&mut self, form: &Form) -> Result<RecordBatch, ArrowError> {
-        let taken = std::mem::replace(self, Gathered::new(form));
-        let columns = taken.columns.into_iter().zip(&form.types);
+    fn take(&mut self, row_layout: &RowLayout) -> Result<RecordBatch, ArrowError> {
+        let taken = std::mem::replace(self, Gathered::new(row_layout));
+        let columns = taken.columns.into_iter().zip(&row_layout.types);
         let arrays = columns.map(|(column, ty)| column.array(ty, taken.rows));
         let arrays = arrays.collect::<Result<_, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(taken.rows));
-        RecordBatch::try_new_with_options(Arc::clone(&form.schema), arrays, &options)
+        RecordBatch::try_new_with_options(Arc::clone(&row_layout.schema), arrays, &options)
     }
 }
 
@@ -316,26 +318,26 @@ where
 }
 
 /// A row, or a list of rows, in one batch; `None` if pyarrow is to read them.
-pub(crate) fn rows(form: &Form, rows: &Bound<'_, PyAny>) -> PyResult<Option<Batches>> {
-    let mut gathered = Gathered::new(form);
+pub(crate) fn rows(row_layout: &RowLayout, rows: &Bound<'_, PyAny>) -> PyResult<Option<Batches>> {
+    let mut gathered = Gathered::new(row_layout);
     if let Ok(all) = rows.cast_exact::<PyList>() {
         for row in all.iter() {
-            if gathered.push_row(form, &row)?.is_none() {
+            if gathered.push_row(row_layout, &row)?.is_none() {
                 return Ok(None);
             }
         }
-    } else if gathered.push_row(form, rows)?.is_none() {
+    } else if gathered.push_row(row_layout, rows)?.is_none() {
         return Ok(None);
     }
     match gathered.rows {
         0 => Ok(None),
-        _ => gathered.batches(form, rows.py()).map(Some),
+        _ => gathered.batches(row_layout, rows.py()).map(Some),
     }
 }
 
 impl Gathered {
-    fn batches(&mut self, form: &Form, py: Python<'_>) -> PyResult<Batches> {
-        let taken = self.take(form);
+    fn batches(&mut self, row_layout: &RowLayout, py: Python<'_>) -> PyResult<Batches> {
+        let taken = self.take(row_layout);
         let taken = taken.map_err(|why| named(py, "InvalidValueError", &why.to_string()))?;
         Ok(Batches::new(vec![taken]))
     }
@@ -355,14 +357,17 @@ impl Gathered {
 #[pyclass(module = "ringview._native")]
 #[derive(Debug)]
 pub(crate) struct RowBuffer {
-    form: Arc<Form>,
+    row_layout: Arc<RowLayout>,
     gathered: Gathered,
 }
 
 impl RowBuffer {
-    pub(crate) fn new(form: Arc<Form>) -> RowBuffer {
-        let gathered = Gathered::new(&form);
-        RowBuffer { form, gathered }
+    pub(crate) fn new(row_layout: Arc<RowLayout>) -> RowBuffer {
+        let gathered = Gathered::new(&row_layout);
+        RowBuffer {
+            row_layout,
+            gathered,
+        }
     }
 }
 
@@ -370,7 +375,7 @@ impl RowBuffer {
 impl RowBuffer {
     /// Adds a row; how many there are then, or 0 if it was not added as pyarrow is to read it.
     fn append(&mut self, row: &Bound<'_, PyAny>) -> PyResult<usize> {
-        match self.gathered.push_row(&self.form, row) {
+        match self.gathered.push_row(&self.row_layout, row) {
             Ok(Some(())) => Ok(self.gathered.rows),
             left => {
                 self.gathered.take_back();
@@ -381,7 +386,7 @@ impl RowBuffer {
 
     /// The rows, for a change to come; none are left.
     fn take(&mut self, py: Python<'_>) -> PyResult<Batches> {
-        self.gathered.batches(&self.form, py)
+        self.gathered.batches(&self.row_layout, py)
     }
 
     fn __len__(&self) -> usize {

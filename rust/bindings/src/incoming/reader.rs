@@ -44,7 +44,7 @@ pub(super) enum Item {
 /// Why a stream ended early.
 enum Failure {
     /// In the producer's words.
-    Told(String),
+    Reported(String),
     Raised(PyErr),
 }
 
@@ -90,7 +90,7 @@ impl Source {
 fn schema(stream: &mut FFI_ArrowArrayStream) -> Result<Item, Failure> {
     let (Some(get), Some(_), Some(_)) = (stream.get_schema, stream.get_next, stream.release) else {
         let text = "its stream was read already".to_owned();
-        return Err(Failure::Told(text));
+        return Err(Failure::Reported(text));
     };
     let mut schema = FFI_ArrowSchema::empty();
     // SAFETY: the stream is not released, so its callbacks may be called with it; `schema` is ours.
@@ -125,7 +125,7 @@ fn last_error(stream: &mut FFI_ArrowArrayStream, code: i32) -> Failure {
         let text = unsafe { CStr::from_ptr(text) };
         Some(text.to_string_lossy().into_owned())
     });
-    Failure::Told(text.unwrap_or_else(|| format!("its stream failed with code {code}")))
+    Failure::Reported(text.unwrap_or_else(|| format!("its stream failed with code {code}")))
 }
 
 /// Hands every item of a stream to `take`.
@@ -162,7 +162,7 @@ pub(super) fn read(
 impl Failure {
     fn raise(self, py: Python<'_>) -> PyErr {
         match self {
-            Failure::Told(text) => refused(py, &text),
+            Failure::Reported(text) => refused(py, &text),
             Failure::Raised(raised) => raised,
         }
     }

@@ -27,13 +27,13 @@ const DEEPEST: usize = 64;
 /// The schemas that came before, the latest last.
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
-    known: Vec<Known>,
+    cached: Vec<CachedSchema>,
     /// Whether columns of bytes may come.
     bytes: bool,
 }
 
 #[derive(Debug)]
-struct Known {
+struct CachedSchema {
     shape: Shape,
     schema: SchemaRef,
 }
@@ -50,11 +50,11 @@ impl Schemas {
     /// The schema behind a C schema, whose columns are all of types that tables hold.
     pub(super) fn find(&mut self, py: Python<'_>, schema: &FFI_ArrowSchema) -> PyResult<SchemaRef> {
         let found = self
-            .known
+            .cached
             .iter()
-            .rfind(|known| schema.release.is_some() && known.shape.is_of(schema));
-        if let Some(known) = found {
-            return Ok(Arc::clone(&known.schema));
+            .rfind(|cached| schema.release.is_some() && cached.shape.is_of(schema));
+        if let Some(cached) = found {
+            return Ok(Arc::clone(&cached.schema));
         }
         let shape = shape(py, schema)?;
         let parsed = Arc::new(parse(py, schema, &shape)?);
@@ -62,11 +62,11 @@ impl Schemas {
         for field in fields.filter(|field| !self.bytes || !is_bytes(field.data_type())) {
             check(py, field)?;
         }
-        if self.known.len() == REMEMBERED {
-            self.known.remove(0);
+        if self.cached.len() == REMEMBERED {
+            self.cached.remove(0);
         }
         let schema = Arc::clone(&parsed);
-        self.known.push(Known { shape, schema });
+        self.cached.push(CachedSchema { shape, schema });
         Ok(parsed)
     }
 }

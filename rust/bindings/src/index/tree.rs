@@ -14,7 +14,7 @@ use crate::errors::OrRaise;
 /// A key, what keeps it apart from its equals, and its payload or a sum.
 type Entry = (Figure, i64, Figure);
 /// A key, a tie or all of the key's, and whether those are below the cut.
-type Place = (Figure, Option<i64>, bool);
+type TreeBound = (Figure, Option<i64>, bool);
 
 /// What `RpaiTree` asks of a tree, whatever its numbers.
 trait AnyTree: Send + std::fmt::Debug {
@@ -22,10 +22,10 @@ trait AnyTree: Send + std::fmt::Debug {
     fn add(&mut self, key: Figure, tie: i64, payload: Figure) -> Result<()>;
     fn put(&mut self, key: Figure, tie: i64, payload: Figure) -> Result<Option<Figure>>;
     fn remove(&mut self, key: Figure, tie: i64) -> Result<Option<Figure>>;
-    fn sum(&self, above: Option<Place>, below: Option<Place>) -> Result<Figure>;
-    fn shift_keys(&mut self, cut: Place, by: Figure) -> Result<()>;
+    fn sum(&self, above: Option<TreeBound>, below: Option<TreeBound>) -> Result<Figure>;
+    fn shift_keys(&mut self, cut: TreeBound, by: Figure) -> Result<()>;
     fn select(&self, sum: Figure, inclusive: bool) -> Result<Option<Entry>>;
-    fn beside(&self, cut: Option<Place>, up: bool) -> Result<Option<Entry>>;
+    fn neighbour(&self, cut: Option<TreeBound>, up: bool) -> Result<Option<Entry>>;
     fn has(&self, key: Figure) -> Result<bool>;
     fn entries(&self) -> Vec<Entry>;
     fn len(&self) -> usize;
@@ -40,7 +40,7 @@ fn entry<K: Of, P: Of>((key, tie, payload): (K, i64, P)) -> Entry {
     (key.number(), tie, payload.number())
 }
 
-fn cut<K: Key + Of>((key, tie, inclusive): Place) -> Result<Cut<K, i64>> {
+fn cut<K: Key + Of>((key, tie, inclusive): TreeBound) -> Result<Cut<K, i64>> {
     let key = K::of(key)?;
     Ok(match (tie, inclusive) {
         (None, false) => Cut::before(key),
@@ -67,7 +67,7 @@ impl<K: Key + Of, P: Payload + Of + Ordered> AnyTree for Tree<K, P, i64> {
         Ok(Tree::remove(self, K::of(key)?, tie).map(P::number))
     }
 
-    fn sum(&self, above: Option<Place>, below: Option<Place>) -> Result<Figure> {
+    fn sum(&self, above: Option<TreeBound>, below: Option<TreeBound>) -> Result<Figure> {
         let (above, below) = (above.map(cut).transpose()?, below.map(cut).transpose()?);
         let sum = match (above, below) {
             (None, None) => self.total(),
@@ -78,8 +78,8 @@ impl<K: Key + Of, P: Payload + Of + Ordered> AnyTree for Tree<K, P, i64> {
         Ok(sum.number())
     }
 
-    fn shift_keys(&mut self, place: Place, by: Figure) -> Result<()> {
-        Tree::shift_keys(self, &cut(place)?, K::of(by)?)
+    fn shift_keys(&mut self, bound: TreeBound, by: Figure) -> Result<()> {
+        Tree::shift_keys(self, &cut(bound)?, K::of(by)?)
     }
 
     fn select(&self, sum: Figure, inclusive: bool) -> Result<Option<Entry>> {
@@ -87,12 +87,12 @@ impl<K: Key + Of, P: Payload + Of + Ordered> AnyTree for Tree<K, P, i64> {
         Ok(Tree::select(self, |running| running.passes(bound, inclusive)).map(entry))
     }
 
-    fn beside(&self, place: Option<Place>, up: bool) -> Result<Option<Entry>> {
-        let found = match (place, up) {
+    fn neighbour(&self, bound: Option<TreeBound>, up: bool) -> Result<Option<Entry>> {
+        let found = match (bound, up) {
             (None, true) => self.first(),
             (None, false) => self.last(),
-            (Some(place), true) => self.successor(&cut(place)?),
-            (Some(place), false) => self.predecessor(&cut(place)?),
+            (Some(bound), true) => self.successor(&cut(bound)?),
+            (Some(bound), false) => self.predecessor(&cut(bound)?),
         };
         Ok(found.map(entry))
     }
@@ -231,12 +231,17 @@ impl RpaiTree {
 
     /// The sum above one cut and below another: each a key, a tie or None, and whether what is named is below.
     #[pyo3(signature = (above, below))]
-    fn sum(&self, py: Python<'_>, above: Option<Place>, below: Option<Place>) -> PyResult<Figure> {
+    fn sum(
+        &self,
+        py: Python<'_>,
+        above: Option<TreeBound>,
+        below: Option<TreeBound>,
+    ) -> PyResult<Figure> {
         self.with(py, |tree| tree.sum(above, below))
     }
 
     /// Moves all keys above a cut.
-    fn shift_keys(&self, py: Python<'_>, cut: Place, by: Figure) -> PyResult<()> {
+    fn shift_keys(&self, py: Python<'_>, cut: TreeBound, by: Figure) -> PyResult<()> {
         self.with(py, |tree| tree.shift_keys(cut, by))
     }
 
@@ -247,8 +252,13 @@ impl RpaiTree {
 
     /// The first entry above a cut or of all, or the last below it or of all.
     #[pyo3(signature = (cut, up))]
-    fn beside(&self, py: Python<'_>, cut: Option<Place>, up: bool) -> PyResult<Option<Entry>> {
-        self.with(py, |tree| tree.beside(cut, up))
+    fn neighbour(
+        &self,
+        py: Python<'_>,
+        cut: Option<TreeBound>,
+        up: bool,
+    ) -> PyResult<Option<Entry>> {
+        self.with(py, |tree| tree.neighbour(cut, up))
     }
 
     /// Whether an entry has a key, whatever its tie.

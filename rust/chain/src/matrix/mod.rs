@@ -35,8 +35,8 @@ pub struct Matrix {
     bound: f64,
 }
 
-/// Room for so many values, all 0.
-fn room(rows: usize, columns: usize) -> Result<Vec<f64>> {
+/// A matrix of zeros, as its values.
+fn zeros(rows: usize, columns: usize) -> Result<Vec<f64>> {
     let refused = || Error::Value {
         place: format!("a matrix of {rows} x {columns}"),
         problem: "there is not enough memory for it".to_owned(),
@@ -57,7 +57,7 @@ impl Matrix {
         Ok(Self {
             rows,
             columns,
-            values: room(rows, columns)?,
+            values: zeros(rows, columns)?,
             bound: 0.0,
         })
     }

@@ -14,7 +14,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, SchemaRef};
 
 use super::fill::{Fault, fill};
-use super::fix::{Fix, Misfit, fix_for};
+use super::fix::{Fix, Unrepresentable, fix_for};
 use crate::{Batch, Column, Dictionary, Error, Field, Result, Schema, Type};
 
 /// Encodes the rows of one table.
@@ -222,14 +222,14 @@ impl Encoder {
         dict: &mut Dictionary,
         column: &mut Column,
     ) -> Result<()> {
-        let at_row = |Misfit { row, problem }| Error::Value {
+        let at_row = |Unrepresentable { row, problem }| Error::Value {
             place: format!("row {}, {}", first + row, self.place(&field.name)),
             problem,
         };
         let Source { array, ty } = source;
         let nulls = field.nullable.then(|| source.nulls()).flatten();
         fill(array, ty, nulls.as_deref(), dict, column).map_err(|fault| match fault {
-            Fault::Row(misfit) => at_row(misfit),
+            Fault::Row(unrepresentable) => at_row(unrepresentable),
             Fault::Other(error) => error,
         })?;
         if matches!(field.ty, Type::Decimal { .. }) {

@@ -18,14 +18,14 @@ use arrow_array::{Array, ArrowNativeTypeOp, downcast_integer};
 use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
-use super::fix::Misfit;
+use super::fix::Unrepresentable;
 use super::texts::Texts;
 use crate::column::{Column, high_half};
 use crate::{Dictionary, Error, Type, nested};
 
 /// Why an array could not be read: its own fault in one row, or the dictionary's.
 pub(super) enum Fault {
-    Row(Misfit),
+    Row(Unrepresentable),
     Other(Error),
 }
 
@@ -195,10 +195,12 @@ fn intern(
     row: usize,
     dict: &mut Dictionary,
 ) -> Result<u32, Fault> {
-    let misfit = |problem: String| Fault::Row(Misfit { row, problem });
-    let text = texts.get(place).map_err(|why| misfit(why.to_owned()))?;
+    let unrepresentable = |problem: String| Fault::Row(Unrepresentable { row, problem });
+    let text = texts
+        .get(place)
+        .map_err(|why| unrepresentable(why.to_owned()))?;
     dict.intern_bytes(text).map_err(|error| match error {
-        Error::Value { problem, .. } => misfit(problem),
+        Error::Value { problem, .. } => unrepresentable(problem),
         other => Fault::Other(other),
     })
 }
@@ -244,7 +246,7 @@ impl<'a> Entries<'a> {
             None => {
                 let entries = self.ids.len();
                 let problem = format!("its key is not one of the {entries} of its dictionary");
-                return Err(Fault::Row(Misfit { row, problem }));
+                return Err(Fault::Row(Unrepresentable { row, problem }));
             }
         }
         let id = intern(&self.texts, key, row, dict)?;

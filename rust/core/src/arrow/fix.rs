@@ -11,7 +11,7 @@ use crate::types::MAX_PRECISION;
 use crate::{Dictionary, Type};
 
 /// A value that the column cannot hold.
-pub(super) struct Misfit {
+pub(super) struct Unrepresentable {
     pub(super) row: usize,
     pub(super) problem: String,
 }
@@ -19,10 +19,10 @@ pub(super) struct Misfit {
 /// The pass over raw words that a pair of types needs.
 #[derive(Clone, Debug)]
 pub(super) enum Fix {
-    /// None: the raw words are the words.
-    Keep,
+    /// The raw words are the words.
+    None,
     /// Integers, whose distance from `low` must have none of the `excess` bits.
-    Within { low: u64, excess: u64 },
+    Range { low: u64, excess: u64 },
     /// Integers, signed or not, to floats.
     ToFloat { signed: bool },
     /// Doubles, which must be singles already.
@@ -41,7 +41,7 @@ pub(super) enum Fix {
 /// How values of an Arrow type get into a column of type `ty`; `None` if they do not.
 pub(super) fn fix_for(arrow: &DataType, ty: &Type) -> Option<Fix> {
     if *arrow == DataType::Null {
-        return Some(Fix::Keep);
+        return Some(Fix::None);
     }
     let source = Type::from_arrow(arrow).ok()?;
     match (&source, ty) {
@@ -55,7 +55,7 @@ pub(super) fn fix_for(arrow: &DataType, ty: &Type) -> Option<Fix> {
                 }
             })
         }
-        (from, to) if from == to => Some(Fix::Keep),
+        (from, to) if from == to => Some(Fix::None),
         (from, to) if from.is_integer() && to.is_integer() => Some(narrowing(from, to)),
         (from, to) if from.is_integer() && to.is_float() => Some(Fix::ToFloat {
             signed: from.is_signed(),
@@ -64,7 +64,7 @@ pub(super) fn fix_for(arrow: &DataType, ty: &Type) -> Option<Fix> {
             from: None,
             signed: from.is_signed(),
         }),
-        (Type::Float32, Type::Float64) => Some(Fix::Keep),
+        (Type::Float32, Type::Float64) => Some(Fix::None),
         (Type::Float64, Type::Float32) => Some(Fix::Single),
         (
             Type::Timestamp {
@@ -84,12 +84,12 @@ fn narrowing(from: &Type, to: &Type) -> Fix {
     let range = |ty: &Type| ty.integer_range().unwrap_or_default();
     let ((from_low, from_high), (low, high)) = (range(from), range(to));
     if low <= from_low && from_high <= high {
-        return Fix::Keep;
+        return Fix::None;
     }
     // One range lies around 0 and the other reaches at least as far up or down: what they share is
     // 2^k numbers long, so one subtraction and one mask tell, for signed and unsigned alike.
     let (low, high) = (low.max(from_low), high.min(from_high));
-    Fix::Within {
+    Fix::Range {
         low: low as u64,
         excess: !((high - low) as u64),
     }
@@ -104,7 +104,7 @@ fn rescaling(from: TimeUnit, to: TimeUnit) -> Fix {
     };
     let (from, to): (i64, i64) = (per_second(from), per_second(to));
     match from.cmp(&to) {
-        std::cmp::Ordering::Equal => Fix::Keep,
+        std::cmp::Ordering::Equal => Fix::None,
         std::cmp::Ordering::Less => Fix::Multiply(to / from),
         std::cmp::Ordering::Greater => Fix::Divide(from / to),
     }
@@ -117,10 +117,10 @@ impl Fix {
         arrow: &DataType,
         ty: &Type,
         column: &mut Column,
-    ) -> Result<(), Misfit> {
-        let misfit = match self {
-            Fix::Keep => None,
-            Fix::Within { low, excess } => {
+    ) -> Result<(), Unrepresentable> {
+        let unrepresentable = match self {
+            Fix::None => None,
+            Fix::Range { low, excess } => {
                 let beyond = |word: &u64| word.wrapping_sub(*low) & excess;
                 // First all at once, which is vectorised; then, if need be, which one it was.
                 match column.words.iter().fold(0, |any, word| any | beyond(word)) {
@@ -158,9 +158,9 @@ impl Fix {
                 (ticks % by == 0).then_some((ticks / by) as u64)
             }),
         };
-        match misfit {
+        match unrepresentable {
             None => Ok(()),
-            Some(row) => Err(Misfit {
+            Some(row) => Err(Unrepresentable {
                 row,
                 problem: describe(arrow, ty, column, row),
             }),

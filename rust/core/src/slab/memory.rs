@@ -32,7 +32,7 @@ unsafe impl Sync for Memory {}
 
 /// How many bytes there shall be where so many are needed and some are used: twice as many while a
 /// slab is short, then a quarter more, and an eighth in whole pieces once it is long.
-pub(super) fn room_for(needed: usize, used: usize) -> usize {
+pub(super) fn capacity_for(needed: usize, used: usize) -> usize {
     const SHORT: usize = 1 << 14;
     if needed <= LONG / 2 {
         let more = if used < SHORT { used } else { used / 4 };

@@ -92,7 +92,7 @@ impl<T: Word> Slab<T> {
             .checked_add(more)
             .map(|all| all.saturating_mul(Self::SIZE));
         let needed = needed.unwrap_or(usize::MAX);
-        self.set_room(memory::room_for(needed, self.len * Self::SIZE));
+        self.set_capacity(memory::capacity_for(needed, self.len * Self::SIZE));
     }
 
     /// Makes room for so many more values and for no others.
@@ -102,7 +102,7 @@ impl<T: Word> Slab<T> {
                 .len
                 .checked_add(more)
                 .map(|all| all.saturating_mul(Self::SIZE));
-            self.set_room(bytes.unwrap_or(usize::MAX));
+            self.set_capacity(bytes.unwrap_or(usize::MAX));
         }
     }
 
@@ -111,7 +111,7 @@ impl<T: Word> Slab<T> {
         crate::large_pages::ask_for(self.memory.start::<u8>().addr(), self.memory_usage());
     }
 
-    fn set_room(&mut self, bytes: usize) {
+    fn set_capacity(&mut self, bytes: usize) {
         self.memory.resize(self.len * Self::SIZE, bytes);
         self.room = self.memory.bytes() / Self::SIZE;
     }
@@ -192,7 +192,7 @@ impl<T: Word> Slab<T> {
 
     /// Gives back the room behind the last value.
     pub fn shrink_to_fit(&mut self) {
-        self.set_room(self.len * Self::SIZE);
+        self.set_capacity(self.len * Self::SIZE);
     }
 }
 

@@ -93,8 +93,8 @@ proptest! {
         let array: ArrayRef = Arc::new(Int64Array::from(values.clone()));
         for ty in [Type::Int8, Type::UInt8, Type::Int32, Type::UInt32, Type::UInt64] {
             let (low, high) = ty.integer_range().unwrap();
-            let misfit = values.iter().position(|&v| !(low..=high).contains(&i128::from(v)));
-            match (through(array.clone(), &ty, false), misfit) {
+            let unrepresentable = values.iter().position(|&v| !(low..=high).contains(&i128::from(v)));
+            match (through(array.clone(), &ty, false), unrepresentable) {
                 (Ok(back), None) => {
                     let texts = |a: &dyn Array| format!("{a:?}").split_once('[').unwrap().1.to_owned();
                     prop_assert_eq!(texts(&back), texts(&array));
@@ -103,7 +103,7 @@ proptest! {
                     prop_assert_eq!(place, format!("row {}, column \"x\" of table \"t\"", 100 + row));
                     prop_assert_eq!(problem, format!("{} does not fit {ty} ({low} to {high})", values[row]));
                 }
-                (outcome, misfit) => prop_assert!(false, "{:?} {:?}", outcome, misfit),
+                (outcome, unrepresentable) => prop_assert!(false, "{:?} {:?}", outcome, unrepresentable),
             }
         }
     }

@@ -31,11 +31,11 @@ const NUMBER: usize = 104;
 /// Memory for pages while a commit is tried.
 const CACHE: usize = 1 << 20;
 
-/// Lets the newest whole commit count.
+/// Recovers the newest complete commit.
 ///
 /// # Errors
 /// Where the commit that counts is not whole.
-pub(crate) fn settle(disk: &Disk) -> Result<(), Unread> {
+pub(crate) fn recover(disk: &Disk) -> Result<(), Unread> {
     let mut header = [0; HEADER];
     if disk.len()? < HEADER as u64 {
         return Ok(());

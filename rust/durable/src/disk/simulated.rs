@@ -24,7 +24,7 @@ struct State {
     bytes: Vec<u8>,
     calls: Vec<Call>,
     /// Bytes that it has room for.
-    room: Option<u64>,
+    capacity: Option<u64>,
 }
 
 /// The disk; clones are the same one.
@@ -73,8 +73,8 @@ impl Simulated {
     }
 
     /// Gives it so much room; none is all that is asked for.
-    pub(crate) fn set_room(&self, room: Option<u64>) {
-        self.lock().room = room;
+    pub(crate) fn set_capacity(&self, capacity: Option<u64>) {
+        self.lock().capacity = capacity;
     }
 
     /// What may be on it had power failed behind so many calls.
@@ -89,7 +89,7 @@ impl Simulated {
         }
         // In half of all cases all of it got there but for a little.
         let odds = [2, 12][dice.below(2)];
-        let mut parts: Vec<Call> = pending.iter().flat_map(Call::parts).collect();
+        let mut parts: Vec<Call> = pending.iter().flat_map(Call::pieces).collect();
         parts.retain(|_| dice.below(odds) > 0);
         if dice.below(2) == 0 {
             for last in (1..parts.len()).rev() {
@@ -105,7 +105,7 @@ impl Simulated {
 
 impl Call {
     /// A call as those of its sectors.
-    fn parts(&self) -> Vec<Call> {
+    fn pieces(&self) -> Vec<Call> {
         let Call::Write(offset, data) = self else {
             return vec![self.clone()];
         };
@@ -140,7 +140,7 @@ impl State {
             Call::Write(offset, data) => offset + data.len() as u64,
             _ => 0,
         };
-        if self.room.is_some_and(|room| end > room) {
+        if self.capacity.is_some_and(|capacity| end > capacity) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         call.apply(&mut self.bytes);

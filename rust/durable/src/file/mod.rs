@@ -194,7 +194,7 @@ impl File {
     fn reopen(&mut self) -> Result<Head> {
         let (path, disk) = (&self.path, Disk::clone(&self.disk));
         *self.database = None;
-        let opened = commit::settle(&disk).and_then(|()| {
+        let opened = commit::recover(&disk).and_then(|()| {
             let cache = self.cache();
             guarded(|| commit::open(disk, cache))
         });

@@ -7,15 +7,15 @@ use redb::ReadableDatabase;
 use ringview_core::Result;
 
 use super::{File, PARTS, RECORDS, Sizes, Written};
-use crate::places::{self, Place};
+use crate::checksum::verified;
+use crate::cursors::{self, FollowerCursor};
 use crate::record::{Entry, Record};
-use crate::seal::unseal;
 use crate::unread::{Unread, guarded};
 
 impl File {
     /// Where followers stand.
-    pub(crate) fn places(&self) -> Result<Vec<Place>> {
-        let read = || places::read(&self.database()?.begin_read()?);
+    pub(crate) fn cursors(&self) -> Result<Vec<FollowerCursor>> {
+        let read = || cursors::read(&self.database()?.begin_read()?);
         guarded(read).map_err(|problem| problem.of(&self.path, "read"))
     }
 
@@ -55,7 +55,7 @@ impl File {
             let told = format!("the checksum of record {number} does not fit its bytes");
             Unread::Damaged(told)
         };
-        let text = unseal((number, u32::MAX), sealed.value()).ok_or_else(unfit)?;
+        let text = verified((number, u32::MAX), sealed.value()).ok_or_else(unfit)?;
         let Written {
             entry,
             parts: count,
@@ -63,10 +63,10 @@ impl File {
             .map_err(|problem| Unread::Damaged(format!("record {number}: {problem}")))?;
         let mut bytes = sealed.value().len() as u64;
         let parts = reading.open_table(PARTS)?;
-        let part = |place| {
-            let sealed = parts.get((number, place))?.ok_or_else(missing)?;
+        let part = |at| {
+            let sealed = parts.get((number, at))?.ok_or_else(missing)?;
             bytes += sealed.value().len() as u64;
-            let part = unseal((number, place), sealed.value()).ok_or_else(unfit)?;
+            let part = verified((number, at), sealed.value()).ok_or_else(unfit)?;
             Ok(Buffer::from(part))
         };
         let parts = (0..count)

@@ -8,9 +8,9 @@ use ringview_core::{Error, Result};
 use serde::Serialize;
 
 use super::{File, HEAD, Head, Health, PARTS, RECORDS, SMALL, Sizes, VERSION, Written, now};
-use crate::places::{self, Move, Place};
+use crate::checksum::with_checksum;
+use crate::cursors::{self, FollowerCursor, Move};
 use crate::record::{Entry, Record};
-use crate::seal::seal;
 use crate::unread::{cannot, failed_text, guarded};
 
 /// Hands records to what is given, which writes them.
@@ -27,20 +27,20 @@ impl File {
     }
 
     /// Moves the place of a follower, and returns when that is on disk.
-    pub(crate) fn move_place(&mut self, place: Move) -> Result<()> {
+    pub(crate) fn move_cursor(&mut self, cursor: Move) -> Result<()> {
         self.go_on()?;
-        self.commit(false, &[place], |_| Ok(()))
+        self.commit(false, &[cursor], |_| Ok(()))
     }
 
     /// Puts records in the place of all that are there, and followers behind them; `make` is given what writes one.
     pub(crate) fn rewrite(
         &mut self,
-        places: Vec<Place>,
+        cursors: Vec<FollowerCursor>,
         make: impl FnOnce(Write<'_>) -> Result<()>,
     ) -> Result<()> {
         self.revive()?;
-        let places: Vec<_> = places.into_iter().map(Move::Put).collect();
-        self.commit(true, &places, make)?;
+        let cursors: Vec<_> = cursors.into_iter().map(Move::Put).collect();
+        self.commit(true, &cursors, make)?;
         self.health = Health::Well;
         self.patience = SMALL;
         self.problem = None;
@@ -65,10 +65,10 @@ impl File {
     fn commit(
         &mut self,
         anew: bool,
-        places: &[Move],
+        cursors: &[Move],
         make: impl FnOnce(Write<'_>) -> Result<()>,
     ) -> Result<()> {
-        let committed = self.try_commit(anew, places, make);
+        let committed = self.try_commit(anew, cursors, make);
         if let Err(Error::Storage { .. } | Error::Snapshot { .. }) = committed {
             self.health = Health::Unknown;
         }
@@ -78,7 +78,7 @@ impl File {
     fn try_commit(
         &mut self,
         anew: bool,
-        places: &[Move],
+        cursors: &[Move],
         make: impl FnOnce(Write<'_>) -> Result<()>,
     ) -> Result<()> {
         let path = &self.path;
@@ -111,14 +111,14 @@ impl File {
         }
         let text = serde_json::to_vec(&head).map_err(|problem| failed_text(path, &problem))?;
         let ended = || -> std::result::Result<(), redb::Error> {
-            for place in places {
-                match place {
-                    Move::Put(place) if anew => {
-                        let at = place.at.map(|_| head.records);
-                        let place = place.clone();
-                        Move::Put(Place { at, ..place }).make(&transaction)?;
+            for cursor in cursors {
+                match cursor {
+                    Move::Put(cursor) if anew => {
+                        let at = cursor.at.map(|_| head.records);
+                        let cursor = cursor.clone();
+                        Move::Put(FollowerCursor { at, ..cursor }).make(&transaction)?;
                     }
-                    place => place.make(&transaction)?,
+                    cursor => cursor.make(&transaction)?,
                 }
             }
             transaction.open_table(HEAD)?.insert("head", &text[..])?;
@@ -136,7 +136,7 @@ impl File {
 fn clear(transaction: &WriteTransaction) -> std::result::Result<(), redb::Error> {
     transaction.delete_table(RECORDS)?;
     transaction.delete_table(PARTS)?;
-    places::clear(transaction)
+    cursors::clear(transaction)
 }
 
 /// Writes a record, and tells its bytes.
@@ -146,22 +146,22 @@ fn put(
     text: &[u8],
     record: &Record,
 ) -> std::result::Result<u64, redb::Error> {
-    let sealed = seal((number, u32::MAX), text);
+    let sealed = with_checksum((number, u32::MAX), text);
     let mut bytes = sealed.len() as u64;
     transaction
         .open_table(RECORDS)?
         .insert(number, &sealed[..])?;
     let mut parts = transaction.open_table(PARTS)?;
-    for (place, part) in (0..).zip(&record.parts) {
-        let sealed = seal((number, place), part);
+    for (at, part) in (0..).zip(&record.parts) {
+        let sealed = with_checksum((number, at), part);
         bytes += sealed.len() as u64;
-        parts.insert((number, place), &sealed[..])?;
+        parts.insert((number, at), &sealed[..])?;
     }
     drop(parts);
     match &record.entry {
-        Entry::DropView(view) => places::remove_view(transaction, view)?,
+        Entry::DropView(view) => cursors::remove_view(transaction, view)?,
         // Whoever followed the one that it replaces does so no more.
-        Entry::View(view) => places::remove_view(transaction, &view.name)?,
+        Entry::View(view) => cursors::remove_view(transaction, &view.name)?,
         _ => {}
     }
     Ok(bytes)

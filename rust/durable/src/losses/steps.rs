@@ -48,7 +48,7 @@ pub(super) fn view() -> ViewDefinition {
         name: "v".to_owned(),
         query: Query::from_json(query).unwrap(),
         text: None,
-        beside: None,
+        environment: None,
         engine: None,
         sample: None,
     }

@@ -4,7 +4,7 @@ use std::fs;
 use ringview_core::Error;
 use ringview_engine::Direction;
 
-use crate::common::{change, define, open, rows, told};
+use crate::common::{change, define, described, open, rows};
 
 /// A file that was closed, and what it holds.
 fn file(folder: &std::path::Path) -> (Vec<u8>, Vec<String>) {
@@ -20,7 +20,7 @@ fn file(folder: &std::path::Path) -> (Vec<u8>, Vec<String>) {
         )
         .unwrap();
     }
-    let held = told(&db);
+    let held = described(&db);
     drop(db);
     (fs::read(path).unwrap(), held)
 }
@@ -31,7 +31,7 @@ fn check(bytes: &[u8], path: &std::path::Path, held: &[String]) -> bool {
     fs::remove_file(path).unwrap();
     match opened {
         Ok(db) => {
-            assert_eq!(told(&db), held);
+            assert_eq!(described(&db), held);
             true
         }
         Err(Error::Snapshot { .. } | Error::Storage { .. }) => false,

@@ -97,9 +97,9 @@ proptest! {
                     look(&mut db, &follower, &mut had);
                 }
                 Step::Commit => {
-                    db.commit_place(&follower).unwrap();
+                    db.commit_cursor(&follower).unwrap();
                     let commits = db.commits();
-                    db.commit_place(&follower).unwrap();
+                    db.commit_cursor(&follower).unwrap();
                     prop_assert_eq!(db.commits(), commits);
                     committed.clone_from(&had);
                 }

@@ -6,7 +6,7 @@ use ringview_core::Error;
 use ringview_durable::{BatchId, DurableDatabase, Group, Prepared};
 use ringview_engine::{Change, Direction, Op, Options};
 
-use crate::common::{change, define, open, rows, told};
+use crate::common::{change, define, described, open, rows};
 
 /// One transaction: the rows' number, units, direction, whether the net effect counts, an identity.
 type Drawn = (i64, i64, bool, bool, Option<i64>);
@@ -72,12 +72,12 @@ proptest! {
             let turns: Vec<Drawn> = order.iter().map(|&at| drawn[at]).collect();
             let outcomes = in_turn(&mut model, &turns);
             let same = order.iter().zip(&outcomes).all(|(&at, outcome)| came[at] == *outcome);
-            same && told(&model) == told(&db)
+            same && described(&model) == described(&db)
         });
         prop_assert!(fits, "{drawn:?} came to {came:?}");
-        let now = told(&db);
+        let now = described(&db);
         drop(db);
-        prop_assert_eq!(told(&open(&path).unwrap()), now);
+        prop_assert_eq!(described(&open(&path).unwrap()), now);
     }
 }
 
@@ -121,13 +121,13 @@ fn threads_that_wait_share_a_commit() {
     });
     let db = db.into_inner().unwrap();
     assert_eq!(db.commits() - before, 1);
-    let now = told(&db);
+    let now = described(&db);
     assert_eq!(
         now.iter().filter(|line| line.starts_with("sales")).count(),
         8
     );
     drop(db);
-    assert_eq!(told(&open(&path).unwrap()), now);
+    assert_eq!(described(&open(&path).unwrap()), now);
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn who_leaves_has_done_nothing() {
     assert_eq!(gone.outcome(), None);
     assert_eq!(Arc::strong_count(&gone), 1);
     assert_eq!(
-        told(&db)
+        described(&db)
             .iter()
             .filter(|line| line.starts_with("sales"))
             .count(),

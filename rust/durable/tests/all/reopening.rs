@@ -5,7 +5,7 @@ use ringview_durable::{BatchId, Durability, DurableDatabase, Opening};
 use ringview_engine::{Direction, Options};
 
 use crate::common::{
-    bind, by_shop, change, define, open, open_as, opening, rows, told, total, upsert,
+    bind, by_shop, change, define, described, open, open_as, opening, rows, total, upsert,
 };
 
 const SHOPS: [&str; 3] = ["north", "south", ""];
@@ -89,12 +89,12 @@ proptest! {
                 }
                 _ => {}
             }
-            prop_assert_eq!(told(&db), told(&memory));
+            prop_assert_eq!(described(&db), described(&memory));
         }
         let copy = folder.path().join("copy");
         db.save(&copy).unwrap();
         let loaded = DurableDatabase::load(&copy, Options::default(), &bind, &mut |_| Ok(())).unwrap();
-        prop_assert_eq!(told(&loaded), told(&memory));
+        prop_assert_eq!(described(&loaded), described(&memory));
         for id in 0..4 {
             let id = BatchId::Number(id);
             prop_assert_eq!(loaded.is_applied(&id), memory.is_applied(&id));
@@ -109,7 +109,7 @@ fn what_fails_is_not_in_the_file() {
     let mut db = open(&path).unwrap();
     define(&mut db);
     change(&mut db, Direction::Insert, &rows(&[(1, "north", 5)])).unwrap();
-    let before = told(&db);
+    let before = described(&db);
     let gone = change(&mut db, Direction::Delete, &rows(&[(2, "north", 5)]));
     assert!(matches!(gone, Err(Error::OverDelete { .. })));
     assert!(matches!(db.drop_table("sales"), Err(Error::InUse { .. })));
@@ -124,7 +124,7 @@ fn what_fails_is_not_in_the_file() {
     let stopped = db.create_view(other, &mut |_| Err(Error::Interrupted));
     assert_eq!(stopped, Err(Error::Interrupted));
     drop(db);
-    assert_eq!(told(&open(&path).unwrap()), before);
+    assert_eq!(described(&open(&path).unwrap()), before);
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn the_last_transaction_is_told_again() {
         rows.sort();
         rows
     };
-    let mut told = Vec::new();
+    let mut described = Vec::new();
     for id in 0..3 {
         for view in ["by_shop", "total"] {
             moved(&mut db, view);
@@ -349,7 +349,7 @@ fn the_last_transaction_is_told_again() {
             &rows(&[(id, "north", 5), (id + 10, "south", id)]),
         )
         .unwrap();
-        told = ["by_shop", "total"]
+        described = ["by_shop", "total"]
             .map(|view| moved(&mut db, view))
             .to_vec();
     }
@@ -360,14 +360,14 @@ fn the_last_transaction_is_told_again() {
             ..opening()
         };
         db = DurableDatabase::open(&path, Options::default(), opening, &mut |_| Ok(())).unwrap();
-        for (view, told) in ["by_shop", "total"].iter().zip(&told) {
-            assert_eq!(&moved(&mut db, view), told);
+        for (view, described) in ["by_shop", "total"].iter().zip(&described) {
+            assert_eq!(&moved(&mut db, view), described);
             assert_eq!(moved(&mut db, view), [""; 0]);
         }
         if !snapshot {
             // What moved is not in a snapshot.
             db.snapshot().unwrap();
-            told = vec![Vec::new(); 2];
+            described = vec![Vec::new(); 2];
         }
     }
 }

@@ -17,7 +17,7 @@ use ringview_rpai::AggregateIndexes;
 use ringview_view::{Candidate, Engine, Refusal};
 use ringview_viewtree::ViewTrees;
 
-use crate::plan::{ChoiceDescription, Chosen};
+use crate::plan::{ChoiceDescription, EngineChoice};
 
 /// What an engine says to a query.
 type Said<'e> = (
@@ -57,7 +57,7 @@ impl By<'_> {
         matches!(self, By::Choice(None))
     }
 
-    pub(crate) fn choose(self, engines: &[Arc<dyn Engine>], query: &Bound) -> Result<Chosen> {
+    pub(crate) fn choose(self, engines: &[Arc<dyn Engine>], query: &Bound) -> Result<EngineChoice> {
         match self {
             By::Choice(by_hand) => choose(engines, query, by_hand),
             By::This(engine) => choose(std::slice::from_ref(engine), query, None),
@@ -74,7 +74,7 @@ pub(crate) fn choose(
     engines: &[Arc<dyn Engine>],
     query: &Bound,
     by_hand: Option<&str>,
-) -> Result<Chosen> {
+) -> Result<EngineChoice> {
     if let Some(name) = by_hand.filter(|name| engines.iter().all(|one| one.name() != *name)) {
         return Err(unknown(engines, name));
     }
@@ -104,7 +104,7 @@ pub(crate) fn choose(
             .filter_map(|said| other(said, rows))
             .collect(),
     };
-    Ok(Chosen::new(engine.name(), candidate, description))
+    Ok(EngineChoice::new(engine.name(), candidate, description))
 }
 
 /// Why an engine was taken that is not for tables of every size.

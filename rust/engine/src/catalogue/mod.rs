@@ -123,7 +123,7 @@ impl<'d> Catalogue<'d> {
             id: self.births + 1 + before.len() as u64,
             asked: None,
             is_shareable: matches!(by, By::Choice(_)),
-            chosen: by.choose(self.engines, &bound)?,
+            choice: by.choose(self.engines, &bound)?,
             atoms: bound.all_atoms().cloned().collect(),
             columns: columns.collect(),
             bound,

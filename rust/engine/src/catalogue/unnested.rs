@@ -38,21 +38,21 @@ impl Catalogue<'_> {
         let unnested = self.plan_unnested((block, query), by, plans);
         let costs = plans[first..]
             .iter()
-            .map(|one| one.chosen.candidate().change());
+            .map(|one| one.choice.candidate().change());
         let cost = costs.fold(Cost::Constant, Cost::and);
         match (&mut standing, unnested) {
             (Err(_), Ok(())) => return Ok(()),
             (Ok(standing), Ok(())) => {
-                let other = standing.chosen.candidate().change();
+                let other = standing.choice.candidate().change();
                 let is_same = |last: &Planned<'_>| last.info.schema == standing.info.schema;
                 let last = plans.last_mut().filter(|last| is_same(last));
                 if let (true, Some(last)) = (cost.compare(&other).is_lt(), last) {
-                    last.chosen
+                    last.choice
                         .description
-                        .instead_of(standing.chosen.candidate(), cost);
+                        .instead_of(standing.choice.candidate(), cost);
                     return Ok(());
                 }
-                standing.chosen.description.others.push(Other {
+                standing.choice.description.others.push(Other {
                     name: NAME.to_owned(),
                     cost: Some(cost.to_string()),
                     because: match query.subqueries[..] {
@@ -64,7 +64,7 @@ impl Catalogue<'_> {
                     .to_owned(),
                 });
             }
-            (Ok(standing), Err(why)) => standing.chosen.description.others.push(Other {
+            (Ok(standing), Err(why)) => standing.choice.description.others.push(Other {
                 name: NAME.to_owned(),
                 cost: None,
                 because: why,

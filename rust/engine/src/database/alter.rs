@@ -15,7 +15,7 @@ use crate::reversal::Reversal;
 use crate::state::State;
 use crate::storage::retention::KeepFor;
 use crate::storage::table::Table;
-use crate::{CHUNK, Keep, Poll};
+use crate::{CHUNK, OnCommit, Poll};
 
 /// What a table becomes.
 struct Altered {
@@ -41,7 +41,7 @@ impl Database {
         change: &Alteration,
         value: Option<&RecordBatch>,
         poll: Poll<'_>,
-        keep: Keep<'_>,
+        keep: OnCommit<'_>,
     ) -> Result<()> {
         let index = self.state.storage.index(name)?;
         if let Alteration::SetDefault(column) = change {

@@ -6,7 +6,7 @@ use ringview_core::Result;
 
 use super::Database;
 use crate::op::Change;
-use crate::{Keep, Poll};
+use crate::{OnCommit, Poll};
 
 impl Database {
     /// Applies a transaction. `poll` is asked after each chunk, and within whatever takes long.
@@ -44,7 +44,7 @@ impl Database {
         ops: &[C],
         net: bool,
         poll: Poll<'_>,
-        keep: Keep<'_>,
+        keep: OnCommit<'_>,
     ) -> Result<()>
     where
         C: Copy + Into<Change<'a>>,

@@ -45,7 +45,10 @@ impl Database {
     /// # Errors
     /// As `follow`.
     pub fn own_follower(&mut self, view: &str) -> Result<ViewFollower> {
-        let (place, index) = (self.state.graph.place(view)?, self.state.graph.index(view)?);
+        let (place, index) = (
+            self.state.graph.declared_index(view)?,
+            self.state.graph.index(view)?,
+        );
         let follower = match &self.state.graph.declared[place].own {
             Some(follower) => follower.clone(),
             None => self.state.graph.follow(index, false)?,
@@ -70,7 +73,10 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn forget_changes(&mut self, view: &str) -> Result<()> {
-        let (place, index) = (self.state.graph.place(view)?, self.state.graph.index(view)?);
+        let (place, index) = (
+            self.state.graph.declared_index(view)?,
+            self.state.graph.index(view)?,
+        );
         self.state.graph.declared[place].own = None;
         self.state.graph.nodes[index].tidy_log();
         Ok(())

@@ -11,7 +11,7 @@ use ringview_core::{Error, Result};
 
 use super::Database;
 use super::alteration::Alteration;
-use crate::Keep;
+use crate::OnCommit;
 use crate::reversal::Reversal;
 use crate::storage::table::Defaults;
 
@@ -30,7 +30,7 @@ impl Database {
         &mut self,
         index: usize,
         (column, value): (&str, Option<&RecordBatch>),
-        keep: Keep<'_>,
+        keep: OnCommit<'_>,
     ) -> Result<()> {
         let table = &mut self.state.storage.tables[index];
         let at = table.schema.index_of(column).map_err(|error| match error {

@@ -167,7 +167,7 @@ impl<'q> Drafts<'q> {
         let known = |node: &&Node| {
             let groupings = node.union.as_ref();
             let is_like = |groupings: &Groupings| {
-                groupings.engine == planned.chosen.engine
+                groupings.engine == planned.choice.engine
                     && (groupings.bounds.iter()).any(|bound| {
                         bound.joins_as(&planned.bound) || bound.joins_like(&planned.bound)
                     })
@@ -217,7 +217,7 @@ impl<'q> Drafts<'q> {
             .iter_mut()
             .find_map(|draft| match &mut draft.what {
                 What::Union(union, _)
-                    if union.engine == planned.chosen.engine
+                    if union.engine == planned.choice.engine
                         && union.sources == planned.sources =>
                 {
                     union.bounds = joined(&union.bounds, &planned.bound, engine)?;
@@ -229,7 +229,7 @@ impl<'q> Drafts<'q> {
 
     /// The engine that keeps groups of what is planned beside other groups, where it may.
     fn together(&self, planned: &Planned<'q>) -> Option<&'q dyn Engine> {
-        let engine = || engine_of(self.engines, &planned.chosen.engine);
+        let engine = || engine_of(self.engines, &planned.choice.engine);
         (self.sharing == Sharing::All).then(engine)?
     }
 
@@ -275,7 +275,7 @@ impl Planned<'_> {
             info: self.info.clone(),
             bounds: by_groups([&self.bound]),
             sources: self.sources.clone(),
-            engine: self.chosen.engine.clone(),
+            engine: self.choice.engine.clone(),
         }
     }
 }
@@ -293,7 +293,7 @@ impl Graph {
         let has_doubles = terms.any(|term| term.kind == Kind::Real);
         let groupings = 0..base.union.as_ref()?.bounds.len();
         let mut groups = groupings.filter_map(|at| base.view()?.groups(at));
-        let has_groups = groups.any(|groups| !groups.part.is_empty());
+        let has_groups = groups.any(|groups| !groups.table.is_empty());
         let bounds = joined(&by_groups(living), &planned.bound, together)?;
         let fits = !(has_doubles && has_groups);
         fits.then(|| Union {
@@ -312,7 +312,7 @@ fn by_groups<'b>(queries: impl IntoIterator<Item = &'b Bound>) -> Vec<Bound> {
             Some(bound) => bound.take_in(query),
             None => {
                 let mut bound = query.clone();
-                bound.show_groups();
+                bound.output_groups();
                 all.push(bound);
             }
         }

@@ -81,7 +81,7 @@ impl Database {
                     view: Some(name.to_owned()),
                     query: serde_json::to_value(planned.asked.unwrap_or(&planned.query)).ok(),
                     reads: reads(&planned.query, &planned.sources, &places),
-                    ..planned.chosen.explanation()
+                    ..planned.choice.explanation()
                 },
             });
         }
@@ -89,7 +89,7 @@ impl Database {
             query: serde_json::to_value(query).ok(),
             below,
             reads: reads(&last.query, &last.sources, &places),
-            ..last.chosen.explanation()
+            ..last.choice.explanation()
         })
     }
 }

@@ -132,7 +132,7 @@ impl Database {
         let known = births.family.iter().chain(&births.graph.nodes);
         let known: usize = known.map(|node| node.bytes(true)).sum();
         Baseline {
-            held: self.state.held() + known as u64,
+            held: self.state.bytes_held() + known as u64,
             strings: self.state.storage.dictionary.memory_usage(),
         }
     }
@@ -146,7 +146,7 @@ impl Database {
     ) -> Result<()> {
         let strings = self.state.storage.dictionary.memory_usage();
         let grown = (strings.saturating_sub(baseline.strings) + bytes) as u64;
-        self.state.check_room(baseline.held + grown, budget)
+        self.state.check_memory(baseline.held + grown, budget)
     }
 
     /// Applies all rows of one view at an atom of another, or takes them back.

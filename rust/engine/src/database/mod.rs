@@ -212,7 +212,7 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn set_view_text(&mut self, name: &str, text: &str) -> Result<()> {
-        let place = self.state.graph.place(name)?;
+        let place = self.state.graph.declared_index(name)?;
         self.state.graph.declared[place].text = Some(text.to_owned());
         Ok(())
     }

@@ -11,17 +11,17 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Budget, Error, Result};
 use ringview_view::Context;
-use ringview_view::part::partial::{merged_in, merged_view, partial_schema};
+use ringview_view::result_table::partial::{merged_in, merged_view, partial_schema};
 
 use super::Database;
 use super::birth::Wanted;
 use super::sample::sample;
 use crate::catalogue::choose::By;
-use crate::graph::node::{Kept, Node};
+use crate::graph::node::{Node, NodeState};
 use crate::plan::Source;
 use crate::transaction::chunks::chunks;
 use crate::undo::Undo;
-use crate::{Keep, Poll};
+use crate::{OnCommit, Poll};
 
 impl Database {
     /// The columns of the partials of a view.
@@ -49,7 +49,7 @@ impl Database {
     /// Adds a partial to a view, as a transaction.
     ///
     /// # Errors
-    /// `UnknownView`; what is no partial of this view, see [`Merged::merge`](ringview_view::part::partial::Merged::merge);
+    /// `UnknownView`; what is no partial of this view, see [`Merged::merge`](ringview_view::result_table::partial::Merged::merge);
     /// `Unsupported` at the first merge if somebody follows the view, or for a sample; `Overflow`; `Memory`; what
     /// `poll` returns. Nothing has changed then.
     pub fn merge_partials(
@@ -70,7 +70,7 @@ impl Database {
         name: &str,
         rows: &[RecordBatch],
         poll: Poll<'_>,
-        keep: Keep<'_>,
+        keep: OnCommit<'_>,
     ) -> Result<()> {
         let budget = self.state.budget(poll);
         self.keep_apart(name, &budget)?;
@@ -93,7 +93,7 @@ impl Database {
                 Err(problem) => {
                     self.state.roll_back(&mut undo);
                     if let Some(before) = before {
-                        self.state.graph.nodes[index].kept = before;
+                        self.state.graph.nodes[index].state = before;
                         self.state.graph.nodes[index].merged = false;
                         self.state.wire();
                     }
@@ -116,7 +116,10 @@ impl Database {
 
     /// Gives a view a node of its own, for what is merged into it is not merged into others.
     fn keep_apart(&mut self, name: &str, budget: &Budget<'_>) -> Result<()> {
-        let (place, index) = (self.state.graph.place(name)?, self.state.graph.index(name)?);
+        let (place, index) = (
+            self.state.graph.declared_index(name)?,
+            self.state.graph.index(name)?,
+        );
         let node = &mut self.state.graph.nodes[index];
         let id = node.id;
         // Nothing is like it from now on, not even what is born here.
@@ -147,7 +150,7 @@ impl Database {
     }
 
     /// Makes a view one that partials are merged into, unless it is; what it was before.
-    fn begin_merge(&mut self, index: usize, budget: &Budget<'_>) -> Result<Option<Kept>> {
+    fn begin_merge(&mut self, index: usize, budget: &Budget<'_>) -> Result<Option<NodeState>> {
         let trusting = self.options.trust_deletes;
         let view = &self.state.graph.nodes[index];
         if view.merged {
@@ -194,7 +197,10 @@ impl Database {
                 view.own = None;
             }
         }
-        let before = replace(&mut self.state.graph.nodes[index].kept, Kept::View(kept));
+        let before = replace(
+            &mut self.state.graph.nodes[index].state,
+            NodeState::View(kept),
+        );
         self.state.wire();
         Ok(Some(before))
     }

@@ -118,7 +118,7 @@ impl Step for Inner {
         Ok((rows.columns().to_vec(), vec![1; rows.num_rows()]))
     }
 
-    fn told(&self) -> String {
+    fn description(&self) -> String {
         let Ok(explanation) = self.database.view_explanation(&self.view) else {
             return String::new();
         };
@@ -136,7 +136,7 @@ impl Step for Inner {
     }
 
     fn memory_usage(&self) -> usize {
-        self.database.state.held() as usize
+        self.database.state.bytes_held() as usize
     }
 
     fn steps(&self) -> u64 {

@@ -16,7 +16,7 @@ use crate::graph::node::Node;
 use crate::plan::Source;
 use crate::storage::table::Reader;
 use crate::undo::Undo;
-use crate::{Keep, Poll};
+use crate::{OnCommit, Poll};
 
 impl Database {
     /// Forgets a view.
@@ -81,9 +81,9 @@ impl Database {
         query: &Query,
         engine: Option<&str>,
         poll: Poll<'_>,
-        keep: Keep<'_>,
+        keep: OnCommit<'_>,
     ) -> Result<()> {
-        let Ok(place) = self.state.graph.place(name) else {
+        let Ok(place) = self.state.graph.declared_index(name) else {
             self.create_view_with(name, query, engine, poll)?;
             return keep().or_else(|problem| self.drop_view(name).and(Err(problem)));
         };
@@ -108,7 +108,7 @@ impl Database {
         &mut self,
         old: &Declared,
         new: Newborn,
-        (readers, keep): (Vec<String>, Keep<'_>),
+        (readers, keep): (Vec<String>, OnCommit<'_>),
         budget: &Budget<'_>,
     ) -> Result<()> {
         let graph = &self.state.graph;
@@ -148,7 +148,7 @@ impl Database {
         nodes: (u64, u64),
         view: Source,
         budget: &Budget<'_>,
-        keep: Keep<'_>,
+        keep: OnCommit<'_>,
     ) -> Result<()> {
         let mut undo = self.state.undo.take().unwrap_or_default();
         undo.begin(self.state.graph.nodes.len());

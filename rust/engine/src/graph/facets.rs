@@ -9,11 +9,11 @@ use std::ops::Deref;
 use arrow_array::RecordBatch;
 use ringview_core::{Budget, Dictionary, Result, Type};
 use ringview_explain::{Explanation, MergedSums};
-use ringview_view::part::GroupAnswer;
+use ringview_view::result_table::GroupAnswer;
 use ringview_view::{Answer, Delta, View};
 
 use super::Graph;
-use super::node::{Kept, Node};
+use super::node::{Node, NodeState};
 
 /// What can be read of a node.
 pub(crate) enum NodeAnswer<'n> {
@@ -50,9 +50,9 @@ impl Node {
         &'n self,
         find: impl Fn(u64) -> Option<&'n Self>,
     ) -> NodeAnswer<'n> {
-        let (of, facet) = match &self.kept {
-            Kept::View(view) => return NodeAnswer::Own(view.answer()),
-            Kept::Facet(of, facet) => (*of, facet),
+        let (of, facet) = match &self.state {
+            NodeState::View(view) => return NodeAnswer::Own(view.answer()),
+            NodeState::Facet(of, facet) => (*of, facet),
         };
         let groups = find(of).and_then(|union| union.groups_of(facet));
         match groups {
@@ -94,21 +94,21 @@ impl Graph {
         reading: (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
         let state = self.state_of(node);
-        match &node.kept {
-            Kept::Facet(_, facet) => match state.groups(facet.grouping()) {
+        match &node.state {
+            NodeState::Facet(_, facet) => match state.groups(facet.grouping()) {
                 Some(groups) => facet.partial(&node.bound, groups, reading),
                 None => Ok(Vec::new()),
             },
-            Kept::View(_) => state.partial(&node.bound, reading),
+            NodeState::View(_) => state.partial(&node.bound, reading),
         }
     }
 
     /// How a node is maintained, and what each view of its tree holds now.
     pub(crate) fn explanation(&self, node: &Node) -> Explanation {
         let state = self.state_of(node);
-        let explained = match &node.kept {
-            Kept::View(_) => state.explanation(),
-            Kept::Facet(of, facet) => {
+        let explained = match &node.state {
+            NodeState::View(_) => state.explanation(),
+            NodeState::Facet(of, facet) => {
                 let union = self.node(*of).and_then(|union| union.union.as_ref());
                 let all = 0..union.map_or(0, |union| union.bounds.len());
                 let names: Vec<Vec<String>> =
@@ -125,7 +125,7 @@ impl Graph {
 
     /// The sums that are kept beside those of a facet, by the same groups, if there are any.
     pub(crate) fn merged(&self, node: &Node) -> Option<MergedSums> {
-        let Kept::Facet(of, facet) = &node.kept else {
+        let NodeState::Facet(of, facet) = &node.state else {
             return None;
         };
         let groupings = self.node(*of)?.union.as_ref()?;
@@ -139,9 +139,9 @@ impl Graph {
 
     /// The views, and blocks of views, that read a grouping of a node.
     fn readers_by(&self, union: u64, grouping: usize, but: Option<u64>) -> Vec<String> {
-        let reads = |node: &&Node| match &node.kept {
-            Kept::Facet(_, facet) => facet.grouping() == grouping && Some(node.id) != but,
-            Kept::View(_) => false,
+        let reads = |node: &&Node| match &node.state {
+            NodeState::Facet(_, facet) => facet.grouping() == grouping && Some(node.id) != but,
+            NodeState::View(_) => false,
         };
         let mut names = Vec::new();
         for node in self.facets_of(union).filter(reads) {
@@ -160,9 +160,9 @@ impl Graph {
     /// When one does not hold.
     pub(crate) fn check(&self) {
         for node in &self.nodes {
-            match &node.kept {
-                Kept::View(view) => view.check(),
-                Kept::Facet(of, facet) => {
+            match &node.state {
+                NodeState::View(view) => view.check(),
+                NodeState::Facet(of, facet) => {
                     let union = self.node(*of).and_then(|union| union.union.as_ref());
                     let found = union.and_then(|union| union.find(&node.bound));
                     assert_eq!(
@@ -215,7 +215,7 @@ impl Graph {
     pub(crate) fn shed(&mut self) {
         let mut read: BTreeMap<(u64, usize), BTreeSet<usize>> = BTreeMap::new();
         for node in &self.nodes {
-            if let Kept::Facet(of, facet) = &node.kept {
+            if let NodeState::Facet(of, facet) = &node.state {
                 // The count stays.
                 let terms = facet.terms().iter().copied().chain([0]);
                 let own = read.entry((*of, facet.grouping())).or_default();

@@ -93,7 +93,7 @@ impl Log {
 
     /// The changes since a follower's position, old rows first; `None` if it was given nothing yet.
     pub(crate) fn since(&self, follower: &Follower) -> Result<Option<WeightedRows>> {
-        let Some(parts) = self.parts(follower) else {
+        let Some(parts) = self.unread(follower) else {
             return Ok(None);
         };
         let mut all = Segment::new(&self.converter);
@@ -107,7 +107,7 @@ impl Log {
         one.read(&self.converter).map(Some)
     }
 
-    fn parts(&self, follower: &Follower) -> Option<Vec<&Segment>> {
+    fn unread(&self, follower: &Follower) -> Option<Vec<&Segment>> {
         let position = follower.position();
         let behind = self.segments.iter().filter(|(start, _)| *start >= position);
         (position != START).then(|| behind.map(|(_, segment)| segment).collect())
@@ -115,7 +115,7 @@ impl Log {
 
     /// Whether anything changed since a follower's position, or it was given nothing yet.
     pub(crate) fn has_changes(&self, follower: &Follower) -> bool {
-        let parts = self.parts(follower);
+        let parts = self.unread(follower);
         parts.is_none_or(|parts| parts.iter().any(|part| part.rows_held > 0))
     }
 
@@ -223,11 +223,11 @@ impl Segment {
 
     fn merge(&mut self, later: &Self) {
         later
-            .held()
+            .live()
             .for_each(|at| self.add(later.rows.row(at), later.multiplicity[at]));
     }
 
-    fn held(&self) -> impl Iterator<Item = usize> {
+    fn live(&self) -> impl Iterator<Item = usize> {
         let all = self.multiplicity.iter().enumerate();
         all.filter(|(_, multiplicity)| **multiplicity != 0)
             .map(|(at, _)| at)
@@ -243,7 +243,7 @@ impl Segment {
     }
 
     fn read(&self, converter: &RowConverter) -> Result<WeightedRows> {
-        let mut held: Vec<usize> = self.held().collect();
+        let mut held: Vec<usize> = self.live().collect();
         held.sort_by_key(|&at| (self.multiplicity[at] > 0, self.rows.row(at)));
         let multiplicity = held.iter().map(|&at| i64::try_from(self.multiplicity[at]));
         let multiplicity = multiplicity.collect::<std::result::Result<Vec<i64>, _>>();

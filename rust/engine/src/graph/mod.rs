@@ -55,19 +55,19 @@ impl Graph {
 
     /// Where the node of a view stands.
     pub(crate) fn index(&self, name: &str) -> Result<usize> {
-        let node = self.declared[self.place(name)?].node;
+        let node = self.declared[self.declared_index(name)?].node;
         self.position(node).ok_or_else(|| self.unknown(name))
     }
 
     /// A view by its name.
     pub(crate) fn declared(&self, name: &str) -> Result<&Declared> {
-        Ok(&self.declared[self.place(name)?])
+        Ok(&self.declared[self.declared_index(name)?])
     }
 
     /// Where a view stands among those that are declared.
-    pub(crate) fn place(&self, name: &str) -> Result<usize> {
-        let place = |id: &u64| self.declared.binary_search_by_key(id, |view| view.id);
-        let found = self.by_name.get(name).map(place);
+    pub(crate) fn declared_index(&self, name: &str) -> Result<usize> {
+        let index = |id: &u64| self.declared.binary_search_by_key(id, |view| view.id);
+        let found = self.by_name.get(name).map(index);
         found
             .and_then(|found| found.ok())
             .ok_or_else(|| self.unknown(name))
@@ -82,7 +82,7 @@ impl Graph {
 
     /// Takes a view out, whose node stays; the others have to be wired.
     pub(crate) fn undeclare(&mut self, name: &str) -> Result<Declared> {
-        let view = self.declared.remove(self.place(name)?);
+        let view = self.declared.remove(self.declared_index(name)?);
         self.by_name.remove(name);
         Ok(view)
     }
@@ -128,7 +128,7 @@ impl Graph {
             self.wired += 1;
         }
         for index in node..self.nodes.len() {
-            self.place_in_level(index);
+            self.position_in_level(index);
             let node = &self.nodes[index];
             if let Some(signature) = &node.signature {
                 let key = (node.sources.clone(), signature.clone());
@@ -200,7 +200,7 @@ impl Graph {
     }
 
     /// Puts a node that came last into its level.
-    fn place_in_level(&mut self, index: usize) {
+    fn position_in_level(&mut self, index: usize) {
         let node = &self.nodes[index];
         let sources = node.sources.iter().filter_map(|source| match source {
             Source::View(id) => Some(self.node_id(*id)),

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use ringview_core::{Budget, Dictionary, Error, Result};
 use ringview_query::{Bound, PlanAtom, Query, TableInfo};
 use ringview_rows::{Recursive, RowMap, Timed};
-use ringview_view::part::{Facet, PartRows};
+use ringview_view::result_table::{Facet, ResultTable};
 use ringview_view::{Candidate, Context, Delta, ProductDelta, RowDelta, View, is_readable};
 
 use super::groupings::{Groupings, Union};
@@ -59,14 +59,14 @@ pub(crate) struct Node {
     pub(crate) readers: Vec<Reader>,
     /// The names of its columns.
     pub(crate) columns: Vec<String>,
-    /// What is told of the choice of its engine.
+    /// The description of the choice of its engine.
     pub(crate) description: ChoiceDescription,
-    pub(crate) kept: Kept,
+    pub(crate) state: NodeState,
 }
 
-/// What a node is answered from.
+/// The state that answers a node.
 #[derive(Debug)]
-pub(crate) enum Kept {
+pub(crate) enum NodeState {
     /// A state of its own.
     View(Box<dyn View>),
     /// The groups of another node, by its number.
@@ -76,8 +76,8 @@ pub(crate) enum Kept {
 impl Node {
     /// That of a view of this name, or of a block of its query, with a state of its own; empty.
     pub(crate) fn new(name: &str, mut planned: Planned<'_>) -> Result<Self> {
-        let kept = planned.chosen.take_candidate().make()?;
-        Ok(Self::of(name, planned, Kept::View(kept)))
+        let state = planned.choice.take_candidate().make()?;
+        Ok(Self::of(name, planned, NodeState::View(state)))
     }
 
     /// The same as a facet of the node of a union.
@@ -86,28 +86,32 @@ impl Node {
             union.and_then(|union| Some((union.id, union.union.as_ref()?.find(&planned.bound)?)));
         let (union, found) = found.ok_or_else(|| strange(name))?;
         let facet = Facet::new(&planned.bound, found);
-        Ok(Self::of(name, planned, Kept::Facet(union, Box::new(facet))))
+        Ok(Self::of(
+            name,
+            planned,
+            NodeState::Facet(union, Box::new(facet)),
+        ))
     }
 
     /// Refuses a facet of what is there that cannot be shown.
     pub(crate) fn check_shown(&self, union: Option<&Self>, dictionary: &Dictionary) -> Result<()> {
-        match &self.kept {
-            Kept::Facet(_, facet) => match union.and_then(|union| union.groups_of(facet)) {
+        match &self.state {
+            NodeState::Facet(_, facet) => match union.and_then(|union| union.groups_of(facet)) {
                 Some(groups) => facet.check(groups, dictionary),
                 None => Ok(()),
             },
-            Kept::View(_) => Ok(()),
+            NodeState::View(_) => Ok(()),
         }
     }
 
     /// That of a union, of which the first of its views has this name; empty.
     pub(crate) fn union(name: &str, union: Union, candidate: Box<dyn Candidate>) -> Result<Self> {
-        let kept = candidate.make_groups()?;
+        let state = candidate.make_groups()?;
         let groupings = Groupings {
             engine: union.engine,
             bounds: union.bounds,
         };
-        if (0..groupings.bounds.len()).any(|at| kept.groups(at).is_none()) {
+        if (0..groupings.bounds.len()).any(|at| state.groups(at).is_none()) {
             return Err(strange(name));
         }
         Ok(Self {
@@ -132,11 +136,11 @@ impl Node {
             readers: Vec::new(),
             columns: Vec::new(),
             description: ChoiceDescription::default(),
-            kept: Kept::View(kept),
+            state: NodeState::View(state),
         })
     }
 
-    fn of(name: &str, planned: Planned<'_>, kept: Kept) -> Self {
+    fn of(name: &str, planned: Planned<'_>, state: NodeState) -> Self {
         Self {
             signature: planned.signature(),
             union: None,
@@ -158,21 +162,23 @@ impl Node {
             readers: Vec::new(),
             atoms: planned.atoms,
             columns: planned.columns,
-            description: planned.chosen.description,
-            kept,
+            description: planned.choice.description,
+            state,
         }
     }
 
     /// Lets a facet be answered from the groups of another node, which has its terms.
     pub(crate) fn refer_to(&mut self, union: u64, groupings: &Groupings) {
         match groupings.find(&self.bound) {
-            Some(found) => self.kept = Kept::Facet(union, Box::new(Facet::new(&self.bound, found))),
+            Some(found) => {
+                self.state = NodeState::Facet(union, Box::new(Facet::new(&self.bound, found)))
+            }
             None => unreachable!("a union has the terms of its facets"),
         }
     }
 
     /// Of a node that others are facets of: the groups of one of them.
-    pub(crate) fn groups_of(&self, facet: &Facet) -> Option<PartRows<'_>> {
+    pub(crate) fn groups_of(&self, facet: &Facet) -> Option<ResultTable<'_>> {
         self.view()?.groups(facet.grouping())
     }
 
@@ -196,25 +202,25 @@ impl Node {
 
     /// Its state, where it has one of its own.
     pub(crate) fn view(&self) -> Option<&dyn View> {
-        match &self.kept {
-            Kept::View(view) => Some(&**view),
-            Kept::Facet(..) => None,
+        match &self.state {
+            NodeState::View(view) => Some(&**view),
+            NodeState::Facet(..) => None,
         }
     }
 
     /// The same, to change it.
     pub(crate) fn view_mut(&mut self) -> Option<&mut Box<dyn View>> {
-        match &mut self.kept {
-            Kept::View(view) => Some(view),
-            Kept::Facet(..) => None,
+        match &mut self.state {
+            NodeState::View(view) => Some(view),
+            NodeState::Facet(..) => None,
         }
     }
 
     /// The number of the node whose groups it is answered from, where it is a facet.
     pub(crate) fn answered_from(&self) -> Option<u64> {
-        match self.kept {
-            Kept::View(_) => None,
-            Kept::Facet(of, _) => Some(of),
+        match self.state {
+            NodeState::View(_) => None,
+            NodeState::Facet(of, _) => Some(of),
         }
     }
 
@@ -230,7 +236,7 @@ impl Node {
             budget,
             wanted: self.wanted.as_deref(),
         };
-        let Kept::View(view) = &mut self.kept else {
+        let NodeState::View(view) = &mut self.state else {
             return Ok(());
         };
         let done = view.apply(rows, &cx);
@@ -239,7 +245,7 @@ impl Node {
 
     /// The same while it is filled: rows may wait until `end_load`.
     pub(crate) fn load(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
-        let (dictionary, Kept::View(view)) = (rows.dictionary, &mut self.kept) else {
+        let (dictionary, NodeState::View(view)) = (rows.dictionary, &mut self.state) else {
             return Ok(());
         };
         let cx = Context {
@@ -253,7 +259,7 @@ impl Node {
 
     /// All rows of an atom have been loaded.
     pub(crate) fn end_load(&mut self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<()> {
-        let Kept::View(view) = &mut self.kept else {
+        let NodeState::View(view) = &mut self.state else {
             return Ok(());
         };
         let cx = Context {
@@ -277,7 +283,7 @@ impl Node {
             budget,
             wanted: self.wanted.as_deref(),
         };
-        let Kept::View(view) = &mut self.kept else {
+        let NodeState::View(view) = &mut self.state else {
             return Ok(());
         };
         let done = view.apply_product(product, &cx);
@@ -297,9 +303,9 @@ impl Node {
             budget,
             wanted: self.wanted.as_deref(),
         };
-        let done = match &mut self.kept {
-            Kept::View(view) => view.prepare(&cx),
-            Kept::Facet(_, facet) => match union.and_then(|union| union.groups_of(facet)) {
+        let done = match &mut self.state {
+            NodeState::View(view) => view.prepare(&cx),
+            NodeState::Facet(_, facet) => match union.and_then(|union| union.groups_of(facet)) {
                 Some(groups) => facet.prepare(groups, &cx),
                 None => Ok(Delta::default()),
             },
@@ -365,11 +371,11 @@ impl Node {
     /// Bytes that it takes, its log included, the groups that it is answered from left out; by what is quickly counted
     /// if `quick`.
     pub(crate) fn bytes(&self, quick: bool) -> usize {
-        let kept = self.view().map_or(0, |view| match quick {
+        let bytes = self.view().map_or(0, |view| match quick {
             true => view.bytes(),
             false => view.memory_usage(),
         });
-        kept + self.log.as_ref().map_or(0, Log::memory_usage)
+        bytes + self.log.as_ref().map_or(0, Log::memory_usage)
     }
 
     /// The map that it is, where it keeps no rows.

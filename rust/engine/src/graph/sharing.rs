@@ -27,11 +27,11 @@ impl Graph {
     /// The declared views that a node maintains, oldest first.
     pub(crate) fn declared_as(&self, node: u64) -> impl Iterator<Item = &Declared> {
         let views = self.node(node).map(|node| &node.views);
-        let place = |id: &u64| self.declared.binary_search_by_key(id, |view| view.id);
+        let index = |id: &u64| self.declared.binary_search_by_key(id, |view| view.id);
         let places = views
             .into_iter()
             .flatten()
-            .filter_map(move |id| place(id).ok());
+            .filter_map(move |id| index(id).ok());
         places.map(|at| &self.declared[at])
     }
 

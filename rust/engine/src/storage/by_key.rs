@@ -15,7 +15,7 @@ pub(crate) fn check_columns(table: &Table, by: ByKey<'_>, columns: &[usize]) -> 
     let key = table.unique.as_deref().unwrap_or_default();
     let lacks = |column: &usize| !columns.contains(column);
     let missing = |column: usize, problem: &str| Error::Value {
-        place: table.place_of(column),
+        place: table.location_of(column),
         problem: format!("is missing from the data; {problem}"),
     };
     if let Some(column) = key.iter().copied().find(lacks) {
@@ -28,7 +28,7 @@ pub(crate) fn check_columns(table: &Table, by: ByKey<'_>, columns: &[usize]) -> 
             column,
             "an upsert gives whole rows; an update changes some columns of rows that are there",
         )),
-        (ByKey::Words(_), Some(column)) => Err(missing(
+        (ByKey::Cdc(_), Some(column)) => Err(missing(
             column,
             "a feed gives whole rows, NULLs where a delete has nothing but the key",
         )),
@@ -64,7 +64,7 @@ pub(crate) fn names_keys(table: &Table, op: &Op<'_>) -> Result<bool> {
     };
     if table.unique.is_none() {
         return Err(Error::Value {
-            place: table.place_of(missing),
+            place: table.location_of(missing),
             problem: "is missing from the data; a delete gives rows as they are there, with every \
                       column; declare the table with `unique` to delete by the key alone"
                 .to_owned(),
@@ -133,7 +133,7 @@ impl Table {
         Ok(())
     }
 
-    fn place_of(&self, column: usize) -> String {
+    fn location_of(&self, column: usize) -> String {
         let name = &self.schema.fields()[column].name;
         format!("column {name:?} of table {:?}", self.name)
     }

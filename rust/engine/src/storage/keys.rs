@@ -1,4 +1,4 @@
-//! How rows are read by the unique key of their table: columns, words, and what is refused.
+//! How rows are read by the unique key of their table: columns, CDC operations, and refusals.
 //!
 //! Invariant: a key is never NULL, and every column that a change needs is given. Cost: that of encoding the rows; a
 //! reader is kept from batch to batch, as they mostly have the same schema.
@@ -8,21 +8,21 @@ use arrow_schema::SchemaRef;
 use ringview_core::{Batch, Dictionary, Encoder, Error, Field, Result, Schema};
 use ringview_relation::Action;
 
+use crate::cdc;
 use crate::op::ByKey;
-use crate::words;
 
 /// How rows of one Arrow schema are read; kept from batch to batch, as they mostly have the same.
 #[derive(Debug)]
 pub(crate) struct KeyReader {
     arrow: SchemaRef,
-    /// The column of words.
-    words: Option<String>,
+    /// The column of CDC operations.
+    operations: Option<String>,
     /// Which columns of the table are given.
     pub(crate) columns: Vec<usize>,
     /// Those of them, any of which may be NULL as far as the encoder is concerned.
     encoder: Encoder,
-    /// Beside the words: where the columns stand in the data, and their schema.
-    kept: Option<(Vec<usize>, SchemaRef)>,
+    /// Without the operations: where the columns stand in the data, and their schema.
+    data: Option<(Vec<usize>, SchemaRef)>,
 }
 
 impl KeyReader {
@@ -31,35 +31,35 @@ impl KeyReader {
         by: ByKey<'_>,
         arrow: &SchemaRef,
     ) -> Result<KeyReader> {
-        let words = match by {
-            ByKey::Words(name) => Some(name),
+        let operations = match by {
+            ByKey::Cdc(name) => Some(name),
             _ => None,
         };
-        let columns = columns_of((table, own), arrow, words)?;
+        let columns = columns_of((table, own), arrow, operations)?;
         let field = |&column: &usize| Field {
             nullable: true,
             ..own.fields()[column].clone()
         };
         let given = Schema::new(columns.iter().map(field).collect())?;
-        let kept = match words {
+        let data = match operations {
             None => None,
             Some(name) => Some(other_columns((table, own), arrow, name)?),
         };
         Ok(KeyReader {
             arrow: arrow.clone(),
-            words: words.map(str::to_owned),
+            operations: operations.map(str::to_owned),
             columns,
             encoder: Encoder::new(table, &given),
-            kept,
+            data,
         })
     }
 
     pub(crate) fn serves(&self, by: ByKey<'_>, arrow: &SchemaRef) -> bool {
-        let words = match by {
-            ByKey::Words(name) => Some(name),
+        let operations = match by {
+            ByKey::Cdc(name) => Some(name),
             _ => None,
         };
-        SchemaRef::ptr_eq(&self.arrow, arrow) && self.words.as_deref() == words
+        SchemaRef::ptr_eq(&self.arrow, arrow) && self.operations.as_deref() == operations
     }
 
     /// Refills `into` with rows and tells what each of them does, if they say it themselves.
@@ -72,7 +72,7 @@ impl KeyReader {
         into: &mut Batch,
     ) -> Result<Option<Vec<Action>>> {
         let needed = vec![true; self.columns.len()];
-        let (Some(name), Some((kept, schema))) = (&self.words, &self.kept) else {
+        let (Some(name), Some((data, schema))) = (&self.operations, &self.data) else {
             self.encoder
                 .encode(rows, first, &needed, dict, None, into)?;
             return Ok(None);
@@ -82,8 +82,8 @@ impl KeyReader {
             problem: problem.to_string(),
         };
         let at = rows.schema_ref().index_of(name).map_err(arrow)?;
-        let actions = words::actions(table, &rows.project(&[at]).map_err(arrow)?, first)?;
-        let arrays = kept.iter().map(|&at| rows.column(at).clone()).collect();
+        let actions = cdc::actions(table, &rows.project(&[at]).map_err(arrow)?, first)?;
+        let arrays = data.iter().map(|&at| rows.column(at).clone()).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
         let rows = RecordBatch::try_new_with_options(schema.clone(), arrays, &options);
         let rows = rows.map_err(arrow)?;
@@ -93,7 +93,7 @@ impl KeyReader {
     }
 }
 
-/// Where the columns stand that are not the words, and their schema.
+/// The positions of the columns other than the operations, and their schema.
 fn other_columns(
     (table, own): (&str, &Schema),
     arrow: &SchemaRef,
@@ -108,19 +108,19 @@ fn other_columns(
         return Err(wrong(problem));
     }
     let fields = arrow.fields().iter();
-    let kept: Vec<usize> = (0..fields.len())
+    let data: Vec<usize> = (0..fields.len())
         .filter(|&at| arrow.field(at).name() != name)
         .collect();
-    if kept.len() == fields.len() {
+    if data.len() == fields.len() {
         return Err(wrong(
             "is missing from the data; it was to say what each row does",
         ));
     }
-    let schema = arrow.project(&kept).map_err(|error| Error::Value {
+    let schema = arrow.project(&data).map_err(|error| Error::Value {
         place: format!("the rows of table {table:?}"),
         problem: error.to_string(),
     })?;
-    Ok((kept, SchemaRef::new(schema)))
+    Ok((data, SchemaRef::new(schema)))
 }
 
 /// The columns of the table that some data holds beside a further one, ascending.

@@ -21,10 +21,10 @@ pub struct KeepFor {
 }
 
 /// A row as words: by column its word, the upper half of a decimal, and whether it is not NULL.
-type Words = Box<[u64]>;
+type RowWords = Box<[u64]>;
 
 /// When a row is of, in ticks of its column, and the row.
-type Aged = (i64, Words);
+type Aged = (i64, RowWords);
 
 /// See the module.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ impl Retention {
             if change == 0 || moments.is_null(row) {
                 continue;
             }
-            let aged = (moments.words[row].cast_signed(), self.words(batch, row));
+            let aged = (moments.words[row].cast_signed(), self.row_words(batch, row));
             self.put(&aged, change);
             self.journal.push((aged, change));
         }
@@ -119,7 +119,7 @@ impl Retention {
     }
 
     /// The first tick that stays at a moment.
-    fn first_kept(&self, now: i64) -> i64 {
+    fn oldest_tick(&self, now: i64) -> i64 {
         let cut = self.keep_for.interval.before(now);
         match self.tick {
             tick if tick < 0 => cut.saturating_mul(-tick),
@@ -130,7 +130,7 @@ impl Retention {
 
     /// Some rows that are too old at a moment, each with how often it is there; none if all stay. O(rows that are given).
     pub(crate) fn due(&self, now: i64, most: usize) -> Option<Batch> {
-        let first = self.first_kept(now);
+        let first = self.oldest_tick(now);
         let due = self
             .rows
             .iter()
@@ -154,7 +154,7 @@ impl Retention {
         })
     }
 
-    fn words(&self, batch: &Batch, row: usize) -> Words {
+    fn row_words(&self, batch: &Batch, row: usize) -> RowWords {
         let mut words = Vec::with_capacity(self.wide.len() + 1);
         let mut valid = vec![0; self.wide.len().div_ceil(64)];
         for (at, wide) in self.wide.iter().enumerate() {

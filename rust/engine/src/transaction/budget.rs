@@ -33,7 +33,7 @@ impl State {
         self.memory.since += rows as u64;
         if self.memory.is_set || budget.has_asked() || self.memory.since >= EVERY {
             self.count();
-            return self.check_room(self.memory.held, budget);
+            return self.check_memory(self.memory.held, budget);
         }
         Ok(())
     }
@@ -47,7 +47,7 @@ impl State {
     /// Counts what is held.
     pub(crate) fn count(&mut self) {
         self.memory.since = 0;
-        self.memory.held = self.held();
+        self.memory.held = self.bytes_held();
     }
 
     /// Counts what is held if a limit was set: after something else than rows came or went, or a
@@ -56,14 +56,14 @@ impl State {
         let Memory { limit, is_set, .. } = self.memory;
         if is_set {
             self.memory.spare = 0;
-            let over = self.held().checked_sub(limit);
+            let over = self.bytes_held().checked_sub(limit);
             self.memory.spare = over.map_or(0, |over| over + limit / 16);
             self.count();
         }
     }
 
     /// Whether so many bytes may be held.
-    pub(crate) fn check_room(&self, held: u64, budget: &Budget<'_>) -> Result<()> {
+    pub(crate) fn check_memory(&self, held: u64, budget: &Budget<'_>) -> Result<()> {
         budget.recount(held);
         if held > self.memory.limit && held > self.memory.start {
             return Err(budget.too_much());
@@ -72,7 +72,7 @@ impl State {
     }
 
     /// Bytes held, by what is quickly counted.
-    pub(crate) fn held(&self) -> u64 {
+    pub(crate) fn bytes_held(&self) -> u64 {
         let tables = self.storage.tables.iter().map(|table| table.bytes());
         let views = self.graph.nodes.iter().map(|view| view.bytes(true));
         let dropped = self.reversals.iter().flatten().map(Reversal::bytes);

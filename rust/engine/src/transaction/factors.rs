@@ -8,7 +8,7 @@
 use ringview_core::{Batch, Budget, Column, Dictionary, Encoder, Error, Field, Result, Schema};
 use ringview_view::{FactorRows, ProductDelta};
 
-use super::feed::{ALONE, feed};
+use super::deliver::{ALONE, deliver};
 use crate::CHUNK;
 use crate::op::{Direction, Product, ProductFactor};
 use crate::state::State;
@@ -60,7 +60,7 @@ impl State {
         }
         let dictionary = &self.storage.dictionary;
         let views = (&mut self.graph.nodes[..], &table.readers[..]);
-        feed(
+        deliver(
             views,
             (&self.workers, own),
             undo,

@@ -10,7 +10,7 @@ use ringview_relation::{Action, Actions, KeyedDelta};
 use ringview_view::RowDelta;
 
 use super::chunks::chunks;
-use super::feed::{ALONE, feed};
+use super::deliver::{ALONE, deliver};
 use crate::op::ByKey;
 use crate::state::State;
 use crate::storage::by_key::check_columns;
@@ -27,7 +27,7 @@ impl State {
         budget: &Budget<'_>,
     ) -> Result<()> {
         self.storage.tables[index].check_findable(by.name())?;
-        let (mut moved, mut delta) = (KeyedDelta::default(), Batch::new());
+        let (mut keyed_delta, mut delta) = (KeyedDelta::default(), Batch::new());
         for (first, chunk) in chunks(rows) {
             let actions = self.read_by_key(index, by, &chunk, first, batch)?;
             let actions = match (&actions, by) {
@@ -40,22 +40,22 @@ impl State {
             let Some(store) = &mut table.rows else {
                 return Ok(());
             };
-            store.change_by_key(batch, actions, &self.storage.dictionary, &mut moved)?;
+            store.change_by_key(batch, actions, &self.storage.dictionary, &mut keyed_delta)?;
             // What a row that deletes says beside its key, nobody holds.
-            undo.words_left += table.texts * (batch.rows + moved.len());
-            if !moved.is_empty()
+            undo.words_left += table.texts * (batch.rows + keyed_delta.len());
+            if !keyed_delta.is_empty()
                 && let Some(aged) = &mut table.retention
             {
                 let all = vec![true; table.schema.len()];
-                let sign = store.read_moved(&moved, &all, &mut delta);
+                let sign = store.read_delta(&keyed_delta, &all, &mut delta);
                 aged.apply(&delta, sign);
             }
-            if !moved.is_empty() && !table.readers.is_empty() {
-                let sign = store.read_moved(&moved, &table.read, &mut delta);
+            if !keyed_delta.is_empty() && !table.readers.is_empty() {
+                let sign = store.read_delta(&keyed_delta, &table.read, &mut delta);
                 let dictionary = &self.storage.dictionary;
                 let views = (&mut self.graph.nodes[..], &table.readers[..]);
-                let place = |row| first as u64 + u64::from(moved.origin(row as usize));
-                feed(
+                let place = |row| first as u64 + u64::from(keyed_delta.origin(row as usize));
+                deliver(
                     views,
                     (&self.workers, delta.rows),
                     undo,

@@ -9,8 +9,8 @@
 
 mod budget;
 pub(crate) mod chunks;
+mod deliver;
 mod factors;
-mod feed;
 mod keyed;
 mod net;
 mod outcome;
@@ -29,9 +29,9 @@ use crate::state::State;
 use crate::storage::by_key::names_keys;
 use crate::storage::table::Table;
 use crate::undo::{NO_TABLE, Undo};
-use crate::{Keep, Poll};
+use crate::{OnCommit, Poll};
 use chunks::{RowNumbers, chunks};
-use feed::feed;
+use deliver::deliver;
 
 /// Rows of a transaction for which a table has room of its own.
 const FEW: usize = 1 << 10;
@@ -55,7 +55,7 @@ impl State {
         ops: &[C],
         net: bool,
         poll: Poll<'_>,
-        keep: Keep<'_>,
+        keep: OnCommit<'_>,
     ) -> Result<()>
     where
         C: Copy + Into<Change<'a>>,
@@ -216,9 +216,9 @@ impl State {
         }
         let is_bag = table.unique.is_none();
         let only_adds = is_bag && direction == Direction::Insert && batch.multiplicity.is_none();
-        let mut beside = None;
+        let mut concurrent = None;
         match table.rows.as_mut() {
-            Some(rows) if only_adds => beside = Some(|| rows.insert(batch, dictionary)),
+            Some(rows) if only_adds => concurrent = Some(|| rows.insert(batch, dictionary)),
             Some(rows) => match direction {
                 Direction::Insert => rows.insert(batch, dictionary)?,
                 Direction::Delete => rows.delete(batch, dictionary)?,
@@ -234,12 +234,12 @@ impl State {
         }
         let (readers, workers) = (&table.readers[..], &self.workers);
         let views = (&mut self.graph.nodes[..], readers);
-        feed(
+        deliver(
             views,
             (workers, batch.rows),
             undo,
             budget,
-            beside,
+            concurrent,
             |view, atom, budget| {
                 let rows = RowDelta {
                     atom,

@@ -13,7 +13,7 @@
 use ringview_core::{Budget, Error, Result};
 use ringview_view::{Delta, RowDelta};
 
-use super::feed::{ALONE, feed, picked};
+use super::deliver::{ALONE, deliver, picked};
 use crate::graph::node::Node;
 use crate::state::State;
 use crate::undo::Undo;
@@ -107,13 +107,13 @@ impl State {
                 .push((index, (arrays, delta.multiplicity.clone())));
         }
         if view.needed.is_some() {
-            self.feed_readers(index, delta, undo, budget)?;
+            self.deliver_to_readers(index, delta, undo, budget)?;
         }
         Ok(())
     }
 
     /// Applies the delta of a view to its readers.
-    fn feed_readers(
+    fn deliver_to_readers(
         &mut self,
         index: usize,
         delta: &Delta,
@@ -129,7 +129,7 @@ impl State {
         let readers = std::mem::take(&mut view.readers);
         let dictionary = &self.storage.dictionary;
         let views = (&mut self.graph.nodes[..], &readers[..]);
-        let done = feed(
+        let done = deliver(
             views,
             (&self.workers, batch.rows),
             undo,

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use ringview_core::Error;
 use ringview_engine::{Database, Options};
 use ringview_query::Query;
-use ringview_sql::{Definition, Options as Beside};
+use ringview_sql::{Definition, Options as SqlOptions};
 use serde_json::json;
 
 use crate::common::{
@@ -179,15 +179,15 @@ fn blocks_are_asked_for_what_their_readers_meet() {
     let texts = few.iter().map(|text| (text, true));
     for (text, is_few) in texts.chain(whole.iter().map(|text| (text, false))) {
         let (mut db, mut with_view) = (large(), large());
-        let once = Beside {
+        let once = SqlOptions {
             once: true,
-            ..Beside::default()
+            ..SqlOptions::default()
         };
         let of = |db: &Database, way| {
             let found = Definition::new(text, way, &db.tables(), &db.catalog());
             found.unwrap().bind().unwrap()
         };
-        let (query, kept) = (of(&db, once), of(&with_view, Beside::default()));
+        let (query, kept) = (of(&db, once), of(&with_view, SqlOptions::default()));
         with_view.create_view("v", &kept, &mut unpolled).unwrap();
         let mut expected = from_arrow(&with_view.view_result("v").unwrap());
         sort(&mut expected);
@@ -213,7 +213,7 @@ fn rows_that_do_not_pass_are_no_reason_not_to_ask() {
         "SELECT COUNT(*) FROM r WHERE a < 0",
         "SELECT COUNT(*) FROM r JOIN s ON r.b = s.b WHERE a < 0",
     ] {
-        let query = Definition::new(text, Beside::default(), &db.tables(), &db.catalog());
+        let query = Definition::new(text, SqlOptions::default(), &db.tables(), &db.catalog());
         let query = query.unwrap().bind().unwrap();
         let mut asked = 0;
         let found = db.evaluate(&query, &mut |_| {

@@ -16,7 +16,7 @@ use crate::common::ways;
 
 /// Key, group, value.
 type Row = (i64, Option<i64>, Option<i64>);
-type Held = BTreeMap<i64, (Option<i64>, Option<i64>)>;
+type Model = BTreeMap<i64, (Option<i64>, Option<i64>)>;
 
 fn aggregate(name: &str, function: &str, argument: &str) -> String {
     format!(
@@ -132,10 +132,10 @@ enum Step {
     /// Of one column alone.
     UpdateX(Vec<Row>),
     DeleteKeys(Vec<Row>),
-    Words(Vec<(Row, &'static str)>),
+    Cdc(Vec<(Row, &'static str)>),
 }
 
-const WORDS: [&str; 12] = [
+const OPERATIONS: [&str; 12] = [
     "insert", "I", "+I", "c", "update", "U", "+U", "r", "delete", "D", "-U", "d",
 ];
 
@@ -153,7 +153,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => vec(row(), 0..2).prop_map(Step::Update),
         1 => vec(row(), 0..2).prop_map(Step::UpdateX),
         1 => vec(row(), 0..2).prop_map(Step::DeleteKeys),
-        3 => vec((row(), prop::sample::select(&WORDS[..])), 0..4).prop_map(Step::Words),
+        3 => vec((row(), prop::sample::select(&OPERATIONS[..])), 0..4).prop_map(Step::Cdc),
     ]
 }
 
@@ -164,7 +164,7 @@ enum Wrong {
     UnknownKey,
 }
 
-fn one(held: &mut Held, word: &str, row: &Row) -> std::result::Result<(), Wrong> {
+fn one(held: &mut Model, word: &str, row: &Row) -> std::result::Result<(), Wrong> {
     let known = held.contains_key(&row.0);
     match word {
         "insert" | "I" | "+I" | "c" if known => return Err(Wrong::Duplicate),
@@ -178,13 +178,13 @@ fn one(held: &mut Held, word: &str, row: &Row) -> std::result::Result<(), Wrong>
     Ok(())
 }
 
-fn model(held: &mut Held, step: &Step) -> std::result::Result<(), Wrong> {
+fn model(held: &mut Model, step: &Step) -> std::result::Result<(), Wrong> {
     match step {
         Step::Insert(rows) => rows.iter().try_for_each(|row| one(held, "insert", row)),
         Step::Upsert(rows) => rows.iter().try_for_each(|row| one(held, "r", row)),
         Step::Update(rows) => rows.iter().try_for_each(|row| one(held, "update", row)),
         Step::DeleteKeys(rows) => rows.iter().try_for_each(|row| one(held, "delete", row)),
-        Step::Words(rows) => rows.iter().try_for_each(|(row, word)| one(held, word, row)),
+        Step::Cdc(rows) => rows.iter().try_for_each(|(row, word)| one(held, word, row)),
         Step::UpdateX(rows) => rows.iter().try_for_each(|row| {
             let g = held.get(&row.0).and_then(|held| held.0);
             one(held, "update", &(row.0, g, row.2))
@@ -203,7 +203,7 @@ fn rows_in(step: &Step) -> RecordBatch {
         }
         Step::UpdateX(rows) => batch(rows, "x id"),
         Step::DeleteKeys(rows) => batch(rows, "id"),
-        Step::Words(rows) => {
+        Step::Cdc(rows) => {
             let (rows, words): (Vec<Row>, Vec<&str>) = rows.iter().copied().unzip();
             let mut columns: Vec<(String, ArrayRef)> = vec![(
                 "what".to_owned(),
@@ -227,7 +227,7 @@ fn change<'a>(step: &Step, rows: &'a [RecordBatch]) -> Change<'a> {
         }
         Step::Upsert(_) => ByKey::Upsert,
         Step::Update(_) | Step::UpdateX(_) => ByKey::Update,
-        Step::Words(_) => ByKey::Words("what"),
+        Step::Cdc(_) => ByKey::Cdc("what"),
     };
     Change::Keyed(Keyed {
         table: "t",
@@ -259,7 +259,7 @@ proptest! {
         transactions in vec((vec(step(), 1..4), prop::option::weighted(0.1, 1..4_usize)), 1..12),
     ) {
         let mut db = database(way, true);
-        let mut held = Held::new();
+        let mut held = Model::new();
         for (steps, stop_at) in transactions {
             let mut next = held.clone();
             let expected = steps.iter().try_for_each(|step| model(&mut next, step));

@@ -274,7 +274,7 @@ fn a_change_beyond_the_limit_is_undone_and_smaller_ones_go_on() {
         .unwrap();
     apply(&mut db, 1, &rows(1, (0..100_000).map(|c| [c % 10, c]))).unwrap();
     let before = seen(&mut db);
-    // 2,000 rows that meet 10,000 each: found out within the climb, long before it ends.
+    // 2,000 rows that meet 10,000 each: found out within the propagation, long before it ends.
     let many = rows(0, (0..2_000).map(|a| [a, a % 10]));
     let Err(Error::Memory {
         needed, limit: of, ..

@@ -22,7 +22,7 @@ type Windowed = (Row, [Option<i64>; 5]);
 type Grouped = (Option<i64>, [Option<i64>; 4]);
 
 #[derive(Clone, Debug)]
-struct Form {
+struct QueryShape {
     partitioned: bool,
     descending: bool,
     nulls_first: bool,
@@ -30,7 +30,7 @@ struct Form {
     frame: (u64, u64),
 }
 
-impl Form {
+impl QueryShape {
     fn partition(&self) -> &'static str {
         if self.partitioned { r#"["g"]"# } else { "[]" }
     }
@@ -223,14 +223,14 @@ fn windowed(batch: &RecordBatch) -> Vec<Windowed> {
     rows
 }
 
-fn grouped(batch: &RecordBatch, form: &Form) -> Vec<Grouped> {
+fn grouped(batch: &RecordBatch, shape: &QueryShape) -> Vec<Grouped> {
     let columns = [
         column(batch, "n"),
         doubled(batch, "d"),
         column(batch, "m"),
         column(batch, "f"),
     ];
-    let group = form.partitioned.then(|| column(batch, "g"));
+    let group = shape.partitioned.then(|| column(batch, "g"));
     let row = |at: usize| {
         let group = group.as_ref().and_then(|group| group[at]);
         (group, columns.each_ref().map(|column| column[at]))
@@ -271,9 +271,9 @@ fn listed(block: &Query, columns: &[&str]) -> Query {
     ))
 }
 
-fn forms() -> impl Strategy<Value = Form> {
+fn shapes() -> impl Strategy<Value = QueryShape> {
     (any::<[bool; 3]>(), (0..3u64, 0..3u64)).prop_map(
-        |([partitioned, descending, nulls_first], frame)| Form {
+        |([partitioned, descending, nulls_first], frame)| QueryShape {
             partitioned,
             descending,
             nulls_first,
@@ -290,7 +290,7 @@ fn rows(most: usize, values: i64) -> impl Strategy<Value = Vec<Row>> {
 proptest! {
     #[test]
     fn partitions_show_their_functions(
-        form in forms(),
+        shape in shapes(),
         early in rows(6, 4),
         many in rows(50, 20),
         way in ways(),
@@ -299,8 +299,8 @@ proptest! {
         let mut db = database(way);
         let mut held = [early, many].concat();
         apply(&mut db, &[(Direction::Insert, held.clone())]).unwrap();
-        let (windows, near, groups) = (form.windows(true), form.windows(false), form.groups());
-        let key: &[&str] = if form.partitioned { &["g"] } else { &[] };
+        let (windows, near, groups) = (shape.windows(true), shape.windows(false), shape.groups());
+        let key: &[&str] = if shape.partitioned { &["g"] } else { &[] };
         for (name, query) in [
             ("w", windows.clone()),
             ("g", groups.clone()),
@@ -330,18 +330,18 @@ proptest! {
             }
             for name in ["w", "v"] {
                 let found = windowed(&db.view_result(name).unwrap());
-                prop_assert_eq!(found, form.windowed(&held), "{}", name);
+                prop_assert_eq!(found, shape.windowed(&held), "{}", name);
             }
             for name in ["f", "l"] {
                 let found = windowed(&db.view_result(name).unwrap());
-                let mut near: Vec<Windowed> = form.windowed(&held);
+                let mut near: Vec<Windowed> = shape.windowed(&held);
                 near.iter_mut().for_each(|(_, values)| values[..2].fill(None));
                 near.sort_unstable();
                 prop_assert_eq!(found, near, "{}", name);
             }
             for name in ["g", "h"] {
-                let found = grouped(&db.view_result(name).unwrap(), &form);
-                prop_assert_eq!(found, form.grouped(&held), "{}", name);
+                let found = grouped(&db.view_result(name).unwrap(), &shape);
+                prop_assert_eq!(found, shape.grouped(&held), "{}", name);
             }
             db.check();
         }
@@ -350,7 +350,7 @@ proptest! {
 
 #[test]
 fn a_change_costs_the_rows_that_look_at_it() {
-    let form = Form {
+    let shape = QueryShape {
         partitioned: false,
         descending: false,
         nulls_first: false,
@@ -363,7 +363,7 @@ fn a_change_costs_the_rows_that_look_at_it() {
         &[(Direction::Insert, (0..5_000).map(row).collect())],
     )
     .unwrap();
-    let near = form.windows(false);
+    let near = shape.windows(false);
     db.create_view("f", &near, &mut |_| Ok(())).unwrap();
     db.create_view("l", &listed(&near, &["x", "l", "s", "m"]), &mut |_| Ok(()))
         .unwrap();

@@ -41,13 +41,13 @@ const FUNCTIONS: [(&str, &str); 12] = [
 
 /// Functions with the ends of their frames, over partitions or all rows.
 #[derive(Clone, Debug)]
-struct Form {
+struct QueryShape {
     partitioned: bool,
     descending: bool,
     calls: Vec<(usize, usize)>,
 }
 
-impl Form {
+impl QueryShape {
     fn query(&self) -> Query {
         let calls = self.calls.iter().enumerate().map(|(at, &(function, end))| {
             let ((name, arguments), (unit, end)) = (FUNCTIONS[function], ENDS[end]);
@@ -195,9 +195,9 @@ fn rows(most: usize, values: i64) -> impl Strategy<Value = Vec<Row>> {
     vec((value(3), value(values), 0..3i64), 0..most)
 }
 
-fn forms() -> impl Strategy<Value = Form> {
+fn shapes() -> impl Strategy<Value = QueryShape> {
     let calls = vec((0..FUNCTIONS.len(), 0..ENDS.len()), 1..4);
-    (any::<[bool; 2]>(), calls).prop_map(|([partitioned, descending], calls)| Form {
+    (any::<[bool; 2]>(), calls).prop_map(|([partitioned, descending], calls)| QueryShape {
         partitioned,
         descending,
         calls,
@@ -207,7 +207,7 @@ fn forms() -> impl Strategy<Value = Form> {
 proptest! {
     #[test]
     fn numbers_and_sums_are_those_of_a_recomputation(
-        form in forms(),
+        shape in shapes(),
         early in prop_oneof![rows(6, 4), rows(120, 40)],
         way in ways(),
         batches in vec((rows(6, 40), vec(any::<prop::sample::Index>(), 0..4), any::<bool>()), 1..6),
@@ -216,7 +216,7 @@ proptest! {
         let mut held = early;
         apply(&mut db, &[(Direction::Insert, held.clone())]).unwrap();
         for name in ["alone", "followed"] {
-            db.create_view(name, &form.query(), &mut |_| Ok(())).unwrap();
+            db.create_view(name, &shape.query(), &mut |_| Ok(())).unwrap();
         }
         let follower = db.follow("followed", false).unwrap();
         let mut told: BTreeMap<Shown, i64> = BTreeMap::new();
@@ -236,8 +236,8 @@ proptest! {
                 apply(&mut db, &changes).unwrap();
                 held = next;
             }
-            let expected = form.shown(&held);
-            let number = form.calls.len();
+            let expected = shape.shown(&held);
+            let number = shape.calls.len();
             for name in ["alone", "followed"] {
                 let found = read(&db.view_result(name).unwrap(), number);
                 prop_assert_eq!(&found, &expected, "{}", name);
@@ -261,12 +261,13 @@ proptest! {
 }
 
 /// Rows of one partition, all of which differ, and the steps of an insert and a delete at places among them.
-fn steps(form: &Form, number: i64, places: &[i64], followed: bool) -> Vec<u64> {
+fn steps(shape: &QueryShape, number: i64, places: &[i64], followed: bool) -> Vec<u64> {
     let mut db = database(Options::default());
     let row = |x: i64| (None, Some(x), x % 7);
     let many: Vec<Row> = (0..number).map(|at| row(2 * at)).collect();
     apply(&mut db, &[(Direction::Insert, many)]).unwrap();
-    db.create_view("v", &form.query(), &mut |_| Ok(())).unwrap();
+    db.create_view("v", &shape.query(), &mut |_| Ok(()))
+        .unwrap();
     let _follower = followed.then(|| db.follow("v", true).unwrap());
     let one = |&place: &i64| {
         let before = db.view_steps("v").unwrap();
@@ -279,7 +280,7 @@ fn steps(form: &Form, number: i64, places: &[i64], followed: bool) -> Vec<u64> {
 
 #[test]
 fn a_change_costs_a_logarithm_and_the_rows_that_move() {
-    let form = Form {
+    let shape = QueryShape {
         partitioned: false,
         descending: false,
         calls: vec![(0, 0), (1, 0), (2, 0), (5, 0), (4, 1), (9, 0)],
@@ -288,11 +289,11 @@ fn a_change_costs_a_logarithm_and_the_rows_that_move() {
         let log = u64::from(number.unsigned_abs().ilog2());
         let last = 2 * number;
         let (front, middle, end) = (-1, last / 2 + 1, last - 1);
-        for found in steps(&form, number, &[front, middle, end], false) {
+        for found in steps(&shape, number, &[front, middle, end], false) {
             assert!(found <= 12 * log, "{found} steps of {number} rows");
         }
         let moved = [number, number / 2, 2].map(|rows| 2 * rows.unsigned_abs() + 4);
-        let found = steps(&form, number, &[front, middle, end], true);
+        let found = steps(&shape, number, &[front, middle, end], true);
         for (found, moved) in found.into_iter().zip(moved) {
             assert!(
                 found <= 12 * log + moved,
@@ -304,7 +305,7 @@ fn a_change_costs_a_logarithm_and_the_rows_that_move() {
 
 #[test]
 fn changes_that_cancel_move_the_rows_between_them() {
-    let form = Form {
+    let shape = QueryShape {
         partitioned: false,
         descending: false,
         calls: vec![(0, 0), (1, 0), (3, 2)],
@@ -314,7 +315,8 @@ fn changes_that_cancel_move_the_rows_between_them() {
         let row = |x: i64| (None, Some(x), 0);
         let many: Vec<Row> = (0..number).map(|at| row(2 * at)).collect();
         apply(&mut db, &[(Direction::Insert, many)]).unwrap();
-        db.create_view("v", &form.query(), &mut |_| Ok(())).unwrap();
+        db.create_view("v", &shape.query(), &mut |_| Ok(()))
+            .unwrap();
         let _follower = db.follow("v", true).unwrap();
         let before = db.view_steps("v").unwrap();
         // Two rows are moved by a few places each.

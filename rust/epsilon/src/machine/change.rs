@@ -6,7 +6,7 @@
 
 use ringview_core::{Budget, Result};
 use ringview_relation::join::{Path, Propagation};
-use ringview_relation::{Delta, Keys, Part};
+use ringview_relation::{Delta, KeyedTable, Keys};
 use ringview_ring::PayloadRing;
 
 use super::classes::Classes;
@@ -149,13 +149,13 @@ impl<R: PayloadRing> Machine<R> {
         delta: &mut Delta,
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let mut climb = Propagation {
+        let mut propagation = Propagation {
             relations: &mut self.strategy.relations,
             path,
             work: &mut self.work,
             budget,
         };
-        climb.follow(delta)
+        propagation.follow(delta)
     }
 
     /// Adds rows, or some of them, to a relation.
@@ -166,8 +166,8 @@ impl<R: PayloadRing> Machine<R> {
         rows: Option<&[u32]>,
     ) -> Result<()> {
         let fields = delta.columns.len();
-        let fields = match self.strategy.relations[relation].part() {
-            Some(part) => part.layout().fields().min(fields),
+        let fields = match self.strategy.relations[relation].table() {
+            Some(table) => table.layout().fields().min(fields),
             None => fields,
         };
         let all: Vec<u32>;
@@ -185,7 +185,7 @@ impl<R: PayloadRing> Machine<R> {
         let keys: Vec<usize> = (0..fields).collect();
         self.work.steps += rows.len() as u64;
         let into = &mut self.strategy.relations[relation];
-        let added = into.add(&mut part, &keys, &mut self.work.keys, &mut self.work.spare);
+        let added = into.add(&mut part, &keys, &mut self.work.keys, &mut self.work.gather);
         added.map_err(|fault| into.refusal(fault))
     }
 
@@ -205,8 +205,8 @@ impl<R: PayloadRing> Machine<R> {
         // Rows that were summed on their way in are not those of the change any more.
         let summed = match whole.last_slots().len() < delta.rows {
             true => whole
-                .part()
-                .map(|part| tuples_at(part, &inputs[at].toggled[first..])),
+                .table()
+                .map(|table| tuples_at(table, &inputs[at].toggled[first..])),
             false => None,
         };
         let (mut born, mut values) = (Vec::new(), Vec::new());
@@ -249,12 +249,12 @@ impl<R: PayloadRing> Machine<R> {
         let (mut rows, mut comes) = (Vec::new(), Vec::new());
         let input = &mut self.strategy.inputs[at];
         let whole = &self.strategy.relations[input.whole];
-        let Some(part) = whole.part() else {
+        let Some(table) = whole.table() else {
             return (rows, comes);
         };
-        input.counted.resize(part.slots(), false);
+        input.counted.resize(table.slots(), false);
         for (row, &slot) in whole.last_slots().iter().enumerate() {
-            let is_there = !R::is_zero(&self.algebra.shape, part.payload(slot));
+            let is_there = !R::is_zero(&self.algebra.shape, table.payload(slot));
             if std::mem::replace(&mut input.counted[slot as usize], is_there) == is_there {
                 continue;
             }
@@ -270,15 +270,15 @@ impl<R: PayloadRing> Machine<R> {
     }
 }
 
-/// Tuples of a part, by their slots, as a change.
-pub(crate) fn tuples_at(part: &Part, slots: &[u32]) -> Delta {
-    let column = |field| part.column(slots, field);
-    let payloads = slots.iter().flat_map(|&slot| part.payload(slot));
+/// Tuples of a table, by their slots, as a change.
+pub(crate) fn tuples_at(table: &KeyedTable, slots: &[u32]) -> Delta {
+    let column = |field| table.column(slots, field);
+    let payloads = slots.iter().flat_map(|&slot| table.payload(slot));
     Delta {
         rows: slots.len(),
-        columns: (0..part.layout().fields()).map(column).collect(),
+        columns: (0..table.layout().fields()).map(column).collect(),
         payload: payloads.copied().collect(),
-        width: part.stride(),
+        width: table.stride(),
         wide: false,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: nothing here changes anything. Cost: O(1), but for bytes and checks.
 
-use ringview_relation::{Part, Partition, Relation};
+use ringview_relation::{KeyedTable, Partition, Relation};
 use ringview_ring::PayloadRing;
 
 use super::{Machine, PartSizes, Rebalancings, Size};
@@ -12,16 +12,16 @@ impl<R: PayloadRing> Machine<R> {
     /// The payload of the result; `None` if it is zero.
     #[must_use]
     pub fn result(&self) -> Option<&[u64]> {
-        let part = self.result_part();
-        part.iter().next().map(|slot| part.payload(slot))
+        let table = self.result_table();
+        table.iter().next().map(|slot| table.payload(slot))
     }
 
-    /// The part that holds the result.
-    pub(crate) fn result_part(&self) -> &Part {
-        let Some(part) = self.strategy.relations[self.strategy.result].part() else {
+    /// The table that holds the result.
+    pub(crate) fn result_table(&self) -> &KeyedTable {
+        let Some(table) = self.strategy.relations[self.strategy.result].table() else {
             unreachable!("the result is kept")
         };
-        part
+        table
     }
 
     /// What its payloads hold.
@@ -42,7 +42,7 @@ impl<R: PayloadRing> Machine<R> {
         self.size.rebalancings
     }
 
-    /// Rows added, looked up or paired with partners so far.
+    /// Rows added, looked up or paired with matches so far.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.work.steps
@@ -50,11 +50,11 @@ impl<R: PayloadRing> Machine<R> {
 
     /// The parts of each relation.
     #[must_use]
-    pub fn parts(&self) -> Vec<PartSizes> {
+    pub fn part_sizes(&self) -> Vec<PartSizes> {
         let keys = |relation: usize| {
             self.strategy.relations[relation]
-                .part()
-                .map_or(0, Part::len)
+                .table()
+                .map_or(0, KeyedTable::len)
         };
         let of = |input: &Input<R>| PartSizes {
             tuples: keys(input.whole),
@@ -75,18 +75,18 @@ impl<R: PayloadRing> Machine<R> {
         &self.strategy.relations
     }
 
-    /// The parts of the relations that change, in their order.
-    pub(crate) fn wholes(&self) -> impl Iterator<Item = &Part> {
+    /// The tables of the relations that change, in their order.
+    pub(crate) fn wholes(&self) -> impl Iterator<Item = &KeyedTable> {
         let inputs = self.strategy.inputs.iter();
-        inputs.filter_map(|input| self.strategy.relations[input.whole].part())
+        inputs.filter_map(|input| self.strategy.relations[input.whole].table())
     }
 
     /// Keys of all auxiliary views.
     #[must_use]
     pub fn view_keys(&self) -> usize {
         let views = self.strategy.views.iter();
-        let parts = views.filter_map(|&view| self.strategy.relations[view].part());
-        parts.map(Part::len).sum()
+        let tables = views.filter_map(|&view| self.strategy.relations[view].table());
+        tables.map(KeyedTable::len).sum()
     }
 
     /// Bytes that it takes.
@@ -98,9 +98,9 @@ impl<R: PayloadRing> Machine<R> {
             inputs,
             ..
         } = &self.strategy;
-        let parts = relations.iter().filter_map(Relation::part);
+        let tables = relations.iter().filter_map(Relation::table);
         let counted = inputs.iter().map(|input| input.counted.capacity());
-        parts.map(Part::memory_usage).sum::<usize>()
+        tables.map(KeyedTable::memory_usage).sum::<usize>()
             + relations.iter().map(Relation::memory_usage).sum::<usize>()
             + partitions
                 .iter()
@@ -121,24 +121,28 @@ impl<R: PayloadRing> Machine<R> {
             "|D| = {tuples}, N = {base}"
         );
         self.strategy.partitions.iter().for_each(Partition::check);
-        let parts = self.strategy.relations.iter().filter_map(Relation::part);
-        parts.for_each(Part::check);
+        let tables = self.strategy.relations.iter().filter_map(Relation::table);
+        tables.for_each(KeyedTable::check);
         let values = self
             .strategy
             .partitions
             .iter()
             .zip(&self.strategy.indicators);
         for (partition, &indicator) in values {
-            let part = self.strategy.relations[indicator].part();
-            assert_eq!(part.map(Part::len), Some(partition.heavy()), "heavy values");
+            let table = self.strategy.relations[indicator].table();
+            assert_eq!(
+                table.map(KeyedTable::len),
+                Some(partition.heavy()),
+                "heavy values"
+            );
         }
         let mut counted = 0;
         for input in &self.strategy.inputs {
-            let Some(part) = self.strategy.relations[input.whole].part() else {
+            let Some(table) = self.strategy.relations[input.whole].table() else {
                 continue;
             };
-            counted += part.len();
-            for slot in part.iter() {
+            counted += table.len();
+            for slot in table.iter() {
                 assert!(input.counted[slot as usize], "a tuple that is not counted");
             }
         }

@@ -4,7 +4,7 @@
 //! what a change of it costs, O(N^max(e, 1-e)); all groups O(N^(1 + max(e, 1-e))), and O(N^(3/2)) at e = 1/2.
 
 use ringview_core::{Budget, Result};
-use ringview_relation::{ABSENT, Keys, Part};
+use ringview_relation::{ABSENT, KeyedTable, Keys};
 use ringview_ring::{Overflow, PayloadRing};
 
 use super::change::tuples_at;
@@ -20,7 +20,11 @@ impl<R: PayloadRing> Machine<R> {
     ///
     /// # Errors
     /// `Overflow` where a sum does not fit; what the budget says. Nothing is to be rolled back.
-    pub fn read_groups(&mut self, of: Option<&[Vec<u64>]>, budget: &Budget<'_>) -> Result<Part> {
+    pub fn read_groups(
+        &mut self,
+        of: Option<&[Vec<u64>]>,
+        budget: &Budget<'_>,
+    ) -> Result<KeyedTable> {
         let read = match self.strategy.reads.take() {
             Some(reads) => {
                 let read = self.close_all(&reads, of, budget);
@@ -40,12 +44,14 @@ impl<R: PayloadRing> Machine<R> {
             // Sums that are zero go.
             result.commit();
         }
-        let empty = Part::new(
-            self.result_part().layout().clone(),
-            self.result_part().stride(),
+        let empty = KeyedTable::new(
+            self.result_table().layout().clone(),
+            self.result_table().stride(),
         );
         let result = &mut self.strategy.relations[self.strategy.result];
-        let groups = result.part_mut().map(|part| std::mem::replace(part, empty));
+        let groups = result
+            .table_mut()
+            .map(|table| std::mem::replace(table, empty));
         let Some(groups) = groups else {
             unreachable!("the result is kept")
         };
@@ -63,10 +69,10 @@ impl<R: PayloadRing> Machine<R> {
         let whole = self.strategy.inputs[reads.input].whole;
         for slots in slots.chunks(BLOCK) {
             budget.work(slots.len() as u64)?;
-            let Some(part) = self.strategy.relations[whole].part() else {
+            let Some(table) = self.strategy.relations[whole].table() else {
                 break;
             };
-            let tuples = tuples_at(part, slots);
+            let tuples = tuples_at(table, slots);
             let classes = self.classes(reads.input, &tuples);
             let of = (reads.input, &tuples, &classes);
             self.evaluate(&reads.rules, of, Extent::All, budget)?;
@@ -77,11 +83,11 @@ impl<R: PayloadRing> Machine<R> {
     /// The tuples of the relation that groups are read from, in some of them or all, each once.
     fn slots_in(&mut self, reads: &Reads<R>, of: Option<&[Vec<u64>]>) -> Vec<u32> {
         let whole = self.strategy.inputs[reads.input].whole;
-        let Some(part) = self.strategy.relations[whole].part_mut() else {
+        let Some(table) = self.strategy.relations[whole].table_mut() else {
             return Vec::new();
         };
         let Some(columns) = of else {
-            return part.iter().collect();
+            return table.iter().collect();
         };
         let keys = Keys {
             columns,
@@ -91,14 +97,14 @@ impl<R: PayloadRing> Machine<R> {
         let (mut found, scratch) = (Vec::new(), &mut self.work.keys);
         let mut slots: Vec<u32> = match reads.key.index {
             Some(index) => {
-                part.refresh_index(index);
-                let index = part.index_at(index);
+                table.refresh_index(index);
+                let index = table.index_at(index);
                 index.find(keys, scratch, &mut found);
                 let groups = found.iter().map(|&group| index.group(group));
                 groups.flatten().copied().collect()
             }
             None => {
-                part.find(keys, scratch, &mut found);
+                table.find(keys, scratch, &mut found);
                 found.retain(|&slot| slot != ABSENT);
                 found
             }

@@ -21,14 +21,14 @@ mod rows;
 
 use ringview_core::{Budget, Result, empty};
 use ringview_relation::join::Work;
-use ringview_relation::{KeyField, Part, Partition, Relation};
+use ringview_relation::{KeyField, KeyedTable, Partition, Relation};
 use ringview_ring::PayloadRing;
 
 use crate::algebra::Algebra;
 use crate::query::{Epsilon, Query, Refused};
 use crate::strategy::Strategy;
 
-pub use rows::{RowBlock, RowPlace};
+pub use rows::{RowBlock, RowCursor};
 
 pub(crate) use change::{picked, tuples_at};
 
@@ -103,7 +103,7 @@ pub struct Machine<R: PayloadRing> {
     pub(crate) algebra: Algebra<R>,
     pub(crate) strategy: Strategy<R>,
     pub(crate) size: Size,
-    kept: Size,
+    committed: Size,
     pub(crate) work: Work<R>,
     pub(crate) scratch: R::Scratch,
     /// By value of the only partition: what rows of a change do there that meet each other. Else 0.
@@ -140,7 +140,7 @@ impl<R: PayloadRing> Machine<R> {
             algebra,
             strategy,
             size,
-            kept: size,
+            committed: size,
             work: Work::default(),
             scratch: R::Scratch::default(),
             marks: Vec::new(),
@@ -167,7 +167,7 @@ impl<R: PayloadRing> Machine<R> {
 
     /// What the running transaction did stays.
     pub fn commit(&mut self) {
-        self.forget_moved();
+        self.clear_log();
         let Strategy {
             inputs,
             relations,
@@ -189,7 +189,7 @@ impl<R: PayloadRing> Machine<R> {
         if self.marks.capacity() as u64 > FEW + 16 * self.size.tuples {
             self.marks = Vec::new();
         }
-        self.kept = self.size;
+        self.committed = self.size;
         self.refresh_rows();
     }
 
@@ -208,10 +208,10 @@ impl<R: PayloadRing> Machine<R> {
                 input.counted[slot as usize] ^= true;
             }
             empty(&mut input.toggled);
-            let slots = relations[input.whole].part().map_or(0, Part::slots);
+            let slots = relations[input.whole].table().map_or(0, KeyedTable::slots);
             input.counted.truncate(slots);
         }
-        self.size = self.kept;
+        self.size = self.committed;
         self.refresh_rows();
     }
 }

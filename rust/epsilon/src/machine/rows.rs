@@ -5,22 +5,22 @@
 //! To pass over rows costs a step a listed row, and one a key of a root.
 
 use ringview_core::{Error, Result};
-use ringview_relation::{ABSENT, KeyScratch, Keys, Part};
+use ringview_relation::{ABSENT, KeyScratch, KeyedTable, Keys};
 use ringview_ring::{PayloadRing, SumProduct};
 
 use super::Machine;
 use crate::algebra::Algebra;
 use crate::query::{Class, Epsilon, Query, Refused};
-use crate::strategy::{RowParts, Strategy, Tree};
+use crate::strategy::{RowSources, Strategy, Tree};
 
 /// Keys of a root that are looked below at a time.
 const ROOTS: usize = 256;
 
-/// A place among the rows: before the first by default.
+/// A position among the rows: before the first by default.
 #[derive(Clone, Debug, Default)]
-pub struct RowPlace {
-    /// The list, then the trees.
-    part: usize,
+pub struct RowCursor {
+    /// The source: the list, then the trees.
+    source: usize,
     /// Keys of it that were left behind.
     at: usize,
     /// Rows below the next key that were, too.
@@ -83,9 +83,9 @@ impl Machine<SumProduct> {
     ///
     /// # Errors
     /// `Overflow` for a multiplicity that no number holds.
-    pub fn read_rows(&self, place: &mut RowPlace, most: usize) -> Result<RowBlock> {
+    pub fn read_rows(&self, cursor: &mut RowCursor, most: usize) -> Result<RowBlock> {
         let fields = self.strategy.rows.as_ref().map(|rows| rows.list);
-        let fields = fields.map_or(0, |list| self.part_at(list).layout().fields());
+        let fields = fields.map_or(0, |list| self.table_at(list).layout().fields());
         let mut block = RowBlock {
             columns: vec![Vec::new(); fields],
             times: Vec::new(),
@@ -93,10 +93,10 @@ impl Machine<SumProduct> {
         let Some(rows) = &self.strategy.rows else {
             return Ok(block);
         };
-        while block.times.len() < most && place.part <= rows.trees.len() {
-            match place.part {
-                0 => self.read_list(rows, place, most, &mut block),
-                tree => self.read_tree(&rows.trees[tree - 1], place, most, &mut block)?,
+        while block.times.len() < most && cursor.source <= rows.trees.len() {
+            match cursor.source {
+                0 => self.read_list(rows, cursor, most, &mut block),
+                tree => self.read_tree(&rows.trees[tree - 1], cursor, most, &mut block)?,
             }
         }
         Ok(block)
@@ -107,47 +107,53 @@ impl Machine<SumProduct> {
     ///
     /// # Errors
     /// As `read_rows`.
-    pub fn skip_rows(&self, place: &mut RowPlace, mut left: u64) -> Result<u64> {
+    pub fn skip_rows(&self, cursor: &mut RowCursor, mut left: u64) -> Result<u64> {
         let Some(rows) = &self.strategy.rows else {
             return Ok(0);
         };
-        while place.part <= rows.trees.len() && place.below == 0 {
-            let (part, all) = match place.part {
-                0 => (self.part_at(rows.list), rows.all),
+        while cursor.source <= rows.trees.len() && cursor.below == 0 {
+            let (table, all) = match cursor.source {
+                0 => (self.table_at(rows.list), rows.all),
                 tree => {
                     let tree = &rows.trees[tree - 1];
-                    (self.part_at(tree.root), tree.all)
+                    (self.table_at(tree.root), tree.all)
                 }
             };
-            let slots = without_gaps(part, all);
-            let Some(&slot) = slots.get(place.at) else {
-                *place = place.next_part();
+            let slots = without_gaps(table, all);
+            let Some(&slot) = slots.get(cursor.at) else {
+                *cursor = cursor.next_source();
                 continue;
             };
-            let times = part.payload(slot)[0];
-            place.steps += 1;
+            let times = table.payload(slot)[0];
+            cursor.steps += 1;
             if left < times {
                 break;
             }
             left -= times;
-            place.at += 1;
+            cursor.at += 1;
         }
         Ok(left)
     }
 
-    fn part_at(&self, relation: usize) -> &Part {
-        match self.strategy.relations[relation].part() {
-            Some(part) => part,
+    fn table_at(&self, relation: usize) -> &KeyedTable {
+        match self.strategy.relations[relation].table() {
+            Some(table) => table,
             None => unreachable!("all relations of a machine are kept"),
         }
     }
 
-    fn read_list(&self, rows: &RowParts, place: &mut RowPlace, most: usize, block: &mut RowBlock) {
-        let list = self.part_at(rows.list);
-        let slots = &without_gaps(list, rows.all)[place.at..];
+    fn read_list(
+        &self,
+        rows: &RowSources,
+        cursor: &mut RowCursor,
+        most: usize,
+        block: &mut RowBlock,
+    ) {
+        let list = self.table_at(rows.list);
+        let slots = &without_gaps(list, rows.all)[cursor.at..];
         let slots = &slots[..slots.len().min(most - block.times.len())];
         if slots.is_empty() {
-            *place = place.next_part();
+            *cursor = cursor.next_source();
             return;
         }
         for (field, column) in block.columns.iter_mut().enumerate() {
@@ -155,26 +161,26 @@ impl Machine<SumProduct> {
         }
         let times = slots.iter().map(|&slot| list.payload(slot)[0] as i64);
         block.times.extend(times);
-        place.at += slots.len();
-        place.steps += slots.len() as u64;
+        cursor.at += slots.len();
+        cursor.steps += slots.len() as u64;
     }
 
     fn read_tree(
         &self,
         tree: &Tree,
-        place: &mut RowPlace,
+        cursor: &mut RowCursor,
         most: usize,
         block: &mut RowBlock,
     ) -> Result<()> {
-        let leaf = self.part_at(tree.leaf);
+        let leaf = self.table_at(tree.leaf);
         let wanted = ROOTS.min(most - block.times.len());
-        let roots = self.roots(tree, place.at, wanted);
+        let roots = self.roots(tree, cursor.at, wanted);
         if roots.times.is_empty() {
-            *place = place.next_part();
+            *cursor = cursor.next_source();
             return Ok(());
         }
         for (&own, &group) in roots.times.iter().zip(&roots.groups) {
-            let slots = &leaf.index_at(tree.below).group(group)[place.below..];
+            let slots = &leaf.index_at(tree.below).group(group)[cursor.below..];
             let taken = &slots[..slots.len().min(most - block.times.len())];
             for (field, column) in block.columns.iter_mut().enumerate() {
                 column.extend(taken.iter().map(|&slot| leaf.field(slot, field)));
@@ -185,12 +191,12 @@ impl Machine<SumProduct> {
                     place: "the multiplicity of a row of a join".to_owned(),
                 })?);
             }
-            place.steps += 1 + taken.len() as u64;
+            cursor.steps += 1 + taken.len() as u64;
             if taken.len() < slots.len() {
-                place.below += taken.len();
+                cursor.below += taken.len();
                 return Ok(());
             }
-            (place.at, place.below) = (place.at + 1, 0);
+            (cursor.at, cursor.below) = (cursor.at + 1, 0);
             if block.times.len() == most {
                 return Ok(());
             }
@@ -200,7 +206,7 @@ impl Machine<SumProduct> {
 
     /// Some keys of a root, from one on.
     fn roots(&self, tree: &Tree, from: usize, most: usize) -> Roots {
-        let root = self.part_at(tree.root);
+        let root = self.table_at(tree.root);
         let slots = &without_gaps(root, tree.all)[from..];
         let slots = &slots[..slots.len().min(most)];
         let width = root.layout().fields();
@@ -213,7 +219,7 @@ impl Machine<SumProduct> {
             fields,
             rows: slots.len(),
         };
-        let (whole, leaf) = (self.part_at(tree.whole), self.part_at(tree.leaf));
+        let (whole, leaf) = (self.table_at(tree.whole), self.table_at(tree.leaf));
         whole.find(keys(&own), &mut scratch, &mut found);
         let below = leaf.index_at(tree.below);
         below.find(keys(&tree.order), &mut scratch, &mut groups);
@@ -235,15 +241,15 @@ impl Machine<SumProduct> {
     }
 
     /// The rows that the running transaction moved, by how much; with those that did not after all.
-    pub(crate) fn changed_rows(&self) -> Option<&Part> {
+    pub(crate) fn changed_rows(&self) -> Option<&KeyedTable> {
         let rows = self.strategy.rows.as_ref()?;
-        self.strategy.relations[rows.log].part()
+        self.strategy.relations[rows.log].table()
     }
 }
 
 impl<R: PayloadRing> Machine<R> {
-    /// The rows that moved are told, or undone.
-    pub(super) fn forget_moved(&mut self) {
+    /// Clears the log of changed rows, at a commit or a rollback.
+    pub(super) fn clear_log(&mut self) {
         if let Some(rows) = &self.strategy.rows {
             self.strategy.relations[rows.log].rollback();
         }
@@ -258,18 +264,18 @@ impl<R: PayloadRing> Machine<R> {
         let trees = rows.trees.iter();
         let trees = trees.flat_map(|tree| [(tree.root, tree.all), (tree.leaf, tree.below)]);
         for (relation, index) in trees.chain([(rows.list, rows.all)]) {
-            if let Some(part) = relations[relation].part_mut() {
-                part.refresh_index(index);
+            if let Some(table) = relations[relation].table_mut() {
+                table.refresh_index(index);
             }
         }
     }
 }
 
-impl RowPlace {
-    /// The same before the first key of the part behind.
-    fn next_part(&self) -> Self {
+impl RowCursor {
+    /// The same before the first key of the next source.
+    fn next_source(&self) -> Self {
         Self {
-            part: self.part + 1,
+            source: self.source + 1,
             at: 0,
             below: 0,
             steps: self.steps + 1,
@@ -277,9 +283,9 @@ impl RowPlace {
     }
 }
 
-/// All slots of a part, by its index on nothing.
-fn without_gaps(part: &Part, index: usize) -> &[u32] {
-    let index = part.index_at(index);
+/// All slots of a table, by its index on nothing.
+fn without_gaps(table: &KeyedTable, index: usize) -> &[u32] {
+    let index = table.index_at(index);
     let keys = Keys {
         columns: &[],
         fields: &[],

@@ -34,7 +34,7 @@ impl Plan {
                     self.heavy(),
                 ),
             },
-            form: self.form(),
+            form: self.result_kind(),
             conditions: vec![Condition {
                 name: "hierarchical".to_owned(),
                 holds: false,
@@ -56,7 +56,7 @@ impl Plan {
     }
 
     /// What the result is made of.
-    fn form(&self) -> Choice {
+    fn result_kind(&self) -> Choice {
         if let Some(from) = self.join.read_from {
             let alias = &self.query.atoms[from].alias;
             return Choice {

@@ -12,11 +12,11 @@ mod moments;
 
 use ringview_core::{Error, Result, Type};
 use ringview_query::{Bound, Factor, Features, Kind, PlanAtom, VarId, Variable};
-use ringview_relation::Part;
+use ringview_relation::KeyedTable;
 use ringview_ring::NumberKind;
-use ringview_view::answer::{Member, Outputs, PayloadLayout, TermSums};
+use ringview_view::answer::{Outputs, PayloadField, PayloadLayout, TermSums};
 use ringview_view::fields::Fields;
-use ringview_view::part::PartRows;
+use ringview_view::result_table::ResultTable;
 
 pub(crate) use component::Component;
 use groups::{check_groups, has, reader, unsupported};
@@ -125,7 +125,7 @@ impl Plan {
         exponents.fold(0.0, f64::max)
     }
 
-    /// The exponent of what is kept. A view has no more keys than there are tuples times the partners that
+    /// The exponent of what is kept. A view has no more keys than there are tuples times the matches that
     /// each has among light values, or among heavy ones; and no more than heavy values of its keys
     /// make, which in a path are not all heavy.
     pub(crate) fn space(&self) -> f64 {
@@ -148,30 +148,30 @@ impl Plan {
     }
 
     /// What the result is made of.
-    pub(crate) fn members(&self) -> PayloadLayout {
+    pub(crate) fn payload_layout(&self) -> PayloadLayout {
         let kinds = self.components.iter().map(|component| component.kind);
         let numbers: Vec<NumberKind> = self.components.iter().map(Component::number).collect();
-        let mut sums = TermSums::kept_as(kinds.collect(), &numbers, self.places.clone());
+        let mut sums = TermSums::with_numbers(kinds.collect(), &numbers, self.places.clone());
         if let Some(features) = &self.features {
             sums = sums.with_moments(features.columns(), features.components.clone());
         }
-        let mut members = PayloadLayout::default();
-        members.push(Member::Sums(sums));
-        members
+        let mut payload_layout = PayloadLayout::default();
+        payload_layout.push(PayloadField::Sums(sums));
+        payload_layout
     }
 
     /// The groups of a part as rows.
     pub(crate) fn rows_of<'a>(
         &'a self,
-        part: &'a Part,
-        members: &'a PayloadLayout,
-    ) -> PartRows<'a> {
-        PartRows {
+        table: &'a KeyedTable,
+        payload_layout: &'a PayloadLayout,
+    ) -> ResultTable<'a> {
+        ResultTable {
             outputs: Outputs::from(&self.query),
             fields: &self.fields,
             keys: &self.groups,
-            part,
-            auxiliary: members,
+            table,
+            auxiliary: payload_layout,
         }
     }
 
@@ -193,7 +193,7 @@ impl Plan {
     }
 
     /// The columns of an atom that are compared with others.
-    pub(crate) fn compared(&self, atom: usize) -> Vec<usize> {
+    pub(crate) fn join_columns(&self, atom: usize) -> Vec<usize> {
         let columns = self.query.variables.iter().flat_map(|one| &one.columns);
         let own = columns.filter(|(of, _)| *of == atom);
         own.map(|&(_, column)| column).collect()

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use ringview_relation::join::{Join, LevelRule, Rule};
-use ringview_relation::{KeyField, KeyLayout, Part, Partition, Relation, Threshold};
+use ringview_relation::{KeyField, KeyLayout, KeyedTable, Partition, Relation, Threshold};
 use ringview_ring::PayloadRing;
 
 use super::{Case, Evaluation, Face, Input, Reads, Role, Strategy, Subkey};
@@ -33,7 +33,7 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
                 partitions: Vec::new(),
                 epsilons: Vec::new(),
                 indicators: Vec::new(),
-                stars: Vec::new(),
+                counted_faces: Vec::new(),
                 inputs: Vec::new(),
                 views: Vec::new(),
                 result: 0,
@@ -68,8 +68,8 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
     pub(super) fn relation(&mut self, name: impl Into<String>, fields: &[usize]) -> usize {
         let packing: Vec<KeyField> = fields.iter().map(|&field| self.packing[field]).collect();
         let shape = &self.algebra.shape;
-        let part = Part::new(KeyLayout::new(&packing), R::stride(shape));
-        let relation = Relation::new(name.into(), shape.clone(), Some(part));
+        let table = KeyedTable::new(KeyLayout::new(&packing), R::stride(shape));
+        let relation = Relation::new(name.into(), shape.clone(), Some(table));
         self.strategy.relations.push(relation);
         self.fields.push(fields.to_vec());
         self.strategy.relations.len() - 1
@@ -99,7 +99,7 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
         strategy.partitions.push(partition);
         strategy.epsilons.push(epsilon);
         strategy.indicators.push(heavy);
-        strategy.stars.push(Vec::new());
+        strategy.counted_faces.push(Vec::new());
         Key {
             partition: strategy.partitions.len() - 1,
             heavy,
@@ -112,7 +112,7 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
         let number = self.strategy.inputs.len();
         let mut faces = Vec::new();
         for (key, fields) in keys {
-            self.strategy.stars[key.partition].push((number, faces.len()));
+            self.strategy.counted_faces[key.partition].push((number, faces.len()));
             faces.push(Face {
                 partition: key.partition,
                 key: self.subkey(whole, fields),
@@ -139,11 +139,11 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
         order.sort_unstable_by_key(|&at| columns[at]);
         let indexed: Vec<usize> = order.iter().map(|&at| columns[at]).collect();
         let is_whole = columns.len() == fields.len();
-        let part = self.strategy.relations[whole].part_mut();
+        let table = self.strategy.relations[whole].table_mut();
         Subkey {
-            index: part
+            index: table
                 .filter(|_| !is_whole)
-                .map(|part| part.add_index(&indexed)),
+                .map(|table| table.add_index(&indexed)),
             columns,
             order,
         }

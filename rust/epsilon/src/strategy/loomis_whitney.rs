@@ -24,7 +24,7 @@
 //! stays as it is. What lacks one of them adds nothing to the result: it is there before the rest. Else groups
 //! are read, by what the tuples of a relation close (`strategy`): a tuple O(N^max(e, 1-e)), and a value
 //! of one of two keys, as a vertex of triangles, no more than O(N) whatever its degree, for its
-//! partners' groups are walked, or smaller ones. A change and a group cannot both cost less than sqrt(N) if
+//! the groups of other relations are walked, or smaller ones. A change and a group cannot both cost less than sqrt(N) if
 //! the OMv conjecture holds: the matrix in R(a, b), a vector in S(b, c), and with T(c, a) for all a
 //! the groups of a are its product; so for the groups of (a, b), the matrix in S and the vector in T.
 //!
@@ -111,7 +111,7 @@ impl Made<'_> {
     }
 
     /// The relations but some, those first that share fields with relation k: they have groups.
-    fn partners(&self, k: usize, but: &[usize]) -> Vec<usize> {
+    fn others(&self, k: usize, but: &[usize]) -> Vec<usize> {
         let n = self.wholes.len();
         let mut others: Vec<usize> = (1..n).map(|step| (k + step) % n).collect();
         others.retain(|other| !but.contains(other));
@@ -124,8 +124,8 @@ impl Made<'_> {
         if !self.query.has_group(k) {
             return;
         }
-        let partners = self.partners(k, &[]);
-        let of = |all: &[usize]| partners.iter().map(|&i| all[i]).collect::<Vec<_>>();
+        let others = self.others(k, &[]);
+        let of = |all: &[usize]| others.iter().map(|&i| all[i]).collect::<Vec<_>>();
         let (case, result) = match self.keys[k] {
             Some(_) => (Case::SomeLight, builder.result()),
             None => (Case::ALL, builder.result()),
@@ -145,7 +145,7 @@ impl Made<'_> {
     fn through<R: PayloadRing>(&self, builder: &mut Builder<'_, R>, k: usize) {
         for (face, z) in self.faces(k).into_iter().enumerate() {
             let Some(view) = self.views[z] else { continue };
-            let mut met: Vec<usize> = self.partners(k, &[z]);
+            let mut met: Vec<usize> = self.others(k, &[z]);
             met.iter_mut().for_each(|i| *i = self.wholes[*i]);
             met.extend(self.keys[k].map(|far| far.heavy));
             let joins = builder.meet(met);

@@ -155,7 +155,7 @@ fn all_of(faces: usize) -> u64 {
 
 /// How the rows of a join are read: a listing, and trees of two relations each.
 #[derive(Debug)]
-pub(crate) struct RowParts {
+pub(crate) struct RowSources {
     /// A key each row, over all fields.
     pub(crate) list: usize,
     /// Its index on nothing: all keys, without gaps.
@@ -202,14 +202,14 @@ pub(crate) struct Strategy<R: PayloadRing> {
     /// By partition: the relation of its heavy values.
     pub(crate) indicators: Vec<usize>,
     /// By partition: the inputs and faces that it counts.
-    pub(crate) stars: Vec<Vec<(usize, usize)>>,
+    pub(crate) counted_faces: Vec<Vec<(usize, usize)>>,
     pub(crate) inputs: Vec<Input<R>>,
     pub(crate) views: Vec<usize>,
     pub(crate) result: usize,
     /// The relation that holds a batch while it meets itself: its rows that begin where others end.
     pub(crate) batch: Option<usize>,
     /// How rows are read, where there are any.
-    pub(crate) rows: Option<RowParts>,
+    pub(crate) rows: Option<RowSources>,
     /// How groups are read, where they are not kept.
     pub(crate) reads: Option<Reads<R>>,
 }

@@ -75,7 +75,7 @@ impl<R: PayloadRing> Strategy<R> {
         // Inputs have the numbers of the relations.
         let mut faces: Vec<Vec<(&Key, &[usize])>> = vec![Vec::new(); 4];
         for (side, outer) in [(0, 0), (1, 2)] {
-            let [end, middle] = Self::places(order, side);
+            let [end, middle] = Self::end_and_middle(order, side);
             faces[end].push((&made[outer], keys[outer]));
             faces[middle].push((&made[outer], keys[outer]));
             faces[middle].push((&made[1], keys[1]));
@@ -86,7 +86,7 @@ impl<R: PayloadRing> Strategy<R> {
         let mut far = keys[0].to_vec();
         far.extend(keys[2].iter().filter(|field| !keys[0].contains(field)));
         let sides = [(0, 0), (1, 2)].map(|(side, outer)| {
-            let [end, middle] = Self::places(order, side);
+            let [end, middle] = Self::end_and_middle(order, side);
             let case = builder.heavy_but(middle, None);
             Side {
                 end: wholes[end],
@@ -107,7 +107,7 @@ impl<R: PayloadRing> Strategy<R> {
     }
 
     /// The end and the middle of a side, by their numbers in the query.
-    fn places([r, s, t, u]: [usize; 4], side: usize) -> [usize; 2] {
+    fn end_and_middle([r, s, t, u]: [usize; 4], side: usize) -> [usize; 2] {
         match side {
             0 => [r, s],
             _ => [u, t],

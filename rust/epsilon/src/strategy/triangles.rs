@@ -26,7 +26,7 @@
 use ringview_ring::PayloadRing;
 
 use super::builder::{Builder, Key};
-use super::{Case, Role, RowParts, Strategy, Tree};
+use super::{Case, Role, RowSources, Strategy, Tree};
 use crate::algebra::Algebra;
 use crate::query::{Epsilon, Query};
 
@@ -165,10 +165,10 @@ impl Made<'_> {
     }
 
     /// How all that is read.
-    fn rows<R: PayloadRing>(&self, strategy: &mut Strategy<R>) -> RowParts {
+    fn rows<R: PayloadRing>(&self, strategy: &mut Strategy<R>) -> RowSources {
         let mut index = |relation: usize, fields: &[usize]| {
-            let part = strategy.relations[relation].part_mut();
-            part.map_or(0, |part| part.add_index(fields))
+            let table = strategy.relations[relation].table_mut();
+            table.map_or(0, |table| table.add_index(fields))
         };
         let trees = (0..3).map(|z| {
             // The key of a leaf is all fields in their order.
@@ -186,7 +186,7 @@ impl Made<'_> {
             }
         });
         let trees = trees.collect();
-        RowParts {
+        RowSources {
             all: index(self.list, &[]),
             list: self.list,
             trees,

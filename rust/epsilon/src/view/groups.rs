@@ -12,10 +12,10 @@ use arrow_schema::SchemaRef;
 use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result, Type};
 use ringview_explain::Explanation;
 use ringview_query::Bound;
-use ringview_relation::Part;
+use ringview_relation::KeyedTable;
 use ringview_view::answer::{Cell, KeyValue, PayloadLayout};
-use ringview_view::part::partial::write_groups;
-use ringview_view::part::{Maintainer, PartRows};
+use ringview_view::result_table::partial::write_groups;
+use ringview_view::result_table::{Maintainer, ResultTable};
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
 use super::HeavyLightSums;
@@ -25,22 +25,22 @@ use crate::plan::Plan;
 #[derive(Debug)]
 pub(crate) struct GroupsOnRead {
     plan: Arc<Plan>,
-    members: PayloadLayout,
+    payload_layout: PayloadLayout,
     state: Mutex<State>,
     /// Without groups, for what needs none.
-    none: Part,
+    none: KeyedTable,
 }
 
 #[derive(Debug)]
 struct State {
     sums: HeavyLightSums,
     /// All groups, once they were read.
-    all: Option<Arc<Part>>,
+    all: Option<Arc<KeyedTable>>,
 }
 
 impl State {
     fn memory_usage(&self) -> usize {
-        let read = self.all.as_ref().map_or(0, |part| part.memory_usage());
+        let read = self.all.as_ref().map_or(0, |table| table.memory_usage());
         self.sums.memory_usage() + read
     }
 }
@@ -49,9 +49,9 @@ impl GroupsOnRead {
     /// Those of no rows.
     pub(crate) fn new(plan: Arc<Plan>) -> Result<Self> {
         let sums = HeavyLightSums::new(Arc::clone(&plan))?;
-        let none = sums.machine.result_part().clone();
+        let none = sums.machine.result_table().clone();
         Ok(Self {
-            members: plan.members(),
+            payload_layout: plan.payload_layout(),
             plan,
             state: Mutex::new(State { sums, all: None }),
             none,
@@ -63,9 +63,9 @@ impl GroupsOnRead {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The groups of a part as rows.
-    fn rows_of<'a>(&'a self, part: &'a Part) -> PartRows<'a> {
-        self.plan.rows_of(part, &self.members)
+    /// The groups of a table as rows.
+    fn rows_of<'a>(&'a self, table: &'a KeyedTable) -> ResultTable<'a> {
+        self.plan.rows_of(table, &self.payload_layout)
     }
 
     /// The fields of a whole key.
@@ -79,14 +79,14 @@ impl GroupsOnRead {
     }
 
     /// All groups.
-    fn all(&self, budget: &Budget<'_>) -> Result<Arc<Part>> {
+    fn all(&self, budget: &Budget<'_>) -> Result<Arc<KeyedTable>> {
         let mut state = self.state();
-        if let Some(part) = &state.all {
-            return Ok(Arc::clone(part));
+        if let Some(table) = &state.all {
+            return Ok(Arc::clone(table));
         }
-        let part = Arc::new(state.sums.machine.read_groups(None, budget)?);
-        state.all = Some(Arc::clone(&part));
-        Ok(part)
+        let table = Arc::new(state.sums.machine.read_groups(None, budget)?);
+        state.all = Some(Arc::clone(&table));
+        Ok(table)
     }
 
     /// The groups of some keys, at least.
@@ -94,19 +94,19 @@ impl GroupsOnRead {
         &self,
         keys: impl Iterator<Item = &'k Key<'k>>,
         dictionary: &Dictionary,
-    ) -> Result<Arc<Part>> {
+    ) -> Result<Arc<KeyedTable>> {
         let mut columns = vec![Vec::new(); self.none.layout().fields()];
         for words in keys.filter_map(|key| self.words(key, dictionary)) {
             let both = columns.iter_mut().zip(words);
             both.for_each(|(column, word)| column.push(word));
         }
         let mut state = self.state();
-        if let Some(part) = &state.all {
-            return Ok(Arc::clone(part));
+        if let Some(table) = &state.all {
+            return Ok(Arc::clone(table));
         }
         let machine = &mut state.sums.machine;
-        let part = machine.read_groups(Some(&columns), &Budget::free())?;
-        Ok(Arc::new(part))
+        let table = machine.read_groups(Some(&columns), &Budget::free())?;
+        Ok(Arc::new(table))
     }
 }
 
@@ -127,13 +127,13 @@ impl Answer for GroupsOnRead {
     }
 
     fn len(&self, dictionary: &Dictionary) -> Result<u64> {
-        let part = self.all(&Budget::free())?;
-        self.rows_of(&part).shown(dictionary)
+        let table = self.all(&Budget::free())?;
+        self.rows_of(&table).row_count(dictionary)
     }
 
     fn rows(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
-        let part = self.all(budget)?;
-        self.rows_of(&part).batch(dictionary, budget)
+        let table = self.all(budget)?;
+        self.rows_of(&table).batch(dictionary, budget)
     }
 
     fn scan(
@@ -150,8 +150,8 @@ impl Answer for GroupsOnRead {
     }
 
     fn get(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Cell>>> {
-        let part = self.some([key].into_iter(), dictionary)?;
-        self.rows_of(&part).get(key, dictionary)
+        let table = self.some([key].into_iter(), dictionary)?;
+        self.rows_of(&table).get(key, dictionary)
     }
 
     fn get_rows(
@@ -159,16 +159,16 @@ impl Answer for GroupsOnRead {
         keys: &[Vec<(&str, KeyValue<'_>)>],
         dictionary: &Dictionary,
     ) -> Result<(RecordBatch, Vec<usize>)> {
-        let part = self.some(keys.iter().map(Vec::as_slice), dictionary)?;
-        self.rows_of(&part).get_rows(keys, dictionary)
+        let table = self.some(keys.iter().map(Vec::as_slice), dictionary)?;
+        self.rows_of(&table).get_rows(keys, dictionary)
     }
 
     fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<RecordBatch> {
-        let part = match self.words(key, dictionary) {
+        let table = match self.words(key, dictionary) {
             Some(_) => self.some([key].into_iter(), dictionary)?,
             None => self.all(&Budget::free())?,
         };
-        let groups = self.rows_of(&part);
+        let groups = self.rows_of(&table);
         let rows = groups.rows_where(key, dictionary)?;
         groups.assembler(dictionary).batch(rows)
     }
@@ -221,10 +221,10 @@ impl View for GroupsOnRead {
         query: &Bound,
         (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
-        let part = self.all(budget)?;
+        let table = self.all(budget)?;
         write_groups(
             query,
-            (self.rows_of(&part), None),
+            (self.rows_of(&table), None),
             Vec::new(),
             (dictionary, budget),
         )

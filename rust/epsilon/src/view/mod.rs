@@ -22,7 +22,7 @@ use ringview_relation::Relocated;
 use ringview_ring::SumProduct;
 use ringview_view::RowDelta;
 use ringview_view::answer::PayloadLayout;
-use ringview_view::part::{Grouped, Maintainer, PartRows, mark_strings};
+use ringview_view::result_table::{Grouped, Maintainer, ResultTable, mark_strings};
 
 use crate::algebra::Algebra;
 use crate::machine::Machine;
@@ -38,7 +38,7 @@ pub(crate) struct HeavyLightSums {
     plan: Arc<Plan>,
     machine: Machine<SumProduct>,
     readings: Vec<Reading>,
-    members: PayloadLayout,
+    payload_layout: PayloadLayout,
     waiting: Waiting,
 }
 
@@ -69,7 +69,7 @@ impl HeavyLightSums {
         let readings = (0..plan.query.atoms.len()).map(|atom| Reading::new(&plan, atom));
         Ok(Self {
             readings: readings.collect::<Result<_>>()?,
-            members: plan.members(),
+            payload_layout: plan.payload_layout(),
             waiting: Waiting::new(plan.query.atoms.len()),
             machine,
             plan,
@@ -78,23 +78,23 @@ impl HeavyLightSums {
 }
 
 impl Grouped for HeavyLightSums {
-    fn grouped(&self) -> PartRows<'_> {
-        let part = self.machine.result_part();
-        self.plan.rows_of(part, &self.members)
+    fn grouped(&self) -> ResultTable<'_> {
+        let table = self.machine.result_table();
+        self.plan.rows_of(table, &self.payload_layout)
     }
 }
 
 impl HoldsStrings for HeavyLightSums {
     fn mark_strings(&self, held: &mut LiveIds) {
-        for (atom, part) in self.machine.wholes().enumerate() {
-            mark_strings(part, &self.plan.texts(atom), held);
+        for (atom, table) in self.machine.wholes().enumerate() {
+            mark_strings(table, &self.plan.texts(atom), held);
         }
     }
 
     fn string_words(&self) -> usize {
-        let parts = self.machine.wholes().enumerate();
-        parts
-            .map(|(atom, part)| part.len() * self.plan.texts(atom).len())
+        let tables = self.machine.wholes().enumerate();
+        tables
+            .map(|(atom, table)| table.len() * self.plan.texts(atom).len())
             .sum()
     }
 
@@ -155,10 +155,10 @@ impl Maintainer for HeavyLightSums {
 fn described(mut explanation: Explanation, machine: &Machine<SumProduct>) -> Explanation {
     let (base, tuples) = machine.size();
     let rebalancings = machine.rebalancings();
-    let parts = machine.parts();
-    let heavy: Vec<String> = parts
+    let sizes = machine.part_sizes();
+    let heavy: Vec<String> = sizes
         .iter()
-        .map(|part| format!("{} of {}", part.heavy, part.tuples))
+        .map(|sizes| format!("{} of {}", sizes.heavy, sizes.tuples))
         .collect();
     let form = &mut explanation.form.because;
     *form = format!(
@@ -169,15 +169,15 @@ fn described(mut explanation: Explanation, machine: &Machine<SumProduct>) -> Exp
         rebalancings.major,
         rebalancings.minor,
     );
-    for (node, part) in explanation.nodes.iter_mut().zip(machine.wholes()) {
-        node.rows = Some(part.len() as u64);
-        node.bytes = Some(part.memory_usage() as u64);
+    for (node, table) in explanation.nodes.iter_mut().zip(machine.wholes()) {
+        node.rows = Some(table.len() as u64);
+        node.bytes = Some(table.memory_usage() as u64);
     }
     let root = explanation.nodes.last_mut().filter(|root| root.stored);
     if let Some(root) = root {
-        let part = machine.result_part();
-        root.rows = Some(part.len() as u64);
-        root.bytes = Some(part.memory_usage() as u64);
+        let table = machine.result_table();
+        root.rows = Some(table.len() as u64);
+        root.bytes = Some(table.memory_usage() as u64);
     }
     explanation
 }

@@ -49,7 +49,7 @@ impl Reading {
             kinds: kinds.collect(),
             program: AtomProgram::compile_long(
                 &plan.query.atoms[atom],
-                &plan.compared(atom),
+                &plan.join_columns(atom),
                 &factors,
             )?,
             selection: Selection::default(),

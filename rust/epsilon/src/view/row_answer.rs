@@ -94,15 +94,15 @@ impl Answer for HeavyLightRows {
     }
 
     fn is_current(&self, cursor: &Cursor) -> bool {
-        let place = cursor.place::<Position>();
-        place.is_some_and(|place| place.version == self.version)
+        let position = cursor.position::<Position>();
+        position.is_some_and(|position| position.version == self.version)
     }
 
     fn next(&self, cursor: &mut Cursor, dictionary: &Dictionary) -> Result<Option<RecordBatch>> {
-        let Some(place) = cursor.place_mut::<Position>() else {
+        let Some(position) = cursor.position_mut::<Position>() else {
             return Ok(None);
         };
-        let rows = place.reader.read(&self.machine, BLOCK)?;
+        let rows = position.reader.read(&self.machine, BLOCK)?;
         match rows.rows {
             0 => Ok(None),
             _ => self.batch(rows, dictionary).map(Some),

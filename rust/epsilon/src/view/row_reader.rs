@@ -7,7 +7,7 @@ use ringview_core::{Error, Result};
 use ringview_ring::SumProduct;
 use ringview_view::answer::ResultRows;
 
-use crate::machine::{Machine, RowBlock, RowPlace};
+use crate::machine::{Machine, RowBlock, RowCursor};
 
 /// Rows that are made at a time.
 pub(super) const BLOCK: usize = 1 << 16;
@@ -15,7 +15,7 @@ pub(super) const BLOCK: usize = 1 << 16;
 /// Where rows are read on, each as often as it is there.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reader {
-    pub(super) at: RowPlace,
+    pub(super) at: RowCursor,
     block: RowBlock,
     /// The next row of the block, and how often it was given already.
     next: usize,

@@ -12,10 +12,10 @@ use arrow_array::RecordBatch;
 use ringview_core::{Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_query::VarId;
-use ringview_relation::Part;
+use ringview_relation::KeyedTable;
 use ringview_ring::{NumberKind, SumProduct};
 use ringview_view::answer::{Assembler, Outputs, PayloadLayout, ResultRows};
-use ringview_view::part::{PartRows, mark_strings};
+use ringview_view::result_table::{ResultTable, mark_strings};
 use ringview_view::{Answer, Context, Delta, RowDelta, View};
 
 use super::described;
@@ -34,7 +34,7 @@ pub(crate) struct HeavyLightRows {
     /// All variables: the fields of a row.
     variables: Vec<VarId>,
     /// Rows have no payload.
-    members: PayloadLayout,
+    payload_layout: PayloadLayout,
     /// How often a transaction was kept: places of before are none any more.
     pub(super) version: u64,
 }
@@ -58,7 +58,7 @@ impl HeavyLightRows {
             readings: readings.collect::<Result<_>>()?,
             waiting: Waiting::new(plan.query.atoms.len()),
             variables: (0..plan.query.variables.len()).collect(),
-            members: PayloadLayout::default(),
+            payload_layout: PayloadLayout::default(),
             version: 0,
             plan,
         })
@@ -69,7 +69,7 @@ impl HeavyLightRows {
             outputs: Outputs::from(&self.plan.query),
             fields: &self.plan.fields,
             keys: Cow::Borrowed(&self.variables),
-            members: &self.members,
+            payload_layout: &self.payload_layout,
             dictionary,
         }
     }
@@ -86,12 +86,12 @@ impl HeavyLightRows {
     }
 
     /// The rows that the running transaction changed, each with the change of its multiplicity.
-    fn changed(&self, part: &Part) -> (ResultRows, Vec<i64>) {
+    fn changed(&self, table: &KeyedTable) -> (ResultRows, Vec<i64>) {
         let mut rows = ResultRows::new(self.plan.join.packing.len(), 0);
         let mut multiplicities = Vec::new();
-        for slot in part.iter().filter(|&slot| part.payload(slot)[0] != 0) {
-            rows.push(part, slot, &[]);
-            multiplicities.push(part.payload(slot)[0] as i64);
+        for slot in table.iter().filter(|&slot| table.payload(slot)[0] != 0) {
+            rows.push(table, slot, &[]);
+            multiplicities.push(table.payload(slot)[0] as i64);
         }
         (rows, multiplicities)
     }
@@ -110,17 +110,17 @@ impl View for HeavyLightRows {
     fn prepare(&mut self, cx: &Context<'_, '_>) -> Result<Delta> {
         self.waiting.enter(&mut self.machine, cx.budget)?;
         self.machine.prepare(cx.budget)?;
-        let (Some(wanted), Some(part)) = (cx.wanted, self.machine.changed_rows()) else {
+        let (Some(wanted), Some(table)) = (cx.wanted, self.machine.changed_rows()) else {
             return Ok(Delta::default());
         };
-        let rows = PartRows {
+        let rows = ResultTable {
             outputs: Outputs::from(&self.plan.query),
             fields: &self.plan.fields,
             keys: &self.variables,
-            part,
-            auxiliary: &self.members,
+            table,
+            auxiliary: &self.payload_layout,
         };
-        rows.weighed(wanted, self.changed(part), (cx.dictionary, cx.budget))
+        rows.weighed(wanted, self.changed(table), (cx.dictionary, cx.budget))
     }
 
     fn commit(&mut self, _dictionary: &Dictionary) {
@@ -163,15 +163,15 @@ impl View for HeavyLightRows {
 
 impl HoldsStrings for HeavyLightRows {
     fn mark_strings(&self, held: &mut LiveIds) {
-        for (atom, part) in self.machine.wholes().enumerate() {
-            mark_strings(part, &self.plan.texts(atom), held);
+        for (atom, table) in self.machine.wholes().enumerate() {
+            mark_strings(table, &self.plan.texts(atom), held);
         }
     }
 
     fn string_words(&self) -> usize {
-        let parts = self.machine.wholes().enumerate();
-        parts
-            .map(|(atom, part)| part.len() * self.plan.texts(atom).len())
+        let tables = self.machine.wholes().enumerate();
+        tables
+            .map(|(atom, table)| table.len() * self.plan.texts(atom).len())
             .sum()
     }
 

@@ -307,7 +307,7 @@ fn reaches_every_case(mut house: House, stay: usize, spokes: fn(i64, i64) -> Tup
                 house.change(relation, &[(tuple, times)], vertex % 4 == 0);
             }
             views = views.max(house.machine.view_keys());
-            let parts = house.machine.parts();
+            let parts = house.machine.part_sizes();
             heavy = heavy.max(parts.iter().map(|part| part.heavy).sum());
         }
     }

@@ -1,8 +1,8 @@
 //! The rows of triangles: each once, with constant delay, after every single change.
 use proptest::prelude::*;
 use ringview_core::Budget;
-use ringview_epsilon::{Epsilon, Machine, Query, RowBlock, RowPlace};
-use ringview_relation::{Keys, Part};
+use ringview_epsilon::{Epsilon, Machine, Query, RowBlock, RowCursor};
+use ringview_relation::{KeyedTable, Keys};
 use ringview_ring::SumProduct;
 
 use crate::common::drawn::{changes, steps};
@@ -85,7 +85,7 @@ impl House {
 
     /// All rows, read so many at a time, and the steps that took.
     fn rows(&self, at_once: usize) -> (Vec<(Vec<i64>, i64)>, u64) {
-        let (mut place, mut all) = (RowPlace::default(), Vec::new());
+        let (mut place, mut all) = (RowCursor::default(), Vec::new());
         loop {
             let before = place.steps;
             let RowBlock { columns, times } = self.machine.read_rows(&mut place, at_once).unwrap();
@@ -124,10 +124,10 @@ impl House {
     }
 
     /// The relation of this name.
-    fn named(&self, name: &str) -> &Part {
+    fn named(&self, name: &str) -> &KeyedTable {
         let mut relations = self.machine.relations().iter();
         let named = relations.find(|relation| relation.name() == name);
-        named.unwrap().part().unwrap()
+        named.unwrap().table().unwrap()
     }
 
     /// Every view against its definition, by which values are heavy.
@@ -159,11 +159,12 @@ impl House {
         };
         let keys = [key(0), key(1), key(2)];
         let rows_of = |name: String| -> Rows {
-            let part = self.named(&name);
-            let fields = part.layout().fields();
-            let row = |slot| (0..fields).map(|f| part.field(slot, f) as i64).collect();
-            part.iter()
-                .map(|slot| (row(slot), part.payload(slot)[0] as i64))
+            let table = self.named(&name);
+            let fields = table.layout().fields();
+            let row = |slot| (0..fields).map(|f| table.field(slot, f) as i64).collect();
+            table
+                .iter()
+                .map(|slot| (row(slot), table.payload(slot)[0] as i64))
                 .collect()
         };
         // Heavy corners of each triangle.
@@ -194,7 +195,7 @@ impl House {
     fn check_skips(&self, rows: &[(Vec<i64>, i64)]) {
         let total: i64 = rows.iter().map(|(_, times)| times).sum();
         for from in [0, total.min(1), total / 2, total] {
-            let mut place = RowPlace::default();
+            let mut place = RowCursor::default();
             let mut left = self.machine.skip_rows(&mut place, from as u64).unwrap() as i64;
             let block = self.machine.read_rows(&mut place, usize::MAX).unwrap();
             let mut behind = rows.iter().skip(rows.len() - block.times.len());

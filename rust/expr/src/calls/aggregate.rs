@@ -1,6 +1,6 @@
 //! An aggregate: what it takes, the type of its value, and how it is computed.
 //!
-//! Invariant: the type that is told of a function is that of its values. Cost: none but what each computes.
+//! Invariant: the declared type of a function is that of its values. Cost: that of each.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
 
 /// How an aggregate computes its value.
-pub(super) enum Way {
+pub(super) enum Accumulation {
     /// One batch of rows behind the other.
     Streamed(Arc<Make>),
     /// From all rows at once.
@@ -34,7 +34,7 @@ pub(super) struct Aggregate {
     pub(super) ty: DataType,
     /// In which types it takes its arguments.
     pub(super) takes: Vec<DataType>,
-    pub(super) way: Way,
+    pub(super) accumulation: Accumulation,
     /// Whether rows with NULL among the arguments take no part.
     pub(super) skips_nulls: bool,
     /// The argument that it orders its rows by, and whether that descends.
@@ -47,21 +47,21 @@ pub(super) struct Aggregate {
     pub(super) is_invertible: bool,
 }
 
-impl fmt::Debug for Way {
+impl fmt::Debug for Accumulation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Way::Streamed(_) => "Streamed",
-            Way::Whole(_) => "Whole",
+            Accumulation::Streamed(_) => "Streamed",
+            Accumulation::Whole(_) => "Whole",
         })
     }
 }
 
 impl Aggregate {
-    pub(super) fn new(ty: DataType, takes: Vec<DataType>, way: Way) -> Self {
+    pub(super) fn new(ty: DataType, takes: Vec<DataType>, accumulation: Accumulation) -> Self {
         Self {
             ty,
             takes,
-            way,
+            accumulation,
             skips_nulls: true,
             ordered_by: None,
             distinct: false,
@@ -99,7 +99,7 @@ impl Aggregate {
             }
             function.accumulator(args)
         };
-        Ok(Self::new(ty, takes, Way::Streamed(Arc::new(make))))
+        Ok(Self::new(ty, takes, Accumulation::Streamed(Arc::new(make))))
     }
 
     /// What is computed from all rows at once.
@@ -108,6 +108,6 @@ impl Aggregate {
         takes: Vec<DataType>,
         of: impl Fn(&[ArrayRef]) -> Result<ScalarValue> + Send + Sync + 'static,
     ) -> Self {
-        Self::new(ty, takes, Way::Whole(Arc::new(of)))
+        Self::new(ty, takes, Accumulation::Whole(Arc::new(of)))
     }
 }

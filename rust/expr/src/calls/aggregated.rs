@@ -19,7 +19,7 @@ use datafusion_expr::window_state::WindowFrameContext;
 use datafusion_expr::{Accumulator, WindowFrame};
 use ringview_core::sortable;
 
-use super::aggregate::{Aggregate, Way};
+use super::aggregate::{Accumulation, Aggregate};
 
 /// See the module.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(super) struct Aggregated {
 struct Taken {
     arguments: Vec<ArrayRef>,
     order: Vec<SortColumn>,
-    chosen: Option<BooleanArray>,
+    selected: Option<BooleanArray>,
 }
 
 impl Aggregated {
@@ -82,9 +82,9 @@ impl Aggregated {
                 masks.push(is_not_null(argument)?);
             }
         }
-        let mut chosen = None;
+        let mut selected = None;
         for mask in masks {
-            chosen = Some(match chosen {
+            selected = Some(match selected {
                 None => mask,
                 Some(before) => and(&before, &mask)?,
             });
@@ -100,7 +100,7 @@ impl Aggregated {
         Ok(Taken {
             order,
             arguments,
-            chosen,
+            selected,
         })
     }
 
@@ -125,9 +125,9 @@ impl Aggregated {
                 values.push(value.clone());
                 continue;
             }
-            let value = match &self.aggregate.way {
-                Way::Streamed(make) if !self.rearranges() => {
-                    open = self.moved(taken, open, (&last, &range))?;
+            let value = match &self.aggregate.accumulation {
+                Accumulation::Streamed(make) if !self.rearranges() => {
+                    open = self.slid(taken, open, (&last, &range))?;
                     let accumulator = match &mut open {
                         Some(accumulator) => accumulator,
                         none => {
@@ -152,7 +152,7 @@ impl Aggregated {
     }
 
     /// What has the rows of the last frame, with those of the next; none where it is made anew.
-    fn moved(
+    fn slid(
         &self,
         taken: &Taken,
         open: Option<Box<dyn Accumulator>>,
@@ -181,9 +181,9 @@ impl Aggregated {
         if rows[0].is_empty() && !self.aggregate.counts {
             return ScalarValue::try_from(&self.aggregate.ty);
         }
-        match &self.aggregate.way {
-            Way::Whole(of) => of(&rows),
-            Way::Streamed(make) => {
+        match &self.aggregate.accumulation {
+            Accumulation::Whole(of) => of(&rows),
+            Accumulation::Streamed(make) => {
                 let mut accumulator = make()?;
                 accumulator.update_batch(&rows)?;
                 accumulator.evaluate()
@@ -194,21 +194,21 @@ impl Aggregated {
     /// The arguments of some rows: those that are chosen, in the order that is asked for, each once where that is asked.
     fn rows(&self, taken: &Taken, range: Range<usize>) -> Result<Vec<ArrayRef>> {
         let (from, len) = (range.start, range.len());
-        let mask = taken.chosen.as_ref().map(|mask| mask.slice(from, len));
-        let chosen = |of: &ArrayRef| match &mask {
+        let mask = taken.selected.as_ref().map(|mask| mask.slice(from, len));
+        let selected = |of: &ArrayRef| match &mask {
             Some(mask) => filter(&of.slice(from, len), mask),
             None => Ok(of.slice(from, len)),
         };
         let mut rows = taken
             .arguments
             .iter()
-            .map(chosen)
+            .map(selected)
             .collect::<std::result::Result<Vec<_>, _>>()?;
         if !taken.order.is_empty() {
             let mut keys = Vec::with_capacity(taken.order.len() + 1);
             for key in &taken.order {
                 keys.push(SortColumn {
-                    values: chosen(&key.values)?,
+                    values: selected(&key.values)?,
                     options: key.options,
                 });
             }
@@ -235,6 +235,6 @@ fn different(rows: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
     let mut seen = HashSet::new();
     let first = encoded.iter().map(|row| Some(seen.insert(row.data())));
     let first: BooleanArray = first.collect();
-    let chosen = rows.iter().map(|column| filter(column, &first));
-    Ok(chosen.collect::<std::result::Result<_, _>>()?)
+    let selected = rows.iter().map(|column| filter(column, &first));
+    Ok(selected.collect::<std::result::Result<_, _>>()?)
 }

@@ -1,6 +1,6 @@
 //! The aggregates: what each takes, the type of its result, and how it is computed.
 //!
-//! Invariant: the type that is told of a function is that of its values. Cost: none but what each computes.
+//! Invariant: the declared type of a function is that of its values. Cost: that of each.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use datafusion_common::{Result, ScalarValue, plan_err};
 use datafusion_expr::Accumulator;
 use datafusion_functions_aggregate::{bit_and_or_xor, bool_and_or, count, min_max};
 
-use super::aggregate::{Aggregate, Way};
-use super::chosen::{self, Share, WHOLE};
+use super::aggregate::{Accumulation, Aggregate};
 use super::exact::{Doubles, Exact};
 use super::lists;
+use super::ordered_set::{self, Share, WHOLE};
 use super::ranked::{first_of, quantile, quantiles, share};
 use super::statistics::statistic;
 
@@ -90,14 +90,14 @@ pub(super) fn aggregate(
     types: &[DataType],
     constants: &[ScalarValue],
 ) -> Result<Aggregate> {
-    let misfit = || plan_err!("{name} does not take these arguments");
+    let refusal = || plan_err!("{name} does not take these arguments");
     if let Some(found) = statistic(name, types)? {
         return Ok(found);
     }
     let Some(first) = types.first() else {
         return match name {
             "count" => counted(DataType::Boolean),
-            _ => misfit(),
+            _ => refusal(),
         };
     };
     let own = || vec![first.clone()];
@@ -167,39 +167,39 @@ pub(super) fn aggregate(
             ordered_by: Some((1, name.contains("max"))),
             ..Aggregate::whole(first.clone(), types.to_vec(), at(0))
         },
-        ("median", 1, []) if chosen::dense(first).is_some() => {
+        ("median", 1, []) if ordered_set::dense(first).is_some() => {
             quantile(first, Share(WHOLE / 2), true)
         }
         ("median", 1, []) => quantile(first, Share(WHOLE / 2), false),
         ("quantile" | "quantile_cont" | "quantile_disc", 1, [ScalarValue::List(shares)]) => {
-            let is_dense = name == "quantile_cont" && chosen::dense(first).is_some();
+            let is_dense = name == "quantile_cont" && ordered_set::dense(first).is_some();
             quantiles(first, &shares.value(0), is_dense)?
         }
-        ("quantile_cont", 1, [of]) if chosen::dense(first).is_some() => {
+        ("quantile_cont", 1, [of]) if ordered_set::dense(first).is_some() => {
             quantile(first, share(of)?, true)
         }
         ("quantile" | "quantile_disc", 1, [of]) => quantile(first, share(of)?, false),
         ("mode", 1, []) => Aggregate {
             ordered_by: Some((0, false)),
-            ..Aggregate::whole(first.clone(), own(), |values| chosen::mode(&values[0]))
+            ..Aggregate::whole(first.clone(), own(), |values| ordered_set::mode(&values[0]))
         },
         ("product", 1, []) if first.is_numeric() => {
             let takes = vec![DataType::Float64];
             Aggregate::whole(DataType::Float64, takes, |values| {
-                Ok(chosen::product(&values[0]))
+                Ok(ordered_set::product(&values[0]))
             })
         }
         ("string_agg" | "listagg" | "group_concat", 1, between) => {
             let between = match between {
                 [] => ",".to_owned(),
                 [ScalarValue::Utf8(Some(text))] => text.clone(),
-                _ => return misfit(),
+                _ => return refusal(),
             };
             Aggregate::whole(DataType::Utf8, vec![DataType::Utf8], move |values| {
-                Ok(chosen::joined(&values[0], &between))
+                Ok(ordered_set::joined(&values[0], &between))
             })
         }
-        _ => return misfit(),
+        _ => return refusal(),
     })
 }
 
@@ -218,11 +218,12 @@ fn sum(of: &DataType, is_average: bool) -> Result<Aggregate> {
         other if other.is_integer() => 0,
         DataType::Decimal128(_, scale) => *scale,
         DataType::Float32 | DataType::Float64 => {
-            let way = Way::Streamed(Arc::new(move || Ok(Box::new(Doubles::new(is_average)))));
+            let accumulation =
+                Accumulation::Streamed(Arc::new(move || Ok(Box::new(Doubles::new(is_average)))));
             return Ok(Aggregate::new(
                 DataType::Float64,
                 vec![DataType::Float64],
-                way,
+                accumulation,
             ));
         }
         other => {
@@ -253,7 +254,7 @@ fn sum(of: &DataType, is_average: bool) -> Result<Aggregate> {
     };
     Ok(Aggregate {
         is_invertible: true,
-        ..Aggregate::new(ty, vec![decimal], Way::Streamed(Arc::new(make)))
+        ..Aggregate::new(ty, vec![decimal], Accumulation::Streamed(Arc::new(make)))
     })
 }
 

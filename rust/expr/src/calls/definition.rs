@@ -55,7 +55,7 @@ pub struct SortKey {
 #[serde(deny_unknown_fields)]
 pub struct Frame {
     /// How rows are counted.
-    pub unit: Unit,
+    pub unit: FrameUnit,
     /// Where the frame begins.
     pub start: Edge,
     /// Where it ends.
@@ -65,7 +65,7 @@ pub struct Frame {
 /// How the rows of a frame are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Unit {
+pub enum FrameUnit {
     /// By rows.
     Rows,
     /// By the difference of their values in the order.

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `definition` | a function and its frame as data |
 //! | `aggregate` | what an aggregate is |
-//! | `aggregates` | the aggregates by name; `exact`, `chosen`, `lists`: those that the library lacks or would let wrap |
+//! | `aggregates` | the aggregates by name; `exact`, `ordered_set`, `lists`: those that the library lacks or would let wrap |
 //! | `aggregated` | an aggregate over a partition, or over frames |
 //! | `ranked` | quantiles, and the first rows by an argument |
 //! | `statistics` | the library's statistics, and moments, means and deviations that it lacks |
@@ -19,11 +19,11 @@
 mod aggregate;
 mod aggregated;
 mod aggregates;
-mod chosen;
 mod definition;
 mod exact;
 mod lists;
 mod of_user;
+mod ordered_set;
 mod ranked;
 mod statistics;
 mod windows;
@@ -44,7 +44,7 @@ use crate::parser::bound;
 use crate::user;
 use aggregated::Aggregated;
 pub use aggregates::{AGGREGATES, aggregate_type, columns_of};
-pub use definition::{Call, Edge, Frame, SortKey, Unit};
+pub use definition::{Call, Edge, Frame, FrameUnit, SortKey};
 use windows::{Over, Windowed};
 pub use windows::{WINDOWS, window_type};
 
@@ -150,7 +150,7 @@ fn bind(
     schema: &Schema,
     arrow: &SchemaRef,
 ) -> Result<(How, DataType)> {
-    let refused = |problem: DataFusionError| misfit(call, &problem);
+    let refused = |problem: DataFusionError| refusal(call, &problem);
     let arguments = call.arguments.iter().map(|name| schema.index_of(name));
     let arguments = arguments.collect::<Result<Vec<usize>>>()?;
     let constants = call.constants.iter().map(|text| constant(text));
@@ -265,13 +265,13 @@ fn frame(
     schema: &SchemaRef,
 ) -> Result<Arc<WindowFrame>> {
     let units = match of.unit {
-        Unit::Rows => WindowFrameUnits::Rows,
+        FrameUnit::Rows => WindowFrameUnits::Rows,
         // Without an order all rows are equal in it.
-        Unit::Range | Unit::Groups if order.is_empty() => WindowFrameUnits::Rows,
-        Unit::Range => WindowFrameUnits::Range,
-        Unit::Groups => WindowFrameUnits::Groups,
+        FrameUnit::Range | FrameUnit::Groups if order.is_empty() => WindowFrameUnits::Rows,
+        FrameUnit::Range => WindowFrameUnits::Range,
+        FrameUnit::Groups => WindowFrameUnits::Groups,
     };
-    let is_all = order.is_empty() && of.unit != Unit::Rows;
+    let is_all = order.is_empty() && of.unit != FrameUnit::Rows;
     let distance = |by: &Option<String>| match by {
         None => Ok(ScalarValue::UInt64(None)),
         Some(text) => distance(text, of.unit, order, schema),
@@ -292,7 +292,7 @@ fn frame(
 /// How far an end of a frame is.
 fn distance(
     text: &str,
-    unit: Unit,
+    unit: FrameUnit,
     order: &[(usize, SortOptions)],
     schema: &SchemaRef,
 ) -> Result<ScalarValue> {
@@ -302,7 +302,7 @@ fn distance(
     };
     let value = constant(text)?;
     let ty = match (unit, order) {
-        (Unit::Range, [(at, _)]) => match schema.field(*at).data_type() {
+        (FrameUnit::Range, [(at, _)]) => match schema.field(*at).data_type() {
             DataType::Timestamp(..) => DataType::Interval(IntervalUnit::MonthDayNano),
             ty if ty.is_numeric() => ty.clone(),
             ty => {
@@ -311,7 +311,7 @@ fn distance(
                 )));
             }
         },
-        (Unit::Range, _) => {
+        (FrameUnit::Range, _) => {
             return Err(refused(
                 "RANGE with a distance is of one column in ORDER BY",
             ));
@@ -329,7 +329,7 @@ fn distance(
 }
 
 /// A function that does not take what it is given.
-fn misfit(call: &Call, problem: &DataFusionError) -> Error {
+fn refusal(call: &Call, problem: &DataFusionError) -> Error {
     if let Some(own) = own(problem) {
         return own;
     }

@@ -8,21 +8,23 @@ use arrow_array::{Array, ArrayRef, new_empty_array};
 use arrow_schema::DataType;
 use datafusion_common::{Result, ScalarValue, plan_err};
 
-use super::aggregate::{Aggregate, Way};
-use super::chosen::{self, Share, WHOLE};
+use super::aggregate::{Accumulation, Aggregate};
 use super::lists;
+use super::ordered_set::{self, Share, WHOLE};
 
 /// A value at or between two rows.
 pub(super) fn quantile(of: &DataType, share: Share, is_dense: bool) -> Aggregate {
-    let dense = chosen::dense(of).filter(|_| is_dense);
+    let dense = ordered_set::dense(of).filter(|_| is_dense);
     let ty = dense.unwrap_or_else(|| of.clone());
     let takes = vec![ty.clone()];
     let found = if is_dense {
         Aggregate::whole(ty, takes, move |values| {
-            chosen::continuous(&values[0], share)
+            ordered_set::continuous(&values[0], share)
         })
     } else {
-        Aggregate::whole(ty, takes, move |values| chosen::discrete(&values[0], share))
+        Aggregate::whole(ty, takes, move |values| {
+            ordered_set::discrete(&values[0], share)
+        })
     };
     Aggregate {
         ordered_by: Some((0, false)),
@@ -38,10 +40,10 @@ pub(super) fn quantiles(of: &DataType, shares: &ArrayRef, is_dense: bool) -> Res
     let ty = one.ty.clone();
     Ok(Aggregate {
         ty: lists::list_type(&ty),
-        way: Way::Whole(Arc::new(move |values| {
+        accumulation: Accumulation::Whole(Arc::new(move |values| {
             let value = |&share: &Share| match is_dense {
-                true => chosen::continuous(&values[0], share),
-                false => chosen::discrete(&values[0], share),
+                true => ordered_set::continuous(&values[0], share),
+                false => ordered_set::discrete(&values[0], share),
             };
             let found = shares.iter().map(value).collect::<Result<Vec<_>>>()?;
             let found = match found.is_empty() {

@@ -14,9 +14,9 @@ use datafusion_common::arrow::row::{RowConverter, SortField};
 use datafusion_common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion_functions_aggregate::{correlation, covariance, regr, stddev, variance};
 
-use super::aggregate::{Aggregate, Way};
-use super::chosen::{self, Share, WHOLE};
+use super::aggregate::{Accumulation, Aggregate};
 use super::exact::Doubles;
+use super::ordered_set::{self, Share, WHOLE};
 
 /// A statistic of a name over arguments of some types, if it is one.
 pub(super) fn statistic(name: &str, types: &[DataType]) -> Result<Option<Aggregate>> {
@@ -59,25 +59,26 @@ pub(super) fn statistic(name: &str, types: &[DataType]) -> Result<Option<Aggrega
                 }
                 "favg" | "fsum" | "kahan_sum" | "sumkahan" => {
                     let is_average = name == "favg";
-                    let way =
-                        Way::Streamed(Arc::new(move || Ok(Box::new(Doubles::new(is_average)))));
-                    Aggregate::new(DataType::Float64, doubles, way)
+                    let accumulation = Accumulation::Streamed(Arc::new(move || {
+                        Ok(Box::new(Doubles::new(is_average)))
+                    }));
+                    Aggregate::new(DataType::Float64, doubles, accumulation)
                 }
                 "wavg" | "weighted_avg" => Aggregate::whole(DataType::Float64, doubles, weighted),
                 "mad" => match types {
                     [one] => deviation(one)?,
-                    _ => return misfit(name, takes),
+                    _ => return arity_error(name, takes),
                 },
                 _ => return Ok(None),
             };
             return match types.len() == takes && types.iter().all(DataType::is_numeric) {
                 true => Ok(Some(own)),
-                false => misfit(name, takes),
+                false => arity_error(name, takes),
             };
         }
     };
     if types.len() != takes || !types.iter().all(DataType::is_numeric) {
-        return misfit(name, takes);
+        return arity_error(name, takes);
     }
     let found = Aggregate::of_library(function, doubles)?;
     let counts = name == "regr_count";
@@ -92,7 +93,7 @@ pub(super) fn statistic(name: &str, types: &[DataType]) -> Result<Option<Aggrega
     }))
 }
 
-fn misfit(name: &str, takes: usize) -> Result<Option<Aggregate>> {
+fn arity_error(name: &str, takes: usize) -> Result<Option<Aggregate>> {
     plan_err!(
         "{name} takes {takes} {}",
         if takes == 1 { "number" } else { "numbers" }
@@ -188,11 +189,11 @@ fn entropy(types: &[DataType]) -> Result<Aggregate> {
 /// The median of the distances from the median.
 fn deviation(of: &DataType) -> Result<Aggregate> {
     let half = Share(WHOLE / 2);
-    let Some(ty) = chosen::dense(of).filter(|_| of.is_numeric()) else {
+    let Some(ty) = ordered_set::dense(of).filter(|_| of.is_numeric()) else {
         return plan_err!("mad takes a number");
     };
     let of_rows = move |values: &[ArrayRef]| {
-        let sorted: ArrayRef = match chosen::continuous(&values[0], half)? {
+        let sorted: ArrayRef = match ordered_set::continuous(&values[0], half)? {
             ScalarValue::Float64(Some(middle)) => {
                 let mut far: Vec<f64> =
                     of_doubles(&values[0]).map(|x| (x - middle).abs()).collect();
@@ -207,7 +208,7 @@ fn deviation(of: &DataType) -> Result<Aggregate> {
             }
             other => return exec_err!("mad of {other}"),
         };
-        chosen::continuous(&sorted, half)
+        ordered_set::continuous(&sorted, half)
     };
     Ok(Aggregate {
         ordered_by: Some((0, false)),

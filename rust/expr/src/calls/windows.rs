@@ -69,7 +69,7 @@ pub(super) struct Windowed {
     ty: DataType,
 }
 
-/// What a window function is told of its rows.
+/// The description of rows that a window function gets.
 pub(super) struct Over<'o> {
     pub(super) order: &'o [PhysicalSortExpr],
     pub(super) frame: Arc<WindowFrame>,

@@ -145,15 +145,15 @@ function!(
 function!(
     /// `whole_number(text)`: a number, rounded to an integer, as a text of digits.
     whole_number,
-    numerals::Numeral::new(numerals::Form::Whole)
+    numerals::Numeral::new(numerals::NumeralKind::Whole)
 );
 function!(
     /// `natural_number(text)`: the same for types without a sign.
     natural_number,
-    numerals::Numeral::new(numerals::Form::Natural)
+    numerals::Numeral::new(numerals::NumeralKind::Natural)
 );
 function!(
     /// `plain_number(text)`: a number as a text without an exponent.
     plain_number,
-    numerals::Numeral::new(numerals::Form::Plain)
+    numerals::Numeral::new(numerals::NumeralKind::Plain)
 );

@@ -14,9 +14,9 @@ use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signatur
 /// More digits than any number has.
 const MOST: usize = 80;
 
-/// What a text of a number becomes.
+/// The kind of number that a text becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Form {
+pub(crate) enum NumeralKind {
     /// An integer, rounded.
     Whole,
     /// The same, of which no fraction below zero is one.
@@ -28,14 +28,14 @@ pub(crate) enum Form {
 /// `whole_number`, `natural_number` and `plain_number`.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Numeral {
-    form: Form,
+    kind: NumeralKind,
     signature: Signature,
 }
 
 impl Numeral {
-    pub(crate) fn new(form: Form) -> Self {
+    pub(crate) fn new(kind: NumeralKind) -> Self {
         Self {
-            form,
+            kind,
             signature: Signature::exact(vec![DataType::Utf8], Volatility::Immutable),
         }
     }
@@ -43,10 +43,10 @@ impl Numeral {
 
 impl ScalarUDFImpl for Numeral {
     fn name(&self) -> &str {
-        match self.form {
-            Form::Whole => "whole_number",
-            Form::Natural => "natural_number",
-            Form::Plain => "plain_number",
+        match self.kind {
+            NumeralKind::Whole => "whole_number",
+            NumeralKind::Natural => "natural_number",
+            NumeralKind::Plain => "plain_number",
         }
     }
 
@@ -59,9 +59,9 @@ impl ScalarUDFImpl for Numeral {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let read = |text: &str| match (Decimal::read(text), self.form) {
-            (Some(number), Form::Plain) => number.plain(),
-            (Some(number), Form::Natural) if number.is_below_zero(text) => text.to_owned(),
+        let read = |text: &str| match (Decimal::read(text), self.kind) {
+            (Some(number), NumeralKind::Plain) => number.plain(),
+            (Some(number), NumeralKind::Natural) if number.is_below_zero(text) => text.to_owned(),
             (Some(number), _) => number.rounded(),
             (None, _) => text.to_owned(),
         };

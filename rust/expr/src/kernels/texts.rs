@@ -61,7 +61,7 @@ impl ScalarUDFImpl for Substring {
             let is_known = texts.is_valid(row) && numbers.iter().all(|of| of.is_valid(row));
             is_known.then(|| {
                 let length = numbers.get(1).map(|of| of.value(row));
-                part(texts.value(row), numbers[0].value(row), length)
+                substring(texts.value(row), numbers[0].value(row), length)
             })
         });
         let parts: StringArray = parts.collect();
@@ -277,7 +277,7 @@ fn moment(ticks: i64) -> Option<String> {
 }
 
 /// The characters from a start, counted from 1, or from the end below zero; before it where the length is below zero.
-fn part(text: &str, start: i64, length: Option<i64>) -> String {
+fn substring(text: &str, start: i64, length: Option<i64>) -> String {
     let all = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
     let first = match start {
         ..0 => all.saturating_add(start),

@@ -33,13 +33,13 @@ impl UserFunction {
         if kept == 0 {
             return Ok(new_null_array(&self.signature.returns.to_arrow(), rows));
         }
-        let chosen = arguments.iter().map(|one| filter(one, &there));
-        let chosen = chosen.collect::<std::result::Result<Vec<_>, _>>();
-        let values = self.called(&chosen.map_err(|problem| self.broken(&problem))?, kept)?;
+        let selected = arguments.iter().map(|one| filter(one, &there));
+        let selected = selected.collect::<std::result::Result<Vec<_>, _>>();
+        let values = self.called(&selected.map_err(|problem| self.broken(&problem))?, kept)?;
         let mut next = 0..;
-        let places = there.values().iter();
-        let places: UInt64Array = places.map(|there| there.then(|| next.next())?).collect();
-        take(&values, &places, None).map_err(|problem| self.broken(&problem))
+        let positions = there.values().iter();
+        let positions: UInt64Array = positions.map(|there| there.then(|| next.next())?).collect();
+        take(&values, &positions, None).map_err(|problem| self.broken(&problem))
     }
 
     /// The value of the rows of a group.

@@ -125,7 +125,7 @@ pub fn user_functions(text: &str) -> Vec<Arc<UserFunction>> {
     let mut found: Vec<Arc<UserFunction>> = living.values().filter_map(Weak::upgrade).collect();
     // The last one to hold a function changes the table as it lets go.
     drop(living);
-    found.retain(|one| places(&text, &one.unique).next().is_some());
+    found.retain(|one| occurrences(&text, &one.unique).next().is_some());
     found
 }
 
@@ -136,7 +136,7 @@ pub fn shown(text: &str) -> String {
     for function in user_functions(text) {
         let unique = &function.unique;
         let lower = made.to_ascii_lowercase();
-        let found: Vec<usize> = places(&lower, unique).collect();
+        let found: Vec<usize> = occurrences(&lower, unique).collect();
         for at in found.into_iter().rev() {
             made.replace_range(at..at + unique.len(), &function.signature.name);
         }
@@ -145,7 +145,7 @@ pub fn shown(text: &str) -> String {
 }
 
 /// Where a name stands in a text, not as a part of another.
-fn places<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
+fn occurrences<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
     let is_of_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '$';
     text.match_indices(name)
         .map(|(at, _)| at)

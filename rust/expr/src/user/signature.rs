@@ -110,15 +110,15 @@ impl Signature {
             return Err(refused(
                 format!("the arguments of \"{}\"", self.name),
                 listed(&mut self.takes.iter().map(Type::to_string)),
-                listed(&mut types.iter().map(told)),
+                listed(&mut types.iter().map(type_text)),
             ));
         }
         let mut pairs = types.iter().zip(&self.takes).enumerate();
-        match pairs.find(|(_, (given, takes))| !is_kept_by(given, takes)) {
+        match pairs.find(|(_, (given, takes))| !is_exact_in(given, takes)) {
             Some((at, (given, takes))) => Err(refused(
                 format!("argument {} of \"{}\"", at + 1, self.name),
                 takes.to_string(),
-                told(given),
+                type_text(given),
             )),
             None => Ok(self.returns.to_arrow()),
         }
@@ -126,13 +126,13 @@ impl Signature {
 }
 
 /// A type as users write it.
-fn told(ty: &DataType) -> String {
+fn type_text(ty: &DataType) -> String {
     Type::from_arrow(ty).map_or_else(|_| ty.to_string(), |ty| ty.to_string())
 }
 
 /// Whether values of a type become those of another without being rounded: they may be out of its range, which is found
 /// row by row.
-fn is_kept_by(from: &DataType, to: &Type) -> bool {
+fn is_exact_in(from: &DataType, to: &Type) -> bool {
     let scale = |ty: &DataType| match ty {
         DataType::Decimal32(_, scale)
         | DataType::Decimal64(_, scale)

@@ -72,7 +72,7 @@ pub(crate) fn without_nulls(query: &Query) -> Query {
 
 impl Named<'_> {
     /// The columns, of which no row that counts has NULL: such rows are refused, or left out.
-    pub(crate) fn places(&self, scopes: &[Scope<'_>]) -> Result<Vec<ColumnPosition>> {
+    pub(crate) fn columns(&self, scopes: &[Scope<'_>]) -> Result<Vec<ColumnPosition>> {
         self.all().map(|column| resolve(scopes, column)).collect()
     }
 
@@ -104,7 +104,7 @@ impl Named<'_> {
     /// Checks the features, and derives the companions of the categorical ones.
     pub(crate) fn bind(&self, scopes: &[Scope<'_>], deriver: &Deriver<'_>) -> Result<Features> {
         let mut names = self.names(scopes)?;
-        let mut numeric = self.places(scopes)?;
+        let mut numeric = self.columns(scopes)?;
         distinct(&names, &numeric, deriver.variables)?;
         let categorical = numeric.split_off(self.columns.len());
         for &place in &numeric {

@@ -16,12 +16,12 @@ impl Latest {
     /// # Errors
     /// `UnknownColumn`; `Type` for a pair that is not compared; `Value` where the sides have not as many keys.
     pub fn projections(&self, schemas: [&Schema; 2]) -> Result<[Projection; 2]> {
-        let compared = self.sides.each_ref().map(LatestSide::compared);
-        if compared[0].len() != compared[1].len() {
+        let columns = self.sides.each_ref().map(LatestSide::join_columns);
+        if columns[0].len() != columns[1].len() {
             return Err(shape("both sides of an ASOF join have as many keys"));
         }
-        let mut types = Vec::with_capacity(compared[0].len());
-        for (one, other) in compared[0].iter().zip(&compared[1]) {
+        let mut types = Vec::with_capacity(columns[0].len());
+        for (one, other) in columns[0].iter().zip(&columns[1]) {
             let ty = |at: usize, name: &str| -> Result<Type> {
                 let schema: &Schema = schemas[at];
                 Ok(schema.fields()[schema.index_of(name)?].ty.clone())
@@ -29,7 +29,7 @@ impl Latest {
             types.push(common(&ty(0, one)?, &ty(1, other)?, one)?);
         }
         let [one, other] = [0, 1].map(|at| {
-            let texts: Vec<String> = compared[at]
+            let texts: Vec<String> = columns[at]
                 .iter()
                 .zip(&types)
                 .map(|(name, ty)| text(name, ty))
@@ -43,7 +43,7 @@ impl Latest {
 
 impl LatestSide {
     /// The keys, then the time.
-    fn compared(&self) -> Vec<&str> {
+    fn join_columns(&self) -> Vec<&str> {
         let keys = self.keys.iter().map(String::as_str);
         keys.chain([self.time.as_str()]).collect()
     }

@@ -25,7 +25,7 @@ pub(crate) enum Literal {
 
 impl Literal {
     /// For messages.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         match self {
             Literal::Null => "NULL".to_owned(),
             Literal::Text(text) => format!("the string '{text}'"),

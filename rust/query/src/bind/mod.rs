@@ -98,7 +98,7 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
         condition: condition.as_ref(),
         variables: &variables,
     };
-    let shown = show(query, &scopes, &deriver)?;
+    let shown = bind_outputs(query, &scopes, &deriver)?;
     let mut bound = Bound {
         atoms,
         // Where nothing is left of the condition, nobody reads what was within.
@@ -134,11 +134,11 @@ struct Shown {
     companions: Vec<Companion<Bound>>,
 }
 
-fn show(query: &Query, scopes: &[Scope<'_>], deriver: &Deriver<'_>) -> Result<Shown> {
+fn bind_outputs(query: &Query, scopes: &[Scope<'_>], deriver: &Deriver<'_>) -> Result<Shown> {
     let (mut known, mut found) = (Vec::new(), None);
     if let Some(named) = features::named(query)? {
         found = Some(named.bind(scopes, deriver)?);
-        known = named.places(scopes)?;
+        known = named.columns(scopes)?;
     }
     let mut aggregates = Aggregates::new(scopes, deriver.variables, &known);
     let outputs = query.outputs.iter();

@@ -32,7 +32,7 @@ pub(crate) fn check(
         }
     }
     for (edge, atom) in graph.edges.iter().zip(atoms) {
-        if let Some((x, y)) = checker.apart(*edge) {
+        if let Some((x, y)) = checker.incomparable(*edge) {
             let (x, y) = (&variables[x].name, &variables[y].name);
             let why = format!(
                 "{:?} has both {x:?} and {y:?}, which do not lie on one path",
@@ -75,7 +75,7 @@ impl Checker<'_> {
     }
 
     /// Two variables of which neither is above the other.
-    fn apart(&self, edge: Set) -> Option<(VarId, VarId)> {
+    fn incomparable(&self, edge: Set) -> Option<(VarId, VarId)> {
         let above = |x: VarId, y: VarId| self.above[y].is_none_or(|set| set.contains(x));
         let of = |x: VarId| {
             edge.iter()

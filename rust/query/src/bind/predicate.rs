@@ -13,37 +13,37 @@ pub(crate) const UNKNOWN: Predicate = Predicate::Constant { value: None };
 
 /// All of them, without what does not matter.
 pub fn all(operands: Vec<Predicate>) -> Predicate {
-    let mut kept = Vec::new();
+    let mut flat = Vec::new();
     for operand in operands {
         match operand {
             TRUE => {}
             FALSE => return FALSE,
-            Predicate::And { operands } => kept.extend(operands),
-            operand => kept.push(operand),
+            Predicate::And { operands } => flat.extend(operands),
+            operand => flat.push(operand),
         }
     }
-    match kept.len() {
+    match flat.len() {
         0 => TRUE,
-        1 => kept.swap_remove(0),
-        _ => Predicate::And { operands: kept },
+        1 => flat.swap_remove(0),
+        _ => Predicate::And { operands: flat },
     }
 }
 
 /// Any of them, without what does not matter.
 pub(crate) fn any(operands: Vec<Predicate>) -> Predicate {
-    let mut kept = Vec::new();
+    let mut flat = Vec::new();
     for operand in operands {
         match operand {
             FALSE => {}
             TRUE => return TRUE,
-            Predicate::Or { operands } => kept.extend(operands),
-            operand => kept.push(operand),
+            Predicate::Or { operands } => flat.extend(operands),
+            operand => flat.push(operand),
         }
     }
-    match kept.len() {
+    match flat.len() {
         0 => FALSE,
-        1 => kept.swap_remove(0),
-        _ => Predicate::Or { operands: kept },
+        1 => flat.swap_remove(0),
+        _ => Predicate::Or { operands: flat },
     }
 }
 

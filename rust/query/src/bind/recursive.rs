@@ -28,7 +28,7 @@ impl Recursion {
         rows.extend(level.map(|name| Field::new(name, Type::Int64, false)));
         let mut tables = vec![(self.table.clone(), Schema::new(rows)?)];
         for (of, atom) in self.reads.iter().zip(others) {
-            let places = of.places(&atom.schema)?.into_iter();
+            let places = of.column_indices(&atom.schema)?.into_iter();
             let fields = places.map(|at| atom.schema.fields()[at].clone());
             tables.push((of.table.clone(), Schema::new(fields.collect())?));
         }
@@ -41,7 +41,7 @@ impl StepTable {
     ///
     /// # Errors
     /// `UnknownColumn`.
-    pub fn places(&self, schema: &Schema) -> Result<Vec<usize>> {
+    pub fn column_indices(&self, schema: &Schema) -> Result<Vec<usize>> {
         self.columns
             .iter()
             .map(|name| schema.index_of(name))
@@ -67,7 +67,7 @@ pub(super) fn bound(recursion: &Recursion, tables: &[TableInfo]) -> Result<Shown
     let outputs = recursion.names.iter().zip(&places).map(output).collect();
     let mut read = vec![places];
     for (of, table) in recursion.reads.iter().zip(others) {
-        read.push(of.places(&table.schema)?);
+        read.push(of.column_indices(&table.schema)?);
     }
     for columns in &mut read {
         columns.sort_unstable();

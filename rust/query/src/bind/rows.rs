@@ -22,7 +22,7 @@ use crate::logical::{Branch, Ordering, Parted, Query, Representation, Rows, Time
 /// common; `UnknownColumn`.
 pub(crate) fn bind_rows(query: &Query, rows: &Rows, catalog: &dyn Catalog) -> Result<Bound> {
     let tables = super::atoms::tables(query, catalog)?;
-    let (read, outputs) = shown(rows, &tables)?;
+    let (read, outputs) = outputs_of(rows, &tables)?;
     let filters = filters(rows, &scopes(query, &tables));
     let mut filters = filters.into_iter();
     let atom =
@@ -69,7 +69,7 @@ fn filters(rows: &Rows, scopes: &[Scope<'_>]) -> Vec<Option<Predicate>> {
 }
 
 /// What is read of each atom, and what is shown.
-fn shown(rows: &Rows, tables: &[TableInfo]) -> Result<Shown> {
+fn outputs_of(rows: &Rows, tables: &[TableInfo]) -> Result<Shown> {
     match rows {
         Rows::Map { names, branches } => map(names, branches, tables),
         Rows::Ordered(ordering) => ordered(ordering, tables),
@@ -78,7 +78,7 @@ fn shown(rows: &Rows, tables: &[TableInfo]) -> Result<Shown> {
         Rows::Latest(latest) => super::latest::bound(latest, tables),
         Rows::Recursive(recursion) => super::recursive::bound(recursion, tables),
         Rows::Computed { of, names, branch } => {
-            let (read, outputs) = shown(of, tables)?;
+            let (read, outputs) = outputs_of(of, tables)?;
             let field = |output: PlanOutput| {
                 let may = matches!(output.kind, OutputKind::Row { nullable: true });
                 Field::new(&output.name, output.ty, may)
@@ -115,7 +115,7 @@ impl Bound {
         };
         let tables: Vec<TableInfo> = self.atoms.iter().map(table).collect();
         Ok(Some(Self {
-            outputs: shown(of, &tables)?.1,
+            outputs: outputs_of(of, &tables)?.1,
             rows: Some((**of).clone()),
             ..self.clone()
         }))

@@ -168,7 +168,7 @@ pub(crate) fn number_of(literal: Literal) -> Result<Option<Polynomial>> {
         other => Err(Error::Type {
             place: "a constant in arithmetic".to_owned(),
             expected: "a number".to_owned(),
-            found: other.shown(),
+            found: other.description(),
         }),
     }
 }

@@ -65,7 +65,7 @@ impl Bound {
     }
 
     /// Shows groups at the most, for what is shown of the terms is the affair of others.
-    pub fn show_groups(&mut self) {
+    pub fn output_groups(&mut self) {
         let is_group = |output: &PlanOutput| matches!(output.kind, OutputKind::Group { .. });
         if !self.outputs.iter().all(is_group) {
             self.outputs.clear();
@@ -79,7 +79,7 @@ impl Bound {
         if other.terms.len() > 1 {
             self.outputs.clear();
         }
-        self.show_groups();
+        self.output_groups();
         for term in &other.terms {
             if !self.terms.contains(term) {
                 self.terms.push(term.clone());

@@ -80,7 +80,7 @@ pub(crate) fn variables(
             instead: "join on, and group by, fewer columns".to_owned(),
         });
     }
-    found.tell_apart(scopes);
+    found.disambiguate(scopes);
     Ok(found)
 }
 
@@ -171,7 +171,7 @@ impl Variables {
     }
 
     /// Variables of one name get their aliases in front.
-    fn tell_apart(&mut self, scopes: &[Scope<'_>]) {
+    fn disambiguate(&mut self, scopes: &[Scope<'_>]) {
         let names: Vec<String> = self.all.iter().map(|v| v.name.clone()).collect();
         for variable in &mut self.all {
             if names.iter().filter(|name| **name == variable.name).count() > 1 {

@@ -29,7 +29,7 @@ pub enum Probe {
     Group(Set),
     /// At most one match a tuple, or the matches of what is known in the place of the group before,
     /// whichever are fewer.
-    Rival(Set),
+    Either(Set),
 }
 
 /// Joins a delta over `known` with the siblings, those that do not widen it first.
@@ -62,11 +62,11 @@ pub fn probes(graph: &Hypergraph, mut known: Set, siblings: &[Sibling]) -> Vec<(
         let meets = known.meets(keys);
         open.retain(|other| {
             let others = siblings[*other].keys;
-            let rival = meets && others.meets(known) && others - known == keys - known;
-            if rival {
-                done.push((*other, Probe::Rival(known & others)));
+            let is_intersected = meets && others.meets(known) && others - known == keys - known;
+            if is_intersected {
+                done.push((*other, Probe::Either(known & others)));
             }
-            !rival
+            !is_intersected
         });
         known |= keys;
     }

@@ -45,7 +45,7 @@ impl Query {
         let message = format!(
             "{what} takes joins of tables, with filters and groups, and no {}; compute that part into a column before the \
              rows are inserted, or from what you read",
-            rows.told()
+            rows.description()
         );
         Err(Error::Sql {
             problem,

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use datafusion_common::Column;
 use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result};
-use ringview_expr::{form, quoted, replaced};
+use ringview_expr::{quoted, read_unresolved, replaced};
 use serde::{Deserialize, Serialize};
 
 const OUTER: &str = "outer ";
@@ -286,7 +286,7 @@ impl Named {
     /// # Errors
     /// `Value` for a text that is no expression.
     pub fn equality(text: &str) -> Result<Option<(Self, Self)>> {
-        let Expr::BinaryExpr(binary) = form(text)? else {
+        let Expr::BinaryExpr(binary) = read_unresolved(text)? else {
             return Ok(None);
         };
         let sides = named(&binary.left).zip(named(&binary.right));

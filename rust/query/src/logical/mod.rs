@@ -11,7 +11,7 @@ mod above;
 mod block;
 mod exponents;
 mod expression;
-mod reach;
+mod frame_bounds;
 mod recursive;
 mod refresh;
 mod rows;
@@ -27,11 +27,11 @@ use serde::{Deserialize, Serialize};
 pub use exponents::Exponents;
 pub(crate) use expression::named;
 pub use expression::{ColumnRef, Comparison, Function, Named};
-pub use reach::{FrameEnd, Reach};
+pub use frame_bounds::{FrameBounds, FrameEnd};
 pub use recursive::{Recursion, StepTable, Strategy};
 pub use refresh::Refresh;
 pub use rows::{
-    Branch, Call, Edge, Frame, Latest, LatestSide, Ordering, Parted, Rank, Rows, SortKey, Unit,
+    Branch, Call, Edge, Frame, FrameUnit, Latest, LatestSide, Ordering, Parted, Rank, Rows, SortKey,
 };
 pub use time::{ALWAYS, Clock, ClockStep, FOREVER, Interval, Span, Spans, TimeCondition, Timed};
 

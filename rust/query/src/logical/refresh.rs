@@ -51,7 +51,7 @@ impl Parted {
         if self.is_numbered() {
             return Refresh::Incremental;
         }
-        match (self.reach(), self.partition.is_empty()) {
+        match (self.frame_bounds(), self.partition.is_empty()) {
             (Some(_), _) => Refresh::Incremental,
             (None, true) => Refresh::Full,
             (None, false) => Refresh::Part,
@@ -89,7 +89,7 @@ impl Query {
             query.check_step(most)?;
         }
         let queries = queries();
-        let parted = queries.filter_map(|query| match query.rows.as_ref().map(Rows::kept) {
+        let parted = queries.filter_map(|query| match query.rows.as_ref().map(Rows::stored) {
             Some(Rows::Parted(parted)) if parted.refresh() > most => Some(parted),
             _ => None,
         });

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use ringview_expr::{Call, Edge, Frame, SortKey, Unit};
+pub use ringview_expr::{Call, Edge, Frame, FrameUnit, SortKey};
 
 use super::recursive::Recursion;
 use super::time::Timed;
@@ -44,19 +44,19 @@ pub enum Rows {
 }
 
 impl Rows {
-    /// The rows that are kept, of which others may be computed.
+    /// The stored rows, from which others may be computed.
     #[must_use]
-    pub fn kept(&self) -> &Self {
+    pub fn stored(&self) -> &Self {
         match self {
-            Self::Computed { of, .. } => of.kept(),
+            Self::Computed { of, .. } => of.stored(),
             own => own,
         }
     }
 
-    /// What makes them, in words.
-    pub(super) fn told(&self) -> &'static str {
+    /// A description, for messages.
+    pub(super) fn description(&self) -> &'static str {
         match self {
-            Self::Computed { of, .. } => of.told(),
+            Self::Computed { of, .. } => of.description(),
             Self::Map { .. } => "expressions over rows, outer joins and unions",
             Self::Ordered(_) => "ORDER BY and LIMIT",
             Self::Parted(_) => "window functions and ordered aggregates",

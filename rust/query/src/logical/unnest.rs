@@ -11,7 +11,7 @@
 use datafusion_common::ScalarValue;
 use datafusion_expr::Expr;
 use datafusion_expr::expr::{AggregateFunction, BinaryExpr, ScalarFunction};
-use ringview_expr::{all_of, conjuncts, form};
+use ringview_expr::{all_of, conjuncts, read_unresolved};
 
 use super::{
     Atom, Block, ColumnRef, Comparison, Function, Named, Output, Query, UNREAD, Why, free_name,
@@ -82,7 +82,7 @@ impl Query {
         let within = self.only_subquery(condition)?;
         let having = Named::renamed(condition, &mut |_| within.value());
         let having = having.map_err(|_| Some(UNREAD))?;
-        let compared = form(&having).map_err(|_| Some(UNREAD))?;
+        let compared = read_unresolved(&having).map_err(|_| Some(UNREAD))?;
         let (rest, inner, outer) = within.correlated()?;
         if !outer.is_empty() && holds_over_nothing(&compared) {
             return Err(Some(
@@ -125,7 +125,7 @@ impl Query {
         let Some(first) = subqueries.first() else {
             return Err(None);
         };
-        if !is_comparison(&form(condition).map_err(|_| Some(UNREAD))?) {
+        if !is_comparison(&read_unresolved(condition).map_err(|_| Some(UNREAD))?) {
             return Err(Some(
                 "a query within stands in a condition that is no comparison which must hold",
             ));

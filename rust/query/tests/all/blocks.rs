@@ -6,11 +6,11 @@ use ringview_core::{Error, Field, Result, Schema, Type};
 use ringview_query::{Catalog, Query, TableInfo, bind};
 
 /// One table `t`, and one view `v` with a COFACTOR `m`.
-struct Known {
+struct TestCatalog {
     is_static: bool,
 }
 
-impl Catalog for Known {
+impl Catalog for TestCatalog {
     fn table(&self, name: &str) -> Result<TableInfo> {
         let field = |name, nullable| Field::new(name, Type::Int64, nullable);
         let fields = vec![field("k", false), field("x", true)];
@@ -51,7 +51,7 @@ fn aggregate(name: &str, function: &str, column: &str) -> String {
 }
 
 fn seen(query: &Query, is_static: bool) -> TableInfo {
-    bind(query, &Known { is_static })
+    bind(query, &TestCatalog { is_static })
         .unwrap()
         .as_table(Some(7))
         .unwrap()
@@ -134,7 +134,7 @@ fn a_cofactor_is_no_column_to_read() {
     assert_eq!(info.cofactors, ["m"]);
     assert_eq!(info.unique, Some(vec![0]));
     let reads = query("v", "", &aggregate("sum", "sum", "m"), "");
-    match bind(&reads, &Known { is_static: false }) {
+    match bind(&reads, &TestCatalog { is_static: false }) {
         Err(Error::Unsupported { what, .. }) => assert!(what.contains("\"m\" of view \"v\"")),
         other => panic!("{other:?}"),
     }

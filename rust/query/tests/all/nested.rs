@@ -12,9 +12,9 @@ use ringview_query::{Bound, Catalog, Comparison, Query, TableInfo, bind};
 use serde_json::{Value as Json, json};
 
 /// Every table has the same columns.
-struct Known;
+struct TestCatalog;
 
-impl Catalog for Known {
+impl Catalog for TestCatalog {
     fn table(&self, _name: &str) -> Result<TableInfo> {
         let unit = TimeUnit::Microsecond;
         let fields = vec![
@@ -72,7 +72,7 @@ fn select(atoms: &[&str], output: &Json, condition: Option<&Json>) -> Json {
 fn bound(query: &Json) -> Result<Bound> {
     let query = query_of(query);
     assert_eq!(Query::from_json(&query.to_json()?)?, query);
-    bind(&query, &Known)
+    bind(&query, &TestCatalog)
 }
 
 /// What a condition on bids is bound to.

@@ -84,12 +84,12 @@ impl HashDirectory {
     fn advance(&mut self) {
         match self.target {
             0 => self.move_block(),
-            _ => self.take_room(),
+            _ => self.allocate_block(),
         }
     }
 
     /// Takes a piece of the room; once it is all there entries can move.
-    fn take_room(&mut self) {
+    fn allocate_block(&mut self) {
         let (room, len) = (self.target + TAIL, self.entries.len());
         if len < room {
             self.entries.resize(room.min(len + BLOCK), EMPTY);
@@ -168,9 +168,9 @@ mod tests {
                 bound if slot % 8 == 1 => (bound << 32).wrapping_sub(random(&mut seed) >> 14),
                 _ => random(&mut seed),
             };
-            let before = directory.moved();
+            let before = directory.entries_moved();
             directory.insert_absent(hash, slot);
-            most = most.max(directory.moved() - before);
+            most = most.max(directory.entries_moved() - before);
             live.push((hash, slot));
             if slot % 3 == 0 {
                 let at = random(&mut seed) as usize % live.len();
@@ -187,7 +187,11 @@ mod tests {
         }
         assert!(most <= (2 * BLOCK + SHORT) as u64, "{most} places at once");
         assert!(growing > 3_000, "{growing} insertions while it grew");
-        assert!(directory.moved() < 12 * 60_000, "{}", directory.moved());
+        assert!(
+            directory.entries_moved() < 12 * 60_000,
+            "{}",
+            directory.entries_moved()
+        );
         directory.finish();
         directory.check();
         for (hash, slot) in live {

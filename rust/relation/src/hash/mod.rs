@@ -105,7 +105,7 @@ impl HashDirectory {
     }
 
     /// All places that growing has looked at: what bounds a single insertion is tested by.
-    pub fn moved(&self) -> u64 {
+    pub fn entries_moved(&self) -> u64 {
         self.moved
     }
 
@@ -175,13 +175,17 @@ impl HashDirectory {
 
     /// The position of the entry of a key (`Ok`), or where it would be inserted (`Err`).
     #[inline(always)]
-    pub(crate) fn seek(&self, hash: u64, same: impl FnMut(u32) -> bool) -> Result<usize, usize> {
-        self.seek_from(self.home(tag_of(hash)), hash, same)
+    pub(crate) fn find_entry(
+        &self,
+        hash: u64,
+        same: impl FnMut(u32) -> bool,
+    ) -> Result<usize, usize> {
+        self.find_entry_from(self.home(tag_of(hash)), hash, same)
     }
 
     /// The same from a place on that is not behind the first entry with the tag of `hash`.
     #[inline(always)]
-    pub(crate) fn seek_from(
+    pub(crate) fn find_entry_from(
         &self,
         from: usize,
         hash: u64,
@@ -207,7 +211,7 @@ impl HashDirectory {
     /// The slot of a key with this hash for which `same` holds.
     #[inline(always)]
     pub fn find(&self, hash: u64, same: impl FnMut(u32) -> bool) -> Option<u32> {
-        self.seek(hash, same).ok().map(|at| self.slot_at(at))
+        self.find_entry(hash, same).ok().map(|at| self.slot_at(at))
     }
 
     /// The slot of a key, or the one that `fresh` makes for it; and whether it was made.
@@ -221,7 +225,7 @@ impl HashDirectory {
         if self.is_due() {
             self.grow();
         }
-        match self.seek(hash, same) {
+        match self.find_entry(hash, same) {
             Ok(at) => (self.slot_at(at), false),
             Err(at) => {
                 let slot = fresh();
@@ -236,19 +240,19 @@ impl HashDirectory {
         self.find_or_insert(hash, |_| false, || slot);
     }
 
-    /// The slot of the entry that `seek` found.
+    /// The slot of the entry that `find_entry` found.
     #[inline(always)]
     pub(crate) fn slot_at(&self, at: usize) -> u32 {
         self.entries[at] as u32
     }
 
-    /// Gives the entry that `seek` found another slot.
+    /// Gives the entry that `find_entry` found another slot.
     #[inline(always)]
     pub(crate) fn set_slot(&mut self, at: usize, slot: u32) {
         self.entries[at] = (self.entries[at] >> 32 << 32) | u64::from(slot);
     }
 
-    /// Puts an entry where `seek` missed it, shifting the rest of the run to the right. The
+    /// Puts an entry where `find_entry` missed it, shifting the rest of the run to the right. The
     /// table must not be due.
     #[inline(always)]
     pub(crate) fn insert_at(&mut self, at: usize, hash: u64, slot: u32) {
@@ -265,14 +269,14 @@ impl HashDirectory {
 
     /// Removes the entry of `slot`; false when there is none.
     pub fn remove(&mut self, hash: u64, slot: u32) -> bool {
-        match self.seek(hash, |other| other == slot) {
+        match self.find_entry(hash, |other| other == slot) {
             Ok(at) => self.remove_at(at),
             Err(_) => return false,
         }
         true
     }
 
-    /// Removes the entry that `seek` found.
+    /// Removes the entry that `find_entry` found.
     #[inline(always)]
     pub(crate) fn remove_at(&mut self, at: usize) {
         // Those behind it move up, as far as they stand behind their homes.

@@ -36,7 +36,7 @@ impl HashDirectory {
         mut absorb: impl FnMut(u32, u32) -> bool,
     ) -> usize {
         self.finish();
-        let mut merged = self.with_room_for(self.len + entries.len());
+        let mut merged = self.with_capacity_for(self.len + entries.len());
         (merged.len, merged.account) = (self.len, self.account);
         let (mut rest, mut next, mut taken) = (&self.entries[..], 0, 0);
         for &entry in entries {
@@ -47,7 +47,7 @@ impl HashDirectory {
             while let Some((&known, after)) = rest.split_first()
                 && (known >> 32 <= tag || known == EMPTY)
             {
-                next = merged.settle(known, next);
+                next = merged.put_entry(known, next);
                 rest = after;
             }
             // Entries of one tag stand side by side.
@@ -63,7 +63,7 @@ impl HashDirectory {
             }
             let mut distance = 0;
             if !same {
-                next = merged.settle(entry, next);
+                next = merged.put_entry(entry, next);
                 merged.len += 1;
                 distance = next - 1 - merged.home(tag);
             }
@@ -71,7 +71,7 @@ impl HashDirectory {
             taken += 1;
         }
         for &known in rest {
-            next = merged.settle(known, next);
+            next = merged.put_entry(known, next);
         }
         *self = merged;
         self.schedule();
@@ -79,7 +79,7 @@ impl HashDirectory {
     }
 
     /// An empty table with room for so many keys that goes on counting where this one stops.
-    fn with_room_for(&self, keys: usize) -> Self {
+    fn with_capacity_for(&self, keys: usize) -> Self {
         let capacity = keys * 7 / 5 + 1;
         let mut entries = Slab::new();
         entries.reserve_exact(capacity + TAIL);
@@ -128,7 +128,7 @@ impl HashDirectory {
             for &entry in &block[..live] {
                 let changed = change(entry);
                 self.len += usize::from(changed != EMPTY);
-                next = self.settle(changed, next);
+                next = self.put_entry(changed, next);
             }
         }
         next
@@ -137,7 +137,7 @@ impl HashDirectory {
     /// Puts an entry at its home, or at `next` if that is further, and returns the place behind it;
     /// a gap, which has all bits set, changes nothing where it is masked in.
     #[inline(always)]
-    fn settle(&mut self, entry: u64, next: usize) -> usize {
+    fn put_entry(&mut self, entry: u64, next: usize) -> usize {
         let home = if entry == EMPTY {
             next
         } else {

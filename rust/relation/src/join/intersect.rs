@@ -2,8 +2,8 @@
 //!
 //! dV * S * T where neither S nor T knows x: the x that a row has are those in its group of S and
 //! in its group of T. For each row the smallest group is walked, and what it holds is looked up in
-//! the others, as a worst-case optimal join intersects lists; what the sieves of their groups deny
-//! is not looked up. Where prints are the values that are missing, neither slots nor keys of the
+//! the others, as a worst-case optimal join intersects lists; what the filters of their groups deny
+//! is not looked up. Where fingerprints are the values that are missing, neither slots nor keys of the
 //! walked side are read but for pairs that were found. Invariant: a block holds the pairs that all
 //! relations have, with the slot of each; payloads are multiplied for these alone.
 //!
@@ -20,8 +20,8 @@ use super::work::Intersection;
 use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::Keys;
-use crate::part::Index;
-use crate::part::bloom_filter::told;
+use crate::keyed_table::Index;
+use crate::keyed_table::bloom_filter::value_of;
 
 /// Pairs looked up at a time, and pairs found in a block.
 const BLOCK: usize = 1 << 14;
@@ -31,7 +31,7 @@ const WALK: usize = 1 << 16;
 const AHEAD: usize = 8;
 
 impl<R: PayloadRing> Propagation<'_, '_, R> {
-    /// dV := dV * S * T * .. for a walk and its rivals, a block of found pairs at a time.
+    /// dV := dV * S * T * .. for a walk and the relations intersected with it, a block of found pairs at a time.
     pub(super) fn intersect(
         &mut self,
         (at, position): (usize, usize),
@@ -42,54 +42,54 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         let step = &path.levels[at].steps[position];
         let end = position + 1 + step.intersected.len();
         let sides = sides(&path.levels[at].steps[position..end]);
-        let mut room = std::mem::take(&mut self.work.intersection);
-        if !self.choose(&sides, delta, &mut room) {
+        let mut scratch = std::mem::take(&mut self.work.intersection);
+        if !self.choose(&sides, delta, &mut scratch) {
             delta.rows = 0;
-            self.work.intersection = room;
+            self.work.intersection = scratch;
             return Ok(());
         }
         for walked in 0..sides.len() {
             let mut cursor = (0, 0);
-            while cursor.0 < room.walkers[walked].len() {
-                let steps = self.pairs(&sides, walked, &mut cursor, &mut room);
+            while cursor.0 < scratch.walkers[walked].len() {
+                let steps = self.pairs(&sides, walked, &mut cursor, &mut scratch);
                 self.work.steps += steps as u64;
                 self.met(into, steps)?;
-                self.look_up(&sides, walked, delta, &mut room);
-                if room.found_rows.len() >= BLOCK {
-                    let mut block = self.found((at, position), &sides, delta, &mut room)?;
-                    self.work.intersection = room;
+                self.look_up(&sides, walked, delta, &mut scratch);
+                if scratch.found_rows.len() >= BLOCK {
+                    let mut block = self.found((at, position), &sides, delta, &mut scratch)?;
+                    self.work.intersection = scratch;
                     self.propagate((at, end), &mut block)?;
-                    room = std::mem::take(&mut self.work.intersection);
+                    scratch = std::mem::take(&mut self.work.intersection);
                 }
             }
         }
-        let last = self.found((at, position), &sides, delta, &mut room);
-        self.work.intersection = room;
+        let last = self.found((at, position), &sides, delta, &mut scratch);
+        self.work.intersection = scratch;
         *delta = last?;
         Ok(())
     }
 
     /// Finds each row's group in each relation, and lets it walk the smallest; rows with an empty
-    /// one have no partners. False if no row has any.
-    fn choose(&mut self, sides: &[Side<'_>], delta: &Delta, room: &mut Intersection) -> bool {
-        room.groups.resize_with(sides.len(), Vec::new);
-        room.walkers.resize_with(sides.len(), Vec::new);
-        room.looked_up.resize_with(sides.len(), Vec::new);
-        room.found.resize_with(sides.len(), Vec::new);
-        room.found_rows.clear();
+    /// one have no matches. False if no row has any.
+    fn choose(&mut self, sides: &[Side<'_>], delta: &Delta, scratch: &mut Intersection) -> bool {
+        scratch.groups.resize_with(sides.len(), Vec::new);
+        scratch.walkers.resize_with(sides.len(), Vec::new);
+        scratch.looked_up.resize_with(sides.len(), Vec::new);
+        scratch.found.resize_with(sides.len(), Vec::new);
+        scratch.found_rows.clear();
         for (number, side) in sides.iter().enumerate() {
-            let part = self.relations[side.relation].part_mut();
-            let Some(part) = part.filter(|part| !part.is_empty()) else {
+            let table = self.relations[side.relation].table_mut();
+            let Some(table) = table.filter(|table| !table.is_empty()) else {
                 return false;
             };
-            part.refresh_index(side.index);
-            let (before, own) = room.groups.split_at_mut(number);
+            table.refresh_index(side.index);
+            let (before, own) = scratch.groups.split_at_mut(number);
             if let Some(groups) = own.first_mut() {
-                let index = part.index_at(side.index);
-                side.find_groups(index, delta, before.last(), &mut room.search, groups);
+                let index = table.index_at(side.index);
+                side.find_groups(index, delta, before.last(), &mut scratch.search, groups);
             }
         }
-        for list in room.walkers.iter_mut().chain(&mut room.found) {
+        for list in scratch.walkers.iter_mut().chain(&mut scratch.found) {
             list.clear();
         }
         let Intersection {
@@ -97,7 +97,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             smallest,
             walkers,
             ..
-        } = room;
+        } = scratch;
         smallest.clear();
         smallest.resize(delta.rows, (u32::MAX, 0));
         for (side, (index, groups)) in (0u32..).zip(self.indexes(sides).iter().zip(&*groups)) {
@@ -121,19 +121,19 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
 
     /// The index of each side. None is missing where `choose` found all relations filled.
     fn indexes(&self, sides: &[Side<'_>]) -> Vec<&Index> {
-        let relation = |side: &Side<'_>| self.relations[side.relation].part();
+        let relation = |side: &Side<'_>| self.relations[side.relation].table();
         let index = |side: &Side<'_>| Some(relation(side)?.index_at(side.index));
         sides.iter().filter_map(index).collect()
     }
 
-    /// The next pairs of rows and slots of one side that the sieves of the others do not deny;
+    /// The next pairs of rows and slots of one side that the filters of the others do not deny;
     /// `cursor` is a walker and a place in its group. Returns how many slots were walked.
     fn pairs(
         &self,
         sides: &[Side<'_>],
         walked: usize,
         cursor: &mut (usize, usize),
-        room: &mut Intersection,
+        scratch: &mut Intersection,
     ) -> usize {
         let indexes = self.indexes(sides);
         let Intersection {
@@ -143,13 +143,13 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             places,
             there,
             ..
-        } = room;
+        } = scratch;
         let own = indexes[walked];
         let has_whole_fingerprints = own.whole_fingerprints().is_some();
         let bloom_filter =
             |side: usize, row: u32| indexes[side].bloom_filter(groups[side][row as usize]);
         let others = |walked: usize| (0..sides.len()).filter(move |&side| side != walked);
-        let (mut kept, mut steps) = (0, 0);
+        let (mut pairs, mut steps) = (0, 0);
         while let Some(&row) = walkers[walked].get(cursor.0) {
             if let Some(&ahead) = walkers[walked].get(cursor.0 + AHEAD) {
                 own.prefetch_fingerprints(groups[walked][ahead as usize]);
@@ -160,18 +160,18 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             let group = groups[walked][row as usize];
             let fingerprints = own.fingerprints(group);
             let from = cursor.1;
-            let taken = (fingerprints.len() - from).min(BLOCK - kept);
+            let taken = (fingerprints.len() - from).min(BLOCK - pairs);
             // Room for all that may be kept, so that nothing branches on what is.
             for buffer in [&mut *rows, places, there] {
-                if buffer.len() < kept + taken {
-                    buffer.resize((kept + taken).next_power_of_two(), 0);
+                if buffer.len() < pairs + taken {
+                    buffer.resize((pairs + taken).next_power_of_two(), 0);
                 }
             }
-            let first = kept;
+            let first = pairs;
             for (pass, other) in others(walked).enumerate() {
                 let places = &mut places[first..];
                 // Places in the group first: most are denied, and their slots not looked at.
-                kept = first
+                pairs = first
                     + match pass {
                         0 => bloom_filter(other, row).filter(
                             &fingerprints[from..][..taken],
@@ -179,18 +179,18 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
                             places,
                         ),
                         _ => bloom_filter(other, row)
-                            .filter_on(fingerprints, &mut places[..kept - first]),
+                            .filter_on(fingerprints, &mut places[..pairs - first]),
                     };
             }
-            rows[first..kept].fill(row);
-            let places = &places[first..kept];
-            if first < kept {
+            rows[first..pairs].fill(row);
+            let places = &places[first..pairs];
+            if first < pairs {
                 let slots = own.group(group);
                 let source = match has_whole_fingerprints {
                     true => fingerprints,
                     false => slots,
                 };
-                for (there, &place) in there[first..kept].iter_mut().zip(places) {
+                for (there, &place) in there[first..pairs].iter_mut().zip(places) {
                     *there = source[place as usize];
                     prefetch(slots, place as usize);
                 }
@@ -200,40 +200,53 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
                 true => (cursor.0, from + taken),
                 false => (cursor.0 + 1, 0),
             };
-            if kept == BLOCK || steps >= WALK {
+            if pairs == BLOCK || steps >= WALK {
                 break;
             }
         }
-        room.kept = kept;
+        scratch.pairs = pairs;
         steps
     }
 
     /// Keeps of the pairs those that every other relation has too.
-    fn look_up(&self, sides: &[Side<'_>], walked: usize, delta: &Delta, room: &mut Intersection) {
-        let Some(part) = self.relations[sides[walked].relation].part() else {
+    fn look_up(
+        &self,
+        sides: &[Side<'_>],
+        walked: usize,
+        delta: &Delta,
+        scratch: &mut Intersection,
+    ) {
+        let Some(table) = self.relations[sides[walked].relation].table() else {
             return;
         };
         let indexes = self.indexes(sides);
         let whole_fingerprints = indexes[walked].whole_fingerprints();
-        let (rows, there) = (&room.rows[..room.kept], &room.there[..room.kept]);
-        room.columns.resize_with(delta.columns.len(), Vec::new);
+        let (rows, there) = (
+            &scratch.rows[..scratch.pairs],
+            &scratch.there[..scratch.pairs],
+        );
+        scratch.columns.resize_with(delta.columns.len(), Vec::new);
         for (other, side) in sides
             .iter()
             .enumerate()
             .filter(|(other, _)| *other != walked)
         {
-            let Some(partner) = self.relations[side.relation].part() else {
+            let Some(partner) = self.relations[side.relation].table() else {
                 continue;
             };
             for &register in &side.key {
-                let column = &mut room.columns[register];
+                let column = &mut scratch.columns[register];
                 column.clear();
                 match (sides[walked].fetched(register), whole_fingerprints) {
                     (Some(_), Some(signed)) => {
-                        column.extend(there.iter().map(|&fingerprint| told(fingerprint, signed)));
+                        column.extend(
+                            there
+                                .iter()
+                                .map(|&fingerprint| value_of(fingerprint, signed)),
+                        );
                     }
                     (Some(field), None) => {
-                        column.extend(there.iter().map(|&slot| part.field(slot, field)));
+                        column.extend(there.iter().map(|&slot| table.field(slot, field)));
                     }
                     (None, _) => {
                         let from = &delta.columns[register];
@@ -242,35 +255,35 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
                 }
             }
             let keys = Keys {
-                columns: &room.columns,
+                columns: &scratch.columns,
                 fields: &side.key,
-                rows: room.kept,
+                rows: scratch.pairs,
             };
-            partner.find(keys, &mut room.keys, &mut room.looked_up[other]);
+            partner.find(keys, &mut scratch.keys, &mut scratch.looked_up[other]);
         }
         let others = || (0..sides.len()).filter(|side| *side != walked);
         let (mut walker, mut slots) = (ABSENT, &[][..]);
-        for pair in 0..room.kept {
-            if others().any(|side| room.looked_up[side][pair] == ABSENT) {
+        for pair in 0..scratch.pairs {
+            if others().any(|side| scratch.looked_up[side][pair] == ABSENT) {
                 continue;
             }
             let row = rows[pair];
-            room.found_rows.push(row);
+            scratch.found_rows.push(row);
             let slot = match whole_fingerprints {
                 Some(_) => {
                     if row != walker {
-                        let group = room.groups[walked][row as usize];
+                        let group = scratch.groups[walked][row as usize];
                         (walker, slots) = (row, indexes[walked].group(group));
                     }
-                    slots[room.places[pair] as usize]
+                    slots[scratch.places[pair] as usize]
                 }
                 None => there[pair],
             };
-            prefetch(part.payloads(), slot as usize * part.stride());
-            room.found[walked].push(slot);
+            prefetch(table.payloads(), slot as usize * table.stride());
+            scratch.found[walked].push(slot);
             for side in others() {
-                let slot = room.looked_up[side][pair];
-                room.found[side].push(slot);
+                let slot = scratch.looked_up[side][pair];
+                scratch.found[side].push(slot);
             }
         }
     }
@@ -281,39 +294,43 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         (at, position): (usize, usize),
         sides: &[Side<'_>],
         delta: &mut Delta,
-        room: &mut Intersection,
+        scratch: &mut Intersection,
     ) -> Result<Delta> {
         let path = self.path;
         let level = &path.levels[at];
         let steps = &level.steps[position..position + sides.len()];
         let mut block = Delta::with_registers(path.registers);
-        if room.found_rows.is_empty() {
+        if scratch.found_rows.is_empty() {
             return Ok(block);
         }
         let live = steps.last().map_or(&[][..], |step| &step.live);
         for &register in live {
             let column = &mut block.columns[register];
-            let part = self.relations[sides[0].relation].part();
-            match (sides[0].fetched(register), part) {
-                (Some(field), Some(part)) => {
-                    column.extend(room.found[0].iter().map(|&slot| part.field(slot, field)));
+            let table = self.relations[sides[0].relation].table();
+            match (sides[0].fetched(register), table) {
+                (Some(field), Some(table)) => {
+                    column.extend(
+                        scratch.found[0]
+                            .iter()
+                            .map(|&slot| table.field(slot, field)),
+                    );
                 }
                 _ => {
                     let from = &delta.columns[register];
-                    column.extend(room.found_rows.iter().map(|&row| from[row as usize]));
+                    column.extend(scratch.found_rows.iter().map(|&row| from[row as usize]));
                 }
             }
         }
-        block.rows = room.found_rows.len();
+        block.rows = scratch.found_rows.len();
         block.payload = std::mem::take(&mut delta.payload);
         (block.width, block.wide) = (delta.width, delta.wide);
         let mut outcome = Ok(());
         for (number, step) in steps.iter().enumerate() {
             let rows = match number {
-                0 => Rows::Picked(&room.found_rows),
+                0 => Rows::Picked(&scratch.found_rows),
                 _ => Rows::All(block.rows),
             };
-            outcome = self.multiply(level, step, &mut block, (rows, &room.found[number]));
+            outcome = self.multiply(level, step, &mut block, (rows, &scratch.found[number]));
             if number == 0 {
                 // What was multiplied is still the payload of the rows to come.
                 std::mem::swap(&mut delta.payload, &mut self.work.product);
@@ -322,8 +339,8 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
                 break;
             }
         }
-        room.found_rows.clear();
-        room.found.iter_mut().for_each(Vec::clear);
+        scratch.found_rows.clear();
+        scratch.found.iter_mut().for_each(Vec::clear);
         outcome.map(|()| block)
     }
 }

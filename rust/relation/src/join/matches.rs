@@ -1,4 +1,4 @@
-//! The pairs of a delta's rows and their partners in a relation, a block at a time.
+//! The pairs of a delta's rows and their matches in a relation, a block at a time.
 //!
 //! Invariant: all blocks together hold each pair once, rows ascending, before `keep` drops some; a
 //! block is no longer than its limit, whatever the groups are. Cost: constant delay a pair, after
@@ -7,15 +7,15 @@
 use super::path::Access;
 use crate::delta::Delta;
 use crate::directory::{KeyScratch, Keys};
-use crate::part::Part;
+use crate::keyed_table::KeyedTable;
 
-/// Pairs in a block, and words of their payloads: what one climb holds in memory.
+/// Pairs in a block, and words of their payloads: what one propagation holds in memory.
 const BLOCK: usize = 1 << 16;
 const BLOCK_WORDS: usize = 1 << 22;
 
-/// Where the partners of a row are.
+/// Where the matches of a row are.
 #[derive(Debug, Default)]
-enum Partners {
+enum MatchedSlots {
     /// In the group of the row in an index.
     Groups(usize),
     /// Everywhere.
@@ -27,7 +27,7 @@ enum Partners {
 /// next.
 #[derive(Debug, Default)]
 pub struct Matches {
-    partners: Partners,
+    matches: MatchedSlots,
     /// By row its group, or all slots.
     lists: Vec<u32>,
     fetch: Vec<(usize, usize)>,
@@ -37,16 +37,16 @@ pub struct Matches {
     offset: usize,
     /// The rows of the pairs.
     pub rows: Vec<u32>,
-    /// Their partners, by slot.
+    /// Their matches, by slot.
     pub slots: Vec<u32>,
 }
 
 impl Matches {
-    /// Finds the partners of every row of `delta`; brings the index up to date first. What a pair
+    /// Finds the matches of every row of `delta`; brings the index up to date first. What a pair
     /// is multiplied to has `words` words. A probe has no such pairs.
     pub fn find(
         &mut self,
-        part: &mut Part,
+        table: &mut KeyedTable,
         access: &Access,
         delta: &Delta,
         words: usize,
@@ -54,25 +54,25 @@ impl Matches {
     ) {
         self.lists.clear();
         self.fetch.clear();
-        self.partners = Partners::All;
+        self.matches = MatchedSlots::All;
         match access {
             Access::Walk {
                 index,
                 bound,
                 fetch,
             } => {
-                part.refresh_index(*index);
+                table.refresh_index(*index);
                 let keys = Keys {
                     columns: &delta.columns,
                     fields: bound,
                     rows: delta.rows,
                 };
-                part.index_at(*index).find(keys, scratch, &mut self.lists);
-                self.partners = Partners::Groups(*index);
+                table.index_at(*index).find(keys, scratch, &mut self.lists);
+                self.matches = MatchedSlots::Groups(*index);
                 self.fetch.extend_from_slice(fetch);
             }
             Access::Scan { fetch } => {
-                self.lists.extend(part.iter());
+                self.lists.extend(table.iter());
                 self.fetch.extend_from_slice(fetch);
             }
             Access::Probe(_) => {}
@@ -89,10 +89,10 @@ impl Matches {
 
     /// Fills a register of the pairs of the block: from the relation that is walked, if a field of
     /// its key does, else from the delta.
-    pub fn fill(&self, register: usize, part: &Part, delta: &Delta, out: &mut Vec<u64>) {
+    pub fn fill(&self, register: usize, table: &KeyedTable, delta: &Delta, out: &mut Vec<u64>) {
         out.clear();
         match self.fetch.iter().find(|(_, to)| *to == register) {
-            Some(&(field, _)) => part.append_column(&self.slots, field, out),
+            Some(&(field, _)) => table.append_column(&self.slots, field, out),
             None => {
                 let from = &delta.columns[register];
                 out.extend(self.rows.iter().map(|&row| from[row as usize]));
@@ -110,13 +110,13 @@ impl Matches {
 
     /// Fills `rows` and `slots` with the next pairs; true when none are left behind them. `rows`
     /// is how many rows the delta has.
-    pub fn next_block(&mut self, part: &Part, rows: usize) -> bool {
+    pub fn next_block(&mut self, table: &KeyedTable, rows: usize) -> bool {
         self.rows.clear();
         self.slots.clear();
         while self.row < rows {
-            let list = match self.partners {
-                Partners::Groups(index) => part.index_at(index).group(self.lists[self.row]),
-                Partners::All => &self.lists,
+            let list = match self.matches {
+                MatchedSlots::Groups(index) => table.index_at(index).group(self.lists[self.row]),
+                MatchedSlots::All => &self.lists,
             };
             let left = &list[self.offset..];
             let taken = left.len().min(self.block - self.slots.len());

@@ -1,13 +1,13 @@
-//! The last relations of a level, each with at most one partner a row, met at once.
+//! The last relations of a level, each with at most one match a row, met at once.
 //!
-//! dV * S * T * .. where the keys of S, T and so on are bound: the partners of all rows are found first, then
+//! dV * S * T * .. where the keys of S, T and so on are bound: the matches of all rows are found first, then
 //! each row is multiplied with all of its own together, and summed into what the level keeps. So what some
 //! of them make is never written, and a row that lacks one is known before anything is multiplied.
 //! Invariant: the lists of slots have one entry for each row that is left, in the order of the rows. Cost:
 //! one probe a row and relation, as one after the other, and one wide product a row in place of several.
 
 use ringview_core::Result;
-use ringview_ring::{MOST_PARTNERS, Partners, PayloadRing, Rows, Slab};
+use ringview_ring::{JoinedPayloads, MOST_JOINED, PayloadRing, Rows, Slab};
 
 use super::path::{Access, Level, Step, Together};
 use super::propagation::{Propagation, group};
@@ -17,7 +17,7 @@ use crate::delta::Delta;
 use crate::directory::Keys;
 
 impl<R: PayloadRing> Propagation<'_, '_, R> {
-    /// dV := dV * S * T * .. where each row has at most one partner in each. Rows that lack one are
+    /// dV := dV * S * T * .. where each row has at most one match in each. Rows that lack one are
     /// known before anything is multiplied.
     pub(super) fn meet_all(
         &mut self,
@@ -25,7 +25,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         together: &Together<R>,
         delta: &mut Delta,
     ) -> Result<()> {
-        let mut found = std::mem::take(&mut self.work.partners);
+        let mut found = std::mem::take(&mut self.work.matches);
         found.rows = None;
         let steps = &level.steps[together.first..];
         if found.slots.len() < steps.len() {
@@ -35,7 +35,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         for (at, step) in steps.iter().enumerate() {
             self.work.steps += delta.rows as u64;
             self.met(level.into, delta.rows)?;
-            self.find_partners(step, at, &mut found, delta);
+            self.find_matches(step, at, &mut found, delta);
             if delta.rows == 0 {
                 break;
             }
@@ -44,20 +44,24 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             0 => Ok(()),
             _ => self.multiply_all((level, together), delta, (rows, &found)),
         };
-        self.work.partners = found;
+        self.work.matches = found;
         outcome
     }
 
-    /// Finds the partner of each row that is left, and drops those that have none.
-    fn find_partners(&mut self, step: &Step<R>, at: usize, found: &mut Found, delta: &mut Delta) {
+    /// Finds the match of each row that is left, and drops those that have none.
+    fn find_matches(&mut self, step: &Step<R>, at: usize, found: &mut Found, delta: &mut Delta) {
         let Access::Probe(keys) = &step.access else {
             unreachable!("steps that are taken at once are probes")
         };
-        let Some(part) = self.relations[step.relation].filled() else {
+        let Some(table) = self.relations[step.relation].filled() else {
             delta.rows = 0;
             return;
         };
-        let Found { slots, rows, spare } = found;
+        let Found {
+            slots,
+            rows,
+            scratch,
+        } = found;
         let (before, slots) = slots.split_at_mut(at);
         let slots = &mut slots[0];
         let keys = Keys {
@@ -65,15 +69,15 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             fields: keys,
             rows: delta.rows,
         };
-        part.find(keys, &mut self.work.keys, slots);
+        table.find(keys, &mut self.work.keys, slots);
         if !slots.contains(&ABSENT) {
             return;
         }
         let left = &mut self.work.rows;
         left.clear();
-        let partners = (0u32..).zip(&*slots);
+        let matches = (0u32..).zip(&*slots);
         left.extend(
-            partners
+            matches
                 .filter(|(_, slot)| **slot != ABSENT)
                 .map(|(row, _)| row),
         );
@@ -82,14 +86,14 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         match rows {
             Some(rows) => keep(rows, left),
             None => {
-                spare.clone_from(left);
-                *rows = Some(std::mem::take(spare));
+                scratch.clone_from(left);
+                *rows = Some(std::mem::take(scratch));
             }
         }
-        delta.gather(&step.live, left, &mut self.work.spare);
+        delta.gather(&step.live, left, &mut self.work.gather);
     }
 
-    /// The product of the rows that are left, of so many, with all their partners.
+    /// The product of the rows that are left, of so many, with all their matches.
     fn multiply_all(
         &mut self,
         (level, together): (&Level<R>, &Together<R>),
@@ -97,34 +101,34 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         (rows, found): (usize, &Found),
     ) -> Result<()> {
         let steps = &level.steps[together.first..];
-        let nobody = Partners {
+        let nobody = JoinedPayloads {
             payloads: Slab::delta(&[], 0),
             slots: &[],
         };
-        let mut partners = [nobody; MOST_PARTNERS];
-        for ((to, step), slots) in partners.iter_mut().zip(steps).zip(&found.slots) {
+        let mut matches = [nobody; MOST_JOINED];
+        for ((to, step), slots) in matches.iter_mut().zip(steps).zip(&found.slots) {
             let payloads = self.relations[step.relation].payloads();
-            *to = Partners { payloads, slots };
+            *to = JoinedPayloads { payloads, slots };
         }
         let product = &together.product;
         let Work {
             grouper,
             product: out,
-            spare,
+            gather,
             scratch,
             ..
         } = &mut *self.work;
         let wide = R::is_wide(self.relations[level.into].shape());
         let groups = group::<R>((level, product), delta, grouper, wide);
         let rows = found.rows.as_deref().map_or(Rows::All(rows), Rows::Picked);
-        let (left, right) = ((delta.slab(), rows), &partners[..steps.len()]);
+        let (left, right) = ((delta.slab(), rows), &matches[..steps.len()]);
         match R::multiply_all(product, left, right, groups, scratch, out) {
             Ok(width) => delta.width = width,
             Err(fault) => return Err(self.relations[level.into].refusal(fault)),
         }
         std::mem::swap(&mut delta.payload, out);
         if let Some(rows) = grouper.representatives() {
-            delta.gather(&level.keys, rows, spare);
+            delta.gather(&level.keys, rows, gather);
         }
         Ok(())
     }

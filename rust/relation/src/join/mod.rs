@@ -2,21 +2,21 @@
 //!
 //! A [`Rule`] says what follows of a change of one relation: which relations its delta is
 //! multiplied with, in which order, and what is summed into which relation. Compiled to a [`Path`]
-//! it knows how partners are found, and a [`Propagation`] takes deltas along it.
+//! it knows how matches are found, and a [`Propagation`] takes deltas along it.
 //!
 //! Invariant: after `Propagation::apply(dR)` every `into` holds what it held plus the sum that the rule
 //! names, over the relations as they are. Cost: a row costs one probe a relation whose key is
-//! bound, else the group that it walks; where rivals are intersected, the smallest of their groups.
+//! bound, else the group that it walks; where relations are intersected, the smallest of their groups.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `rule` | what follows of a change, and how it is compiled |
 //! | `path` | a compiled rule: steps and levels |
 //! | `propagation` | the way of a delta along a path |
-//! | `one` | a delta of one row at a relation with one partner |
+//! | `one` | a delta of one row at a relation with one match |
 //! | `meet` | the last relations of a level, met at once where the ring multiplies with all together |
-//! | `matches` | the pairs of rows and partners where a row has many |
-//! | `intersect` | the partners that several relations agree on, by the smallest group |
+//! | `matches` | the pairs of rows and matches where a row has many |
+//! | `intersect` | the matches that several relations agree on, by the smallest group |
 //! | `sides` | the relations that are intersected, and the groups of rows in them |
 //! | `work` | room for that, and counted steps |
 //!
@@ -25,15 +25,15 @@
 //! ```
 //! use ringview_core::Budget;
 //! use ringview_relation::join::{Propagation, Join, LevelRule, Rule, Work};
-//! use ringview_relation::{Delta, KeyField, KeyLayout, Part, Relation};
+//! use ringview_relation::{Delta, KeyField, KeyLayout, KeyedTable, Relation};
 //! use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct};
 //!
 //! let count = SumProductShape::new(&[NumberKind::Integer]);
 //! let times = TermProduct::new(&count, &count, &count, &[(0, 0)]);
 //! let word = KeyField { bits: 64, signed: true };
 //! let relation = |name: &str, fields| {
-//!     let part = Part::new(KeyLayout::new(&vec![word; fields]), SumProduct::stride(&count));
-//!     Relation::<SumProduct>::new(name.to_owned(), count.clone(), Some(part))
+//!     let table = KeyedTable::new(KeyLayout::new(&vec![word; fields]), SumProduct::stride(&count));
+//!     Relation::<SumProduct>::new(name.to_owned(), count.clone(), Some(table))
 //! };
 //! let mut relations = [relation("R", 2), relation("S", 2), relation("T", 2), relation("Q", 0)];
 //! let (r, s, t, q) = (0, 1, 2, 3);
@@ -66,11 +66,11 @@
 //!         delta.rows += 1;
 //!     }
 //!     delta.width = SumProduct::stride(&count);
-//!     let mut climb = Propagation { relations: &mut relations, path, work: &mut work, budget: &budget };
-//!     climb.apply(&mut delta)?;
+//!     let mut propagation = Propagation { relations: &mut relations, path, work: &mut work, budget: &budget };
+//!     propagation.apply(&mut delta)?;
 //! }
 //! relations.iter_mut().for_each(|relation| drop(relation.commit()));
-//! let triangles: Vec<u64> = relations[q].part().unwrap().payloads().to_vec();
+//! let triangles: Vec<u64> = relations[q].table().unwrap().payloads().to_vec();
 //! assert_eq!(triangles, [2]);
 //! # Ok::<(), ringview_core::Error>(())
 //! ```

@@ -1,4 +1,4 @@
-//! A delta of one row at a relation in which it has at most one partner.
+//! A delta of one row at a relation in which it has at most one match.
 //!
 //! Invariant: what comes out is what the way of many rows gives, to the last bit, and as many steps are counted. Cost: a
 //! look-up and a product; no list of slots, of rows that are left or of groups is made.
@@ -36,7 +36,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             ..
         } = &mut *self.work;
         let slot = match relation.filled() {
-            Some(part) => part.find_first(key, packed),
+            Some(table) => table.find_first(key, packed),
             None => ABSENT,
         };
         if slot == ABSENT {

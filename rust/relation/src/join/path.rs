@@ -10,10 +10,10 @@ use ringview_ring::PayloadRing;
 
 use crate::layout::KeyLayout;
 
-/// How the rows of a delta find their partners in a relation.
+/// How the rows of a delta find their matches in a relation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// The registers that hold the whole key: at most one partner.
+    /// The registers that hold the whole key: at most one match.
     Probe(Vec<usize>),
     /// The group of an index that agrees with what is bound.
     Walk {
@@ -24,7 +24,7 @@ pub enum Access {
         /// Pairs of a field of the relation's key and the register that it fills.
         fetch: Vec<(usize, usize)>,
     },
-    /// Every tuple is a partner.
+    /// Every tuple is a match.
     Scan {
         /// As in `Walk`.
         fetch: Vec<(usize, usize)>,
@@ -36,7 +36,7 @@ pub enum Access {
 pub struct Step<R: PayloadRing> {
     /// The relation that is met.
     pub relation: usize,
-    /// How partners are found there.
+    /// How matches are found there.
     pub access: Access,
     /// How their payloads multiply.
     pub product: R::Product,
@@ -44,12 +44,12 @@ pub struct Step<R: PayloadRing> {
     pub last: bool,
     /// Registers that later steps read.
     pub live: Vec<usize>,
-    /// At a walk: how each of the steps that follow, as many as there are rivals, would be walked
+    /// At a walk: how each of the steps that follow, as many as are intersected, would be walked
     /// in its place. They are probes.
     pub intersected: Vec<Access>,
 }
 
-/// The last steps of a level, each a probe, where a row meets all partners at once.
+/// The last steps of a level, each a probe, where a row meets all matches at once.
 #[derive(Clone, Debug)]
 pub struct Together<R: PayloadRing> {
     /// The first of them.

@@ -2,7 +2,7 @@
 //! after the other, then summed into the keys that the level keeps.
 //!
 //! Invariant: the columns that a step reads are live when it comes. However large the groups that a
-//! delta meets, what a climb holds at a time is bounded by blocks. Cost: one probe a row and
+//! delta meets, what a propagation holds at a time is bounded by blocks. Cost: one probe a row and
 //! relation, or the groups that it walks; each is a step counted.
 
 use ringview_core::{Budget, Result};
@@ -149,11 +149,11 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         self.work.steps += delta.rows as u64;
         let Work {
             keys: scratch,
-            spare,
+            gather,
             ..
         } = &mut *self.work;
         let relation = &mut self.relations[into];
-        let added = relation.add(delta, keys, scratch, spare);
+        let added = relation.add(delta, keys, scratch, gather);
         added.map_err(|fault| relation.refusal(fault))
     }
 
@@ -165,8 +165,10 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
     fn sum(&mut self, level: &Level<R>, delta: &mut Delta) -> Result<()> {
         self.work.steps += delta.rows as u64;
         let into = &self.relations[level.into];
-        let Work { spare, grouper, .. } = &mut *self.work;
-        let summed = delta.fold::<R>(into.shape(), &level.keys, &level.layout, grouper, spare);
+        let Work {
+            gather, grouper, ..
+        } = &mut *self.work;
+        let summed = delta.fold::<R>(into.shape(), &level.keys, &level.layout, grouper, gather);
         summed.map_err(|fault| into.refusal(fault))
     }
 
@@ -189,17 +191,17 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         delta: &mut Delta,
     ) -> Result<()> {
         let path = self.path;
-        let mut part = Delta::with_registers(path.registers);
+        let mut table = Delta::with_registers(path.registers);
         for start in (0..delta.rows).step_by(block) {
             let end = (start + block).min(delta.rows);
             let enter = &path.levels[at].enter;
-            part.take_slice(enter, (delta, enter), start..end);
-            self.propagate((at, 0), &mut part)?;
+            table.take_slice(enter, (delta, enter), start..end);
+            self.propagate((at, 0), &mut table)?;
         }
         Ok(())
     }
 
-    /// dV := dV * S where each row has at most one partner.
+    /// dV := dV * S where each row has at most one match.
     fn probe(
         &mut self,
         level: &Level<R>,
@@ -207,7 +209,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         keys: &[usize],
         delta: &mut Delta,
     ) -> Result<()> {
-        let Some(part) = self.relations[step.relation].filled() else {
+        let Some(table) = self.relations[step.relation].filled() else {
             delta.rows = 0;
             return Ok(());
         };
@@ -218,14 +220,14 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             fields: keys,
             rows: delta.rows,
         };
-        part.find(keys, &mut self.work.keys, &mut slots);
+        table.find(keys, &mut self.work.keys, &mut slots);
         let mut picked = Rows::All(delta.rows);
         if slots.contains(&ABSENT) {
             rows.clear();
             let found = (0u32..).zip(&slots).filter(|(_, slot)| **slot != ABSENT);
             rows.extend(found.map(|(row, _)| row));
             slots.retain(|&slot| slot != ABSENT);
-            delta.gather(&step.live, &rows, &mut self.work.spare);
+            delta.gather(&step.live, &rows, &mut self.work.gather);
             picked = Rows::Picked(&rows);
         }
         let multiplied = self.multiply(level, step, delta, (picked, &slots));
@@ -233,9 +235,9 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         multiplied
     }
 
-    /// dV := dV * S where a row may have many partners, a block of pairs at a time: however large
-    /// the groups, the memory of a climb stays bounded. Where the next step looks each pair up,
-    /// that is done before they are multiplied: most may have no partner there. Tells which step is
+    /// dV := dV * S where a row may have many matches, a block of pairs at a time: however large
+    /// the groups, the memory of a propagation stays bounded. Where the next step looks each pair up,
+    /// that is done before they are multiplied: most may have no match there. Tells which step is
     /// to come.
     fn walk(&mut self, (at, position): (usize, usize), delta: &mut Delta) -> Result<usize> {
         let path = self.path;
@@ -245,27 +247,27 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         let probed = probed.filter(|step| matches!(step.access, Access::Probe(_)));
         let next = position + 1 + usize::from(probed.is_some());
         let words = R::stride(self.relations[level.into].shape());
-        let part = self.relations[step.relation].part_mut();
-        let Some(part) = part.filter(|part| !part.is_empty()) else {
+        let table = self.relations[step.relation].table_mut();
+        let Some(table) = table.filter(|table| !table.is_empty()) else {
             delta.rows = 0;
             return Ok(next);
         };
         let mut room = std::mem::take(&mut self.work.walk);
         let matches = &mut room.matches;
-        matches.find(part, &step.access, delta, words, &mut self.work.keys);
+        matches.find(table, &step.access, delta, words, &mut self.work.keys);
         let mut last = false;
         while !last {
-            let Some(part) = self.relations[step.relation].filled() else {
+            let Some(table) = self.relations[step.relation].filled() else {
                 break;
             };
-            last = room.matches.next_block(part, delta.rows);
+            last = room.matches.next_block(table, delta.rows);
             let pairs = room.matches.slots.len();
             self.work.steps += pairs as u64;
             self.met(level.into, pairs)?;
             if let Some(probed) = probed {
                 self.keep_found((step, probed), delta, &mut room);
             }
-            let Some(part) = self.relations[step.relation].filled() else {
+            let Some(table) = self.relations[step.relation].filled() else {
                 break;
             };
             let Walk {
@@ -276,7 +278,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             } = &mut room;
             block.columns.resize_with(path.registers, Vec::new);
             for &register in &probed.unwrap_or(step).live {
-                matches.fill(register, part, delta, &mut block.columns[register]);
+                matches.fill(register, table, delta, &mut block.columns[register]);
             }
             block.rows = matches.slots.len();
             std::mem::swap(&mut block.payload, &mut delta.payload);
@@ -301,7 +303,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         Ok(next)
     }
 
-    /// Keeps the pairs that have a partner in the relation of the step behind, and finds it.
+    /// Keeps the pairs that have a match in the relation of the step behind, and finds it.
     fn keep_found(&mut self, (step, probed): (&Step<R>, &Step<R>), delta: &Delta, room: &mut Walk) {
         let Walk {
             matches,
@@ -331,7 +333,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         }
     }
 
-    /// dV := dV * S, a partner a row: the rows of the delta that are named, times the relation's
+    /// dV := dV * S, a match a row: the rows of the delta that are named, times the relation's
     /// payloads at the slots. Payloads only: the columns are those of the joined rows already. The
     /// last step of a level multiplies into the sums of its key, so that rows which agree on
     /// what is kept are never written one by one. The old payload is left in `work.product`.
@@ -345,7 +347,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         let Work {
             grouper,
             product,
-            spare,
+            gather,
             scratch,
             ..
         } = &mut *self.work;
@@ -378,7 +380,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         }
         std::mem::swap(&mut delta.payload, product);
         if let Some(rows) = grouper.representatives().filter(|_| step.last) {
-            delta.gather(&level.keys, rows, spare);
+            delta.gather(&level.keys, rows, gather);
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! dV = sum over what V does not keep of dR * S * T * .., one relation at a time in the order given
 //! (F-IVM, section 4). At each the path knows what is bound: the whole key (one probe a row), a
 //! part of it (a walk through the group of an index) or nothing (a scan). Relations that lack the
-//! very same fields are rivals: any of them can be walked and the others probed.
+//! very same fields are intersected: any of them can be walked and the others probed.
 //!
 //! Invariant: the columns of a path are what the rule says, whatever the relations hold. Cost: once
 //! a path, O(joins^2) look-ups of fields; the indexes that it walks are made, and filled when read.
@@ -35,7 +35,7 @@ pub struct LevelRule<R: PayloadRing> {
     pub into: usize,
     /// The fields of V's key.
     pub keep: Vec<usize>,
-    /// Whether rivals are intersected: each row walks the one with the smallest group. Else the
+    /// Whether relations over the same fields are intersected: each row walks the one with the smallest group. Else the
     /// first is walked and the others are probed.
     pub intersect: bool,
 }
@@ -111,9 +111,9 @@ impl<R: PayloadRing> Rule<R> {
         let fits = |relation: usize, fields: &[usize]| {
             let once = (1..fields.len()).all(|at| !fields[..at].contains(&fields[at]));
             assert!(once, "a key has a field twice: {fields:?}");
-            let part = relations[relation].part();
+            let table = relations[relation].table();
             assert!(
-                part.is_none_or(|part| part.layout().fields() == fields.len()),
+                table.is_none_or(|table| table.layout().fields() == fields.len()),
                 "the key of {} has other fields than {fields:?}",
                 relations[relation].name()
             );
@@ -124,7 +124,7 @@ impl<R: PayloadRing> Rule<R> {
             fits(level.into, &level.keep);
             for join in &level.joins {
                 fits(join.relation, &join.fields);
-                // A climb adds a block before it meets the next one.
+                // A propagation adds a block before it meets the next one.
                 let name = relations[join.relation].name();
                 assert!(
                     !adds(join.relation),
@@ -214,19 +214,19 @@ impl<'a, R: PayloadRing> LevelCompiler<'a, R> {
             join.fields.iter().partition(|field| known(field))
         };
         let (_, missing) = split(&joins[at]);
-        let is_rival = |other: &&Join<R>| {
+        let has_same_fields = |other: &&Join<R>| {
             let (shared, lacks) = split(other);
             !shared.is_empty() && lacks == missing
         };
         let followers = joins[at + 1..].iter().filter(|_| self.level.intersect);
-        let intersected: Vec<&Join<R>> = followers.take_while(is_rival).collect();
+        let intersected: Vec<&Join<R>> = followers.take_while(has_same_fields).collect();
         let access = self.join(&joins[at], &missing);
         let walked = matches!(access, Access::Walk { .. });
         let intersected = intersected.into_iter().filter(|_| walked);
         let intersected: Vec<&Join<R>> = intersected.collect();
         let walks: Vec<Access> = intersected
             .iter()
-            .map(|rival| self.walk(rival, &missing))
+            .map(|join| self.walk(join, &missing))
             .collect();
         if !walks.is_empty() {
             let sides =
@@ -238,10 +238,10 @@ impl<'a, R: PayloadRing> LevelCompiler<'a, R> {
 
     /// The groups that a walk goes through are intersected.
     fn filter(&mut self, relation: usize, access: &Access) {
-        if let (Access::Walk { index, .. }, Some(part)) =
-            (access, self.relations[relation].part_mut())
+        if let (Access::Walk { index, .. }, Some(table)) =
+            (access, self.relations[relation].table_mut())
         {
-            part.filter_index(*index);
+            table.filter_index(*index);
         }
     }
 
@@ -267,9 +267,9 @@ impl<'a, R: PayloadRing> LevelCompiler<'a, R> {
         if indexed.is_empty() {
             return Access::Scan { fetch };
         }
-        let part = self.relations[join.relation].part_mut();
+        let table = self.relations[join.relation].table_mut();
         Access::Walk {
-            index: part.map_or(0, |part| part.add_index(&indexed)),
+            index: table.map_or(0, |table| table.add_index(&indexed)),
             bound,
             fetch,
         }

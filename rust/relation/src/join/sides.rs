@@ -1,7 +1,7 @@
 //! The relations that a step joins with at once: how each is walked, and where the rows of a delta
 //! find their groups.
 //!
-//! Invariant: a row without a group in one relation has no partners, so it need not be looked up in
+//! Invariant: a row without a group in one relation has no matches, so it need not be looked up in
 //! those behind. Cost: a look-up a row and relation at most.
 
 use ringview_ring::PayloadRing;
@@ -10,7 +10,7 @@ use super::path::{Access, Step};
 use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::{KeyScratch, Keys};
-use crate::part::Index;
+use crate::keyed_table::Index;
 
 /// Room for finding groups, kept between batches.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +74,7 @@ impl<'a> Side<'a> {
         index: &Index,
         delta: &Delta,
         before: Option<&Vec<u32>>,
-        room: &mut SearchScratch,
+        scratch: &mut SearchScratch,
         groups: &mut Vec<u32>,
     ) {
         let SearchScratch {
@@ -82,7 +82,7 @@ impl<'a> Side<'a> {
             columns,
             found,
             keys: scratch,
-        } = room;
+        } = scratch;
         rows.clear();
         let others = (0u32..).zip(before.into_iter().flatten());
         rows.extend(
@@ -118,7 +118,7 @@ impl<'a> Side<'a> {
     }
 }
 
-/// The sides of a step and its rivals.
+/// The sides of a step and of those intersected with it.
 pub(super) fn sides<R: PayloadRing>(steps: &[Step<R>]) -> Vec<Side<'_>> {
     let Some((first, others)) = steps.split_first() else {
         return Vec::new();

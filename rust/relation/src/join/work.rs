@@ -1,8 +1,8 @@
-//! What climbs over one set of relations share: room that is kept between batches, the steps that
+//! State shared by the propagations over one set of relations: buffers kept between batches, the steps that
 //! were counted, and when the budget was asked last.
 //!
-//! Invariant: nothing of a climb stays in the room that a later one would read. Cost: the room that
-//! the largest climb needed.
+//! Invariant: nothing of a propagation stays in the buffers that a later one reads. Cost: the room that
+//! the largest propagation needed.
 
 use ringview_core::{Budget, Result};
 use ringview_ring::PayloadRing;
@@ -12,24 +12,24 @@ use super::sides::SearchScratch;
 use crate::delta::{Delta, GatherScratch};
 use crate::directory::KeyScratch;
 use crate::group::Grouper;
-use crate::part::Part;
+use crate::keyed_table::KeyedTable;
 use crate::relation::Relation;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Work<R: PayloadRing> {
-    /// Rows added to a relation, looked up in one, or paired with partners: what complexity is
+    /// Rows added to a relation, looked up in one, or paired with matches: what complexity is
     /// tested by.
     pub steps: u64,
     /// Room for packing keys.
     pub keys: KeyScratch,
     /// Room for gathering.
-    pub spare: GatherScratch,
+    pub gather: GatherScratch,
     /// Room for grouping.
     pub grouper: Grouper,
     pub(super) slots: Vec<u32>,
     pub(super) rows: Vec<u32>,
-    pub(super) partners: Found,
+    pub(super) matches: Found,
     pub(super) product: Vec<u64>,
     pub(super) scratch: R::Scratch,
     pub(super) intersection: Intersection,
@@ -46,11 +46,11 @@ impl<R: PayloadRing> Default for Work<R> {
         Self {
             steps: 0,
             keys: KeyScratch::default(),
-            spare: GatherScratch::default(),
+            gather: GatherScratch::default(),
             grouper: Grouper::default(),
             slots: Vec::new(),
             rows: Vec::new(),
-            partners: Found::default(),
+            matches: Found::default(),
             product: Vec::new(),
             scratch: R::Scratch::default(),
             intersection: Intersection::default(),
@@ -97,8 +97,8 @@ impl<R: PayloadRing> Work<R> {
         if !budget.has_limit() {
             return Ok(());
         }
-        let parts = relations.iter().filter_map(Relation::part);
-        let bytes = parts.map(Part::memory_usage).sum::<usize>() as u64;
+        let tables = relations.iter().filter_map(Relation::table);
+        let bytes = tables.map(KeyedTable::memory_usage).sum::<usize>() as u64;
         let (before, counted) = std::mem::replace(&mut self.seen, (bytes, budget.counted()));
         // What it was when all was counted is not known before the first ask.
         if counted == budget.counted() {
@@ -108,7 +108,7 @@ impl<R: PayloadRing> Work<R> {
     }
 }
 
-/// The partners of the rows of a delta in several relations.
+/// The matches of the rows of a delta in several relations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     /// By relation, the slots of the rows that are left.
@@ -116,7 +116,7 @@ pub(super) struct Found {
     /// The rows that are left, if not all are.
     pub(super) rows: Option<Vec<u32>>,
     /// Room for either.
-    pub(super) spare: Vec<u32>,
+    pub(super) scratch: Vec<u32>,
 }
 
 /// Room for a walk. One within another makes its own.
@@ -139,13 +139,13 @@ pub(super) struct Intersection {
     pub(super) smallest: Vec<(u32, u32)>,
     /// By side: the rows that walk it.
     pub(super) walkers: Vec<Vec<u32>>,
-    /// Pairs of a walk that no sieve denies: rows, their places in the group of the row, and what
-    /// is found there: slots of the walked relation, or prints where these are whole.
+    /// Pairs of a walk that no filter denies: rows, their places in the group of the row, and what
+    /// is found there: slots of the walked relation, or fingerprints where these are whole.
     pub(super) rows: Vec<u32>,
     pub(super) places: Vec<u32>,
     pub(super) there: Vec<u32>,
     /// How many there are; what is behind them in the three is of no use.
-    pub(super) kept: usize,
+    pub(super) pairs: usize,
     /// The keys of the pairs, by register, and where they are in the other relations.
     pub(super) columns: Vec<Vec<u64>>,
     pub(super) looked_up: Vec<Vec<u32>>,

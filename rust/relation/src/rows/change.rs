@@ -125,10 +125,10 @@ impl RowStore {
 
     /// Where the directory has the key of `packed`, or would have it.
     #[inline(always)]
-    pub(super) fn seek(&self, hash: u64, packed: &[u8]) -> std::result::Result<usize, usize> {
+    pub(super) fn find_entry(&self, hash: u64, packed: &[u8]) -> std::result::Result<usize, usize> {
         let key = &packed[..self.packing.key_bytes()];
         self.directory
-            .seek(hash, |slot| self.rows.row(slot)[..key.len()] == *key)
+            .find_entry(hash, |slot| self.rows.row(slot)[..key.len()] == *key)
     }
 
     /// Changes how often a row is there; its entry may have been seen at a place.
@@ -159,7 +159,7 @@ impl RowStore {
         if self.directory.is_due() {
             self.directory.grow();
         }
-        match self.seek(hash, packed) {
+        match self.find_entry(hash, packed) {
             Ok(_) if self.unique.is_some() => return Err(Refusal::Duplicate),
             Ok(at) => {
                 let slot = self.directory.slot_at(at);
@@ -204,7 +204,7 @@ impl RowStore {
         if likely.is_some_and(|slot| *self.rows.row(slot) == *packed) {
             return Some(seen);
         }
-        let at = self.seek(hash, packed).ok()?;
+        let at = self.find_entry(hash, packed).ok()?;
         let slot = self.directory.slot_at(at);
         let whole = self.packing.key_bytes() == packed.len() || *self.rows.row(slot) == *packed;
         whole.then_some(at)

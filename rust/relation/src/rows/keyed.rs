@@ -87,7 +87,7 @@ impl KeyedDelta {
 }
 
 impl RowStore {
-    /// Changes rows by the key of the rows of a batch, which must not be NULL, and tells in `moved`
+    /// Changes rows by the key of the rows of a batch, which must not be NULL, and tells in `delta`
     /// what went and came. The batch carries the key and, but for deletes, every other column; for
     /// updates it may carry some, and the others stay.
     ///
@@ -101,11 +101,11 @@ impl RowStore {
         batch: &Batch,
         actions: Actions<'_>,
         dict: &Dictionary,
-        moved: &mut KeyedDelta,
+        delta: &mut KeyedDelta,
     ) -> Result<()> {
         let keys = self.unique.as_deref();
         let keys = keys.map_or_else(|| panic!("a change by key of a bag"), <[usize]>::to_vec);
-        moved.clear();
+        delta.clear();
         let given = |column: &usize| batch.columns[*column].is_some();
         let given: Vec<usize> = (0..batch.columns.len()).filter(given).collect();
         let part = (given.len() < batch.columns.len()).then_some(&given[..]);
@@ -114,7 +114,7 @@ impl RowStore {
         let mut done = Ok(());
         for row in 0..batch.rows {
             coming.next(&self.directory, &scratch.hashes, row, |slot| self.ask(slot));
-            if let Err(refusal) = self.act(actions.of(row), &scratch, row, part, moved) {
+            if let Err(refusal) = self.act(actions.of(row), &scratch, row, part, delta) {
                 let key = format_row(&self.schema, &keys, batch, row, dict);
                 done = Err(self.refused(refusal, key, &scratch, row, actions));
                 break;
@@ -139,7 +139,7 @@ impl RowStore {
         let (mut slots, mut places) = (Vec::new(), Vec::new());
         for row in 0..batch.rows {
             let packed = &scratch.packed[self.bytes_of(row)];
-            if let Ok(at) = self.seek(scratch.hashes[row], packed) {
+            if let Ok(at) = self.find_entry(scratch.hashes[row], packed) {
                 slots.push(self.directory.slot_at(at));
                 places.push(row);
             }
@@ -152,14 +152,14 @@ impl RowStore {
 
     /// Refills `batch` with the rows that moved, in the columns that are `needed`, and returns the
     /// sign that all its multiplicities are to be multiplied with.
-    pub fn read_moved(&self, moved: &KeyedDelta, needed: &[bool], batch: &mut Batch) -> i64 {
+    pub fn read_delta(&self, delta: &KeyedDelta, needed: &[bool], batch: &mut Batch) -> i64 {
         batch.reset(needed);
-        batch.rows = moved.len();
-        let rows = moved.packed.chunks_exact(self.packing.stride());
+        batch.rows = delta.len();
+        let rows = delta.packed.chunks_exact(self.packing.stride());
         self.packing.unpack(rows, &mut batch.columns);
-        let first = moved.signs.first().copied().unwrap_or(1);
-        if moved.signs.iter().any(|&sign| sign != first) {
-            batch.multiplicity = Some(moved.signs.clone());
+        let first = delta.signs.first().copied().unwrap_or(1);
+        if delta.signs.iter().any(|&sign| sign != first) {
+            batch.multiplicity = Some(delta.signs.clone());
             return 1;
         }
         first
@@ -172,13 +172,13 @@ impl RowStore {
         scratch: &Scratch,
         row: usize,
         part: Option<&[usize]>,
-        moved: &mut KeyedDelta,
+        delta: &mut KeyedDelta,
     ) -> std::result::Result<(), Refusal> {
         if self.directory.is_due() {
             self.directory.grow();
         }
         let (hash, packed) = (scratch.hashes[row], &scratch.packed[self.bytes_of(row)]);
-        match (action, self.seek(hash, packed)) {
+        match (action, self.find_entry(hash, packed)) {
             (Action::Insert, Ok(_)) => Err(Refusal::Duplicate),
             (Action::Update, Err(_)) => Err(Refusal::Absent),
             (Action::Delete, Err(_)) => Err(Refusal::OverDelete(0)),
@@ -190,26 +190,26 @@ impl RowStore {
                 self.counts.set(slot, 1);
                 self.directory.insert_at(at, hash, slot);
                 self.len += 1;
-                moved.push(packed, 1, row);
+                delta.push(packed, 1, row);
                 Ok(())
             }
             (Action::Delete, Ok(at)) => {
                 let slot = self.directory.slot_at(at);
-                moved.push(self.rows.row(slot), -1, row);
+                delta.push(self.rows.row(slot), -1, row);
                 self.leave(slot, 1);
                 self.directory.remove_at(at);
                 self.len -= 1;
                 Ok(())
             }
             (Action::Upsert | Action::Update, Ok(at)) => match part {
-                None => self.replace(at, packed, row, moved),
+                None => self.replace(at, packed, row, delta),
                 Some(columns) => {
-                    let mut whole = std::mem::take(&mut moved.row);
+                    let mut whole = std::mem::take(&mut delta.row);
                     whole.clear();
                     whole.extend_from_slice(self.rows.row(self.directory.slot_at(at)));
                     self.packing.overlay(packed, columns, &mut whole);
-                    let done = self.replace(at, &whole, row, moved);
-                    moved.row = whole;
+                    let done = self.replace(at, &whole, row, delta);
+                    delta.row = whole;
                     done
                 }
             },
@@ -222,15 +222,15 @@ impl RowStore {
         at: usize,
         packed: &[u8],
         row: usize,
-        moved: &mut KeyedDelta,
+        delta: &mut KeyedDelta,
     ) -> std::result::Result<(), Refusal> {
         let slot = self.directory.slot_at(at);
         let old = self.rows.row(slot);
         if old == packed {
             return Ok(());
         }
-        moved.push(old, -1, row);
-        moved.push(packed, 1, row);
+        delta.push(old, -1, row);
+        delta.push(packed, 1, row);
         if self.journal.was_there(slot) {
             let fresh = self.fill_slot(packed).ok_or(Refusal::Overflow)?;
             self.leave(slot, 1);

@@ -149,8 +149,8 @@ impl RowStore {
     }
 
     /// How many entries moved as the directory grew: what bounds a single insert is tested by.
-    pub fn moved(&self) -> u64 {
-        self.directory.moved()
+    pub fn entries_moved(&self) -> u64 {
+        self.directory.entries_moved()
     }
 
     /// Adds the rows of a batch, in order and with their multiplicities: a negative one deletes.

@@ -87,8 +87,8 @@ impl Packing {
             .filter(|column| !key.contains(column))
             .collect();
         let mut places = vec![None; schema.len()];
-        let key_bytes = place(schema, key, 0, &mut places);
-        let stride = place(schema, &rest, key_bytes, &mut places);
+        let key_bytes = lay_out(schema, key, 0, &mut places);
+        let stride = lay_out(schema, &rest, key_bytes, &mut places);
         Packing {
             places: places.into_iter().flatten().collect(),
             key_bytes,
@@ -237,7 +237,7 @@ fn unpack_column(place: StoredColumn, block: &[&[u8]], column: &mut Column) {
 }
 
 /// Places `columns` from byte `start` on: null bits, then values. Returns where they end.
-fn place(
+fn lay_out(
     schema: &Schema,
     columns: &[usize],
     start: usize,

@@ -30,26 +30,26 @@ impl Pages {
 
     /// Page and byte where a row starts.
     #[inline(always)]
-    fn place(&self, slot: u32) -> (usize, usize) {
+    fn page_and_byte(&self, slot: u32) -> (usize, usize) {
         let row = slot as usize & ((1 << self.bits) - 1);
         (slot as usize >> self.bits, row * self.stride)
     }
 
     #[inline(always)]
     pub(super) fn row(&self, slot: u32) -> &[u8] {
-        let (page, start) = self.place(slot);
+        let (page, start) = self.page_and_byte(slot);
         &self.pages[page][start..start + self.stride]
     }
 
     #[inline(always)]
     pub(super) fn row_mut(&mut self, slot: u32) -> &mut [u8] {
-        let (page, start) = self.place(slot);
+        let (page, start) = self.page_and_byte(slot);
         &mut self.pages[page][start..start + self.stride]
     }
 
     #[inline(always)]
     pub(super) fn prefetch(&self, slot: u32) {
-        let (page, start) = self.place(slot);
+        let (page, start) = self.page_and_byte(slot);
         if let Some(page) = self.pages.get(page) {
             prefetch(page, start);
         }
@@ -77,7 +77,7 @@ impl Pages {
 
     /// Copies a row to where another one was.
     pub(super) fn copy(&mut self, from: u32, to: u32) {
-        let ((source, start), (target, at)) = (self.place(from), self.place(to));
+        let ((source, start), (target, at)) = (self.page_and_byte(from), self.page_and_byte(to));
         let bytes = start..start + self.stride;
         if source == target {
             self.pages[source].copy_within(bytes, at);

@@ -192,7 +192,7 @@ impl RowStore {
             self.directory.grow();
         }
         let slot = entry as u32;
-        match self.seek(entry, self.rows.row(slot)) {
+        match self.find_entry(entry, self.rows.row(slot)) {
             Err(at) => self.directory.insert_at(at, entry, slot),
             Ok(at) => self.unite(self.directory.slot_at(at), slot, undoable),
         }

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use foldhash::quality::{FixedState, SeedableRandomState};
 use ringview_core::{Batch, Column, Dictionary, Field, Schema, Type};
-use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Keys, Part, RowStore};
+use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, KeyedTable, Keys, RowStore};
 
 /// Keys whose hashes agree in the upper bits, as whoever reads the source can find them.
 fn colliding(keys: usize, bits: u32) -> Vec<u64> {
@@ -20,15 +20,15 @@ fn colliding(keys: usize, bits: u32) -> Vec<u64> {
     all.filter(hash).take(keys).collect()
 }
 
-fn part() -> Part {
+fn table() -> KeyedTable {
     let word = KeyField {
         bits: 64,
         signed: true,
     };
-    Part::new(KeyLayout::new(&[word]), 1)
+    KeyedTable::new(KeyLayout::new(&[word]), 1)
 }
 
-fn locate(part: &mut Part, keys: &[u64]) -> Vec<u32> {
+fn locate(table: &mut KeyedTable, keys: &[u64]) -> Vec<u32> {
     let (mut scratch, mut slots) = (KeyScratch::default(), Vec::new());
     let columns = [keys.to_vec()];
     let keys = Keys {
@@ -36,9 +36,9 @@ fn locate(part: &mut Part, keys: &[u64]) -> Vec<u32> {
         fields: &[0],
         rows: keys.len(),
     };
-    part.locate(keys, &mut scratch, &mut slots);
+    table.locate(keys, &mut scratch, &mut slots);
     for (&slot, payload) in slots.iter().zip(1u64..) {
-        part.payload_mut(slot)[0] = payload;
+        table.payload_mut(slot)[0] = payload;
     }
     slots
 }
@@ -48,22 +48,22 @@ fn keys_chosen_to_collide_pass_few_places() {
     let mut keys = colliding(20_000, 8);
     keys.sort_unstable();
     for batch in [1, 100, 20_000] {
-        let mut part = part();
+        let mut table = table();
         let mut slots = Vec::new();
         for some in keys.chunks(batch) {
-            slots.extend(locate(&mut part, some));
+            slots.extend(locate(&mut table, some));
         }
-        part.check();
-        let (reseeds, passed) = part.strain();
+        table.check();
+        let (reseeds, passed) = table.strain();
         assert_eq!(reseeds, 1, "they were told");
         assert!(passed < 64 * keys.len() as u64, "{passed} places");
         // As other keys: a slot each, in the order in which they came.
         assert!(slots.iter().copied().eq(0..keys.len() as u32));
-        let again = locate(&mut part, &keys);
+        let again = locate(&mut table, &keys);
         assert_eq!(slots, again);
-        part.commit(&slots, |payload| payload[0] % 2 == 0);
-        part.check();
-        let left: Vec<u64> = part.iter().map(|slot| part.field(slot, 0)).collect();
+        table.commit(&slots, |payload| payload[0] % 2 == 0);
+        table.check();
+        let left: Vec<u64> = table.iter().map(|slot| table.field(slot, 0)).collect();
         let odd: Vec<u64> = keys.iter().copied().step_by(2).collect();
         assert_eq!(left, odd);
     }
@@ -71,17 +71,17 @@ fn keys_chosen_to_collide_pass_few_places() {
 
 #[test]
 fn other_keys_are_never_hashed_anew() {
-    let mut part = part();
+    let mut table = table();
     let key = |number: u64| number.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ number >> 7;
     let keys: Vec<u64> = (0..300_000).map(key).collect();
     for some in keys.chunks(1_000) {
-        locate(&mut part, some);
+        locate(&mut table, some);
     }
-    let slots = locate(&mut part, &keys[..200_000]);
-    part.commit(&slots, |_| true);
-    locate(&mut part, &keys);
-    part.check();
-    let (reseeds, passed) = part.strain();
+    let slots = locate(&mut table, &keys[..200_000]);
+    table.commit(&slots, |_| true);
+    locate(&mut table, &keys);
+    table.check();
+    let (reseeds, passed) = table.strain();
     assert_eq!(reseeds, 0);
     assert!(passed < 16 * 700_000, "{passed} places");
 }
@@ -105,16 +105,16 @@ fn coming_and_going_before_a_long_run_passes_few_places() {
         let place = home(key) / width;
         std::mem::replace(&mut last, place) != place
     });
-    let mut part = part();
-    locate(&mut part, &keys);
-    let before = part.strain().1;
+    let mut table = table();
+    locate(&mut table, &keys);
+    let before = table.strain().1;
     let rounds = 3_000;
     for _ in 0..rounds {
-        let slots = locate(&mut part, &[front]);
-        part.commit(&slots, |_| true);
+        let slots = locate(&mut table, &[front]);
+        table.commit(&slots, |_| true);
     }
-    part.check();
-    let passed = part.strain().1 - before;
+    table.check();
+    let passed = table.strain().1 - before;
     assert!(passed < 200 * rounds, "{passed} places");
 }
 
@@ -139,17 +139,17 @@ fn going_from_the_front_of_a_long_run_passes_few_places() {
         more += u32::from(same);
         !same || more <= 25
     });
-    let mut part = part();
-    part.reserve(ROOM);
-    let slots = locate(&mut part, &keys);
-    part.commit(&[], |_| true);
-    let (reseeds, before) = part.strain();
+    let mut table = table();
+    table.reserve(ROOM);
+    let slots = locate(&mut table, &keys);
+    table.commit(&[], |_| true);
+    let (reseeds, before) = table.strain();
     assert_eq!(reseeds, 0, "they came in their order");
     let stays = slots.len() as u64;
-    part.commit(&slots, |payload| payload[0] != stays);
-    part.check();
-    assert!(part.iter().eq(slots.last().copied()));
-    let (reseeds, passed) = part.strain();
+    table.commit(&slots, |payload| payload[0] != stays);
+    table.check();
+    assert!(table.iter().eq(slots.last().copied()));
+    let (reseeds, passed) = table.strain();
     assert_eq!(reseeds, 1);
     let passed = passed - before;
     assert!(passed < 64 * stays, "{passed} places");
@@ -166,11 +166,11 @@ fn a_dense_range_that_breaks_up_is_watched_too() {
         hasher.finish() >> 62 == 1
     };
     keys.extend((1_000..60_000u64).filter(chosen));
-    let mut part = part();
-    locate(&mut part, &keys);
-    locate(&mut part, &[u64::MAX >> 2]);
-    part.check();
-    let (_, passed) = part.strain();
+    let mut table = table();
+    locate(&mut table, &keys);
+    locate(&mut table, &[u64::MAX >> 2]);
+    table.check();
+    let (_, passed) = table.strain();
     assert!(passed < 64 * keys.len() as u64, "{passed} places");
     let mut found = Vec::new();
     let columns = [vec![1, 59_999_999]];
@@ -179,7 +179,7 @@ fn a_dense_range_that_breaks_up_is_watched_too() {
         fields: &[0],
         rows: 2,
     };
-    part.find(keys, &mut KeyScratch::default(), &mut found);
+    table.find(keys, &mut KeyScratch::default(), &mut found);
     assert_eq!(found, [1, ABSENT]);
 }
 

@@ -1,7 +1,7 @@
 //! What a single change pays for growth, counted: no more than a block of entries, whatever is there.
 
 use ringview_core::{Batch, Column, Dictionary, Field, Schema, Type};
-use ringview_relation::{KeyField, KeyLayout, KeyScratch, Keys, Part, RowStore};
+use ringview_relation::{KeyField, KeyLayout, KeyScratch, KeyedTable, Keys, RowStore};
 
 /// Two blocks and a short table.
 const MOST: u64 = 3 << 11;
@@ -13,13 +13,13 @@ fn mixed(number: u64) -> u64 {
 }
 
 /// The most that one of many keys moved, and all of them together.
-fn moved(keys: impl Iterator<Item = [u64; 2]>, indexed: bool) -> (u64, u64) {
+fn entries_moved(keys: impl Iterator<Item = [u64; 2]>, indexed: bool) -> (u64, u64) {
     let field = KeyField {
         bits: 64,
         signed: true,
     };
-    let mut part = Part::new(KeyLayout::new(&[field, field]), 1);
-    let index = indexed.then(|| part.add_index(&[0]));
+    let mut table = KeyedTable::new(KeyLayout::new(&[field, field]), 1);
+    let index = indexed.then(|| table.add_index(&[0]));
     let (mut scratch, mut slots) = (KeyScratch::default(), Vec::new());
     let (mut most, mut all) = (0, 0);
     for (number, key) in keys.enumerate() {
@@ -29,19 +29,19 @@ fn moved(keys: impl Iterator<Item = [u64; 2]>, indexed: bool) -> (u64, u64) {
             fields: &[0, 1],
             rows: 1,
         };
-        let before = part.moved();
-        part.locate(keys, &mut scratch, &mut slots);
-        part.commit(&[], |_| false);
+        let before = table.entries_moved();
+        table.locate(keys, &mut scratch, &mut slots);
+        table.commit(&[], |_| false);
         if let Some(index) = index {
-            part.refresh_index(index);
+            table.refresh_index(index);
         }
-        let now = part.moved().saturating_sub(before);
+        let now = table.entries_moved().saturating_sub(before);
         (most, all) = (most.max(now), all + now);
         if number % 50_000 == 0 {
-            part.check();
+            table.check();
         }
     }
-    part.check();
+    table.check();
     (most, all)
 }
 
@@ -50,7 +50,7 @@ fn no_key_pays_for_the_growth_of_a_hash_table() {
     const KEYS: u64 = 200_000;
     for indexed in [false, true] {
         let keys = (0..KEYS).map(|key| [mixed(key) % 50_000, mixed(!key)]);
-        let (most, all) = moved(keys, indexed);
+        let (most, all) = entries_moved(keys, indexed);
         assert!(most <= MOST, "{most} entries for one key");
         assert!((KEYS..8 * KEYS).contains(&all), "{all} entries");
     }
@@ -60,7 +60,7 @@ fn no_key_pays_for_the_growth_of_a_hash_table() {
 #[test]
 fn no_key_pays_for_the_growth_of_an_array() {
     const KEYS: u64 = 200_000;
-    let (most, all) = moved((0..KEYS).map(|key| [key, 0]), false);
+    let (most, all) = entries_moved((0..KEYS).map(|key| [key, 0]), false);
     assert!(most <= MOST, "{most} keys for one");
     assert!(all <= MOST, "{all} keys");
 }
@@ -86,16 +86,16 @@ fn no_row_pays_for_the_growth_of_a_directory() {
         store.insert(&row(0), &dict).unwrap();
         store.delete(&row(0), &dict).unwrap();
         for id in 0..ROWS {
-            let before = store.moved();
+            let before = store.entries_moved();
             store.insert(&row(id), &dict).unwrap();
             store.commit();
             // A thousand rows enter at a time, and move a block for every 36 of them.
-            most = most.max(store.moved() - before);
+            most = most.max(store.entries_moved() - before);
         }
         assert!(most <= 1_024 / 36 * 1_400, "{most} entries for one row");
-        let before = store.moved();
+        let before = store.entries_moved();
         store.delete(&row(7), &dict).unwrap();
-        assert!(store.moved() - before <= 1_024 / 36 * 1_400);
+        assert!(store.entries_moved() - before <= 1_024 / 36 * 1_400);
         assert_eq!(store.distinct() as u64, ROWS - 1);
     }
 }

@@ -3,7 +3,7 @@
 mod crafted;
 mod growth;
 mod join;
-mod part;
+mod keyed_table;
 mod partition;
 mod relation;
 mod room;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use ringview_core::Error;
 use ringview_relation::{
-    Delta, GatherScratch, KeyField, KeyLayout, KeyScratch, Keys, Part, Relation,
+    Delta, GatherScratch, KeyField, KeyLayout, KeyScratch, KeyedTable, Keys, Relation,
 };
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
@@ -22,8 +22,8 @@ const WORD: KeyField = KeyField {
 
 fn relation() -> Relation<SumProduct> {
     let shape = SumProductShape::new(&[NumberKind::Integer, NumberKind::Integer]);
-    let part = Part::new(KeyLayout::new(&[WORD]), SumProduct::stride(&shape));
-    Relation::new("R".to_owned(), shape, Some(part))
+    let table = KeyedTable::new(KeyLayout::new(&[WORD]), SumProduct::stride(&shape));
+    Relation::new("R".to_owned(), shape, Some(table))
 }
 
 fn add(relation: &mut Relation<SumProduct>, rows: &[Row]) {
@@ -34,21 +34,21 @@ fn add(relation: &mut Relation<SumProduct>, rows: &[Row]) {
     }
     (delta.rows, delta.width) = (rows.len(), 2);
     relation.reached_by(rows.len());
-    let (mut scratch, mut spare) = (KeyScratch::default(), GatherScratch::default());
+    let (mut scratch, mut gather) = (KeyScratch::default(), GatherScratch::default());
     relation
-        .add(&mut delta, &[0], &mut scratch, &mut spare)
+        .add(&mut delta, &[0], &mut scratch, &mut gather)
         .unwrap();
 }
 
 fn held(relation: &Relation<SumProduct>) -> Model {
-    let part = relation.part().unwrap();
-    part.check();
+    let table = relation.table().unwrap();
+    table.check();
     let row = |slot| {
-        let payload = part.payload(slot);
+        let payload = table.payload(slot);
         let sum = i128::from(payload[1] as i64);
-        (part.field(slot, 0) as i64, (payload[0] as i64, sum))
+        (table.field(slot, 0) as i64, (payload[0] as i64, sum))
     };
-    part.iter().map(row).collect()
+    table.iter().map(row).collect()
 }
 
 proptest! {
@@ -126,7 +126,7 @@ proptest! {
         rows in ascending(), later in prop::collection::vec((-60i64..500, -1i64..3, -9i64..9), 0..40), undo in any::<bool>(),
     ) {
         let (mut together, mut apart) = (relation(), relation());
-        let index = together.part_mut().unwrap().add_index(&[]);
+        let index = together.table_mut().unwrap().add_index(&[]);
         for relation in [&mut together, &mut apart] {
             if undo {
                 add(relation, &rows);
@@ -140,8 +140,8 @@ proptest! {
         }
         prop_assert_eq!(held(&together), held(&apart));
         let slots = |relation: &Relation<SumProduct>| -> Vec<(u32, u64)> {
-            let part = relation.part().unwrap();
-            part.iter().map(|slot| (slot, part.field(slot, 0))).collect()
+            let table = relation.table().unwrap();
+            table.iter().map(|slot| (slot, table.field(slot, 0))).collect()
         };
         prop_assert_eq!(slots(&together), slots(&apart));
         for relation in [&mut together, &mut apart] {
@@ -149,13 +149,13 @@ proptest! {
             relation.commit();
         }
         prop_assert_eq!(held(&together), held(&apart));
-        let part = together.part_mut().unwrap();
-        part.refresh_index(index);
-        part.check();
+        let table = together.table_mut().unwrap();
+        table.refresh_index(index);
+        table.check();
         let (mut scratch, mut slots) = (KeyScratch::default(), Vec::new());
         let all = Keys { columns: &[], fields: &[], rows: 1 };
-        part.index_at(index).find(all, &mut scratch, &mut slots);
-        prop_assert_eq!(part.index_at(index).length(slots[0]), part.len());
+        table.index_at(index).find(all, &mut scratch, &mut slots);
+        prop_assert_eq!(table.index_at(index).length(slots[0]), table.len());
     }
 }
 
@@ -196,7 +196,7 @@ fn one_that_is_not_kept_takes_nothing_in() {
     add(&mut relation, &[(1, 1, 10)]);
     relation.commit();
     relation.release();
-    assert!(relation.part().is_none() && relation.filled().is_none());
+    assert!(relation.table().is_none() && relation.filled().is_none());
     add(&mut relation, &[(1, 1, 10)]);
     assert!(relation.commit().is_none() && relation.payloads().words().is_empty());
     assert_eq!(relation.updates(), 2);

@@ -1,20 +1,22 @@
 //! Parts give back the room of what has gone, and whoever keeps slots can follow.
 
 use ringview_core::{Batch, Column, Dictionary, Field, Schema, Type};
-use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Keys, Part, Relocated, RowStore};
+use ringview_relation::{
+    ABSENT, KeyField, KeyLayout, KeyScratch, KeyedTable, Keys, Relocated, RowStore,
+};
 
-fn part() -> (Part, usize) {
+fn table() -> (KeyedTable, usize) {
     let word = KeyField {
         bits: 64,
         signed: true,
     };
-    let mut part = Part::new(KeyLayout::new(&[word, word]), 2);
-    let index = part.add_index(&[1]);
-    (part, index)
+    let mut table = KeyedTable::new(KeyLayout::new(&[word, word]), 2);
+    let index = table.add_index(&[1]);
+    (table, index)
 }
 
 /// Keys `(key, key % 7)` spread far apart if `apart`; their payload is the key.
-fn add(part: &mut Part, keys: impl Iterator<Item = u64>, apart: u64) -> Vec<u32> {
+fn add(table: &mut KeyedTable, keys: impl Iterator<Item = u64>, apart: u64) -> Vec<u32> {
     let first: Vec<u64> = keys.map(|key| key.wrapping_mul(apart)).collect();
     let second = first.iter().map(|key| key % 7).collect();
     let columns = [first, second];
@@ -24,40 +26,40 @@ fn add(part: &mut Part, keys: impl Iterator<Item = u64>, apart: u64) -> Vec<u32>
         rows: columns[0].len(),
     };
     let mut slots = Vec::new();
-    part.locate(keys, &mut KeyScratch::default(), &mut slots);
+    table.locate(keys, &mut KeyScratch::default(), &mut slots);
     for (&slot, key) in slots.iter().zip(&columns[0]) {
-        part.payload_mut(slot)[1] = *key;
+        table.payload_mut(slot)[1] = *key;
     }
     slots
 }
 
-fn contents(part: &Part) -> Vec<(u64, u64)> {
-    let slots = part.iter();
+fn contents(table: &KeyedTable) -> Vec<(u64, u64)> {
+    let slots = table.iter();
     slots
-        .map(|slot| (part.field(slot, 0), part.payload(slot)[1]))
+        .map(|slot| (table.field(slot, 0), table.payload(slot)[1]))
         .collect()
 }
 
-fn commit(part: &mut Part, gone: &[u32]) -> Option<Relocated> {
-    part.commit(gone, |_| true);
-    part.shrink()
+fn commit(table: &mut KeyedTable, gone: &[u32]) -> Option<Relocated> {
+    table.commit(gone, |_| true);
+    table.shrink()
 }
 
 #[test]
 fn what_is_left_keeps_its_order_and_the_rest_gives_its_room() {
     for apart in [1, 0x9E37_79B9_7F4A_7C15] {
-        let (mut part, index) = part();
-        let slots = add(&mut part, 0..50_000, apart);
-        assert_eq!(commit(&mut part, &[]), None);
-        part.refresh_index(index);
-        let full = part.memory_usage();
+        let (mut table, index) = table();
+        let slots = add(&mut table, 0..50_000, apart);
+        assert_eq!(commit(&mut table, &[]), None);
+        table.refresh_index(index);
+        let full = table.memory_usage();
         let gone: Vec<u32> = slots.into_iter().filter(|slot| slot % 10 != 3).collect();
-        part.commit(&gone, |_| true);
-        let (before, old): (_, Vec<u32>) = (contents(&part), part.iter().collect());
-        let moved = part.shrink().expect("nine tenths have gone");
-        part.check();
-        assert_eq!(contents(&part), before);
-        assert_eq!(part.slots(), part.len());
+        table.commit(&gone, |_| true);
+        let (before, old): (_, Vec<u32>) = (contents(&table), table.iter().collect());
+        let moved = table.shrink().expect("nine tenths have gone");
+        table.check();
+        assert_eq!(contents(&table), before);
+        assert_eq!(table.slots(), table.len());
         for (now, slot) in (0..).zip(old) {
             assert_eq!(moved.to(slot), now);
             assert_eq!(moved.to(slot + 1), ABSENT);
@@ -65,20 +67,20 @@ fn what_is_left_keeps_its_order_and_the_rest_gives_its_room() {
         let mut beside: Vec<u32> = (0..50_000).collect();
         moved.follow(&mut beside);
         assert!(beside.iter().copied().eq((0..5_000).map(|at| at * 10 + 3)));
-        part.refresh_index(index);
-        part.check();
-        assert!(part.memory_usage() * 6 < full, "{}", part.memory_usage());
-        // And it goes on as a part does.
-        add(&mut part, 10_000..20_000, apart);
-        part.refresh_index(index);
-        part.check();
-        part.rollback();
-        part.check();
-        assert_eq!(contents(&part), before);
-        let rest: Vec<u32> = part.iter().collect();
-        commit(&mut part, &rest);
-        part.check();
-        assert!(part.memory_usage() < 4_096, "{}", part.memory_usage());
+        table.refresh_index(index);
+        table.check();
+        assert!(table.memory_usage() * 6 < full, "{}", table.memory_usage());
+        // And it goes on as a table does.
+        add(&mut table, 10_000..20_000, apart);
+        table.refresh_index(index);
+        table.check();
+        table.rollback();
+        table.check();
+        assert_eq!(contents(&table), before);
+        let rest: Vec<u32> = table.iter().collect();
+        commit(&mut table, &rest);
+        table.check();
+        assert!(table.memory_usage() < 4_096, "{}", table.memory_usage());
     }
 }
 
@@ -86,18 +88,18 @@ fn what_is_left_keeps_its_order_and_the_rest_gives_its_room() {
 #[test]
 fn a_window_takes_the_room_of_a_window() {
     const WINDOW: u64 = 2_000;
-    let (mut part, index) = part();
+    let (mut table, index) = table();
     let mut room = Vec::new();
     for round in 0..200 {
-        add(&mut part, round * WINDOW..(round + 1) * WINDOW, 1_000_003);
+        add(&mut table, round * WINDOW..(round + 1) * WINDOW, 1_000_003);
         if round < 3 || round == 150 {
-            part.refresh_index(index);
+            table.refresh_index(index);
         }
         let old = round.saturating_sub(1) * WINDOW..round * WINDOW;
-        let gone = add(&mut part, old, 1_000_003);
-        commit(&mut part, &gone);
-        part.check();
-        room.push(part.memory_usage());
+        let gone = add(&mut table, old, 1_000_003);
+        commit(&mut table, &gone);
+        table.check();
+        room.push(table.memory_usage());
     }
     let early = room[..20].iter().max();
     let late = room[20..].iter().max();

@@ -116,12 +116,12 @@ fn a_transaction_is_undone_however_much_it_did() {
     };
     for round in 0..60 {
         let before = contents(&mut store);
-        for part in 0..random(5) {
+        for table in 0..random(5) {
             let many = [1, 300, 3_000, 30_000][random(4) as usize];
             let range = [5, 40_000][random(2) as usize];
             let rows: Vec<(i32, i32)> = (0..many).map(|_| (random(range), 0)).collect();
             store.insert(&ints(rows.iter().copied()), &dict).unwrap();
-            if (part + round) % 3 == 0 {
+            if (table + round) % 3 == 0 {
                 let gone: Vec<(i32, i32)> = contents(&mut store).into_keys().collect();
                 let gone = gone.into_iter().filter(|_| random(3) == 0);
                 let gone: Vec<(i32, i32)> = gone.collect();
@@ -278,26 +278,26 @@ fn a_table_without_columns_only_counts() {
 fn a_row_costs_its_columns_and_16_bytes_and_slots_are_reused() {
     let dict = Dictionary::new();
     let mut store = RowStore::new("t", &two_ints(), None);
-    let rows = |part: i32| ints((0..1_000).map(move |row| (part * 1_000 + row, row)));
-    for part in 0..300 {
-        store.insert(&rows(part), &dict).unwrap();
-        if part >= 65 {
+    let rows = |table: i32| ints((0..1_000).map(move |row| (table * 1_000 + row, row)));
+    for table in 0..300 {
+        store.insert(&rows(table), &dict).unwrap();
+        if table >= 65 {
             let bytes = store.memory_usage() as f64 / store.distinct() as f64;
-            assert!(bytes <= 8.0 + 16.0, "{bytes} bytes a row at {part}");
+            assert!(bytes <= 8.0 + 16.0, "{bytes} bytes a row at {table}");
         }
     }
     let full = store.memory_usage();
-    for part in 0..300 {
-        store.delete(&rows(part), &dict).unwrap();
-        store.insert(&rows(part + 300), &dict).unwrap();
+    for table in 0..300 {
+        store.delete(&rows(table), &dict).unwrap();
+        store.insert(&rows(table + 300), &dict).unwrap();
     }
     assert!(
         store.memory_usage() <= full + 64 * 1_024,
         "{} {full}",
         store.memory_usage()
     );
-    for part in 300..600 {
-        store.delete(&rows(part), &dict).unwrap();
+    for table in 300..600 {
+        store.delete(&rows(table), &dict).unwrap();
     }
     assert!(store.is_empty());
     store
@@ -311,8 +311,8 @@ fn a_table_from_which_nothing_goes_has_no_directory() {
     const MANY: i32 = 200_000;
     let dict = Dictionary::new();
     let mut store = RowStore::new("t", &two_ints(), None);
-    for part in 0..MANY / 1_000 {
-        let rows = (0..1_000).map(|row| (part * 1_000 + row, row));
+    for table in 0..MANY / 1_000 {
+        let rows = (0..1_000).map(|row| (table * 1_000 + row, row));
         store.insert(&ints(rows), &dict).unwrap();
         store.commit();
     }
@@ -351,8 +351,8 @@ fn rows_that_repeat_meet_though_none_is_looked_for() {
     ];
     for order in orders {
         let mut store = RowStore::new("t", &two_ints(), None);
-        for part in 0..MANY / 1_000 {
-            let rows = (0..1_000).map(|row| (order(part * 1_000 + row), 7));
+        for table in 0..MANY / 1_000 {
+            let rows = (0..1_000).map(|row| (order(table * 1_000 + row), 7));
             store.insert(&ints(rows), &dict).unwrap();
             store.commit();
         }

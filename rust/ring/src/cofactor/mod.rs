@@ -21,10 +21,10 @@ use multiversion::multiversion;
 pub use product::Scratch as CofactorScratch;
 use product::{Factors, Scratch, ask, join_all, multiply_all};
 use shape::add_count;
-use tile::LiftRoom;
+use tile::LiftScratch;
 
 use crate::algebra::CommutativeMonoid;
-use crate::payload::{Groups, Overflow, Partners, PayloadRing, Rows, Slab};
+use crate::payload::{Groups, JoinedPayloads, Overflow, PayloadRing, Rows, Slab};
 use crate::reals::{reals, reals_mut};
 
 /// Payloads ahead that are asked for.
@@ -88,10 +88,10 @@ fn add_scaled(out: &mut [f64], scale: f64, from: &[f64]) {
     }
 }
 
-/// Lifts rows: keeps its room between batches.
+/// Lifts rows; its buffers are reused between batches.
 #[derive(Clone, Debug, Default)]
 pub struct Lift {
-    room: LiftRoom,
+    scratch: LiftScratch,
 }
 
 impl Lift {
@@ -114,7 +114,7 @@ impl Lift {
         debug_assert!(values.len() >= times.len() * shape.variables + Self::BEHIND);
         let words = groups.len() * shape.words();
         out.resize(words + LANES, 0);
-        let overflow = lift_rows(shape, (values, times), groups, &mut self.room, out);
+        let overflow = lift_rows(shape, (values, times), groups, &mut self.scratch, out);
         out.truncate(words);
         overflow
     }
@@ -127,7 +127,7 @@ fn lift_rows(
     shape: CofactorShape,
     (values, times): (&[f64], &[i64]),
     groups: Groups<'_>,
-    room: &mut LiftRoom,
+    scratch: &mut LiftScratch,
     out: &mut [u64],
 ) -> bool {
     let (m, words) = (shape.variables, shape.words());
@@ -140,7 +140,7 @@ fn lift_rows(
         // Groups are numbered in the order in which they come.
         if group == begun {
             begun += 1;
-            overflow |= room.lift((own, times), m, target);
+            overflow |= scratch.lift((own, times), m, target);
             continue;
         }
         for (at, &times) in times.iter().enumerate() {
@@ -204,7 +204,7 @@ impl PayloadRing for Cofactor {
         scratch: &mut Scratch,
         out: &mut Vec<u64>,
     ) -> Result<usize, Overflow> {
-        let right = [Partners { payloads, slots }];
+        let right = [JoinedPayloads { payloads, slots }];
         Self::multiply_all(product, left, &right, groups, scratch, out)
     }
 
@@ -215,7 +215,7 @@ impl PayloadRing for Cofactor {
     fn multiply_all(
         product: &CofactorProduct,
         (left, left_rows): (Slab<'_>, Rows<'_>),
-        right: &[Partners<'_>],
+        right: &[JoinedPayloads<'_>],
         groups: Groups<'_>,
         scratch: &mut Scratch,
         out: &mut Vec<u64>,

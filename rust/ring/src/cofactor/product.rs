@@ -2,7 +2,7 @@
 //!
 //! c = c1 c2,  s = (c2 s1, c1 s2),  Q = (c2 Q1, s1 s2^T; ., c1 Q2)
 //!
-//! and so for any number of operands at once (`tile`): a row that meets several partners is multiplied
+//! and so for any number of operands at once (`tile`): a row that meets several matches is multiplied
 //! with all of them together, and what some of them make is never written.
 //!
 //! A payload that stands for c copies of one row x is (c, c x, c x x^T). As long as a delta holds
@@ -18,11 +18,11 @@ use super::blocks::{Blocks, LANES, Segment, merged, nested, padded};
 use super::shape::{CofactorShape, add_count};
 use super::tile::{Operand, Row, Tile};
 use crate::number::Number;
-use crate::payload::{Groups, MOST_PARTNERS, Partners, Rows, Slab};
+use crate::payload::{Groups, JoinedPayloads, MOST_JOINED, Rows, Slab};
 use crate::reals::reals_mut;
 
 /// Operands that are multiplied at once, at the most.
-const MOST: usize = MOST_PARTNERS + 1;
+const MOST: usize = MOST_JOINED + 1;
 
 /// Rows ahead whose operands are asked for, and words of a cache line.
 const AHEAD: usize = 8;
@@ -86,7 +86,7 @@ impl CofactorProduct {
 pub(super) struct Factors<'a> {
     pub(super) left: Slab<'a>,
     pub(super) left_rows: Rows<'a>,
-    pub(super) right: &'a [Partners<'a>],
+    pub(super) right: &'a [JoinedPayloads<'a>],
 }
 
 impl<'a> Factors<'a> {
@@ -104,7 +104,7 @@ impl<'a> Factors<'a> {
         let (slab, row) = match number.checked_sub(1) {
             None => (self.left, self.left_row(row)),
             Some(right) => {
-                let Partners { payloads, slots } = self.right[right];
+                let JoinedPayloads { payloads, slots } = self.right[right];
                 (payloads, slots[row] as usize)
             }
         };

@@ -296,20 +296,20 @@ impl Tile {
     }
 }
 
-fn fit(room: &mut Vec<f64>, len: usize) {
-    if room.len() < len {
-        room.resize(len, 0.0);
+fn fit(buffer: &mut Vec<f64>, len: usize) {
+    if buffer.len() < len {
+        buffer.resize(len, 0.0);
     }
 }
 
-/// Room for lifting runs of rows.
+/// Buffers for lifting runs of rows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LiftRoom {
+pub(super) struct LiftScratch {
     weighted: Vec<f64>,
     strip: Vec<f64>,
 }
 
-impl LiftRoom {
+impl LiftScratch {
     /// The sums of times * (1, x, x x^T) over consecutive rows x of m values; whether the count
     /// overflowed. The values and `out` have room of a vector behind.
     #[inline(always)]

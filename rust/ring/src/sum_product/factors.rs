@@ -183,7 +183,7 @@ struct Pairs<'a, L, R> {
 impl<L, R> Pairs<'_, L, R> {
     /// Where the numbers of a row stand, left and right.
     #[inline(always)]
-    fn places(&self, row: usize) -> (usize, usize) {
+    fn offsets(&self, row: usize) -> (usize, usize) {
         let Factors {
             product,
             term,
@@ -203,7 +203,7 @@ impl<L: Side, R: Side> Reals for Pairs<'_, L, R> {
 
     #[inline(always)]
     fn short<E: Exact>(&self, row: usize) -> (f64, u64) {
-        let (left, right) = self.places(row);
+        let (left, right) = self.offsets(row);
         let (l, left) = L::short(self.factors.left, left);
         let (r, right) = R::short(self.factors.right, right);
         let (product, rest) = E::two_product(l, r);
@@ -212,7 +212,7 @@ impl<L: Side, R: Side> Reals for Pairs<'_, L, R> {
 
     #[inline(always)]
     fn whole<E: Exact>(&self, row: usize) -> Expansion {
-        let (left, right) = self.places(row);
+        let (left, right) = self.offsets(row);
         let right = R::load(self.factors.right, right);
         // A count on the left is a double and a branch, and products commute.
         if L::WORDS < R::WORDS {

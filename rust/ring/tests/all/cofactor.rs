@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use ringview_ring::{
-    Cofactor, CofactorProduct, CofactorScratch, CofactorShape, Expansion, Groups, Lift, Overflow,
-    Partners, PayloadRing, Rows, Slab,
+    Cofactor, CofactorProduct, CofactorScratch, CofactorShape, Expansion, Groups, JoinedPayloads,
+    Lift, Overflow, PayloadRing, Rows, Slab,
 };
 
 /// The payload of weighted rows over m variables, by definition.
@@ -146,8 +146,8 @@ proptest! {
         let full: Vec<u64> = left.iter().flat_map(|row| naive(3, std::slice::from_ref(row))).collect();
         let joined = |row: usize| {
             let (values, times) = &left[row];
-            let partners = groups[slots[row] as usize].iter();
-            partners.map(|partner| {
+            let joined = groups[slots[row] as usize].iter();
+            joined.map(|partner| {
                 let mut joined = vec![0.0; 12];
                 at.iter().zip(values).for_each(|(&v, &x)| joined[v] = x);
                 others.iter().zip(partner).for_each(|(&v, &x)| joined[v] = x);
@@ -260,7 +260,7 @@ proptest! {
         let at_once = Cofactor::then(&products[0], &products[1]).unwrap();
         let at_once = Cofactor::then(&at_once, &products[2]).unwrap();
         let payloads = |at: usize| Slab::view(&slabs[at], width(at + 1));
-        let partners: Vec<Partners<'_>> = (0..3).map(|at| Partners { payloads: payloads(at), slots: &slots[at] }).collect();
+        let joined: Vec<JoinedPayloads<'_>> = (0..3).map(|at| JoinedPayloads { payloads: payloads(at), slots: &slots[at] }).collect();
         let (of, groups) = named(&labels[..rows]);
         let starts: Vec<u32> = (0..rows as u32).step_by(70).collect();
         let kinds = [
@@ -280,7 +280,7 @@ proptest! {
                 step = Cofactor::multiply(product, (left, Rows::All(rows)), right, groups, scratch, &mut out).unwrap();
                 std::mem::swap(&mut before, &mut out);
             }
-            let found = Cofactor::multiply_all(&at_once, (left, Rows::All(rows)), &partners, groups, scratch, &mut out).unwrap();
+            let found = Cofactor::multiply_all(&at_once, (left, Rows::All(rows)), &joined, groups, scratch, &mut out).unwrap();
             let full = |words: &[u64], width: usize| {
                 let mut sums = vec![0; groups.len() * shape.words()];
                 let all: Vec<u32> = (0..groups.len() as u32).collect();

@@ -2,7 +2,7 @@
 //!
 //! Both sides stand by key in search trees ordered by time. A row of the second side is the match of the first side's rows
 //! from its time to that of the next one, so one that enters or leaves moves the rows of that range alone. Among rows of
-//! the second side with the same time the greatest in the columns that are shown is the match. Invariant: `moved` is the
+//! the second side with the same time the greatest in the columns that are shown is the match. Invariant: `delta` is the
 //! difference of the join since the transaction began. Cost: O(log n) a row that changes, and the rows whose match changes.
 
 mod side;
@@ -20,7 +20,7 @@ use ringview_view::RowDelta;
 
 use crate::block::{Block, Changes, other_rows};
 use crate::codec::{PartitionKey, Row, refused, schema_of};
-use crate::kept::{Partition, leaving_first};
+use crate::partitions::{Partition, leaving_first};
 use side::Side;
 
 /// A row of the first side, and its match; both as what is shown of them.
@@ -34,7 +34,7 @@ pub(crate) struct AsOf {
     sides: [Side; 2],
     schema: SchemaRef,
     /// By how much each pair has changed.
-    moved: BTreeMap<Pair, i64>,
+    delta: BTreeMap<Pair, i64>,
     steps: u64,
 }
 
@@ -54,7 +54,7 @@ impl AsOf {
             outer: latest.outer,
             sides: [side(0, first, one)?, side(1, second, other)?],
             schema: schema_of(query),
-            moved: BTreeMap::new(),
+            delta: BTreeMap::new(),
             steps: 0,
         })
     }
@@ -74,16 +74,16 @@ impl AsOf {
     /// Changes how often a row of the first side is there.
     fn change_first(&mut self, key: PartitionKey, row: Row, change: i64, asked: bool) {
         if asked {
-            let matched = self.matched(self.sides[1].kept.partition(&key), &row.order);
+            let matched = self.matched(self.sides[1].rows.partition(&key), &row.order);
             let pair = (row.shown.clone(), matched.map(|found| found.shown.clone()));
             self.note(pair, change);
         }
-        self.sides[0].kept.change(key, row, change);
+        self.sides[0].rows.change(key, row, change);
     }
 
     /// Changes how often a row of the second side is there: once or more often is the same.
     fn change_second(&mut self, key: PartitionKey, row: Row, change: i64, asked: bool) {
-        let known = self.sides[1].kept.partition(&key);
+        let known = self.sides[1].rows.partition(&key);
         let before = known.map_or(0, |known| known.multiplicity(&row));
         if asked && (before > 0) != (before + change > 0) {
             let sign = if before > 0 { -1 } else { 1 };
@@ -92,16 +92,16 @@ impl AsOf {
                 self.note((first, other), -sign * copies);
             }
         }
-        self.sides[1].kept.change(key, row, change);
+        self.sides[1].rows.change(key, row, change);
     }
 
     /// Rows of the first side whose match is a row of the second while it is there: each with its other match, and how
     /// often it is there.
     fn taken(&self, key: &PartitionKey, row: &Row) -> Vec<(Pair, i64)> {
-        let Some(first) = self.sides[0].kept.partition(key) else {
+        let Some(first) = self.sides[0].rows.partition(key) else {
             return Vec::new();
         };
-        let second = self.sides[1].kept.partition(key);
+        let second = self.sides[1].rows.partition(key);
         let is_there = |(_, copies): &(&Row, i64)| *copies > 0;
         let next = second.and_then(|all| all.forward(Excluded(row)).find(is_there));
         let before = second.and_then(|all| all.backward(Excluded(row)).find(is_there));
@@ -128,13 +128,13 @@ impl AsOf {
             return;
         }
         self.steps += 1;
-        *self.moved.entry(pair).or_default() += change;
+        *self.delta.entry(pair).or_default() += change;
     }
 
     /// All pairs, with how many of each.
     fn pairs(&self) -> impl Iterator<Item = (&Row, Option<&Row>, u64)> {
-        self.sides[0].kept.keyed().flat_map(move |(key, first)| {
-            let second = self.sides[1].kept.partition(key);
+        self.sides[0].rows.keyed().flat_map(move |(key, first)| {
+            let second = self.sides[1].rows.partition(key);
             first.rows().filter_map(move |(row, copies)| {
                 let matched = self.matched(second, &row.order);
                 (self.outer || matched.is_some()).then_some((row, matched, copies as u64))
@@ -194,21 +194,21 @@ impl Block for AsOf {
         if !asked {
             return Ok(Changes::default());
         }
-        let moved = self.moved.iter().map(|(pair, change)| (pair, *change));
-        let (pairs, often) = leaving_first(moved);
+        let delta = self.delta.iter().map(|(pair, change)| (pair, *change));
+        let (pairs, often) = leaving_first(delta);
         let pairs = pairs.into_iter();
         let columns = self.columns(pairs.map(|(first, second)| (&**first, second.as_deref())))?;
         Ok((columns, often))
     }
 
     fn commit(&mut self) {
-        self.sides.iter_mut().for_each(|side| side.kept.commit());
-        self.moved.clear();
+        self.sides.iter_mut().for_each(|side| side.rows.commit());
+        self.delta.clear();
     }
 
     fn rollback(&mut self) {
-        self.sides.iter_mut().for_each(|side| side.kept.rollback());
-        self.moved.clear();
+        self.sides.iter_mut().for_each(|side| side.rows.rollback());
+        self.delta.clear();
     }
 
     fn len(&self) -> Result<u64> {
@@ -228,22 +228,22 @@ impl Block for AsOf {
     }
 
     fn size(&self) -> String {
-        let rows: usize = self.sides.iter().map(|side| side.kept.len()).sum();
+        let rows: usize = self.sides.iter().map(|side| side.rows.len()).sum();
         format!("{rows} rows kept")
     }
 
     fn memory_usage(&self) -> usize {
         let sides = self.sides.iter();
-        sides.map(|side| side.kept.memory_usage()).sum()
+        sides.map(|side| side.rows.memory_usage()).sum()
     }
 
     fn steps(&self) -> u64 {
-        let sides = self.sides.iter().map(|side| side.kept.steps());
+        let sides = self.sides.iter().map(|side| side.rows.steps());
         self.steps + sides.sum::<u64>()
     }
 
     fn check(&self) {
-        assert!(self.moved.is_empty(), "a transaction left changes behind");
-        self.sides.iter().for_each(|side| side.kept.check());
+        assert!(self.delta.is_empty(), "a transaction left changes behind");
+        self.sides.iter().for_each(|side| side.rows.check());
     }
 }

@@ -14,15 +14,15 @@ use ringview_query::LatestSide;
 use ringview_view::RowDelta;
 
 use crate::codec::{PartitionKey, Row, array, converter, encoded, refused};
-use crate::kept::Kept;
+use crate::partitions::PartitionedRows;
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Side {
-    pub(super) kept: Kept,
+    pub(super) rows: PartitionedRows,
     schema: Arc<Schema>,
     /// The keys, then the time.
-    compared: Projection,
+    key: Projection,
     keys: RowConverter,
     time: RowConverter,
     shown: Vec<usize>,
@@ -33,16 +33,16 @@ impl Side {
     /// A side without rows; `backwards` turns the order of time around.
     pub(super) fn new(
         side: &LatestSide,
-        compared: Projection,
+        key: Projection,
         schema: Arc<Schema>,
         backwards: bool,
     ) -> Result<Self> {
-        let mut fields: Vec<SortField> = compared
+        let mut fields: Vec<SortField> = key
             .types()
             .iter()
             .map(|ty| SortField::new(ty.to_arrow()))
             .collect();
-        let time = compared.types().last().map(|ty| {
+        let time = key.types().last().map(|ty| {
             let options = SortOptions {
                 descending: backwards,
                 nulls_first: true,
@@ -56,11 +56,11 @@ impl Side {
             .iter()
             .map(|&at| SortField::new(schema.fields()[at].ty.to_arrow()));
         Ok(Self {
-            kept: Kept::default(),
+            rows: PartitionedRows::default(),
             keys: converter(fields)?,
             time: converter(time.into_iter().collect())?,
             values: converter(values.collect())?,
-            compared,
+            key,
             schema,
             shown,
         })
@@ -73,8 +73,8 @@ impl Side {
             arrays.collect()
         };
         let mut keys = self
-            .compared
-            .evaluate(read(self.compared.inputs())?, rows.batch.rows)?
+            .key
+            .evaluate(read(self.key.inputs())?, rows.batch.rows)?
             .columns;
         let is_comparable: Vec<bool> = (0..rows.batch.rows)
             .map(|row| keys.iter().all(|column| column.is_valid(row)))

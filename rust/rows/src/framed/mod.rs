@@ -10,24 +10,24 @@ mod region;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use ringview_core::{Result, Schema};
-use ringview_query::{Bound, Call, Parted as Definition, Reach, Rows};
+use ringview_query::{Bound, Call, FrameBounds, Parted as Definition, Rows};
 use ringview_view::RowDelta;
 
 use crate::block::{Block, Changes, other_rows};
 use crate::codec::{Codec, Row};
 use crate::explained::recomputed;
-use crate::kept::{Kept, Partition, leaving_first};
 use crate::numbers::NARROW;
 use crate::output::{Output, Piece};
+use crate::partitions::{Partition, PartitionedRows, leaving_first};
 use region::{Region, When, regions};
 
 /// A view of functions over few rows around each row.
 #[derive(Debug)]
 pub(crate) struct Framed {
     definition: Definition,
-    reach: Reach,
+    frame_bounds: FrameBounds,
     codec: Codec,
-    kept: Kept,
+    rows: PartitionedRows,
     output: Output,
     /// Whether there may be a row whose values cannot be computed.
     may_fail: bool,
@@ -40,20 +40,20 @@ impl Framed {
         let Some(Rows::Parted(definition)) = query.rows.clone() else {
             return Err(other_rows());
         };
-        let reach = definition.reach().ok_or_else(other_rows)?;
+        let frame_bounds = definition.frame_bounds().ok_or_else(other_rows)?;
         Ok(Self {
             codec: Codec::of(&definition, &query.atoms[0])?,
-            kept: Kept::default(),
+            rows: PartitionedRows::default(),
             output: Output::of(query, &definition)?,
             may_fail: may_fail(&definition, &definition.schema(&query.atoms[0].schema)?),
             steps: 0,
             definition,
-            reach,
+            frame_bounds,
         })
     }
 
     /// What is shown of regions at a time, where it may have changed, as columns; none of no rows.
-    fn around(&mut self, regions: &[Region<'_>], when: When) -> Result<Vec<ArrayRef>> {
+    fn window_values(&mut self, regions: &[Region<'_>], when: When) -> Result<Vec<ArrayRef>> {
         let (mut rows, mut pieces): (Vec<&Row>, _) = (Vec::new(), Vec::new());
         for region in regions {
             let from = rows.len();
@@ -61,7 +61,7 @@ impl Framed {
             let own = rows.len() - from;
             pieces.push(Piece {
                 rows: from..rows.len(),
-                shown: region.affected(own, self.reach),
+                shown: region.affected(own, self.frame_bounds),
             });
         }
         self.steps += rows.len() as u64;
@@ -89,17 +89,17 @@ impl Framed {
 
 impl Framed {
     /// What differs by the changes of a transaction, if that is asked; it is computed in any case, as it may fail.
-    fn differences(&mut self, kept: &Kept, asked: bool) -> Result<Changes> {
-        let changed = kept.net();
+    fn differences(&mut self, rows: &PartitionedRows, asked: bool) -> Result<Changes> {
+        let changed = rows.net();
         let found = changed
             .iter()
-            .flat_map(|(key, rows)| regions(kept.partition(key), rows, self.reach));
+            .flat_map(|(key, net)| regions(rows.partition(key), net, self.frame_bounds));
         let found: Vec<Region<'_>> = found.collect();
-        let behind = self.around(&found, When::Behind)?;
+        let behind = self.window_values(&found, When::Behind)?;
         if !asked {
             return Ok(Changes::default());
         }
-        let before = self.around(&found, When::Before)?;
+        let before = self.window_values(&found, When::Before)?;
         let (before, behind) = (self.output.encoded(&before)?, self.output.encoded(&behind)?);
         let mut signed: Vec<(&[u8], i64)> = Vec::with_capacity(before.len() + behind.len());
         signed.extend(before.iter().map(|row| (&**row, -1)));
@@ -145,7 +145,7 @@ impl Block for Framed {
         let encoded = self.codec.encode(rows)?;
         for (at, (key, row)) in encoded.into_iter().enumerate() {
             let change = rows.sign * rows.batch.multiplicity(at);
-            self.kept.change(key, row, change);
+            self.rows.change(key, row, change);
         }
         Ok(())
     }
@@ -154,48 +154,48 @@ impl Block for Framed {
         if !asked && !self.may_fail {
             return Ok(Changes::default());
         }
-        let kept = std::mem::take(&mut self.kept);
-        let changes = self.differences(&kept, asked);
-        self.kept = kept;
+        let rows = std::mem::take(&mut self.rows);
+        let changes = self.differences(&rows, asked);
+        self.rows = rows;
         changes
     }
 
     fn commit(&mut self) {
-        self.kept.commit();
+        self.rows.commit();
     }
 
     fn rollback(&mut self) {
-        self.kept.rollback();
+        self.rows.rollback();
     }
 
     fn len(&self) -> Result<u64> {
-        Ok(self.kept.copies())
+        Ok(self.rows.copies())
     }
 
     fn rows(&self) -> Result<RecordBatch> {
-        self.shown(self.kept.partitions())
+        self.shown(self.rows.partitions())
     }
 
     /// Positions are those of partitions.
     fn scan(&self, place: u64) -> Result<(RecordBatch, Option<u64>)> {
-        let (some, next) = self.kept.some(place);
+        let (some, next) = self.rows.some(place);
         Ok((self.shown(some.into_iter())?, next))
     }
 
     fn size(&self) -> String {
-        let (rows, recomputed) = (self.kept.len(), recomputed(&self.definition));
+        let (rows, recomputed) = (self.rows.len(), recomputed(&self.definition));
         format!("{rows} rows kept, a change recomputes {recomputed}")
     }
 
     fn memory_usage(&self) -> usize {
-        self.kept.memory_usage()
+        self.rows.memory_usage()
     }
 
     fn steps(&self) -> u64 {
-        self.steps + self.kept.steps()
+        self.steps + self.rows.steps()
     }
 
     fn check(&self) {
-        self.kept.check();
+        self.rows.check();
     }
 }

@@ -9,10 +9,10 @@
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::ops::Range;
 
-use ringview_query::Reach;
+use ringview_query::FrameBounds;
 
 use crate::codec::Row;
-use crate::kept::{Net, Partition};
+use crate::partitions::{Net, Partition};
 
 /// Rows of a partition in their order, and how often each was there and is there.
 #[derive(Debug, Default)]
@@ -43,9 +43,9 @@ impl<'r> Region<'r> {
     }
 
     /// Which of so many rows may have other values.
-    pub(super) fn affected(&self, rows: usize, reach: Reach) -> Range<usize> {
-        let from = self.before.saturating_sub(reach.behind);
-        let to = rows - self.behind.saturating_sub(reach.before);
+    pub(super) fn affected(&self, rows: usize, frame_bounds: FrameBounds) -> Range<usize> {
+        let from = self.before.saturating_sub(frame_bounds.behind);
+        let to = rows - self.behind.saturating_sub(frame_bounds.before);
         from..to.max(from)
     }
 }
@@ -54,9 +54,9 @@ impl<'r> Region<'r> {
 pub(super) fn regions<'r>(
     partition: Option<&'r Partition>,
     changed: &'r Net<'r>,
-    reach: Reach,
+    frame_bounds: FrameBounds,
 ) -> Vec<Region<'r>> {
-    let margin = reach.rows();
+    let margin = frame_bounds.rows();
     let mut regions = Vec::new();
     let mut next = changed.keys().next().copied();
     while let Some(first) = next {

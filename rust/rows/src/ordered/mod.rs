@@ -18,7 +18,7 @@ use ringview_view::RowDelta;
 
 use crate::block::{Block, Changes, other_rows, repeated};
 use crate::codec::{Codec, Layout, PartitionKey, Row, schema_of};
-use crate::kept::{Kept, leaving_first};
+use crate::partitions::{PartitionedRows, leaving_first};
 use window::{Shown, window};
 
 /// A view whose rows are in an order.
@@ -26,7 +26,7 @@ use window::{Shown, window};
 pub(crate) struct Ordered {
     ordering: Ordering,
     codec: Codec,
-    kept: Kept,
+    rows: PartitionedRows,
     /// What was shown of each partition that the transaction touched, before it.
     before: BTreeMap<PartitionKey, Vec<Shown>>,
     steps: u64,
@@ -47,27 +47,27 @@ impl Ordered {
         Ok(Self {
             codec: Codec::new(&layout, &query.atoms[0], schema_of(query))?,
             ordering,
-            kept: Kept::default(),
+            rows: PartitionedRows::default(),
             before: BTreeMap::new(),
             steps: 0,
         })
     }
 
     /// Whether all rows are shown, so that a change of the rows is a change of the result.
-    fn shows_all(&self) -> bool {
+    fn is_unlimited(&self) -> bool {
         self.ordering.keep.is_none() && self.ordering.skip == 0
     }
 
     fn window<'a>(&'a self, key: &PartitionKey) -> impl Iterator<Item = (&'a Row, i64)> + 'a {
-        let partition = self.kept.partition(key).into_iter();
+        let partition = self.rows.partition(key).into_iter();
         partition.flat_map(|partition| window(partition, &self.ordering))
     }
 
     /// By how much each row of what is shown has changed.
     fn difference(&self) -> BTreeMap<(&PartitionKey, Row), i64> {
         let mut changes: BTreeMap<(&PartitionKey, Row), i64> = BTreeMap::new();
-        if self.shows_all() {
-            for one in self.kept.changes() {
+        if self.is_unlimited() {
+            for one in self.rows.changes() {
                 *changes.entry((&one.key, one.row.clone())).or_default() += one.change;
             }
         }
@@ -88,14 +88,14 @@ impl Block for Ordered {
         self.steps += rows.batch.rows as u64;
         let encoded = self.codec.encode(rows)?;
         for (at, (key, row)) in encoded.into_iter().enumerate() {
-            if asked && !self.shows_all() && !self.before.contains_key(&key) {
+            if asked && !self.is_unlimited() && !self.before.contains_key(&key) {
                 let window = self.window(&key).map(|(row, copies)| (row.clone(), copies));
                 let window: Vec<Shown> = window.collect();
                 self.steps += window.len() as u64;
                 self.before.insert(key.clone(), window);
             }
             let change = rows.sign * rows.batch.multiplicity(at);
-            self.kept.change(key, row, change);
+            self.rows.change(key, row, change);
         }
         Ok(())
     }
@@ -110,18 +110,18 @@ impl Block for Ordered {
     }
 
     fn commit(&mut self) {
-        self.kept.commit();
+        self.rows.commit();
         self.before.clear();
     }
 
     fn rollback(&mut self) {
-        self.kept.rollback();
+        self.rows.rollback();
         self.before.clear();
     }
 
     fn len(&self) -> Result<u64> {
         let windows = self
-            .kept
+            .rows
             .partitions()
             .flat_map(|one| window(one, &self.ordering));
         Ok(windows.map(|(_, copies)| copies.max(0) as u64).sum())
@@ -130,7 +130,7 @@ impl Block for Ordered {
     fn rows(&self) -> Result<RecordBatch> {
         // A row that is there many times is decoded once.
         let windows = self
-            .kept
+            .rows
             .partitions()
             .flat_map(|one| window(one, &self.ordering));
         let (mut distinct, mut places) = (Vec::new(), Vec::<u32>::new());
@@ -145,19 +145,19 @@ impl Block for Ordered {
     }
 
     fn size(&self) -> String {
-        format!("{} rows kept", self.kept.len())
+        format!("{} rows kept", self.rows.len())
     }
 
     fn memory_usage(&self) -> usize {
-        self.kept.memory_usage()
+        self.rows.memory_usage()
     }
 
     fn steps(&self) -> u64 {
-        self.steps + self.kept.steps()
+        self.steps + self.rows.steps()
     }
 
     fn check(&self) {
         assert!(self.before.is_empty(), "a transaction left rows behind");
-        self.kept.check();
+        self.rows.check();
     }
 }

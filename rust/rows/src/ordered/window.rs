@@ -5,7 +5,7 @@
 use ringview_query::{Ordering, Rank};
 
 use crate::codec::Row;
-use crate::kept::Partition;
+use crate::partitions::Partition;
 
 /// A row and how often it is shown.
 pub(crate) type Shown = (Row, i64);

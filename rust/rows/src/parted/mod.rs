@@ -16,15 +16,15 @@ use ringview_view::RowDelta;
 use crate::block::{Block, Changes, other_rows};
 use crate::codec::{Codec, PartitionKey};
 use crate::explained::recomputed;
-use crate::kept::{CHUNK, Kept, leaving_first};
 use crate::output::{Output, Shown};
+use crate::partitions::{CHUNK, PartitionedRows, leaving_first};
 
 /// A view of functions over the rows of partitions.
 #[derive(Debug)]
 pub(crate) struct Parted {
     definition: Definition,
     codec: Codec,
-    kept: Kept,
+    rows: PartitionedRows,
     output: Output,
     /// By partition, what is shown.
     shown: BTreeMap<PartitionKey, Vec<Shown>>,
@@ -42,7 +42,7 @@ impl Parted {
         };
         let mut made = Self {
             codec: Codec::of(&definition, &query.atoms[0])?,
-            kept: Kept::default(),
+            rows: PartitionedRows::default(),
             output: Output::of(query, &definition)?,
             shown: BTreeMap::new(),
             next: BTreeMap::new(),
@@ -50,7 +50,7 @@ impl Parted {
             steps: 0,
             definition,
         };
-        if made.shows_nothing_as_a_row() {
+        if made.has_row_when_empty() {
             made.compute(vec![PartitionKey::default()])?;
             made.keep_next();
         }
@@ -58,7 +58,7 @@ impl Parted {
     }
 
     /// Whether there is a row even over no rows.
-    fn shows_nothing_as_a_row(&self) -> bool {
+    fn has_row_when_empty(&self) -> bool {
         self.definition.grouped && self.definition.partition.is_empty()
     }
 
@@ -71,7 +71,7 @@ impl Parted {
                 && let Some(key) = keys.next()
             {
                 let own = self
-                    .kept
+                    .rows
                     .partition(&key)
                     .into_iter()
                     .flat_map(|one| one.rows());
@@ -83,7 +83,7 @@ impl Parted {
             }
             self.steps += rows.len() as u64;
             let columns = self.codec.decode(rows.into_iter())?;
-            let is_row = self.shows_nothing_as_a_row();
+            let is_row = self.has_row_when_empty();
             let shown = self.output.compute(&columns, &ends, is_row)?;
             self.next.extend(chunk.into_iter().zip(shown));
         }
@@ -119,14 +119,14 @@ impl Block for Parted {
         let encoded = self.codec.encode(rows)?;
         for (at, (key, row)) in encoded.into_iter().enumerate() {
             let change = rows.sign * rows.batch.multiplicity(at);
-            self.kept.change(key, row, change);
+            self.rows.change(key, row, change);
         }
         Ok(())
     }
 
     fn changes(&mut self, asked: bool) -> Result<Changes> {
         let touched: BTreeSet<&PartitionKey> =
-            self.kept.changes().iter().map(|one| &one.key).collect();
+            self.rows.changes().iter().map(|one| &one.key).collect();
         let touched = touched.into_iter().cloned().collect();
         self.compute(touched)?;
         if !asked {
@@ -146,12 +146,12 @@ impl Block for Parted {
     }
 
     fn commit(&mut self) {
-        self.kept.commit();
+        self.rows.commit();
         self.keep_next();
     }
 
     fn rollback(&mut self) {
-        self.kept.rollback();
+        self.rows.rollback();
         self.next.clear();
     }
 
@@ -180,26 +180,26 @@ impl Block for Parted {
     }
 
     fn size(&self) -> String {
-        let (rows, recomputed) = (self.kept.len(), recomputed(&self.definition));
+        let (rows, recomputed) = (self.rows.len(), recomputed(&self.definition));
         format!("{rows} rows kept, a change recomputes {recomputed}")
     }
 
     fn memory_usage(&self) -> usize {
         // A node of the search tree is two thirds full.
-        self.kept.memory_usage() + self.bytes + self.bytes / 2
+        self.rows.memory_usage() + self.bytes + self.bytes / 2
     }
 
     fn steps(&self) -> u64 {
-        self.steps + self.kept.steps()
+        self.steps + self.rows.steps()
     }
 
     fn check(&self) {
-        self.kept.check();
+        self.rows.check();
         assert!(self.next.is_empty(), "a transaction left rows behind");
         let rows = |of: &[Shown]| of.iter().map(|(_, copies)| *copies).sum::<i64>();
         let shown: i64 = self.shown.values().map(|of| rows(of)).sum();
-        let partitions = self.kept.partitions();
-        let expected = match (self.definition.grouped, self.shows_nothing_as_a_row()) {
+        let partitions = self.rows.partitions();
+        let expected = match (self.definition.grouped, self.has_row_when_empty()) {
             (_, true) => 1,
             (true, _) => partitions.count() as i64,
             _ => partitions

@@ -23,7 +23,7 @@ impl Recursive {
         budget: &Budget<'_>,
     ) -> Result<()> {
         for (row, often) in seeded {
-            let place = self.seeds.place(row.clone());
+            let place = self.seeds.position(row.clone());
             self.seeds.note(place, SEED, *often)?;
         }
         let mut changes = base;
@@ -55,7 +55,7 @@ impl Recursive {
             round = self.derived(budget)?;
         }
         self.run(changes, budget)?;
-        self.show(found)
+        self.publish(found)
     }
 
     fn columns(&self, rows: &[(Box<[u8]>, i64)]) -> Result<Changes> {
@@ -80,7 +80,7 @@ impl Recursive {
     }
 
     /// Lets the facts be what was found.
-    fn show(&mut self, found: Bag) -> Result<()> {
+    fn publish(&mut self, found: Bag) -> Result<()> {
         for place in 0..self.facts.len() {
             let (row, fact) = self.facts.at(place);
             let (now, before) = (found.get(row).copied().unwrap_or(0), fact.total());
@@ -90,7 +90,7 @@ impl Recursive {
         }
         for (row, often) in found {
             let before = self.facts.len();
-            let place = self.facts.place(row);
+            let place = self.facts.position(row);
             if place >= before {
                 self.facts.note(place, SEED, often)?;
             }

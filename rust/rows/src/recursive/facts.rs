@@ -84,7 +84,7 @@ impl Facts {
     }
 
     /// The place of a row, which it keeps until the transaction ends.
-    pub(super) fn place(&mut self, row: Box<[u8]>) -> usize {
+    pub(super) fn position(&mut self, row: Box<[u8]>) -> usize {
         let bytes = row.len();
         match self.rows.entry(row) {
             Entry::Occupied(known) => known.index(),

@@ -26,7 +26,7 @@ impl Recursive {
     ) -> Result<()> {
         let mut rising = Rising::new();
         for (row, often) in seeded {
-            let place = self.facts.place(row.clone());
+            let place = self.facts.position(row.clone());
             self.facts.note(place, SEED, *often)?;
             add(&mut rising, SEED + 1, place, *often)?;
         }
@@ -71,7 +71,7 @@ impl Recursive {
         let rows = self.encoding.encode(columns)?;
         let levels = self.encoding.levels(columns)?;
         for ((row, level), &often) in rows.into_iter().zip(levels.values()).zip(often) {
-            let place = self.facts.place(row);
+            let place = self.facts.position(row);
             self.facts.note(place, *level, often)?;
             add(rising, level + 1, place, often)?;
         }

@@ -29,7 +29,7 @@ use ringview_view::RowDelta;
 
 use crate::block::{Block, BlockView, Changes, other_rows, repeated};
 use crate::codec::{array, refused, schema_of};
-use crate::kept::CHUNK;
+use crate::partitions::CHUNK;
 use encoding::Encoding;
 use facts::{Facts, SEED};
 pub use step::{Step, TableChange};
@@ -193,7 +193,7 @@ impl Recursive {
         self.run(changes, budget)?;
         let mut seeds = Vec::new();
         for (row, often) in seeded {
-            let place = self.facts.place(row.clone());
+            let place = self.facts.position(row.clone());
             self.facts.note(place, SEED, *often)?;
         }
         for place in 0..self.facts.len() {
@@ -303,7 +303,7 @@ impl Block for Recursive {
     }
 
     fn size(&self) -> String {
-        let step = self.step.as_ref().map(|step| step.told());
+        let step = self.step.as_ref().map(|step| step.description());
         format!(
             "{} rows; the step: {}",
             self.facts.shown(),

@@ -46,7 +46,7 @@ impl Recursive {
     ) -> Result<()> {
         let mut touched = Touched::default();
         for (row, often) in seeded {
-            let place = self.facts.place(row.clone());
+            let place = self.facts.position(row.clone());
             self.facts.note(place, SEED, *often)?;
             touched.note(place, *often);
         }
@@ -74,7 +74,7 @@ impl Recursive {
             None => None,
         };
         for ((at, row), &often) in rows.into_iter().enumerate().zip(often) {
-            let place = self.facts.place(row);
+            let place = self.facts.position(row);
             let level = levels.map_or(UNKNOWN, |levels| levels.value(at));
             self.facts.note(place, level, often)?;
             touched.note(place, often);

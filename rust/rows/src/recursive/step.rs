@@ -27,7 +27,7 @@ pub trait Step: Debug + Send + Sync {
     fn rows(&self, budget: &Budget<'_>) -> Result<Changes>;
 
     /// How it is kept, in words.
-    fn told(&self) -> String;
+    fn description(&self) -> String;
 
     /// Bytes that it takes, by what is quickly counted.
     fn memory_usage(&self) -> usize;

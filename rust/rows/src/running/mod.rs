@@ -24,8 +24,8 @@ use ringview_view::RowDelta;
 
 use crate::block::{Block, Changes, other_rows};
 use crate::codec::{Codec, refused, schema_of};
-use crate::kept::{Changed, Kept, Partition};
-use crate::numbers::units;
+use crate::numbers::scaled;
+use crate::partitions::{Changed, Partition, PartitionedRows};
 use pass::Shown;
 use plan::{Kind, Plan, Weight, planned};
 use region::{Entry, Regions};
@@ -38,7 +38,7 @@ const FEW: usize = 64;
 pub(crate) struct Running {
     plan: Plan,
     codec: Codec,
-    kept: Kept,
+    rows: PartitionedRows,
     /// How many columns of the rows are shown: the first ones.
     plain: usize,
     schema: SchemaRef,
@@ -47,7 +47,7 @@ pub(crate) struct Running {
 
 /// Positions of rows among those of the regions, and of their values among those of a time.
 #[derive(Debug, Default)]
-struct Chosen {
+struct SelectedRows {
     rows: Vec<u32>,
     values: Vec<u32>,
 }
@@ -60,7 +60,7 @@ impl Running {
         };
         Ok(Self {
             codec: Codec::of(definition, &query.atoms[0])?,
-            kept: Kept::weighed(plan.weights.len(), plan.leads),
+            rows: PartitionedRows::weighed(plan.weights.len(), plan.leads),
             plain: definition.names.len(),
             schema: schema_of(query),
             steps: 0,
@@ -70,7 +70,7 @@ impl Running {
 
     /// The weights of the rows of some columns, one row behind the other.
     fn weights(&self, columns: &[ArrayRef], rows: usize) -> Vec<i128> {
-        let width = self.kept.width();
+        let width = self.rows.width();
         let mut weights = vec![0; rows * width];
         for (at, weight) in self.plan.weights.iter().enumerate() {
             for (row, one) in of_column(weight, columns, rows).into_iter().enumerate() {
@@ -91,33 +91,33 @@ impl Running {
 
     /// Whether all rows are read to compute values.
     fn reads_rows(&self) -> bool {
-        self.plan.walks || self.plan.shows_rows()
+        self.plan.walks || self.plan.reads_other_rows()
     }
 
     /// What is shown of chosen rows, those of the time before first.
     fn columns(
         &self,
         regions: &Regions<'_>,
-        (old, leave): (&Shown, &Chosen),
-        (new, enter): (&Shown, &Chosen),
+        (old, leave): (&Shown, &SelectedRows),
+        (new, enter): (&Shown, &SelectedRows),
         batch: Option<&RecordBatch>,
     ) -> Result<Vec<ArrayRef>> {
-        let chosen = || leave.rows.iter().chain(&enter.rows);
+        let selected = || leave.rows.iter().chain(&enter.rows);
         let made;
         let (source, places): (&RecordBatch, UInt32Array) = match batch {
-            Some(batch) => (batch, chosen().copied().collect()),
+            Some(batch) => (batch, selected().copied().collect()),
             None => {
                 // A row that leaves and enters is decoded once.
                 let mut place = vec![u32::MAX; regions.rows.len()];
                 let mut rows = Vec::new();
-                for &row in chosen() {
+                for &row in selected() {
                     if place[row as usize] == u32::MAX {
                         place[row as usize] = rows.len() as u32;
                         rows.push(regions.rows[row as usize].row);
                     }
                 }
                 made = self.codec.decode(rows.into_iter())?;
-                (&made, chosen().map(|&row| place[row as usize]).collect())
+                (&made, selected().map(|&row| place[row as usize]).collect())
             }
         };
         let is_each_once = places.len() == source.num_rows()
@@ -152,13 +152,13 @@ impl Running {
             self.plan.values(&regions, 0, &read)?,
             self.plan.values(&regions, 1, &read)?,
         );
-        let mut all = Chosen::default();
+        let mut all = SelectedRows::default();
         for (row, entry) in (0..).zip(&regions.rows) {
             all.rows
                 .extend(std::iter::repeat_n(row, entry.copies[1] as usize));
         }
         all.values.extend(0..all.rows.len() as u32);
-        let none = Chosen::default();
+        let none = SelectedRows::default();
         let columns = self.columns(&regions, (&old, &none), (&new, &all), batch.as_ref())?;
         let options = RecordBatchOptions::new().with_row_count(Some(all.rows.len()));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
@@ -169,18 +169,18 @@ impl Running {
     fn may_overflow(&self) -> bool {
         let mut weights = self.plan.weights.iter();
         weights.any(|weight| weight.kind == Kind::Size)
-            && self.kept.changes().iter().any(|one| {
-                let partition = self.kept.partition(&one.key);
+            && self.rows.changes().iter().any(|one| {
+                let partition = self.rows.partition(&one.key);
                 partition.is_some_and(|all| self.plan.is_large(&all.total()))
             })
     }
 
     /// What differs by the changes of a transaction; whether it can be computed, if it is not asked.
     fn differences(&self, asked: bool) -> Result<(Changes, u64)> {
-        let net = self.kept.net();
+        let net = self.rows.net();
         let mut regions = Regions::default();
         for (key, changed) in &net {
-            regions.changed(&self.plan, self.kept.partition(key), changed)?;
+            regions.changed(&self.plan, self.rows.partition(key), changed)?;
         }
         let steps = regions.rows.len() as u64;
         let batch = self
@@ -193,7 +193,7 @@ impl Running {
             return Ok((Changes::default(), steps));
         }
         let old = self.plan.values(&regions, 0, &read)?;
-        let (mut leave, mut enter) = (Chosen::default(), Chosen::default());
+        let (mut leave, mut enter) = (SelectedRows::default(), SelectedRows::default());
         for (row, entry) in regions.rows.iter().enumerate() {
             choose(row, entry, (&old, &mut leave), (&new, &mut enter));
         }
@@ -209,12 +209,12 @@ impl Running {
 
 /// The weight of each row.
 fn of_column(weight: &Weight, columns: &[ArrayRef], rows: usize) -> Vec<i128> {
-    let mask = weight.filter.and_then(|at| units(&columns[at]));
+    let mask = weight.filter.and_then(|at| scaled(&columns[at]));
     let takes_part = |row: usize| mask.as_ref().is_none_or(|mask| mask[row] == Some(1));
     let column = weight.of.map(|at| &columns[at]);
     let values = column
         .filter(|_| weight.kind != Kind::Count)
-        .and_then(units);
+        .and_then(scaled);
     let of = |row: usize| {
         let is_there = takes_part(row) && column.is_none_or(|column| column.is_valid(row));
         let value = values.as_ref().and_then(|values| values[row]);
@@ -232,8 +232,8 @@ fn of_column(weight: &Weight, columns: &[ArrayRef], rows: usize) -> Vec<i128> {
 fn choose(
     row: usize,
     entry: &Entry<'_>,
-    (old, leave): (&Shown, &mut Chosen),
-    (new, enter): (&Shown, &mut Chosen),
+    (old, leave): (&Shown, &mut SelectedRows),
+    (new, enter): (&Shown, &mut SelectedRows),
 ) {
     let (before, behind) = (old.starts[row], new.starts[row]);
     let is_equal = |at: u32, there: u32| {
@@ -265,12 +265,12 @@ fn choose(
 impl Block for Running {
     fn apply(&mut self, rows: &RowDelta<'_>, _asked: bool) -> Result<()> {
         self.steps += rows.batch.rows as u64;
-        let (encoded, columns) = self.codec.encode_and_show(rows)?;
-        let (weights, width) = (self.weights(&columns, rows.batch.rows), self.kept.width());
+        let (encoded, columns) = self.codec.encode_and_return(rows)?;
+        let (weights, width) = (self.weights(&columns, rows.batch.rows), self.rows.width());
         for (at, (key, row)) in encoded.into_iter().enumerate() {
             let change = rows.sign * rows.batch.multiplicity(at);
             let own = weights[at * width..(at + 1) * width].iter();
-            self.kept.change_weighed(Changed {
+            self.rows.change_weighed(Changed {
                 weights: own
                     .map(|one| one.wrapping_mul(i128::from(change)))
                     .collect(),
@@ -292,40 +292,40 @@ impl Block for Running {
     }
 
     fn commit(&mut self) {
-        self.kept.commit();
+        self.rows.commit();
     }
 
     fn rollback(&mut self) {
-        self.kept.rollback();
+        self.rows.rollback();
     }
 
     fn len(&self) -> Result<u64> {
-        Ok(self.kept.copies())
+        Ok(self.rows.copies())
     }
 
     fn rows(&self) -> Result<RecordBatch> {
-        self.shown(self.kept.partitions())
+        self.shown(self.rows.partitions())
     }
 
     /// Positions are those of partitions.
     fn scan(&self, place: u64) -> Result<(RecordBatch, Option<u64>)> {
-        let (some, next) = self.kept.some(place);
+        let (some, next) = self.rows.some(place);
         Ok((self.shown(some.into_iter())?, next))
     }
 
     fn size(&self) -> String {
-        format!("{} rows kept", self.kept.len())
+        format!("{} rows kept", self.rows.len())
     }
 
     fn memory_usage(&self) -> usize {
-        self.kept.memory_usage()
+        self.rows.memory_usage()
     }
 
     fn steps(&self) -> u64 {
-        self.steps + self.kept.steps()
+        self.steps + self.rows.steps()
     }
 
     fn check(&self) {
-        self.kept.check();
+        self.rows.check();
     }
 }

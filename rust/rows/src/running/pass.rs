@@ -112,10 +112,10 @@ impl Pass<'_> {
                 }
             }
             (What::Extreme { is_greatest, .. }, Values::Rows(to, _)) => {
-                if let Read::Bytes(bytes, chosen) = read {
+                if let Read::Bytes(bytes, selected) = read {
                     let extreme = Extreme {
                         bytes,
-                        chosen,
+                        selected,
                         is_greatest: *is_greatest,
                         best: NONE,
                     };

@@ -244,7 +244,7 @@ impl Plan {
     }
 
     /// Whether some function shows values of other rows.
-    pub(super) fn shows_rows(&self) -> bool {
+    pub(super) fn reads_other_rows(&self) -> bool {
         let mut all = self.functions.iter();
         all.any(|function| {
             matches!(
@@ -269,7 +269,7 @@ pub(crate) fn is_running(query: &Bound) -> bool {
 
 /// The plan of a bound query, where all its functions are of that kind.
 pub(super) fn planned(query: &Bound) -> Result<Option<Plan>> {
-    let Some(Rows::Parted(definition)) = query.rows.as_ref().map(Rows::kept) else {
+    let Some(Rows::Parted(definition)) = query.rows.as_ref().map(Rows::stored) else {
         return Ok(None);
     };
     Plan::of(definition, &definition.schema(&query.atoms[0].schema)?)

@@ -15,7 +15,7 @@ use ringview_query::FrameEnd as End;
 
 use super::plan::{Kind, Plan, What, overflow};
 use crate::codec::Row;
-use crate::kept::{Net, Partition};
+use crate::partitions::{Net, Partition};
 use crate::tree::{Forward, Sums};
 
 /// From which sum of sizes on a sum may not fit: less than 2^126, as sizes are in units of 2^40.

@@ -153,7 +153,7 @@ impl Running for Real<'_> {
 
 pub(super) struct Extreme<'p> {
     pub(super) bytes: &'p Rows,
-    pub(super) chosen: &'p [bool],
+    pub(super) selected: &'p [bool],
     pub(super) is_greatest: bool,
     pub(super) best: u32,
 }
@@ -162,7 +162,7 @@ impl Running for Extreme<'_> {
     type Value = u32;
 
     fn add(&mut self, row: usize, _copies: i64) -> Result<()> {
-        if !self.chosen[row] {
+        if !self.selected[row] {
             return Ok(());
         }
         let is_better = self.best == NONE || {

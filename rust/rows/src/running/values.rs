@@ -13,7 +13,7 @@ use ringview_core::Result;
 
 use super::plan::{Function, Plan, What};
 use crate::codec::refused;
-use crate::numbers::{reals, units};
+use crate::numbers::{reals, scaled};
 
 /// No row.
 pub(super) const NONE: u32 = u32::MAX;
@@ -46,7 +46,7 @@ impl Plan {
                 return Ok(Read::Nothing);
             };
             let takes_part = |filter: Option<usize>| {
-                let mask = filter.and_then(|at| units(batch.column(at)));
+                let mask = filter.and_then(|at| scaled(batch.column(at)));
                 move |row: usize| mask.as_ref().is_none_or(|mask| mask[row] == Some(1))
             };
             Ok(match function.what {
@@ -64,9 +64,9 @@ impl Plan {
                     let field = SortField::new(column.data_type().clone());
                     let converter = RowConverter::new(vec![field]).map_err(refused)?;
                     let bytes = converter.convert_columns(std::slice::from_ref(column));
-                    let chosen =
+                    let selected =
                         (0..column.len()).map(|row| column.is_valid(row) && takes_part(row));
-                    Read::Bytes(bytes.map_err(refused)?, chosen.collect())
+                    Read::Bytes(bytes.map_err(refused)?, selected.collect())
                 }
                 _ => Read::Nothing,
             })

@@ -24,7 +24,7 @@ use ringview_view::RowDelta;
 use crate::block::{Block, BlockView, Changes, other_rows, repeated};
 use crate::codec::{Codec, Layout, Row, array, schema_of};
 use crate::explained::visible;
-use crate::kept::leaving_first;
+use crate::partitions::leaving_first;
 use validity::{Bytes, Validity};
 
 /// Microseconds of a day.
@@ -37,7 +37,7 @@ pub struct Timed {
     projection: Projection,
     table: Arc<Schema>,
     codec: Codec,
-    kept: Validity,
+    validity: Validity,
     rows: u64,
 }
 
@@ -58,7 +58,7 @@ impl Timed {
             projection: definition.projection(&atom.schema)?,
             table: Arc::clone(&atom.schema),
             codec: Codec::new(&layout, atom, schema_of(query))?,
-            kept: Validity::default(),
+            validity: Validity::default(),
             rows: 0,
             definition,
         })
@@ -109,7 +109,7 @@ impl BlockView<Timed> {
     /// # Errors
     /// Cancellation and the budget.
     pub fn advance(&mut self, to: i64, budget: &Budget<'_>) -> Result<()> {
-        self.block.kept.advance(to, budget)
+        self.block.validity.advance(to, budget)
     }
 }
 
@@ -146,7 +146,7 @@ impl Block for Timed {
                 continue;
             }
             for span in spans.iter() {
-                self.kept.add(span, &row.shown, change);
+                self.validity.add(span, &row.shown, change);
             }
         }
         Ok(())
@@ -156,28 +156,31 @@ impl Block for Timed {
         if !asked {
             return Ok(Changes::default());
         }
-        let (rows, often) = leaving_first(self.kept.difference().into_iter());
+        let (rows, often) = leaving_first(self.validity.difference().into_iter());
         let rows = self.decoded(rows.into_iter().cloned())?;
         Ok((rows.columns().to_vec(), often))
     }
 
     fn commit(&mut self) {
-        self.kept.commit();
+        self.validity.commit();
     }
 
     fn rollback(&mut self) {
-        self.kept.rollback();
+        self.validity.rollback();
     }
 
     fn len(&self) -> Result<u64> {
-        let counts = self.kept.visible().map(|(_, count)| count.max(0) as u64);
+        let counts = self
+            .validity
+            .visible()
+            .map(|(_, count)| count.max(0) as u64);
         Ok(counts.sum())
     }
 
     fn rows(&self) -> Result<RecordBatch> {
         // A row that is there many times is decoded once.
         let (mut distinct, mut places) = (Vec::new(), Vec::<u32>::new());
-        for (row, copies) in self.kept.visible() {
+        for (row, copies) in self.validity.visible() {
             places.extend(std::iter::repeat_n(
                 distinct.len() as u32,
                 copies.max(0) as usize,
@@ -188,13 +191,13 @@ impl Block for Timed {
     }
 
     fn size(&self) -> String {
-        let (shown, coming) = self.kept.len();
+        let (shown, coming) = self.validity.len();
         let when = visible(&self.definition);
         let micros = Type::Timestamp {
             unit: TimeUnit::Microsecond,
             timezone: None,
         };
-        let next = match self.kept.next_change() {
+        let next = match self.validity.next_change() {
             Some(next) => {
                 let next = format_value(&micros, next.cast_unsigned(), 0, &Dictionary::new());
                 format!("the next change is at {next} UTC")
@@ -205,14 +208,14 @@ impl Block for Timed {
     }
 
     fn memory_usage(&self) -> usize {
-        self.kept.memory_usage()
+        self.validity.memory_usage()
     }
 
     fn steps(&self) -> u64 {
-        self.rows + self.kept.steps()
+        self.rows + self.validity.steps()
     }
 
     fn check(&self) {
-        self.kept.check();
+        self.validity.check();
     }
 }

@@ -261,21 +261,21 @@ mod tests {
         fn rows_are_visible_in_their_intervals(
             transactions in prop::collection::vec((prop::collection::vec(op(), 0..6), any::<bool>()), 0..12),
         ) {
-            let mut kept = Validity::default();
-            kept.advance(0, &Budget::free()).unwrap();
-            kept.commit();
+            let mut validity = Validity::default();
+            validity.advance(0, &Budget::free()).unwrap();
+            validity.commit();
             let (mut all, mut now) = (Vec::new(), 0);
             for (ops, stays) in transactions {
                 let before = (all.clone(), now);
                 for op in ops {
                     match op {
                         Op::Add(span, row, change) => {
-                            kept.add(span, &Bytes::from([row]), change);
+                            validity.add(span, &Bytes::from([row]), change);
                             all.push((span, row, change));
                         }
                         Op::Advance(by) => {
                             now += by;
-                            kept.advance(now, &Budget::free()).unwrap();
+                            validity.advance(now, &Budget::free()).unwrap();
                         }
                     }
                 }
@@ -284,24 +284,24 @@ mod tests {
                     *expected.entry(row).or_default() -= count;
                 }
                 expected.retain(|_, count| *count != 0);
-                let found = kept.difference();
+                let found = validity.difference();
                 let found: BTreeMap<u8, i64> = found.iter().map(|(row, count)| (row[0], *count)).collect();
                 prop_assert_eq!(found, expected);
                 match stays {
-                    true => kept.commit(),
+                    true => validity.commit(),
                     false => {
-                        kept.rollback();
+                        validity.rollback();
                         (all, now) = before;
                     }
                 }
-                kept.check();
+                validity.check();
                 let mut rows: BTreeMap<u8, i64> = BTreeMap::new();
-                for ((_, row), count) in &kept.visible {
+                for ((_, row), count) in &validity.visible {
                     *rows.entry(row[0]).or_default() += count;
                 }
                 rows.retain(|_, count| *count != 0);
                 prop_assert_eq!(rows, shown(&all, now));
-                let next = kept.next_change();
+                let next = validity.next_change();
                 prop_assert!(next.is_none_or(|next| next > now));
             }
         }
@@ -309,23 +309,23 @@ mod tests {
 
     #[test]
     fn a_step_of_time_at_which_nothing_is_due_costs_nothing() {
-        let mut kept = Validity::default();
+        let mut validity = Validity::default();
         for row in 0..1000_i64 {
-            kept.add(
+            validity.add(
                 (row, FOREVER - 1000 + row),
                 &Bytes::from(row.to_le_bytes()),
                 1,
             );
         }
-        kept.advance(500, &Budget::free()).unwrap();
-        kept.commit();
-        let before = kept.steps();
-        kept.advance(500, &Budget::free()).unwrap();
-        kept.commit();
-        assert_eq!(kept.steps(), before);
-        kept.advance(501, &Budget::free()).unwrap();
+        validity.advance(500, &Budget::free()).unwrap();
+        validity.commit();
+        let before = validity.steps();
+        validity.advance(500, &Budget::free()).unwrap();
+        validity.commit();
+        assert_eq!(validity.steps(), before);
+        validity.advance(501, &Budget::free()).unwrap();
         assert_eq!(
-            kept.steps() - before,
+            validity.steps() - before,
             2,
             "one leaves those to come, and is visible"
         );

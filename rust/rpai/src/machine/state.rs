@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ringview_core::Batch;
-use ringview_relation::{KeyScratch, Part as Table};
+use ringview_relation::{KeyScratch, KeyedTable as Table};
 
 use crate::machine::general::General;
 use crate::machine::indexed::memo::Memo;

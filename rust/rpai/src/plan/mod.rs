@@ -34,7 +34,7 @@ impl Plan {
         check(query)?;
         let mut kept = Tables::new(query);
         let mut block = outermost(query);
-        kept.settle(&mut block);
+        kept.assign_columns(&mut block);
         let Tables {
             sources, source_of, ..
         } = kept;

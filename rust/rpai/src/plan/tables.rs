@@ -86,14 +86,14 @@ impl<'a> Tables<'a> {
     }
 
     /// Gives a block and those within their tables, and what is told by single rows its columns.
-    pub(super) fn settle(&mut self, block: &mut Block) {
+    pub(super) fn assign_columns(&mut self, block: &mut Block) {
         let Block {
             condition,
             relations,
             ..
         } = block;
         condition.with_verdicts(&mut |relation, of| self.verdict(relations[relation], of));
-        condition.blocks_mut(&mut |within| self.settle(within));
+        condition.blocks_mut(&mut |within| self.assign_columns(within));
         for relation in relations {
             *relation = self.source_of[*relation];
         }

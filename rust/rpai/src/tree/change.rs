@@ -194,7 +194,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         let last = child.len - 1;
         let (key, tie, sum) = (child.keys[last], child.ties[last], child.sum());
         let node = &mut self.inners[parent];
-        node.entries.keys[at] = key.moved(node.offsets[at]);
+        node.entries.keys[at] = key.offset_by(node.offsets[at]);
         node.entries.ties[at] = tie;
         node.entries.payloads[at] = sum;
     }
@@ -222,7 +222,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
             let (child, offset) = (root.children[0], root.offsets[0]);
             self.inners.release(self.root);
             self.root = child;
-            self.base = self.base.moved(offset);
+            self.base = self.base.offset_by(offset);
             self.height -= 1;
         }
         if self.len == 0 {
@@ -236,7 +236,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
     fn lower_last(&mut self, path: &Path<K>) {
         let leaf = &self.leaves[path.leaf.node];
         let last = leaf.len - 1;
-        let (key, tie) = (leaf.keys[last].moved(path.leaf.base), leaf.ties[last]);
+        let (key, tie) = (leaf.keys[last].offset_by(path.leaf.base), leaf.ties[last]);
         for step in path.inner[..self.height].iter().rev() {
             let entries = &mut self.inners[step.node].entries;
             let at = step.at as usize;
@@ -253,10 +253,10 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         self.steps.count(2);
         let node = &self.inners[parent];
         let (a, b) = (node.children[left], node.children[left + 1]);
-        let apart = node.offsets[left + 1].relative_to(node.offsets[left]);
+        let distance = node.offsets[left + 1].relative_to(node.offsets[left]);
         let merged = match level == self.height {
-            true => even_out(&mut self.leaves, a, b, apart),
-            false => even_out(&mut self.inners, a, b, apart),
+            true => even_out(&mut self.leaves, a, b, distance),
+            false => even_out(&mut self.inners, a, b, distance),
         };
         if merged {
             self.inners[parent].remove(left + 1);
@@ -274,25 +274,25 @@ fn split<K: Key, P: Payload, T: Tie, N: Node<K, P, T>>(arena: &mut Arena<N>, chi
     arena.add(right)
 }
 
-/// Evens two neighbours out, `apart` being the base of the second relative to the first's; whether
+/// Evens two neighbours out, `distance` being the base of the second relative to the first's; whether
 /// the first has all.
 fn even_out<K: Key, P: Payload, T: Tie, N: Node<K, P, T>>(
     arena: &mut Arena<N>,
     first: u32,
     second: u32,
-    apart: K,
+    distance: K,
 ) -> bool {
     let (left, right) = arena.pair(first, second);
     let (mine, theirs) = (left.entries().len, right.entries().len);
     if mine + theirs <= FILL {
-        left.take_first_of(right, theirs, apart);
+        left.take_first_of(right, theirs, distance);
         arena.release(second);
         return true;
     }
     let half = (mine + theirs) / 2;
     match mine < half {
-        true => left.take_first_of(right, half - mine, apart),
-        false => right.take_last_of(left, mine - half, K::ZERO.relative_to(apart)),
+        true => left.take_first_of(right, half - mine, distance),
+        false => right.take_last_of(left, mine - half, K::ZERO.relative_to(distance)),
     }
     false
 }

@@ -47,7 +47,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         let inner = &self.inners[node];
         let mut sum = P::ZERO;
         for at in 0..entries.len {
-            let (child, base_below) = (inner.children[at], base.moved(inner.offsets[at]));
+            let (child, base_below) = (inner.children[at], base.offset_by(inner.offsets[at]));
             let below = self.check_node(level + 1, child, base_below, nodes);
             assert!(
                 below.agrees(entries.payloads[at], self.weight),
@@ -56,8 +56,8 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
             let theirs = self.entries_of(level + 1, child);
             let last = theirs.len - 1;
             assert_eq!(
-                theirs.keys[last].moved(base_below),
-                entries.keys[at].moved(base)
+                theirs.keys[last].offset_by(base_below),
+                entries.keys[at].offset_by(base)
             );
             assert_eq!(
                 theirs.ties[last], entries.ties[at],

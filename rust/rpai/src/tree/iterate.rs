@@ -57,7 +57,7 @@ impl<'a, K: Key, P: Payload, T: Tie> Iter<'a, K, P, T> {
         for taken in &mut self.path.inner[level..self.tree.height] {
             *taken = step;
             let node = &self.tree.inners[step.node];
-            step.base = step.base.moved(node.offsets[step.at as usize]);
+            step.base = step.base.offset_by(node.offsets[step.at as usize]);
             step.node = node.children[step.at as usize];
             step.at = 0;
         }

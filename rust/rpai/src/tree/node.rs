@@ -77,7 +77,7 @@ fn insert<E: Copy>(into: &mut [E; WIDTH], len: usize, at: usize, entry: E) {
 #[inline(always)]
 fn move_all<K: Key>(keys: &mut [K], by: K) {
     for key in keys {
-        *key = key.moved(by);
+        *key = key.offset_by(by);
     }
 }
 
@@ -99,8 +99,8 @@ impl<K: Key, P: Payload, T: Copy + Ord + Default> Entries<K, P, T> {
     pub(super) fn rank(&self, base: K, cut: &Cut<K, T>) -> usize {
         let keys = &self.keys[..self.len];
         let bound = cut.key();
-        let mut at = keys.partition_point(|key| key.moved(base) < bound);
-        while at < self.len && keys[at].moved(base) == bound && cut.covers(&self.ties[at]) {
+        let mut at = keys.partition_point(|key| key.offset_by(base) < bound);
+        while at < self.len && keys[at].offset_by(base) == bound && cut.covers(&self.ties[at]) {
             at += 1;
         }
         at

@@ -40,7 +40,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
             let at = node.entries.rank(step.base, cut).min(last);
             step.at = at as u32;
             *taken = step;
-            step.base = step.base.moved(node.offsets[at]);
+            step.base = step.base.offset_by(node.offsets[at]);
             step.node = node.children[at];
             level += 1;
             self.entries_of(level, step.node).fetch(false);
@@ -64,7 +64,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         let entries = &self.leaves[leaf.node];
         let at = leaf.at as usize;
         (at < entries.len).then(|| {
-            let key = entries.keys[at].moved(leaf.base);
+            let key = entries.keys[at].offset_by(leaf.base);
             (key, entries.ties[at], entries.payloads[at])
         })
     }
@@ -92,7 +92,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
             if at == inner.entries.len {
                 return sum;
             }
-            base = base.moved(inner.offsets[at]);
+            base = base.offset_by(inner.offsets[at]);
             node = inner.children[at];
         }
         let leaf = &self.leaves[node];
@@ -131,13 +131,13 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         for _ in 0..self.height {
             let inner = &self.inners[node];
             let at = first(inner.entries(), &mut sum, &mut reached);
-            base = base.moved(inner.offsets[at]);
+            base = base.offset_by(inner.offsets[at]);
             node = inner.children[at];
         }
         let leaf = &self.leaves[node];
         let at = first(leaf, &mut sum, &mut reached);
         Some((
-            leaf.keys[at].moved(base),
+            leaf.keys[at].offset_by(base),
             leaf.ties[at],
             sum,
             leaf.payloads[at],
@@ -158,12 +158,16 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         for _ in 0..self.height {
             let inner = &self.inners[node];
             let at = inner.entries.len - 1;
-            base = base.moved(inner.offsets[at]);
+            base = base.offset_by(inner.offsets[at]);
             node = inner.children[at];
         }
         let leaf = &self.leaves[node];
         let at = leaf.len.checked_sub(1)?;
-        Some((leaf.keys[at].moved(base), leaf.ties[at], leaf.payloads[at]))
+        Some((
+            leaf.keys[at].offset_by(base),
+            leaf.ties[at],
+            leaf.payloads[at],
+        ))
     }
 
     /// The first entry above a cut. O(log n).
@@ -195,7 +199,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         let (mut at, mut node, mut base) = (step.at as usize - 1, step.node, step.base);
         for below in level + 1..=self.height {
             let inner = &self.inners[node];
-            base = base.moved(inner.offsets[at]);
+            base = base.offset_by(inner.offsets[at]);
             node = inner.children[at];
             at = self.entries_of(below, node).len - 1;
         }
@@ -207,7 +211,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
     pub(super) fn greatest_key(&self) -> Option<K> {
         let root = self.entries_of(0, self.root);
         let last = root.len.checked_sub(1)?;
-        Some(root.keys[last].moved(self.base))
+        Some(root.keys[last].offset_by(self.base))
     }
 }
 

@@ -60,7 +60,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
             let (node, at) = (&mut self.inners[step.node], step.at as usize);
             // Below the child on the path some stay; its greatest entry moves.
             let last = &mut node.entries.keys[at];
-            *last = last.moved(by);
+            *last = last.offset_by(by);
             node.move_from(at + 1, by);
         }
         let (leaf, at) = (path.leaf.node, path.leaf.at as usize);
@@ -82,7 +82,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
         }
         self.slide_above(cut, by);
         for (key, tie, payload) in taken {
-            let added = self.add(key.moved(distance), tie, payload);
+            let added = self.add(key.offset_by(distance), tie, payload);
             debug_assert!(added.is_ok(), "no sum is larger than before");
         }
     }
@@ -102,7 +102,7 @@ impl<K: Key, P: Payload, T: Tie> RpaiTree<K, P, T> {
                 _ => return Fewer::Staying(staying),
             }
             match above.next() {
-                Some((key, tie, payload)) if (key.moved(by), tie) <= greatest => {
+                Some((key, tie, payload)) if (key.offset_by(by), tie) <= greatest => {
                     moving.push((key, tie, payload));
                 }
                 _ => return Fewer::Moving(moving),

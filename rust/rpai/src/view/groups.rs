@@ -10,8 +10,8 @@ use ringview_relation::{Delta, KeyScratch, Relocated as Shrunk};
 use ringview_ring::{Element, PayloadRing, SumProduct};
 use ringview_view::RowDelta;
 use ringview_view::fields::Field;
-use ringview_view::part::{Grouped, Maintainer, PartRows, SumGroups};
 use ringview_view::read::{AtomProgram, Selection};
+use ringview_view::result_table::{Grouped, Maintainer, ResultTable, SumGroups};
 
 use super::payload;
 use super::texts::Texts;
@@ -134,7 +134,7 @@ impl Groups {
 }
 
 impl Grouped for Groups {
-    fn grouped(&self) -> PartRows<'_> {
+    fn grouped(&self) -> ResultTable<'_> {
         self.result.grouped()
     }
 }
@@ -221,22 +221,22 @@ impl Maintainer for Groups {
     }
 
     fn memory_usage(&self) -> usize {
-        let part = self.grouped().part.memory_usage();
-        self.machine.memory_usage() + self.texts.memory_usage() + part
+        let table = self.grouped().table.memory_usage();
+        self.machine.memory_usage() + self.texts.memory_usage() + table
     }
 
     fn steps(&self) -> u64 {
         self.machine.steps()
     }
 
-    /// The part has the groups of the machine.
+    /// The table has the groups of the machine.
     fn check(&self) {
         let mut machine = self.machine.clone();
         let groups = machine.groups(&Budget::free());
         assert!(groups.is_ok(), "a result that was kept can be worked out");
         let shown = groups.unwrap_or_default();
         let live = shown.iter().filter(|(_, all)| counts(all)).count();
-        assert_eq!(live, self.grouped().part.len(), "groups");
+        assert_eq!(live, self.grouped().table.len(), "groups");
     }
 }
 

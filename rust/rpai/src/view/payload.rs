@@ -22,7 +22,7 @@ pub(super) fn store(cell: Cell, kind: Kind, element: Element, words: &mut [u64])
     let fits = |fits: bool| if fits { Ok(()) } else { Err(overflow("a sum")) };
     match element.kind {
         NumberKind::Integer => {
-            let units = units(number, 0)?;
+            let units = scaled(number, 0)?;
             let word = i64::try_from(units).map_err(|_| overflow("a sum or count"))?;
             word.store(words, element.word);
             Ok(())
@@ -32,7 +32,7 @@ pub(super) fn store(cell: Cell, kind: Kind, element: Element, words: &mut [u64])
                 Kind::Decimal { scale } => scale.max(0) as u8,
                 _ => 0,
             };
-            units(number, scale)?.store(words, element.word);
+            scaled(number, scale)?.store(words, element.word);
             Ok(())
         }
         NumberKind::Real => {
@@ -43,7 +43,7 @@ pub(super) fn store(cell: Cell, kind: Kind, element: Element, words: &mut [u64])
     }
 }
 
-fn units(number: Quantity, scale: u8) -> Result<i128> {
+fn scaled(number: Quantity, scale: u8) -> Result<i128> {
     number.units_at(scale)
 }
 
@@ -60,7 +60,7 @@ pub(super) fn field(cell: Cell, variable: &Variable, aspect: Aspect) -> Result<u
         (Aspect::Null, _) => 0,
         (Aspect::Word, Quantity::Real(value)) => value.to_bits(),
         (Aspect::Word, number) if variable.ty.is_float() => number.real().to_bits(),
-        (Aspect::Word, number) => units(number, scale)? as u64,
-        (Aspect::High, number) => (units(number, scale)? >> 64) as u64,
+        (Aspect::Word, number) => scaled(number, scale)? as u64,
+        (Aspect::High, number) => (scaled(number, scale)? >> 64) as u64,
     })
 }

@@ -286,7 +286,7 @@ fn long_float_runs_leave_nothing_behind() {
     assert!(moved > 199.5, "keys moved: {moved}");
     for (first, by) in shifts.into_iter().rev() {
         let Some((key, ..)) = first else { continue };
-        let cut = Cut::before(key.moved(by));
+        let cut = Cut::before(key.offset_by(by));
         tree.shift_keys(&cut, Key::relative_to(Real::ZERO, by))
             .expect("finite");
     }

@@ -172,7 +172,7 @@ impl<K: Key, P: Payload, T: Tie> Pair<K, P, T> {
                     (self.tree.successor(&cut), self.tree.predecessor(&cut))
                 };
                 if let (Some(first), Some(stays)) = (first, stays) {
-                    let by = stays.0.relative_to(first.0).moved(key(past));
+                    let by = stays.0.relative_to(first.0).offset_by(key(past));
                     self.shift(&Cut::after(key(at)), by);
                 }
             }

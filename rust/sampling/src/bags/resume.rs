@@ -112,7 +112,7 @@ impl<P: Predicate> QuerySample<P> {
     /// none.
     pub(crate) fn resume(&mut self, state: &SampleState) -> Option<()> {
         let atoms = self.sample.index().atoms();
-        let all = usize::try_from(state.state.held())
+        let all = usize::try_from(state.state.items())
             .ok()?
             .checked_mul(atoms)?;
         let sound = state.state.is_of(self.sample.state().k())

@@ -226,14 +226,14 @@ impl Index {
                 node.own[tuple as usize].place = place;
                 key_node.mark(key);
             }
-            Kind::Tuples => self.place_group::<true>(atom, tuple),
+            Kind::Tuples => self.position_group::<true>(atom, tuple),
             Kind::Groups => {
                 let group = node.own[tuple as usize].of;
                 let list = &mut node.groups.lists[group as usize];
                 node.own[tuple as usize].place = self.lists.push(list, tuple);
                 if list.len == 1 {
                     node.groups.sizes[group as usize] = 0;
-                    self.place_group::<true>(atom, group);
+                    self.position_group::<true>(atom, group);
                 } else {
                     self.resize(atom, group);
                 }
@@ -253,7 +253,7 @@ impl Index {
                 }
                 key_node.mark(slot.of);
             }
-            Kind::Tuples => self.place_group::<false>(atom, tuple),
+            Kind::Tuples => self.position_group::<false>(atom, tuple),
             Kind::Groups => {
                 let slot = node.own[tuple as usize];
                 let list = &mut node.groups.lists[slot.of as usize];
@@ -261,7 +261,7 @@ impl Index {
                     node.own[moved as usize].place = slot.place;
                 }
                 if list.len == 0 {
-                    self.place_group::<false>(atom, slot.of);
+                    self.position_group::<false>(atom, slot.of);
                     self.nodes[atom].groups.sizes[slot.of as usize] = ZERO;
                 } else {
                     self.resize(atom, slot.of);
@@ -272,7 +272,7 @@ impl Index {
     }
 
     /// Puts a group into its bucket at each of its edges, or takes it out.
-    fn place_group<const LINKED: bool>(&mut self, atom: usize, group: u32) {
+    fn position_group<const LINKED: bool>(&mut self, atom: usize, group: u32) {
         for at in 0..self.nodes[atom].edges.len() {
             let powers = self.powers(atom, group, (at, at));
             let weight = Some(self.or_break(powers));

@@ -20,7 +20,7 @@ pub(super) enum Role {
 
 /// A relation at a key node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Member {
+pub(super) struct Incidence {
     pub(super) node: usize,
     /// Which of the relation's key nodes this is.
     pub(super) at: usize,
@@ -39,7 +39,7 @@ pub(super) struct WeightChange {
 #[derive(Clone, Debug)]
 pub(super) struct KeyNode {
     pub(super) keys: Keys,
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<Incidence>,
     leaves: usize,
     branches: usize,
     /// By key and leaf.
@@ -82,7 +82,7 @@ impl KeyNode {
         } else {
             Role::Branch(nth)
         };
-        self.members.push(Member { node, at, role });
+        self.members.push(Incidence { node, at, role });
         self.members.len() - 1
     }
 

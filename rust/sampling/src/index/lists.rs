@@ -78,7 +78,7 @@ impl Lists {
 
     /// Prefetches the line of a place, and that of the block's end.
     #[inline]
-    pub(crate) fn prefetch_place(&self, list: List, place: u32) {
+    pub(crate) fn prefetch_position(&self, list: List, place: u32) {
         if list.start != NONE {
             let start = list.start as usize;
             prefetch(&self.words, start + place as usize);

@@ -123,15 +123,15 @@ impl Node {
 
     /// Notes that a tuple is linked, in a broken index.
     pub(super) fn mark_linked(&mut self, tuple: u32) {
-        self.set_place(tuple, 0);
+        self.set_position(tuple, 0);
     }
 
     /// Notes that a tuple is not linked.
     pub(super) fn mark_unlinked(&mut self, tuple: u32) {
-        self.set_place(tuple, NONE);
+        self.set_position(tuple, NONE);
     }
 
-    fn set_place(&mut self, tuple: u32, place: u32) {
+    fn set_position(&mut self, tuple: u32, place: u32) {
         let slot = match self.kind {
             Kind::Tuples => &mut self.slots[tuple as usize * self.edges.len()],
             _ => &mut self.own[tuple as usize],

@@ -153,7 +153,7 @@ impl Index {
         if let Some(ahead) = moves.get(nth + AHEAD[2]) {
             let (slot, edge) = (held.slot(ahead.group, at), &held.edges[at]);
             let list = key_node.record(slot.of, edge.nth).list;
-            self.lists.prefetch_place(list, slot.place);
+            self.lists.prefetch_position(list, slot.place);
         }
     }
 

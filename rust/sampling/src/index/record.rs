@@ -394,12 +394,12 @@ mod tests {
                 .map(|(&group, &exponent)| (group, exponent));
             match chosen {
                 Some((group, old)) if !grows && random.below(2) == 0 => {
-                    let place = place_of(&lists, &record, group);
+                    let place = position_of(&lists, &record, group);
                     record.take(&mut lists, old, place, &mut on_move);
                     model.remove(&group);
                 }
                 Some((group, old)) if !grows && old != exponent => {
-                    let place = place_of(&lists, &record, group);
+                    let place = position_of(&lists, &record, group);
                     assert!(record.shift(&mut lists, (old, exponent), place, &mut on_move));
                     model.insert(group, exponent);
                 }
@@ -435,7 +435,7 @@ mod tests {
     }
 
     /// The place of a group.
-    fn place_of(lists: &Lists, record: &Record, group: u32) -> u32 {
+    fn position_of(lists: &Lists, record: &Record, group: u32) -> u32 {
         let all = lists.values(record.list);
         all.iter()
             .position(|&other| other == group)

@@ -371,6 +371,6 @@ impl<P: Predicate> JoinSample<P> {
     pub fn check(&self) {
         self.index.check();
         self.results.check();
-        assert_eq!(self.state.held(), self.len() as u64);
+        assert_eq!(self.state.items(), self.len() as u64);
     }
 }

@@ -82,7 +82,7 @@ impl Answer for SampleView {
             "read a part of them",
         )?;
         budget.work(self.sample.sample().len() as u64)?;
-        self.arrow(&self.shape.batch(&self.held(), |_| true), dictionary)
+        self.arrow(&self.shape.batch(&self.results(), |_| true), dictionary)
     }
 
     fn draw(
@@ -100,7 +100,7 @@ impl Answer for SampleView {
         wanted: &[bool],
         (_dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<(Delta, Option<u64>)> {
-        let held = self.held();
+        let held = self.results();
         budget.work(held.len() as u64)?;
         let multiplicity = vec![1; held.len()];
         Ok((self.delta(&held, multiplicity, wanted), None))

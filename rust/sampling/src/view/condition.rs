@@ -13,7 +13,7 @@ use crate::{Index, Predicate};
 #[derive(Clone, Debug)]
 pub(super) enum ResultFilter {
     All,
-    Where(Box<Filter>),
+    Matching(Box<Filter>),
 }
 
 /// A condition with the words of the columns that it reads.
@@ -37,7 +37,7 @@ pub(super) struct Words {
 
 impl Predicate for ResultFilter {
     fn holds(&self, index: &Index, result: &[u32]) -> Result<bool> {
-        let ResultFilter::Where(of) = self else {
+        let ResultFilter::Matching(of) = self else {
             return Ok(true);
         };
         let row = Row { of, index, result };

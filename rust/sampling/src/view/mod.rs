@@ -91,7 +91,7 @@ impl SampleView {
     }
 
     /// Those of all results that are held.
-    fn held(&self) -> Vec<Vec<u64>> {
+    fn results(&self) -> Vec<Vec<u64>> {
         self.sample
             .sample()
             .results()
@@ -135,7 +135,7 @@ fn filter(shape: &Shape, relations: &Relations) -> ResultFilter {
         };
         (*column, words)
     });
-    ResultFilter::Where(Box::new(Filter {
+    ResultFilter::Matching(Box::new(Filter {
         columns: columns.collect(),
         condition,
     }))
@@ -210,7 +210,7 @@ impl SampleView {
         };
         let filter = match self.filter {
             ResultFilter::All => String::new(),
-            ResultFilter::Where(_) => {
+            ResultFilter::Matching(_) => {
                 format!(" that the condition filters ({})", self.join_size())
             }
         };

@@ -137,7 +137,7 @@ impl Shape {
         }
         for output in &query.outputs {
             if let OutputKind::Group { variable } = output.kind {
-                shape.show(query, variable, &output.name, &output.ty);
+                shape.add_output(query, variable, &output.name, &output.ty);
             }
         }
         shape.read(query, &read);
@@ -178,7 +178,7 @@ impl Shape {
         }
     }
 
-    fn show(&mut self, query: &Bound, variable: usize, name: &str, ty: &Type) {
+    fn add_output(&mut self, query: &Bound, variable: usize, name: &str, ty: &Type) {
         let (atom, column) = query.variables[variable].columns[0];
         let held = &self.readings[atom].words;
         let mut word = |aspect| {

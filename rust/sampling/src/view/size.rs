@@ -44,10 +44,10 @@ impl SampleView {
         match self.filter {
             ResultFilter::All => JoinSize::Exact(all),
             // A reservoir that is not full holds all.
-            ResultFilter::Where(_) if sample.state().held() < sample.state().k() => {
+            ResultFilter::Matching(_) if sample.state().items() < sample.state().k() => {
                 JoinSize::Exact(held)
             }
-            ResultFilter::Where(_) => match self.counted() {
+            ResultFilter::Matching(_) => match self.counted() {
                 Ok(Some(count)) => JoinSize::Exact(count),
                 _ => JoinSize::Between(held, all, sample.state().w()),
             },

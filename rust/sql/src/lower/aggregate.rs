@@ -8,10 +8,10 @@ use ringview_core::{Result, SqlProblem};
 use ringview_query::{Bag, Function, Query};
 
 use super::cofactor;
-use super::kept::{Call, Calls, grouped};
+use super::engine_calls::{Call, Calls, grouped};
+use super::lowered::Wanted;
 use super::pending::{Pending, any, is_nested, of_atom};
 use super::sets::{grouping, with_groupings};
-use super::settle::Wanted;
 use super::state::Lowering;
 use crate::error::bare;
 
@@ -91,7 +91,7 @@ impl Lowering<'_> {
                 .iter()
                 .map(|(of, value)| call(*of, vec![value.clone()])),
         );
-        self.groups(rows, keys, &Calls::Kept(calls))
+        self.groups(rows, keys, &Calls::Engine(calls))
     }
 
     pub(super) fn groups(
@@ -106,8 +106,8 @@ impl Lowering<'_> {
         groups.extend(outer.iter().map(|(_, inner)| inner.clone()));
         rows.columns = Vec::new();
         let (name, names) = match calls {
-            Calls::Kept(calls) => self.grouped_by_engine(rows, &groups, calls)?,
-            Calls::OfParts(functions) => self.grouped_by_parts(rows, &groups, functions)?,
+            Calls::Engine(calls) => self.grouped_by_engine(rows, &groups, calls)?,
+            Calls::PerGroup(functions) => self.grouped_per_group(rows, &groups, functions)?,
         };
         let column = |at: usize| of_atom(0, &names[at]);
         let mut columns: Vec<Expr> = (0..shown).map(column).collect();
@@ -126,7 +126,7 @@ impl Lowering<'_> {
         let outer = outer
             .into_iter()
             .zip(keys)
-            .map(|((around, _), key)| (around, key));
+            .map(|((outer, _), key)| (outer, key));
         Ok(Pending {
             atoms: vec![name],
             columns,
@@ -150,16 +150,16 @@ impl Lowering<'_> {
             };
             wanted.push(Wanted { expr, ..one });
         }
-        let settled = self.settle(rows, wanted)?;
-        let (query, names) = grouped(&settled, groups.len(), calls)?;
+        let lowered = self.lower(rows, wanted)?;
+        let (query, names) = grouped(&lowered, groups.len(), calls)?;
         Ok((self.emit("groups", query)?, names))
     }
 
     /// The different rows, as a block; and what it calls the columns.
     pub(crate) fn distinct(&mut self, mut rows: Pending) -> Result<(String, Vec<String>)> {
         let wanted = Wanted::columns(&std::mem::take(&mut rows.columns));
-        let settled = self.settle(rows, wanted)?;
-        let (query, names) = grouped(&settled, settled.wanted.len(), &[])?;
+        let lowered = self.lower(rows, wanted)?;
+        let (query, names) = grouped(&lowered, lowered.wanted.len(), &[])?;
         let query = Query {
             bag: Some(Bag {
                 representation: None,

@@ -73,7 +73,7 @@ impl Lowering<'_> {
         let names: Vec<String> = (0..width).map(|at| format!("column {at}")).collect();
         let latest = Latest {
             names: names.clone(),
-            sides: [compared(left), compared(right)],
+            sides: [with_time(left), with_time(right)],
             following: matches!(op, Operator::Lt | Operator::LtEq),
             strict: matches!(op, Operator::Lt | Operator::Gt),
             outer: join.join_type == JoinType::Left,
@@ -84,7 +84,7 @@ impl Lowering<'_> {
 }
 
 /// A side of which the last key is the time.
-fn compared(mut side: Side) -> LatestSide {
+fn with_time(mut side: Side) -> LatestSide {
     LatestSide {
         time: side.keys.pop().unwrap_or_default(),
         keys: side.keys,

@@ -12,7 +12,7 @@ use datafusion_expr::{
 };
 use ringview_core::Result;
 use ringview_expr::columns_of;
-use ringview_query::{Edge, Frame, Unit};
+use ringview_query::{Edge, Frame, FrameUnit};
 
 use super::order::keys;
 use super::pending::{Function, Pending, Window, integer};
@@ -166,9 +166,9 @@ fn framed(frame: &WindowFrame, by_time: Option<ByTime>) -> Result<Frame> {
     };
     Ok(Frame {
         unit: match frame.units {
-            WindowFrameUnits::Rows => Unit::Rows,
-            WindowFrameUnits::Range => Unit::Range,
-            WindowFrameUnits::Groups => Unit::Groups,
+            WindowFrameUnits::Rows => FrameUnit::Rows,
+            WindowFrameUnits::Range => FrameUnit::Range,
+            WindowFrameUnits::Groups => FrameUnit::Groups,
         },
         start: edge(&frame.start_bound)?,
         end: edge(&frame.end_bound)?,

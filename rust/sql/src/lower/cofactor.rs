@@ -13,9 +13,9 @@ use datafusion_expr::{Aggregate, Expr};
 use ringview_core::{Error, Result};
 use ringview_query::{ColumnRef, Nulls, Output};
 
-use super::kept::{Call, Calls, grouped};
-use super::pending::{Pending, place};
-use super::settle::Wanted;
+use super::engine_calls::{Call, Calls, grouped};
+use super::lowered::Wanted;
+use super::pending::{Pending, column_ref};
 use super::state::{Lowering, free};
 use crate::context::{CATEGORICAL, COFACTOR};
 use crate::error::{refusal, unsupported};
@@ -74,7 +74,7 @@ impl Lowering<'_> {
                 None => others.push(meant(expr)?),
             }
         }
-        let Calls::Kept(calls) = Calls::new(&others)? else {
+        let Calls::Engine(calls) = Calls::new(&others)? else {
             return Err(unsupported(
                 "COFACTOR beside aggregates that need all rows of a group is not kept; make a view of each",
             ));
@@ -83,8 +83,8 @@ impl Lowering<'_> {
         wanted.extend(calls.iter().flat_map(Call::wanted));
         let read = features.iter().flat_map(|(_, features)| features.read());
         wanted.extend(Wanted::columns(&read.collect::<Vec<Expr>>()));
-        let settled = self.settle(rows, wanted)?;
-        let (mut query, mut names) = grouped(&settled, groups.len(), &calls)?;
+        let lowered = self.lower(rows, wanted)?;
+        let (mut query, mut names) = grouped(&lowered, groups.len(), &calls)?;
         for (at, features) in features {
             let name = free("cofactor", &|name| names.iter().any(|other| other == name));
             names.insert(groups.len() + at, name.clone());
@@ -124,7 +124,7 @@ impl Lowering<'_> {
                     let column = rows.meant(&column, schema)?;
                     // What a join by name merged is shown once.
                     let equal = equal_to(std::slice::from_ref(&column), &rows.equal);
-                    let name = |one: &Expr| place(one).map(|(_, name)| name.to_owned());
+                    let name = |one: &Expr| column_ref(one).map(|(_, name)| name.to_owned());
                     let is_same = |one: &Expr| equal.contains(one) && name(one) == name(&column);
                     if seen.iter().any(is_same) {
                         continue;
@@ -156,7 +156,7 @@ impl Lowering<'_> {
             let ty = self.feature_type(rows, &column)?;
             let is_text = ty == DataType::Utf8;
             if !is_named && !is_text && !ty.is_numeric() {
-                let (_, name) = place(&column).unwrap_or_default();
+                let (_, name) = column_ref(&column).unwrap_or_default();
                 return Err(Error::Type {
                     place: format!("COFACTOR({name})"),
                     expected: format!("numbers or categories (write CATEGORICAL({name}))"),
@@ -173,7 +173,7 @@ impl Lowering<'_> {
             ));
         }
         let reference = |(column, _): &(Expr, bool)| {
-            let (atom, name) = place(column).unwrap_or_default();
+            let (atom, name) = column_ref(column).unwrap_or_default();
             ColumnRef {
                 atom,
                 column: name.to_owned(),
@@ -187,7 +187,7 @@ impl Lowering<'_> {
     }
 
     fn feature_type(&self, rows: &Pending, column: &Expr) -> Result<DataType> {
-        let Some((atom, name)) = place(column) else {
+        let Some((atom, name)) = column_ref(column) else {
             return Err(unsupported(
                 "a feature of COFACTOR is a column; compute the expression into a column before the rows are inserted",
             ));

@@ -8,8 +8,8 @@ use ringview_core::{Error, Result, Type};
 use ringview_expr::{Projection, all_of, common_type};
 use ringview_query::{Catalog, Function, Output, Query, bind, join_type};
 
-use super::pending::{atoms_of, place};
-use super::settle::bare;
+use super::lowered::bare;
+use super::pending::{atoms_of, column_ref};
 use super::state::{Lowering, over};
 use crate::error::unsupported;
 use crate::text::text;
@@ -56,7 +56,7 @@ impl Lowering<'_> {
 
     /// The type of an expression over the columns of one atom.
     fn type_of(&self, expr: &Expr, atoms: &[String]) -> Result<Type> {
-        if let Some((atom, name)) = place(expr) {
+        if let Some((atom, name)) = column_ref(expr) {
             return Ok(self.column(&atoms[atom], name)?.0);
         }
         let atom = atoms_of(expr).first().copied().unwrap_or(0);

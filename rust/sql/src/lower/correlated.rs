@@ -14,10 +14,10 @@ use ringview_core::Error;
 use ringview_expr::{all_of, replaced};
 use ringview_query::{Function, Named, Output, Query};
 
-use super::kept::recognised_call;
-use super::levels::{Kept, expr as named_expr};
-use super::pending::{Pending, any, is_nested, place, split};
-use super::settle::Wanted;
+use super::engine_calls::recognised_call;
+use super::levels::{NestedPredicate, expr as named_expr};
+use super::lowered::Wanted;
+use super::pending::{Pending, any, column_ref, is_nested, split};
 use super::state::{Lowering, over};
 use crate::text::text;
 
@@ -29,7 +29,7 @@ struct Scope<'s> {
 }
 
 /// A condition under way, and the scopes that it may name, the innermost first.
-struct Within<'w, 'c> {
+struct ConditionLowering<'w, 'c> {
     lowering: &'w mut Lowering<'c>,
     scopes: Vec<Scope<'w>>,
 }
@@ -39,57 +39,57 @@ impl Lowering<'_> {
     ///
     /// # Errors
     /// Why none does; nothing where it is of another form.
-    pub(super) fn kept_condition(
+    pub(super) fn nested_condition(
         &mut self,
         rows: &Pending,
         of: &Expr,
         schema: &DFSchema,
-    ) -> Result<Kept, Option<Error>> {
+    ) -> Result<NestedPredicate, Option<Error>> {
         if !self.keeps_conditions || !rows.windows.is_empty() {
             return Err(None);
         }
         let scopes = vec![Scope { rows, schema }];
-        let mut within = Within {
+        let mut inner = ConditionLowering {
             lowering: self,
             scopes,
         };
-        let kept = within.condition(of).ok_or(None)?;
+        let nested = inner.condition(of).ok_or(None)?;
         let mut probe = over(&rows.atoms);
-        probe.condition = all_of(kept.conditions.iter().cloned());
-        probe.subqueries.clone_from(&kept.subqueries);
+        probe.condition = all_of(nested.conditions.iter().cloned());
+        probe.subqueries.clone_from(&nested.subqueries);
         self.probed(probe).map_err(Some)?;
-        Ok(kept)
+        Ok(nested)
     }
 }
 
-impl<'w> Within<'w, '_> {
+impl<'w> ConditionLowering<'w, '_> {
     /// A condition, and the subqueries in it.
-    fn condition(&mut self, of: &Expr) -> Option<Kept> {
+    fn condition(&mut self, of: &Expr) -> Option<NestedPredicate> {
         let mut subqueries = Vec::new();
-        let condition = self.kept(of, &mut subqueries)?;
-        Some(Kept {
+        let condition = self.nested_expr(of, &mut subqueries)?;
+        Some(NestedPredicate {
             conditions: vec![text(&condition).ok()?],
             subqueries,
         })
     }
 
     /// An expression that names its subqueries, which stand behind others then, and columns of queries around.
-    fn kept(&mut self, of: &Expr, subqueries: &mut Vec<Query>) -> Option<Expr> {
-        let mut is_kept = true;
+    fn nested_expr(&mut self, of: &Expr, subqueries: &mut Vec<Query>) -> Option<Expr> {
+        let mut is_supported = true;
         let made = of.clone().transform_down(|node| {
             let found = match &node {
-                Expr::Alias(alias) => self.kept(&alias.expr, subqueries),
-                Expr::OuterReferenceColumn(_, column) => self.around(column),
+                Expr::Alias(alias) => self.nested_expr(&alias.expr, subqueries),
+                Expr::OuterReferenceColumn(_, column) => self.outer_column(column),
                 node if is_nested(node) => self.subquery(node, subqueries),
                 _ => return Ok(Transformed::no(node)),
             };
-            is_kept &= found.is_some();
+            is_supported &= found.is_some();
             Ok(match found {
                 Some(found) => Transformed::new(found, true, TreeNodeRecursion::Jump),
                 None => Transformed::new(node, false, TreeNodeRecursion::Stop),
             })
         });
-        made.ok().filter(|_| is_kept).map(|made| made.data)
+        made.ok().filter(|_| is_supported).map(|made| made.data)
     }
 
     /// What a subquery, or a comparison with one, is over the values of subqueries.
@@ -104,7 +104,7 @@ impl<'w> Within<'w, '_> {
                 negated: is,
             }) => {
                 let rows = self.rows(without_columns(&subquery.subquery))?;
-                let count = self.counted(rows, Kept::default())?;
+                let count = self.counted(rows, NestedPredicate::default())?;
                 negated(some(added(count, subqueries)), *is)
             }
             Expr::InSubquery(InSubquery {
@@ -133,13 +133,13 @@ impl<'w> Within<'w, '_> {
     }
 
     /// A column of a query around.
-    fn around(&self, column: &Column) -> Option<Expr> {
+    fn outer_column(&self, column: &Column) -> Option<Expr> {
         let mut scopes = self.scopes.iter().enumerate().skip(1);
         let (depth, meant) = scopes.find_map(|(depth, scope)| {
             let at = scope.schema.index_of_column(column).ok()?;
             Some((depth, scope.rows.columns.get(at)?))
         })?;
-        let (atom, column) = place(meant)?;
+        let (atom, column) = column_ref(meant)?;
         let column = column.to_owned();
         Some(named_expr(&Named::Column {
             depth,
@@ -164,8 +164,8 @@ impl<'w> Within<'w, '_> {
                 is_column: !is_sum,
             })
         });
-        let settled = self.lowering.settle(rows, wanted.collect()).ok()?;
-        let mut arguments = settled.wanted.iter();
+        let lowered = self.lowering.lower(rows, wanted.collect()).ok()?;
+        let mut arguments = lowered.wanted.iter();
         let mut measures = Vec::with_capacity(calls.len());
         for (function, own) in &calls {
             let own = arguments.by_ref().take(own.len()).map(text);
@@ -196,7 +196,7 @@ impl<'w> Within<'w, '_> {
                 name: "value".to_owned(),
                 value,
             }],
-            ..settled.query()
+            ..lowered.query()
         })
     }
 
@@ -257,8 +257,8 @@ impl<'w> Within<'w, '_> {
             if any(&meant, |node| {
                 is_nested(node) || matches!(node, Expr::OuterReferenceColumn(..))
             }) {
-                let kept = self.inside(&rows, schema, |within| within.condition(&meant))?;
-                rows.kept.append(kept).ok()?;
+                let nested = self.inside(&rows, schema, |inner| inner.condition(&meant))?;
+                rows.nested.append(nested).ok()?;
             } else {
                 rows.restrict(meant);
             }
@@ -271,29 +271,29 @@ impl<'w> Within<'w, '_> {
         &mut self,
         rows: &Pending,
         schema: &DFSchema,
-        what: impl FnOnce(&mut Within<'_, '_>) -> Option<T>,
+        what: impl FnOnce(&mut ConditionLowering<'_, '_>) -> Option<T>,
     ) -> Option<T> {
         let here = Scope { rows, schema };
         let scopes = std::iter::once(here).chain(self.scopes.iter().copied());
         let scopes = scopes.collect();
-        what(&mut Within {
+        what(&mut ConditionLowering {
             lowering: self.lowering,
             scopes,
         })
     }
 
     /// How many rows there are that meet further conditions.
-    fn counted(&mut self, mut rows: Pending, kept: Kept) -> Option<Query> {
+    fn counted(&mut self, mut rows: Pending, nested: NestedPredicate) -> Option<Query> {
         rows.columns.clear();
-        rows.kept.append(kept).ok()?;
-        let settled = self.lowering.settle(rows, Vec::new()).ok()?;
+        rows.nested.append(nested).ok()?;
+        let lowered = self.lowering.lower(rows, Vec::new()).ok()?;
         Some(Query {
             outputs: vec![Output::Aggregate {
                 name: "count".to_owned(),
                 function: Function::Count,
                 argument: None,
             }],
-            ..settled.query()
+            ..lowered.query()
         })
     }
 
@@ -310,14 +310,14 @@ impl<'w> Within<'w, '_> {
         let may_be_null =
             self.may_be_null(looked, self.scopes[0].rows) || self.may_be_null(&there, &rows);
         let schema = DFSchema::empty();
-        let there = self.inside(&rows, &schema, |within| within.condition(&there))?;
+        let there = self.inside(&rows, &schema, |inner| inner.condition(&there))?;
         let sought = self.condition(looked)?.deepened().ok()?;
         // Both values first, then what is asked of them.
         let mut both = there;
         both.append(sought).ok()?;
         let mut sides = std::mem::take(&mut both.conditions).into_iter();
         let (there, sought) = (sides.next()?, sides.next()?);
-        let asked = |condition: String| Kept {
+        let asked = |condition: String| NestedPredicate {
             conditions: vec![condition],
             ..both.clone()
         };
@@ -334,7 +334,7 @@ impl<'w> Within<'w, '_> {
 
     /// Whether a value over some rows may be NULL.
     fn may_be_null(&self, of: &Expr, rows: &Pending) -> bool {
-        match (of, place(of)) {
+        match (of, column_ref(of)) {
             (Expr::Alias(alias), _) => self.may_be_null(&alias.expr, rows),
             (_, Some((atom, column))) => {
                 let found = self.lowering.column(&rows.atoms[atom], column);

@@ -13,9 +13,9 @@ use datafusion_functions::core;
 use ringview_core::Result;
 use ringview_query::Function;
 
-use super::kept::{Call, Calls};
+use super::engine_calls::{Call, Calls};
 use super::pairs::{Conditions, equality};
-use super::pending::{Pending, any, is_nested, place, split};
+use super::pending::{Pending, any, column_ref, is_nested, split};
 use super::state::Lowering;
 use super::{asof, lateral};
 
@@ -41,7 +41,7 @@ impl Lowering<'_> {
             return Ok(None);
         }
         let aggregates = of.aggr_expr.iter().map(|expr| right.meant(expr, other));
-        let Calls::Kept(calls) = Calls::new(&aggregates.collect::<Result<Vec<_>>>()?)? else {
+        let Calls::Engine(calls) = Calls::new(&aggregates.collect::<Result<Vec<_>>>()?)? else {
             return Ok(None);
         };
         if !calls.iter().all(|call| self.is_of_groups(call, &right)) {
@@ -66,7 +66,7 @@ impl Lowering<'_> {
         let groups = of.group_expr.iter().map(|expr| left.meant(expr, one));
         left.columns = groups.collect::<Result<_>>()?;
         let (keys, partners): (Vec<Expr>, Vec<Expr>) = keys.into_iter().unzip();
-        let mut right = self.groups(right, partners, &Calls::Kept(calls))?;
+        let mut right = self.groups(right, partners, &Calls::Engine(calls))?;
         let values = right.columns.split_off(keys.len());
         let partners = std::mem::replace(&mut right.columns, values);
         let keys = keys.into_iter().zip(partners).collect();
@@ -99,7 +99,7 @@ impl Lowering<'_> {
                     is_truth: false,
                 }
             });
-        let calls = Calls::Kept(calls.collect());
+        let calls = Calls::Engine(calls.collect());
         let shown = groups.len();
         let mut found = self.groups(rows, groups, &calls)?;
         for (value, (function, _)) in found.columns[shown..].iter_mut().zip(functions) {
@@ -114,7 +114,8 @@ impl Lowering<'_> {
     /// Whether the aggregate of all rows is one of the aggregates of groups of them, of the same type.
     fn is_of_groups(&self, call: &Call, rows: &Pending) -> bool {
         let is_exact = |expr: &Expr| {
-            let found = place(expr).and_then(|(at, name)| self.column(&rows.atoms[at], name).ok());
+            let found =
+                column_ref(expr).and_then(|(at, name)| self.column(&rows.atoms[at], name).ok());
             found.is_some_and(|(ty, _)| ty.is_integer() || ty.to_arrow().is_decimal())
         };
         !call.is_truth

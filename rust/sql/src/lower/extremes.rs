@@ -9,9 +9,9 @@ use datafusion_expr::{Expr, Operator, binary_expr};
 use ringview_core::Result;
 use ringview_query::Function;
 
-use super::kept::{Call, Calls};
+use super::engine_calls::{Call, Calls};
 use super::pairs::{Conditions, Side, joined};
-use super::pending::{Pending, atoms_of, of_atom, place, renamed};
+use super::pending::{Pending, atoms_of, column_ref, of_atom, renamed};
 use super::state::Lowering;
 
 /// A comparison of an expression over the left side with one over the right side.
@@ -83,7 +83,7 @@ impl Lowering<'_> {
                 (is_wider && *to == DataType::Int64).then(|| to.clone())
             }
             column => {
-                let (_, name) = place(column)?;
+                let (_, name) = column_ref(column)?;
                 Some(self.column(table, name).ok()?.0.to_arrow())
             }
         }
@@ -103,7 +103,7 @@ impl Lowering<'_> {
             arguments: vec![comparison.partner.clone()],
             is_truth: false,
         });
-        let calls = Calls::Kept(calls.collect());
+        let calls = Calls::Engine(calls.collect());
         let groups = self.groups(Pending::over(&right.name, &right.keys), keys, &calls)?;
         let mut rows = left.rows();
         let found = rows.join(groups)?;

@@ -9,8 +9,8 @@ use ringview_core::{Result, Type};
 use ringview_expr::{all_of, replaced};
 use ringview_query::{Block, ColumnRef, Output, Query};
 
-use super::pending::{Pending, of_atom, place};
-use super::settle::{Settled, Wanted};
+use super::lowered::{Lowered, Wanted};
+use super::pending::{Pending, column_ref, of_atom};
 use super::state::{Lowering, free, named};
 use crate::text::text;
 
@@ -21,7 +21,7 @@ impl Lowering<'_> {
         mut rows: Pending,
         mut wanted: Vec<Wanted>,
     ) -> Result<(Pending, Vec<Wanted>)> {
-        let is_alone = rows.kept.conditions.is_empty() && rows.equal.is_empty();
+        let is_alone = rows.nested.conditions.is_empty() && rows.equal.is_empty();
         let [name] = &rows.atoms[..] else {
             return Ok((rows, wanted));
         };
@@ -43,7 +43,7 @@ impl Lowering<'_> {
             // What is the same for all groups is no output of a block.
             let is_same = one.expr.column_refs().is_empty();
             if !is_whole
-                || place(&one.expr).is_some()
+                || column_ref(&one.expr).is_some()
                 || is_same
                 || self.reads_single(&name, &one.expr)
             {
@@ -95,8 +95,8 @@ impl Lowering<'_> {
     }
 
     /// The query of a block under other names, where that is all that is shown.
-    pub(super) fn inlined(&self, settled: &Settled, names: &[String]) -> Option<Query> {
-        let whole = settled.whole()?;
+    pub(super) fn inlined(&self, lowered: &Lowered, names: &[String]) -> Option<Query> {
+        let whole = lowered.whole()?;
         let block = self.blocks.iter().find(|block| block.name == *whole)?;
         if block.query.rows.is_some() {
             return None;
@@ -106,7 +106,7 @@ impl Lowering<'_> {
             outputs.find(|output| output.name() == column)
         };
         let output = |(at, name): (usize, &String)| {
-            known(&settled.column(at).column).map(|output| named(output.clone(), name))
+            known(&lowered.column(at).column).map(|output| named(output.clone(), name))
         };
         let outputs = names.iter().enumerate().map(output);
         let outputs = outputs.collect::<Option<Vec<Output>>>()?;

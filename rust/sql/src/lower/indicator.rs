@@ -8,7 +8,7 @@ use datafusion_expr::expr::Case;
 use datafusion_expr::{Expr, Operator, binary_expr, lit, when};
 use ringview_core::Result;
 
-use super::pending::{any, atoms_of, integer, is_nested, place};
+use super::pending::{any, atoms_of, column_ref, integer, is_nested};
 use super::state::Lowering;
 use crate::error::refusal;
 
@@ -44,7 +44,8 @@ impl Lowering<'_> {
         };
         let is_exact = |column: &datafusion_common::Column| {
             let column = Expr::Column(column.clone());
-            let known = place(&column).and_then(|(at, name)| self.column(&atoms[at], name).ok());
+            let known =
+                column_ref(&column).and_then(|(at, name)| self.column(&atoms[at], name).ok());
             known.is_some_and(|(ty, is_nullable)| {
                 let ty = ty.to_arrow();
                 !is_nullable && (ty.is_integer() || ty.is_decimal())

@@ -7,13 +7,14 @@
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::{Expr, Join, JoinType, LogicalPlan, Operator};
 use ringview_core::Result;
-use ringview_query::{Edge, Frame, Unit};
+use ringview_query::{Edge, Frame, FrameUnit};
 
 use super::asof;
 use super::lateral;
 use super::pairs::{Conditions, Side, equality, null_safe, pairs};
 use super::pending::{
-    Function, Pending, Window, any, atoms_of, is_nested, of_atom, of_window, place, renamed, split,
+    Function, Pending, Window, any, atoms_of, column_ref, is_nested, of_atom, of_window, renamed,
+    split,
 };
 use super::state::Lowering;
 use super::union::branch;
@@ -120,7 +121,7 @@ impl Lowering<'_> {
             function: Function {
                 name: "row_number".to_owned(),
                 frame: Some(Frame {
-                    unit: Unit::Rows,
+                    unit: FrameUnit::Rows,
                     start: Edge::Preceding(None),
                     end: Edge::CurrentRow,
                 }),
@@ -297,8 +298,9 @@ impl Lowering<'_> {
             other.into_iter(),
         )?;
         let (name, stored) = self.keys(&right)?;
-        let is_single = |expr: &Expr| place(expr).is_some() || atoms_of(expr).len() == 1;
-        let is_free = left.outer.is_empty() && left.around.is_empty() && left.windows.is_empty();
+        let is_single = |expr: &Expr| column_ref(expr).is_some() || atoms_of(expr).len() == 1;
+        let is_free =
+            left.outer.is_empty() && left.outer_conditions.is_empty() && left.windows.is_empty();
         let mut one = one;
         if !one.iter().all(is_single) {
             if !is_free {

@@ -29,7 +29,7 @@ pub(crate) fn subquery(plan: &LogicalPlan) -> Option<&LogicalPlan> {
 }
 
 /// Makes columns NULL where something does not hold.
-fn shown_where(conditions: Vec<Expr>, columns: &mut [Expr]) -> Result<()> {
+fn null_unless(conditions: Vec<Expr>, columns: &mut [Expr]) -> Result<()> {
     let Some(holds) = conjunction(conditions) else {
         return Ok(());
     };
@@ -100,14 +100,14 @@ impl Lowering<'_> {
                 for condition in std::mem::take(&mut conditions) {
                     filters.push(left.meant(&condition, &join.schema)?);
                 }
-                shown_where(filters, &mut left.columns[around..])?;
+                null_unless(filters, &mut left.columns[around..])?;
             } else {
                 filters.into_iter().for_each(|filter| left.restrict(filter));
             }
             left
         } else if !is_left {
             self.joined_with(left, inner, keys, schema)?
-        } else if inner.around.is_empty() {
+        } else if inner.outer_conditions.is_empty() {
             let all = std::mem::take(&mut conditions);
             let conditions = Conditions {
                 all: &all,
@@ -136,14 +136,14 @@ impl Lowering<'_> {
     ) -> Result<Pending> {
         let by = left.atoms.len();
         let shown = left.columns.clone();
-        let around = std::mem::take(&mut inner.around);
+        let conditions = std::mem::take(&mut inner.outer_conditions);
         let columns = left.join(inner)?;
         left.columns.extend(columns);
         let moved = |expr: Expr| renamed(expr, &|atom, name| Some(of_atom(atom + by, name)));
         for (one, other) in keys {
             left.restrict(binary_expr(one, Operator::Eq, moved(other)?));
         }
-        for condition in around {
+        for condition in conditions {
             // Columns are those of the subquery, references those of the row around it.
             let condition = moved(condition)?;
             let meant = condition.transform_up(|node| match node {
@@ -176,7 +176,7 @@ impl Lowering<'_> {
     /// The different values that the rows around have in those conditions are joined with these rows; what belongs to a
     /// row around is what belongs to its values. Cost: the pairs of values and rows that meet the conditions are kept.
     pub(crate) fn decorrelated(&mut self, mut rows: Pending) -> Result<Pending> {
-        if rows.around.is_empty() {
+        if rows.outer_conditions.is_empty() {
             return Ok(rows);
         }
         let refused = || unsupported("a subquery that is correlated in this place is not kept");
@@ -184,10 +184,10 @@ impl Lowering<'_> {
         if !rows.windows.is_empty() || !scope.windows.is_empty() {
             return Err(refused());
         }
-        let around = std::mem::take(&mut rows.around);
+        let conditions = std::mem::take(&mut rows.outer_conditions);
         let pairs = std::mem::take(&mut rows.outer);
         let mut read: Vec<Expr> = Vec::new();
-        for expr in around.iter().chain(pairs.iter().map(|(one, _)| one)) {
+        for expr in conditions.iter().chain(pairs.iter().map(|(one, _)| one)) {
             let noted = expr.clone().transform_up(|node| {
                 if matches!(node, Expr::OuterReferenceColumn(..)) && !read.contains(&node) {
                     read.push(node.clone());
@@ -208,7 +208,7 @@ impl Lowering<'_> {
         let of_scope = Pending {
             columns: values,
             outer: Vec::new(),
-            around: Vec::new(),
+            outer_conditions: Vec::new(),
             ..scope
         };
         let (name, stored) = self.distinct(of_scope)?;
@@ -225,7 +225,7 @@ impl Lowering<'_> {
         for (one, other) in pairs {
             rows.restrict(binary_expr(meant(one)?, Operator::Eq, other));
         }
-        for condition in around {
+        for condition in conditions {
             rows.restrict(meant(condition)?);
         }
         for (at, one) in read.iter().enumerate() {

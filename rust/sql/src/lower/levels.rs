@@ -1,4 +1,4 @@
-//! Conditions of queries within queries, with columns that stand elsewhere.
+//! Conditions of nested queries, and the renaming of their columns.
 //!
 //! Invariant: a column of depth d, in a subquery that is nested d deep, is one of the rows of the outermost query. Cost:
 //! O(size of the condition).
@@ -10,19 +10,19 @@ use ringview_query::{Named, Query};
 
 /// A condition, and the subqueries that it names by their numbers.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct NestedPredicate {
     pub(super) conditions: Vec<String>,
     pub(super) subqueries: Vec<Query>,
 }
 
-/// Where a column stands: how far beyond a level its query is, its atom, and its name.
+/// A column reference: how many levels further out its query is, its atom, and its name.
 type Standing = (usize, usize, String);
 
 type To<'t> = &'t dyn Fn(usize, usize, &str) -> Standing;
 
-impl Kept {
-    /// Adds others, whose subqueries stand behind its own then.
-    pub(super) fn append(&mut self, others: Kept) -> Result<()> {
+impl NestedPredicate {
+    /// Appends others; their subqueries are numbered after its own.
+    pub(super) fn append(&mut self, others: NestedPredicate) -> Result<()> {
         let by = self.subqueries.len();
         for text in others.conditions {
             self.conditions.push(numbered(&text, by)?);
@@ -33,7 +33,7 @@ impl Kept {
 
     /// The same over atoms that stand further behind.
     pub(super) fn shifted(&self, by: usize) -> Result<Self> {
-        self.moved(0, &|beyond, atom, name| {
+        self.mapped(0, &|beyond, atom, name| {
             let by = if beyond == 0 { by } else { 0 };
             (beyond, atom + by, name.to_owned())
         })
@@ -41,7 +41,7 @@ impl Kept {
 
     /// The same over atoms whose columns have other names.
     pub(super) fn renamed(&self, names: &dyn Fn(usize, &str) -> String) -> Result<Self> {
-        self.moved(0, &|beyond, atom, name| {
+        self.mapped(0, &|beyond, atom, name| {
             let name = match beyond {
                 0 => names(atom, name),
                 _ => name.to_owned(),
@@ -52,13 +52,13 @@ impl Kept {
 
     /// The same as a subquery names it: columns of here and around are one further out.
     pub(super) fn deepened(&self) -> Result<Self> {
-        self.moved(0, &|beyond, atom, name| (beyond + 1, atom, name.to_owned()))
+        self.mapped(0, &|beyond, atom, name| (beyond + 1, atom, name.to_owned()))
     }
 
-    fn moved(&self, level: usize, to: To<'_>) -> Result<Self> {
-        let conditions = self.conditions.iter().map(|text| moved(text, level, to));
+    fn mapped(&self, level: usize, to: To<'_>) -> Result<Self> {
+        let conditions = self.conditions.iter().map(|text| mapped(text, level, to));
         let queries = self.subqueries.iter();
-        let subqueries = queries.map(|query| moved_query(query, level + 1, to));
+        let subqueries = queries.map(|query| mapped_query(query, level + 1, to));
         Ok(Self {
             conditions: conditions.collect::<Result<_>>()?,
             subqueries: subqueries.collect::<Result<_>>()?,
@@ -86,8 +86,8 @@ fn numbered(text: &str, by: usize) -> Result<String> {
     })
 }
 
-/// A text in which columns of the query at `level`, or around it, stand elsewhere.
-fn moved(text: &str, level: usize, to: To<'_>) -> Result<String> {
+/// A text with the columns of the query at `level`, and of its outer queries, mapped by `to`.
+fn mapped(text: &str, level: usize, to: To<'_>) -> Result<String> {
     Named::renamed(text, &mut |named| match named {
         Named::Column {
             depth,
@@ -107,12 +107,12 @@ fn moved(text: &str, level: usize, to: To<'_>) -> Result<String> {
     })
 }
 
-fn moved_query(query: &Query, level: usize, to: To<'_>) -> Result<Query> {
+fn mapped_query(query: &Query, level: usize, to: To<'_>) -> Result<Query> {
     let condition = query.condition.as_ref();
     let queries = query.subqueries.iter();
-    let subqueries = queries.map(|one| moved_query(one, level + 1, to));
+    let subqueries = queries.map(|one| mapped_query(one, level + 1, to));
     Ok(Query {
-        condition: condition.map(|text| moved(text, level, to)).transpose()?,
+        condition: condition.map(|text| mapped(text, level, to)).transpose()?,
         subqueries: subqueries.collect::<Result<_>>()?,
         ..query.clone()
     })

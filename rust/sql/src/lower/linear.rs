@@ -120,7 +120,7 @@ impl Recursion<'_> {
     }
 
     /// Whether the expressions of a node read the table, in subqueries.
-    fn is_read_within(&self, node: &LogicalPlan) -> bool {
+    fn is_read_in_subquery(&self, node: &LogicalPlan) -> bool {
         let mut reads = false;
         let done = node.apply_subqueries(|within| {
             reads |= self.reads(within);
@@ -142,7 +142,7 @@ impl Recursion<'_> {
 
     /// A plan that reads the table with the level in its columns; none where it cannot be handed on.
     fn with_level(&self, plan: &LogicalPlan) -> Planned<Option<LogicalPlan>> {
-        if !matches!(plan, LogicalPlan::TableScan(_)) && self.is_read_within(plan) {
+        if !matches!(plan, LogicalPlan::TableScan(_)) && self.is_read_in_subquery(plan) {
             return Ok(None);
         }
         let through = |input: &LogicalPlan| -> Planned<Option<Vec<LogicalPlan>>> {

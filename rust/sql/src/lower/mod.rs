@@ -8,11 +8,11 @@
 //! |---|---|
 //! | `pending` | rows that are no block yet |
 //! | `state` | the blocks so far |
-//! | `settle` | pending rows to atoms with plain columns |
+//! | `lowered` | pending rows to atoms with plain columns |
 //! | `compare` | equalities that join, filters that an engine takes |
-//! | `shown` | settled rows as a query |
+//! | `shown` | lowered rows as a query |
 //! | `aggregate` | GROUP BY, DISTINCT |
-//! | `kept` | aggregates that an engine keeps |
+//! | `engine_calls` | aggregates that an engine keeps |
 //! | `cofactor` | the features of COFACTOR |
 //! | `sets` | GROUPING SETS, ROLLUP, CUBE |
 //! | `indicator` | sums of what one table chooses and another has |
@@ -33,7 +33,7 @@
 //! | `order` | ORDER BY, LIMIT, the first rows of each partition |
 //! | `call` | functions over the rows of a partition, as a plan has them |
 //! | `time` | conditions on the clock |
-//! | `part` | the blocks that compute those: windows, and aggregates that need all rows of a group |
+//! | `windowed` | the blocks that compute those: windows, and aggregates that need all rows of a group |
 
 mod aggregate;
 mod asof;
@@ -43,23 +43,22 @@ mod compare;
 mod constant;
 mod correlated;
 mod eager;
+mod engine_calls;
 mod extremes;
 mod fused;
 mod indicator;
 mod join;
-mod kept;
 mod lateral;
 mod levels;
 mod linear;
+mod lowered;
 mod order;
 mod pairs;
-mod part;
 mod pending;
 mod prune;
 mod recursive;
 mod scalar;
 mod sets;
-mod settle;
 mod shown;
 mod state;
 mod subquery;
@@ -67,13 +66,14 @@ mod time;
 mod truth;
 mod union;
 mod unnest;
+mod windowed;
 
 use datafusion_expr::{Distinct, Expr, LogicalPlan};
 use ringview_core::Result;
 use ringview_query::Query;
 
 use crate::error::unsupported;
-use crate::names::told_apart;
+use crate::names::distinct_names;
 use crate::order::{self as variable_order, Named};
 use pending::{Pending, any, is_nested, of_window, split, window};
 pub(crate) use state::Lowering;
@@ -83,7 +83,7 @@ impl Lowering<'_> {
     pub(crate) fn query(mut self, plan: &LogicalPlan, order: Option<&[Named]>) -> Result<Query> {
         let fields = plan.schema().fields().iter();
         let names: Vec<String> = fields.map(|field| field.name().clone()).collect();
-        let names = told_apart(&names);
+        let names = distinct_names(&names);
         let mut query = match self.ordered_plan(plan)? {
             Some(ordered) => self.ordered(ordered, &names)?,
             None => {
@@ -149,7 +149,7 @@ impl Lowering<'_> {
                     &mut conjuncts,
                 );
                 let schema = filter.input.schema();
-                let (mut conjuncts, on_time) = time::apart(conjuncts);
+                let (mut conjuncts, on_time) = time::split_clock(conjuncts);
                 // A subquery may make a block of the rows so far, so what restricts them comes before it.
                 conjuncts.sort_by_key(|conjunct| any(conjunct, is_nested));
                 for conjunct in conjuncts {
@@ -253,7 +253,7 @@ impl Lowering<'_> {
         }) {
             match subquery::correlation(&condition) {
                 Some(pair) => rows.outer.push(pair),
-                None => rows.around.push(condition),
+                None => rows.outer_conditions.push(condition),
             }
             return Ok(rows);
         }

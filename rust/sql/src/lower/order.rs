@@ -29,7 +29,7 @@ impl Sorted {
 
     /// Whether a subquery has them for each row around it.
     pub(crate) fn is_correlated(&self) -> bool {
-        !self.rows.outer.is_empty() || !self.rows.around.is_empty()
+        !self.rows.outer.is_empty() || !self.rows.outer_conditions.is_empty()
     }
 }
 

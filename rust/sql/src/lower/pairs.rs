@@ -9,7 +9,7 @@ use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
 
-use super::pending::{Pending, of_atom, place, renamed};
+use super::pending::{Pending, column_ref, of_atom, renamed};
 use super::state::Lowering;
 use crate::error::{refusal, unsupported};
 
@@ -76,7 +76,7 @@ impl Lowering<'_> {
 
     /// The rows of the left side that have a partner, or those that have none, where pairs must meet conditions of a
     /// subquery on the query around.
-    pub(crate) fn partnered_where(
+    pub(crate) fn semi_join_where(
         &mut self,
         mut left: Pending,
         mut right: Pending,
@@ -133,7 +133,7 @@ impl Lowering<'_> {
                 "EXISTS without an equality with the query around is not kept here",
             ));
         }
-        if !left.outer.is_empty() || !left.around.is_empty() || !left.windows.is_empty() {
+        if !left.outer.is_empty() || !left.outer_conditions.is_empty() || !left.windows.is_empty() {
             return Err(unsupported(
                 "EXISTS within a correlated subquery is not kept here",
             ));
@@ -196,7 +196,7 @@ pub(crate) fn pairs(
     let mut seen = [left.keys.clone(), right.keys.clone()];
     for condition in &meant {
         for column in condition.column_refs() {
-            if let Some((atom, name)) = place(&Expr::Column(column.clone()))
+            if let Some((atom, name)) = column_ref(&Expr::Column(column.clone()))
                 && !seen[atom].iter().any(|known| known == name)
             {
                 seen[atom].push(name.to_owned());

@@ -11,7 +11,7 @@ use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
 use ringview_query::{Frame, Rank};
 
-use super::levels::Kept;
+use super::levels::NestedPredicate;
 use crate::error::refusal;
 
 /// The qualifier of the value that a window function gives a row.
@@ -29,7 +29,7 @@ pub(crate) struct Pending {
     /// Conditions, all of which must hold.
     pub(crate) filters: Vec<Expr>,
     /// Conditions with subqueries, in the form in which an engine keeps them.
-    pub(crate) kept: Kept,
+    pub(crate) nested: NestedPredicate,
     /// What each row has.
     pub(crate) columns: Vec<Expr>,
     /// Window functions over the rows that meet the filters: columns may name one by its number.
@@ -39,7 +39,7 @@ pub(crate) struct Pending {
     /// Of a correlated subquery: an expression of the query around, and that of this one which equals it.
     pub(crate) outer: Vec<(Expr, Expr)>,
     /// Of a correlated subquery: its other conditions on the query around, whose columns are outer references.
-    pub(crate) around: Vec<Expr>,
+    pub(crate) outer_conditions: Vec<Expr>,
 }
 
 /// What rows are ordered by, whether it descends, and whether NULL comes first.
@@ -90,14 +90,14 @@ impl Pending {
 
     /// Whether they are computed row by row from one table or block.
     pub(crate) fn is_plain(&self) -> bool {
-        let is_free = self.outer.is_empty() && self.around.is_empty();
-        let is_chosen = !self.kept.conditions.is_empty();
+        let is_free = self.outer.is_empty() && self.outer_conditions.is_empty();
+        let is_chosen = !self.nested.conditions.is_empty();
         self.atoms.len() == 1 && is_free && self.windows.is_empty() && !is_chosen
     }
 
     /// Whether they are all rows of their atoms.
     pub(crate) fn is_whole(&self) -> bool {
-        self.filters.is_empty() && self.kept.conditions.is_empty() && self.windows.is_empty()
+        self.filters.is_empty() && self.nested.conditions.is_empty() && self.windows.is_empty()
     }
 
     /// The same under a name of the text.
@@ -116,19 +116,19 @@ impl Pending {
     /// The same with the atoms of another behind its own; the other's columns as they are called then.
     pub(crate) fn join(&mut self, other: Pending) -> Result<Vec<Expr>> {
         let by = self.atoms.len();
-        let moved = |expr: Expr| moved(expr, by);
+        let shift = |expr: Expr| shifted(expr, by);
         self.atoms.extend(other.atoms);
         let aliases = other.aliases.into_iter();
         self.aliases
             .extend(aliases.map(|(atom, alias)| (atom + by, alias)));
-        self.kept.append(other.kept.shifted(by)?)?;
+        self.nested.append(other.nested.shifted(by)?)?;
         for (left, right) in other.equal {
-            self.equal.push((moved(left)?, moved(right)?));
+            self.equal.push((shift(left)?, shift(right)?));
         }
         for filter in other.filters {
-            self.filters.push(moved(filter)?);
+            self.filters.push(shift(filter)?);
         }
-        other.columns.into_iter().map(moved).collect()
+        other.columns.into_iter().map(shift).collect()
     }
 
     /// Adds a condition: an equality of two atoms, or a filter; one that holds behind the windows where there are any.
@@ -260,7 +260,7 @@ pub(crate) fn of_window(number: usize) -> Expr {
 }
 
 /// Which atom and which of its columns an expression is, if it is one alone.
-pub(crate) fn place(expr: &Expr) -> Option<(usize, &str)> {
+pub(crate) fn column_ref(expr: &Expr) -> Option<(usize, &str)> {
     let Expr::Column(column) = expr else {
         return None;
     };
@@ -314,7 +314,7 @@ pub(crate) fn substituted(expr: &Expr, schema: &DFSchema, columns: &[Expr]) -> R
 /// An expression with other columns.
 pub(crate) fn renamed(expr: Expr, names: &dyn Fn(usize, &str) -> Option<Expr>) -> Result<Expr> {
     mapped(expr, &mut |node| {
-        let found = place(&node).and_then(|(atom, name)| names(atom, name));
+        let found = column_ref(&node).and_then(|(atom, name)| names(atom, name));
         Ok(found.map_or(Transformed::no(node), Transformed::yes))
     })
 }
@@ -328,7 +328,7 @@ pub(crate) fn replaced(expr: Expr, by: &dyn Fn(&Expr) -> Option<Expr>) -> Result
 }
 
 /// The same over atoms that stand further behind.
-fn moved(expr: Expr, by: usize) -> Result<Expr> {
+fn shifted(expr: Expr, by: usize) -> Result<Expr> {
     renamed(expr, &|atom, name| Some(of_atom(atom + by, name)))
 }
 

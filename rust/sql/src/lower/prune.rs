@@ -84,14 +84,14 @@ pub(super) fn narrow(query: &mut Query, read: &BTreeSet<String>) {
         Some(Rows::Map { names, branches }) => {
             let unnested = branches.iter().flat_map(|branch| &branch.unnested);
             let read = read.iter().chain(unnested).cloned().collect();
-            let kept: Vec<bool> = kept(names.iter(), &read);
+            let kept: Vec<bool> = retained(names.iter(), &read);
             retain(names, &kept);
             for branch in branches {
                 retain(&mut branch.columns, &kept);
             }
         }
         Some(Rows::Latest(latest)) => {
-            let mut stay = kept(latest.names.iter(), read);
+            let mut stay = retained(latest.names.iter(), read);
             retain(&mut latest.names, &stay);
             let of_second = stay.split_off(latest.sides[0].shown.len());
             retain(&mut latest.sides[0].shown, &stay);
@@ -113,7 +113,7 @@ pub(super) fn narrow(query: &mut Query, read: &BTreeSet<String>) {
                 .iter()
                 .map(|one| one.name().to_owned())
                 .collect();
-            retain(&mut query.outputs, &kept(names.iter(), read));
+            retain(&mut query.outputs, &retained(names.iter(), read));
             let outputs = &query.outputs;
             let is_shown = |of: &ringview_query::ColumnRef| {
                 let mut shown = outputs.iter();
@@ -126,7 +126,7 @@ pub(super) fn narrow(query: &mut Query, read: &BTreeSet<String>) {
 }
 
 /// By column, whether it stays.
-fn kept<'n>(names: impl Iterator<Item = &'n String>, read: &BTreeSet<String>) -> Vec<bool> {
+fn retained<'n>(names: impl Iterator<Item = &'n String>, read: &BTreeSet<String>) -> Vec<bool> {
     let mut kept: Vec<bool> = names.map(|name| read.contains(name)).collect();
     if !kept.contains(&true)
         && let Some(first) = kept.first_mut()

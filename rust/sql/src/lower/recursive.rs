@@ -58,11 +58,11 @@ impl Lowering<'_> {
             table: table.clone(),
         });
         let is_read = std::mem::replace(&mut self.computes_on_read, false);
-        let is_kept = matches!(strategy, Strategy::Anew { .. });
-        let step = self.step(&plan, (&names, &types), is_kept);
+        let is_supported = matches!(strategy, Strategy::Anew { .. });
+        let step = self.step(&plan, (&names, &types), is_supported);
         self.computes_on_read = is_read;
         self.working.pop();
-        let taken = step.and_then(|step| self.taken_apart(step, &table));
+        let taken = step.and_then(|step| self.split_step(step, &table));
         self.infos.remove(&table);
         let (step, reads) = taken?;
         let mut tables = vec![seed];
@@ -113,13 +113,13 @@ impl Lowering<'_> {
         &mut self,
         plan: &LogicalPlan,
         (names, types): (&[String], &[Type]),
-        is_kept: bool,
+        is_supported: bool,
     ) -> Result<Query> {
         let rows = self.relation(plan)?;
         let shown = plan.schema().fields().iter().skip(names.len());
         let shown = shown.map(|field| field.name().clone());
         let names: Vec<String> = names.iter().cloned().chain(shown).collect();
-        let query = self.step_of(rows, &names, is_kept)?;
+        let query = self.step_of(rows, &names, is_supported)?;
         let made = bind(&query, self)?.as_table(None)?.schema;
         let casts = types.iter().zip(made.fields());
         let cast = |(at, (ty, field)): (usize, (&Type, &Field))| {
@@ -140,11 +140,11 @@ impl Lowering<'_> {
             columns,
             ..Pending::over(&name, [])
         };
-        self.step_of(rows, &names, is_kept)
+        self.step_of(rows, &names, is_supported)
     }
 
-    fn step_of(&mut self, rows: Pending, names: &[String], is_kept: bool) -> Result<Query> {
-        if is_kept {
+    fn step_of(&mut self, rows: Pending, names: &[String], is_supported: bool) -> Result<Query> {
+        if is_supported {
             return self.shown(rows, names);
         }
         let (table, branch) = self.branch_of(rows)?;
@@ -156,7 +156,7 @@ impl Lowering<'_> {
     }
 
     /// A step with the blocks that read the rows so far, and what it reads beside them.
-    fn taken_apart(&mut self, step: Query, table: &str) -> Result<(Query, Vec<StepTable>)> {
+    fn split_step(&mut self, step: Query, table: &str) -> Result<(Query, Vec<StepTable>)> {
         let mut within = BTreeSet::from([table.to_owned()]);
         let mut blocks: Vec<Block> = Vec::new();
         let mut beside = Vec::new();

@@ -7,7 +7,7 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::{Aggregate, Expr, lit};
 use ringview_core::Result;
 
-use super::kept::Calls;
+use super::engine_calls::Calls;
 use super::pending::Pending;
 use super::state::Lowering;
 use super::union::branch;

@@ -1,4 +1,4 @@
-//! Settled rows as a query: those of a join, or groups that a condition chooses.
+//! Lowered rows as a query: those of a join, or groups that a condition chooses.
 //!
 //! Invariant: the result has the columns in their order under the names that are given. Cost: O(columns).
 
@@ -8,10 +8,10 @@ use ringview_core::Result;
 use ringview_expr::{all_of, columns};
 use ringview_query::{Block, Branch, ColumnRef, Output, Query, Rows};
 
-use super::levels::Kept;
+use super::levels::NestedPredicate;
+use super::lowered::{Lowered, Wanted, bare};
 use super::pending::{Pending, of_atom};
 use super::prune::narrow;
-use super::settle::{Settled, Wanted, bare};
 use super::state::{BAG, Lowering, free, named, over};
 use crate::text::text;
 
@@ -19,22 +19,22 @@ impl Lowering<'_> {
     /// The query of rows that are shown under these names.
     pub(crate) fn shown(&mut self, mut rows: Pending, names: &[String]) -> Result<Query> {
         let wanted = Wanted::columns(&std::mem::take(&mut rows.columns));
-        let settled = self.settle(rows, wanted)?;
-        if let Some(query) = self.inlined(&settled, names) {
+        let lowered = self.lower(rows, wanted)?;
+        if let Some(query) = self.inlined(&lowered, names) {
             return Ok(query);
         }
-        match self.on_read(&settled, names) {
+        match self.on_read(&lowered, names) {
             Some(query) => Ok(query),
-            None => self.listed(&settled, names),
+            None => self.listed(&lowered, names),
         }
     }
 
     /// The query of rows of one block that keeps them in an order, computed as they are read: so the result is kept once.
-    fn on_read(&self, settled: &Settled, names: &[String]) -> Option<Query> {
-        let ([name], [filter]) = (&settled.atoms[..], &settled.filters[..]) else {
+    fn on_read(&self, lowered: &Lowered, names: &[String]) -> Option<Query> {
+        let ([name], [filter]) = (&lowered.atoms[..], &lowered.filters[..]) else {
             return None;
         };
-        if !self.computes_on_read || !settled.kept.conditions.is_empty() {
+        if !self.computes_on_read || !lowered.nested.conditions.is_empty() {
             return None;
         }
         let block = |name: &String| self.blocks.iter().find(|block| block.name == *name);
@@ -45,14 +45,14 @@ impl Lowering<'_> {
             map = Some((names, branch));
             of = &block(&atom.table)?.query;
         }
-        let is_kept = matches!(&of.rows, Some(Rows::Parted(_) | Rows::Latest(_)));
+        let is_supported = matches!(&of.rows, Some(Rows::Parted(_) | Rows::Latest(_)));
         let is_plain = |branch: &Branch| !branch.minus && branch.unnested.is_empty();
         let is_free = map.is_none_or(|(_, branch)| filter.is_none() && is_plain(branch));
-        if !is_kept || !is_free {
+        if !is_supported || !is_free {
             return None;
         }
         let column = |at: usize| {
-            let name = settled.column(at).column;
+            let name = lowered.column(at).column;
             match map {
                 Some((names, branch)) => {
                     let place = names.iter().position(|own| *own == name)?;
@@ -82,8 +82,8 @@ impl Lowering<'_> {
     }
 
     /// The rows of a join as a query.
-    pub(super) fn listed(&mut self, settled: &Settled, names: &[String]) -> Result<Query> {
-        let columns = (0..names.len()).map(|at| settled.column(at));
+    pub(super) fn listed(&mut self, lowered: &Lowered, names: &[String]) -> Result<Query> {
+        let columns = (0..names.len()).map(|at| lowered.column(at));
         let columns: Vec<ColumnRef> = columns.collect();
         let outputs = names
             .iter()
@@ -103,15 +103,15 @@ impl Lowering<'_> {
             group_by,
             outputs,
             bag: Some(BAG),
-            ..settled.query()
+            ..lowered.query()
         };
-        if let ([of], [None]) = (&settled.atoms[..], &settled.filters[..])
-            && !settled.kept.conditions.is_empty()
+        if let ([of], [None]) = (&lowered.atoms[..], &lowered.filters[..])
+            && !lowered.nested.conditions.is_empty()
             && let Some(groups) = self.groups_of(of)
             && !groups.query.outputs.iter().any(is_cofactor)
         {
             let groups = groups.clone();
-            return self.chosen_groups(groups, &settled.kept, &query);
+            return self.filtered_groups(groups, &lowered.nested, &query);
         }
         Ok(query)
     }
@@ -119,7 +119,12 @@ impl Lowering<'_> {
     /// The groups of a block that a condition chooses: the columns of GROUP BY find one, shown or not.
     ///
     /// The block calls its columns as the result does.
-    fn chosen_groups(&mut self, groups: Block, kept: &Kept, shown: &Query) -> Result<Query> {
+    fn filtered_groups(
+        &mut self,
+        groups: Block,
+        nested: &NestedPredicate,
+        shown: &Query,
+    ) -> Result<Query> {
         let mut names: BTreeMap<String, String> = BTreeMap::new();
         for output in &shown.outputs {
             if let Output::Group { name, column } = output {
@@ -139,10 +144,10 @@ impl Lowering<'_> {
             atom: 0,
             column: names.get(name).cloned().unwrap_or_default(),
         };
-        let kept = kept.renamed(&|_, name| column(name).column)?;
+        let nested = nested.renamed(&|_, name| column(name).column)?;
         let mut query = Query {
-            condition: all_of(kept.conditions),
-            subqueries: kept.subqueries,
+            condition: all_of(nested.conditions),
+            subqueries: nested.subqueries,
             ..over(&[self.emit(&groups.name, block)?])
         };
         for output in &shown.outputs {

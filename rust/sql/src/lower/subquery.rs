@@ -10,7 +10,7 @@ use datafusion_expr::{Expr, LogicalPlan, Operator};
 use ringview_core::{Error, Result};
 
 use super::pairs::Conditions;
-use super::pending::{Pending, any, atoms_of, is_nested, of_atom, place, renamed, split};
+use super::pending::{Pending, any, atoms_of, column_ref, is_nested, of_atom, renamed, split};
 use super::state::Lowering;
 use crate::error::{refusal, unsupported};
 
@@ -72,9 +72,9 @@ impl Lowering<'_> {
         if let Some(Ok(joined)) = joined {
             return Ok(joined);
         }
-        let refusal = match self.kept_condition(&rows, &condition, schema) {
-            Ok(kept) => {
-                rows.kept.append(kept)?;
+        let refusal = match self.nested_condition(&rows, &condition, schema) {
+            Ok(nested) => {
+                rows.nested.append(nested)?;
                 return Ok(rows);
             }
             Err(refusal) => refusal,
@@ -105,12 +105,12 @@ impl Lowering<'_> {
             }
             _ => return None,
         };
-        let (atom, column) = place(looked).filter(|_| binary.op == Operator::Eq)?;
+        let (atom, column) = column_ref(looked).filter(|_| binary.op == Operator::Eq)?;
         let mut inner = self.relation(&subquery.subquery).ok()?;
         let keys = correlated(&mut inner, rows, schema).ok()?;
         let value = inner.columns.first()?.clone();
-        let (_, name) = place(&value)?;
-        let is_one = inner.around.is_empty()
+        let (_, name) = column_ref(&value)?;
+        let is_one = inner.outer_conditions.is_empty()
             && match keys.is_empty() {
                 true => self.is_one_row(&inner),
                 false => inner.is_whole() && self.is_grouped(inner.atoms.first()?),
@@ -141,13 +141,13 @@ impl Lowering<'_> {
                 }
                 Expr::InSubquery(within) => {
                     let negated = !within.negated;
-                    self.within(rows, &InSubquery { negated, ..within }, schema)
+                    self.in_subquery(rows, &InSubquery { negated, ..within }, schema)
                 }
-                other => self.compared(rows, Expr::Not(Box::new(other)), schema),
+                other => self.with_subquery_values(rows, Expr::Not(Box::new(other)), schema),
             },
             Expr::Exists(exists) => self.exists(rows, &exists, schema),
-            Expr::InSubquery(within) => self.within(rows, &within, schema),
-            other => self.compared(rows, other, schema),
+            Expr::InSubquery(within) => self.in_subquery(rows, &within, schema),
+            other => self.with_subquery_values(rows, other, schema),
         }
     }
 
@@ -156,12 +156,17 @@ impl Lowering<'_> {
         let keys = correlated(&mut inner, &rows, schema)?;
         if keys.is_empty() {
             let node = Expr::Exists(exists.clone());
-            return self.compared(rows, node, schema);
+            return self.with_subquery_values(rows, node, schema);
         }
-        self.chosen(rows, inner, keys, exists.negated, schema)
+        self.semi_join(rows, inner, keys, exists.negated, schema)
     }
 
-    fn within(&mut self, rows: Pending, within: &InSubquery, schema: &DFSchema) -> Result<Pending> {
+    fn in_subquery(
+        &mut self,
+        rows: Pending,
+        within: &InSubquery,
+        schema: &DFSchema,
+    ) -> Result<Pending> {
         let mut inner = self.correlated_rows(&within.subquery.subquery, &rows, schema)?;
         let mut keys = correlated(&mut inner, &rows, schema)?;
         let looked = (*within.expr).clone();
@@ -171,14 +176,14 @@ impl Lowering<'_> {
         {
             // NULL makes it unknown, not false.
             let node = Expr::InSubquery(within.clone());
-            return self.compared(rows, node, schema);
+            return self.with_subquery_values(rows, node, schema);
         }
         keys.push((looked, there));
-        self.chosen(rows, inner, keys, within.negated, schema)
+        self.semi_join(rows, inner, keys, within.negated, schema)
     }
 
-    /// Rows that have a partner, or none.
-    fn chosen(
+    /// A semi-join: rows with a match, or those without where it is negated.
+    fn semi_join(
         &mut self,
         rows: Pending,
         mut inner: Pending,
@@ -186,9 +191,9 @@ impl Lowering<'_> {
         negated: bool,
         schema: &DFSchema,
     ) -> Result<Pending> {
-        let conditions = std::mem::take(&mut inner.around);
+        let conditions = std::mem::take(&mut inner.outer_conditions);
         if !conditions.is_empty() {
-            return self.partnered_where(rows, inner, keys, (&conditions, schema), negated);
+            return self.semi_join_where(rows, inner, keys, (&conditions, schema), negated);
         }
         if negated {
             self.anti(rows, inner, keys)
@@ -198,7 +203,12 @@ impl Lowering<'_> {
     }
 
     /// A condition with values of subqueries.
-    fn compared(&mut self, rows: Pending, condition: Expr, schema: &DFSchema) -> Result<Pending> {
+    fn with_subquery_values(
+        &mut self,
+        rows: Pending,
+        condition: Expr,
+        schema: &DFSchema,
+    ) -> Result<Pending> {
         let (mut rows, mut conditions) = self.with_values(rows, vec![condition], schema)?;
         conditions
             .drain(..)
@@ -270,7 +280,9 @@ impl Lowering<'_> {
         let read = |of: &[Expr]| -> Vec<Expr> {
             let columns = of.iter().flat_map(Expr::column_refs);
             let columns = columns.cloned().map(Expr::Column);
-            columns.filter(|column| place(column).is_some()).collect()
+            columns
+                .filter(|column| column_ref(column).is_some())
+                .collect()
         };
         let width = rows.columns.len();
         // What the expressions read stands behind the columns, so that it comes through the join.
@@ -287,7 +299,9 @@ impl Lowering<'_> {
         let there = found.split_off(around.len());
         let replaced = |expr: Expr, by: &[Expr], with: &[Expr]| {
             renamed(expr, &|atom, name| {
-                let at = by.iter().position(|one| place(one) == Some((atom, name)))?;
+                let at = by
+                    .iter()
+                    .position(|one| column_ref(one) == Some((atom, name)))?;
                 Some(with[at].clone())
             })
         };
@@ -300,7 +314,7 @@ impl Lowering<'_> {
     }
 
     pub(crate) fn may_be_null(&self, expr: &Expr, rows: &Pending) -> Result<bool> {
-        Ok(match place(expr) {
+        Ok(match column_ref(expr) {
             Some((atom, name)) => self.column(&rows.atoms[atom], name)?.1,
             None => true,
         })
@@ -367,7 +381,7 @@ fn replace(exprs: &mut [Expr], node: &Expr, by: &Expr) -> Result<()> {
 
 /// An equality whose left side is of one atom.
 fn single_atom(one: Expr, other: Expr) -> Result<(Expr, Expr)> {
-    if place(&one).is_none() && atoms_of(&one).len() != 1 {
+    if column_ref(&one).is_none() && atoms_of(&one).len() != 1 {
         return Err(unsupported(
             "a subquery compared with an expression over several tables is not kept here",
         ));

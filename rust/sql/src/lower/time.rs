@@ -27,14 +27,14 @@ const DAY: i64 = 86_400_000_000;
 const BUCKETS: i64 = 10_959 * DAY;
 
 /// Something of a row, and the clock that it is compared with.
-struct Compared {
+struct ClockComparison {
     value: Expr,
     op: Comparison,
     clock: Clock,
 }
 
 /// Conjuncts that read the clock apart from the others.
-pub(super) fn apart(conjuncts: Vec<Expr>) -> (Vec<Expr>, Vec<Expr>) {
+pub(super) fn split_clock(conjuncts: Vec<Expr>) -> (Vec<Expr>, Vec<Expr>) {
     conjuncts.into_iter().partition(|one| !reads_clock(one))
 }
 
@@ -50,14 +50,14 @@ impl Lowering<'_> {
             return Ok(rows);
         }
         let mut rows = self.flat(rows)?;
-        let mut found = compared(&rows, conjuncts, schema)?;
+        let mut found = clock_comparisons(&rows, conjuncts, schema)?;
         if found.iter().any(|one| atoms_of(&one.value).len() > 1) {
             // They become columns of one block.
             let (name, stored) = self.single(rows)?;
             rows = Pending::over(&name, &stored);
-            found = compared(&rows, conjuncts, schema)?;
+            found = clock_comparisons(&rows, conjuncts, schema)?;
         }
-        let atom = |one: &Compared| atoms_of(&one.value).first().copied().unwrap_or(0);
+        let atom = |one: &ClockComparison| atoms_of(&one.value).first().copied().unwrap_or(0);
         let atoms: BTreeSet<usize> = found.iter().map(atom).collect();
         for at in atoms {
             let own = found.iter().filter(|one| atom(one) == at);
@@ -89,7 +89,11 @@ impl Lowering<'_> {
 }
 
 /// What conjuncts compare, over the atoms of rows.
-fn compared(rows: &Pending, conjuncts: &[Expr], schema: &DFSchema) -> Result<Vec<Compared>> {
+fn clock_comparisons(
+    rows: &Pending,
+    conjuncts: &[Expr],
+    schema: &DFSchema,
+) -> Result<Vec<ClockComparison>> {
     let mut found = Vec::new();
     for conjunct in conjuncts {
         comparisons(&rows.meant(conjunct, schema)?, false, &mut found)?;
@@ -98,7 +102,7 @@ fn compared(rows: &Pending, conjuncts: &[Expr], schema: &DFSchema) -> Result<Vec
 }
 
 /// The comparisons that a condition is, all of which must hold; those of its opposite if `negated`.
-fn comparisons(of: &Expr, negated: bool, into: &mut Vec<Compared>) -> Result<()> {
+fn comparisons(of: &Expr, negated: bool, into: &mut Vec<ClockComparison>) -> Result<()> {
     match of {
         Expr::Alias(alias) => comparisons(&alias.expr, negated, into),
         Expr::Not(inner) => comparisons(inner, !negated, into),
@@ -135,7 +139,7 @@ fn comparisons(of: &Expr, negated: bool, into: &mut Vec<Compared>) -> Result<()>
 }
 
 /// A comparison with a clock on either side, or with how far it is from one.
-fn comparison(left: &Expr, op: Comparison, right: &Expr, whole: &Expr) -> Result<Compared> {
+fn comparison(left: &Expr, op: Comparison, right: &Expr, whole: &Expr) -> Result<ClockComparison> {
     let found = match (reads_clock(left), reads_clock(right)) {
         (false, true) => clock(right).map(|steps| (left.clone(), op, steps)),
         (true, false) => match clock(left) {
@@ -151,7 +155,7 @@ fn comparison(left: &Expr, op: Comparison, right: &Expr, whole: &Expr) -> Result
         })
     };
     match found {
-        Some((value, op, steps)) if is_of_rows(&value) => Ok(Compared {
+        Some((value, op, steps)) if is_of_rows(&value) => Ok(ClockComparison {
             value,
             op,
             clock: Clock {

@@ -58,7 +58,7 @@ impl Lowering<'_> {
                     let value = self.is_in(rows, exprs, &of.expr, &of.subquery, schema)?;
                     (value, true)
                 }
-                _ => (self.compared_with_all(rows, exprs, of, schema)?, false),
+                _ => (self.all_comparison(rows, exprs, of, schema)?, false),
             },
             _ => return Err(unsupported("this subquery is not kept here")),
         };
@@ -106,7 +106,7 @@ impl Lowering<'_> {
             .map_err(|problem| refusal(&problem))
     }
 
-    fn compared_with_all(
+    fn all_comparison(
         &mut self,
         rows: &mut Pending,
         exprs: &mut Vec<Expr>,

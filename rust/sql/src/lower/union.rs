@@ -7,8 +7,8 @@ use datafusion_expr::Expr;
 use ringview_core::Result;
 use ringview_query::{Branch, Rows};
 
+use super::lowered::{bare, filter_text};
 use super::pending::{Pending, of_atom};
-use super::settle::{bare, filter_text};
 use super::state::{Lowering, computing};
 use crate::text::text;
 

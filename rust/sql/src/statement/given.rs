@@ -7,11 +7,11 @@ use std::collections::BTreeSet;
 use datafusion_sql::sqlparser::ast::{Expr, Ident, Query, SelectItem, SetExpr, Value};
 
 /// Outputs that are the same expression get names of their own: those of an INSERT go by their places.
-pub(super) fn tell_apart(body: &mut SetExpr) {
+pub(super) fn name_duplicates(body: &mut SetExpr) {
     let select = match body {
         SetExpr::Select(select) => select,
-        SetExpr::Query(query) => return tell_apart(&mut query.body),
-        SetExpr::SetOperation { left, .. } => return tell_apart(left),
+        SetExpr::Query(query) => return name_duplicates(&mut query.body),
+        SetExpr::SetOperation { left, .. } => return name_duplicates(left),
         _ => return,
     };
     let mut seen = BTreeSet::new();

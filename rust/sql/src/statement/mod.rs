@@ -37,7 +37,7 @@ use crate::dialect::Dialect;
 use crate::grammar::{Parsed, script as parsed};
 use crate::meaning;
 use crate::parameters::{self, Parameters};
-use crate::place::{Text, position};
+use crate::source_text::{Text, position};
 use crate::tokens::word;
 
 use alter::alter_table;

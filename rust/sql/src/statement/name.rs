@@ -9,7 +9,7 @@ use datafusion_sql::sqlparser::ast::{Ident, ObjectName};
 use ringview_core::{Error, Position, Result, SqlProblem};
 
 use crate::near::did_you_mean;
-use crate::place::{Text, position};
+use crate::source_text::{Text, position};
 
 /// The schemas whose tables are those of the database.
 const SCHEMAS: [&str; 2] = ["main", "public"];

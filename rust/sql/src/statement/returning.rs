@@ -17,7 +17,7 @@ use super::select::{Select, shown};
 use super::table::Reading;
 use crate::dialect::Dialect;
 use crate::find::aggregate;
-use crate::place::Text;
+use crate::source_text::Text;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl Returning {
             Item::Computed(_) => None,
         };
         if let Some(mut columns) = found.iter().map(column).collect::<Option<Vec<_>>>() {
-            told_apart(&mut columns);
+            number_duplicates(&mut columns);
             return Ok(Shown::Columns(columns));
         }
         let name = |name: &str| Ident::with_quote('"', name);
@@ -144,7 +144,7 @@ enum Item<'a> {
 }
 
 /// Numbers columns that would have one name.
-fn told_apart(columns: &mut [(usize, String)]) {
+fn number_duplicates(columns: &mut [(usize, String)]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (_, name) in columns {
         let times = seen.entry(name.to_lowercase()).or_default();

@@ -11,7 +11,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use ringview_core::{Result, Schema, SqlProblem};
 
-use super::given::{null_defaults, tell_apart};
+use super::given::{name_duplicates, null_defaults};
 use super::name::Name;
 use super::returning::Returning;
 use super::select::{Select, selected};
@@ -262,7 +262,7 @@ impl Reading<'_> {
             return refused("INSERT gives rows by VALUES or SELECT");
         };
         let defaulted = null_defaults(&mut rows);
-        tell_apart(&mut rows.body);
+        name_duplicates(&mut rows.body);
         let mut columns = Vec::new();
         for name in &of.columns {
             columns.push(Name::of_object(name, self.script)?);

@@ -27,7 +27,7 @@ pub struct Select {
     pub(crate) script: Arc<str>,
     pub(crate) dialect: Dialect,
     /// What a view of it is written down as.
-    pub(crate) kept: Option<(String, Parameters)>,
+    pub(crate) stored_text: Option<(String, Parameters)>,
 }
 
 impl Select {
@@ -36,7 +36,7 @@ impl Select {
             statement: Box::new(Statement::Query(Box::new(query))),
             script: Arc::clone(script),
             dialect,
-            kept: None,
+            stored_text: None,
         }
     }
 
@@ -79,14 +79,14 @@ impl Select {
             positional,
             named: named.collect(),
         };
-        self.kept = Some((text.whole(), parameters));
+        self.stored_text = Some((text.whole(), parameters));
         self
     }
 
     /// Its text, if it is to be kept.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
-        self.kept.as_ref().map(|(text, _)| text.as_str())
+        self.stored_text.as_ref().map(|(text, _)| text.as_str())
     }
 
     /// The names that it reads in FROM, as they are among those that are known.

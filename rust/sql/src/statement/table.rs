@@ -15,7 +15,7 @@ use super::name::Name;
 use super::select::{self, Select};
 use super::types::column_type;
 use crate::dialect::Dialect;
-use crate::place::{Text, position};
+use crate::source_text::{Text, position};
 
 /// CREATE TABLE.
 #[derive(Clone, Debug)]

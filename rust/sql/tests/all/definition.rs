@@ -10,10 +10,13 @@ use ringview_sql::{Definition, Dialect, Named, Options, Parameter, Parameters};
 use crate::catalog::definition;
 
 fn again(definition: &Definition) -> Query {
-    let beside = definition.beside().unwrap();
-    let read = Definition::read(definition.text(), &beside).unwrap();
-    assert_eq!(read.beside().unwrap(), beside);
-    assert_eq!(Definition::query(definition.text(), &beside), read.bind());
+    let environment = definition.environment().unwrap();
+    let read = Definition::read(definition.text(), &environment).unwrap();
+    assert_eq!(read.environment().unwrap(), environment);
+    assert_eq!(
+        Definition::query(definition.text(), &environment),
+        read.bind()
+    );
     read.bind().unwrap()
 }
 
@@ -94,7 +97,12 @@ fn parameters_are_kept_to_the_last_bit() {
         ..Options::default()
     };
     let definition = definition(text, options).unwrap();
-    assert!(definition.beside().unwrap().contains("0.30000000000000004"));
+    assert!(
+        definition
+            .environment()
+            .unwrap()
+            .contains("0.30000000000000004")
+    );
     assert_eq!(again(&definition), definition.bind().unwrap());
     let named = Parameters {
         positional: Vec::new(),
@@ -188,7 +196,7 @@ fn the_form_in_blocks_comes_second() {
         instead: "that".to_owned(),
     };
     let mut asked = Vec::new();
-    let blocks = standing.clone().kept(|definition, query| {
+    let blocks = standing.clone().first_accepted(|definition, query| {
         asked.push(query.clone());
         match query.condition {
             Some(_) => Err(unsupported()),
@@ -199,7 +207,7 @@ fn the_form_in_blocks_comes_second() {
     assert_eq!(again(&blocks.unwrap()), asked[1]);
     // Where neither is kept, the first refusal counts; what is no refusal is told at once.
     let mut calls = 0;
-    let refused = standing.clone().kept(|_, query| {
+    let refused = standing.clone().first_accepted(|_, query| {
         calls += 1;
         match query.condition {
             Some(_) => Err::<(), _>(unsupported()),
@@ -207,7 +215,7 @@ fn the_form_in_blocks_comes_second() {
         }
     });
     assert_eq!((refused, calls), (Err(Error::Interrupted), 2));
-    let failed = standing.kept(|_, _| {
+    let failed = standing.first_accepted(|_, _| {
         calls += 1;
         Err::<(), _>(Error::Interrupted)
     });
@@ -217,9 +225,9 @@ fn the_form_in_blocks_comes_second() {
 #[test]
 fn what_was_not_written_down_is_not_read() {
     let definition = definition("SELECT a FROM r", Options::default()).unwrap();
-    let beside = definition.beside().unwrap();
-    let more = beside.replacen('{', r#"{"more": 1, "#, 1);
-    for wrong in ["", "{}", "[]", &beside[1..], &more] {
+    let environment = definition.environment().unwrap();
+    let more = environment.replacen('{', r#"{"more": 1, "#, 1);
+    for wrong in ["", "{}", "[]", &environment[1..], &more] {
         let read = Definition::read(definition.text(), wrong);
         assert!(matches!(read, Err(Error::Value { .. })), "{wrong}");
     }
@@ -306,12 +314,12 @@ fn functions_of_the_user_are_written_down_by_what_they_take() {
             text.contains("spread("),
             "{text}"
         );
-        let beside = made.beside().unwrap();
+        let environment = made.environment().unwrap();
         let find = |of: &[Arc<ringview_expr::UserFunction>], signature: &_| {
             let mut all = of.iter();
             Arc::clone(all.find(|one| one.signature() == signature).unwrap())
         };
-        let read = || Definition::read(text, &beside).unwrap();
+        let read = || Definition::read(text, &environment).unwrap();
         let again = read().with_functions(|one| Ok(find(&given, one))).unwrap();
         let bound = made
             .bind()
@@ -322,7 +330,9 @@ fn functions_of_the_user_are_written_down_by_what_they_take() {
         let other = read().with_functions(|one| Ok(find(&others, one))).unwrap();
         assert_ne!(other.bind().unwrap(), bound, "{text}");
         // Without them the text is not taken.
-        let problem = Definition::query(text, &beside).unwrap_err().to_string();
+        let problem = Definition::query(text, &environment)
+            .unwrap_err()
+            .to_string();
         assert!(problem.contains("no function"), "{problem}");
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of keys and payloads as Arrow: group columns from the keys, all others from the members.
+//! Rows of keys and payloads as Arrow: group columns from the keys, all others from the payload fields.
 //!
 //! Invariant: rows that HAVING leaves out are in no column. An aggregate without GROUP BY has one row,
 //! even over nothing; a sum over no value is NULL. Cost: O(rows) a column, or a node of an expression.
@@ -14,7 +14,7 @@ use ringview_query::{Bound, OutputKind, PlanOutput, Results, VarId, Variable};
 
 use super::cells::Cells;
 use super::key::Cell;
-use super::members::PayloadLayout;
+use super::payload_layout::PayloadLayout;
 use super::rows::ResultRows;
 use crate::fields::{Aspect, Fields};
 
@@ -61,7 +61,7 @@ pub struct Assembler<'a> {
     /// The variables that the columns of rows hold.
     pub keys: Cow<'a, [VarId]>,
     /// What the payloads of rows are made of.
-    pub members: &'a PayloadLayout,
+    pub payload_layout: &'a PayloadLayout,
     /// Knows the strings of the rows.
     pub dictionary: &'a Dictionary,
 }
@@ -78,7 +78,7 @@ impl Assembler<'_> {
                 let nullable = variables[variable].nullable;
                 ArrowField::new(&output.name, output.ty.to_arrow(), nullable)
             }
-            _ => self.members.field(output, columns),
+            _ => self.payload_layout.field(output, columns),
         };
         ArrowSchema::new(columns.iter().map(field).collect::<Vec<_>>())
     }
@@ -88,20 +88,20 @@ impl Assembler<'_> {
     /// # Errors
     /// As `check`.
     pub fn batch(&self, rows: ResultRows) -> Result<RecordBatch> {
-        Ok(self.batch_and_kept(rows)?.0)
+        Ok(self.batch_and_mask(rows)?.0)
     }
 
     /// The same, and which rows they are, if there is a HAVING.
     ///
     /// # Errors
     /// As `check`.
-    pub fn batch_and_kept(&self, mut rows: ResultRows) -> Result<(RecordBatch, Option<Vec<bool>>)> {
-        let kept = self.kept(&rows)?;
-        if let Some(kept) = &kept {
-            rows.retain(kept);
+    pub fn batch_and_mask(&self, mut rows: ResultRows) -> Result<(RecordBatch, Option<Vec<bool>>)> {
+        let mask = self.passing(&rows)?;
+        if let Some(mask) = &mask {
+            rows.retain(mask);
         }
         let batch = self.arrow(rows.rows, &self.shown(&rows)?)?;
-        Ok((batch, kept))
+        Ok((batch, mask))
     }
 
     /// The cells of one row, where its payload alone tells all of them. O(columns), and nothing else
@@ -115,7 +115,7 @@ impl Assembler<'_> {
         }
         let mut row = Vec::with_capacity(self.outputs.columns.len());
         for output in self.outputs.columns {
-            match self.members.cell(payload, output)? {
+            match self.payload_layout.cell(payload, output)? {
                 Ok(cell) => row.push(cell),
                 Err(error) => return Some(Err(error)),
             }
@@ -128,8 +128,8 @@ impl Assembler<'_> {
     /// # Errors
     /// As `check`.
     pub fn cells(&self, mut rows: ResultRows) -> Result<Option<Vec<Cells>>> {
-        if let Some(kept) = self.kept(&rows)? {
-            rows.retain(&kept);
+        if let Some(mask) = self.passing(&rows)? {
+            rows.retain(&mask);
         }
         (rows.rows > 0).then(|| self.shown(&rows)).transpose()
     }
@@ -139,8 +139,8 @@ impl Assembler<'_> {
     /// # Errors
     /// `Overflow` where a sum of several terms, or what is computed from aggregates, does not fit.
     pub fn check(&self, mut rows: ResultRows, outputs: &[usize]) -> Result<()> {
-        if let Some(kept) = self.kept(&rows)? {
-            rows.retain(&kept);
+        if let Some(mask) = self.passing(&rows)? {
+            rows.retain(&mask);
         }
         let outputs = outputs.iter().map(|&at| &self.outputs.columns[at]);
         self.columns(&rows, outputs).map(drop)
@@ -151,8 +151,8 @@ impl Assembler<'_> {
     /// # Errors
     /// As `check`.
     pub fn count(&self, rows: &ResultRows) -> Result<usize> {
-        let kept = self.kept(rows)?;
-        Ok(kept.map_or(rows.rows, |kept| kept.iter().filter(|kept| **kept).count()))
+        let mask = self.passing(rows)?;
+        Ok(mask.map_or(rows.rows, |mask| mask.iter().filter(|mask| **mask).count()))
     }
 
     fn arrow(&self, rows: usize, outputs: &[Cells]) -> Result<RecordBatch> {
@@ -174,7 +174,7 @@ impl Assembler<'_> {
     ///
     /// # Errors
     /// As `check`.
-    pub fn kept(&self, rows: &ResultRows) -> Result<Option<Vec<bool>>> {
+    pub fn passing(&self, rows: &ResultRows) -> Result<Option<Vec<bool>>> {
         let results = self.outputs.results.map(Results::projection);
         let Some(results) = results.filter(|results| results.has_filter()) else {
             return Ok(None);
@@ -228,7 +228,7 @@ impl Assembler<'_> {
     fn column(&self, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
         match &output.kind {
             OutputKind::Group { variable } => Ok(self.group(rows, *variable)),
-            _ => self.members.column(rows, output, self.dictionary),
+            _ => self.payload_layout.column(rows, output, self.dictionary),
         }
     }
 

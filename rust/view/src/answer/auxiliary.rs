@@ -1,18 +1,18 @@
-//! What a group has beside the payload in its part: further members, kept elsewhere by key.
+//! What a group has beside the payload in its table: further payload fields, kept elsewhere by key.
 //!
 //! Invariant: rows with the same keys get the same words whoever asks, as of the moment that is asked
-//! for. Cost: what each member says; nothing where there is none.
+//! for. Cost: what each payload field says; nothing where there is none.
 
-use super::members::PayloadLayout;
+use super::payload_layout::PayloadLayout;
 use super::values::{Tallies, When};
 
-/// Where the members of payloads behind the first are read from.
-pub trait AuxiliaryMembers: Send + Sync {
-    /// The members of a row, those of the part first.
-    fn members(&self) -> &PayloadLayout;
+/// Where the fields of payloads behind the first are read from.
+pub trait AuxiliaryPayload: Send + Sync {
+    /// The payload fields of a row, those of the table first.
+    fn payload_layout(&self) -> &PayloadLayout;
 
-    /// Fills the members behind the first in rows of this width (`members().width()`); `keys` are the
-    /// fields of the part's key, column by column.
+    /// Fills the payload fields behind the first in rows of this width (`payload_layout().width()`); `keys` are the
+    /// fields of the table's key, column by column.
     fn fill(&self, keys: &[Vec<u64>], rows: &mut [u64], when: When<'_>);
 
     /// What the groups of these keys have of each category, row by row; none where no feature is
@@ -21,7 +21,7 @@ pub trait AuxiliaryMembers: Send + Sync {
         Vec::new()
     }
 
-    /// The keys, column by column and how many, of groups that the running transaction changed beside the part.
+    /// The keys, column by column and how many, of groups that the running transaction changed beside the table.
     fn touched(&self) -> Vec<(Vec<Vec<u64>>, usize)> {
         Vec::new()
     }
@@ -32,9 +32,9 @@ pub trait AuxiliaryMembers: Send + Sync {
     }
 }
 
-/// Nothing stands beside the part.
-impl AuxiliaryMembers for PayloadLayout {
-    fn members(&self) -> &PayloadLayout {
+/// Nothing stands beside the table.
+impl AuxiliaryPayload for PayloadLayout {
+    fn payload_layout(&self) -> &PayloadLayout {
         self
     }
 

@@ -19,7 +19,7 @@ use ringview_ring::{Expansion, Number};
 
 use super::category::Categories;
 use super::cells::Cells;
-use super::members::FeatureColumns;
+use super::payload_layout::FeatureColumns;
 use super::rows::ResultRows;
 use super::values::{SUM, Tally};
 

@@ -16,7 +16,7 @@ use ringview_ring::{Expansion, Number};
 
 use super::categories;
 use super::cells::Cells;
-use super::members::FeatureColumns;
+use super::payload_layout::FeatureColumns;
 use super::rows::ResultRows;
 
 /// The metadata key under which the names of the features travel, as a JSON list.
@@ -107,13 +107,13 @@ impl FeatureColumns {
             let words = &mut shifted.payloads;
             words.push(row[0]);
             let rows = Expansion::from(count);
-            let sum = |(&sum, &origin)| apart(sum, rows, origin).value().to_bits();
+            let sum = |(&sum, &origin)| centred(sum, rows, origin).value().to_bits();
             words.extend(sums.iter().zip(&origins).map(sum));
             let mut product = products.iter();
             for i in 0..m {
                 for (j, product) in (i..m).zip(&mut product) {
                     // Q - o s' - s o' + n o o' = Q - s o' - o (s' - n o')
-                    let rest = apart(sums[j], rows, origins[j]).scaled(origins[i]);
+                    let rest = centred(sums[j], rows, origins[j]).scaled(origins[i]);
                     let product = product.difference(sums[i].scaled(origins[j]));
                     words.push(product.difference(rest).value().to_bits());
                 }
@@ -196,7 +196,7 @@ fn origin_of(count: f64, sum: Expansion, squares: Expansion) -> f64 {
 }
 
 /// A sum over so many rows, each counted from an origin.
-fn apart(sum: Expansion, rows: Expansion, origin: f64) -> Expansion {
+fn centred(sum: Expansion, rows: Expansion, origin: f64) -> Expansion {
     sum.difference(rows.scaled(origin))
 }
 

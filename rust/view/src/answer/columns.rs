@@ -1,4 +1,4 @@
-//! The columns of a result that are read from the members of payloads.
+//! The columns of a result that are read from the fields of payloads.
 //!
 //! Invariant: sums keep all their digits until they are rounded for the last division; a sum over no
 //! value is NULL, and what does not fit its type is an overflow. A number is made of one payload, whether
@@ -12,7 +12,7 @@ use ringview_ring::{Expansion, Number, NumberKind};
 
 use super::cells::{Cells, Value};
 use super::key::Cell;
-use super::members::PayloadLayout;
+use super::payload_layout::PayloadLayout;
 use super::rows::ResultRows;
 use super::statistics::{Moments, Sum};
 use super::values::{GREATEST, LEAST};
@@ -54,7 +54,10 @@ impl PayloadLayout {
                 let counts = self.summarized(rows, *companion, 0);
                 Ok(Cells::of_words(counts))
             }
-            _ => Numbers { members: self }.column(rows, output),
+            _ => Numbers {
+                payload_layout: self,
+            }
+            .column(rows, output),
         }
     }
 
@@ -64,7 +67,9 @@ impl PayloadLayout {
     /// `Overflow` for a sum that does not fit its type.
     #[inline]
     pub(crate) fn cell(&self, payload: &[u64], output: &PlanOutput) -> Option<Result<Cell>> {
-        let numbers = Numbers { members: self };
+        let numbers = Numbers {
+            payload_layout: self,
+        };
         let number = match &output.kind {
             OutputKind::Count { term } => Ok(Some(Value::Exact(
                 integer(payload, self.word(*term)).into(),
@@ -119,7 +124,7 @@ impl PayloadLayout {
 
 /// How counts and sums become columns.
 struct Numbers<'a> {
-    members: &'a PayloadLayout,
+    payload_layout: &'a PayloadLayout,
 }
 
 /// The integer that begins at a word.
@@ -131,7 +136,7 @@ fn integer(payload: &[u64], word: usize) -> i64 {
 impl Numbers<'_> {
     /// The column of a count, sum, average or statistic.
     fn column(&self, rows: &ResultRows, output: &PlanOutput) -> Result<Cells> {
-        let word = |term: usize| self.members.word(term);
+        let word = |term: usize| self.payload_layout.word(term);
         let payloads = rows.payloads();
         match &output.kind {
             OutputKind::Count { term } => {
@@ -166,7 +171,7 @@ impl Numbers<'_> {
             terms => self.total(payload, terms),
         };
         Moments {
-            count: integer(payload, self.members.word(of.count)),
+            count: integer(payload, self.payload_layout.word(of.count)),
             x: total(&of.x),
             y: total(&of.y),
             xx: total(&of.xx),
@@ -186,12 +191,12 @@ impl Numbers<'_> {
         let Some(&first) = terms.first() else {
             return Sum::Exact(0, 0);
         };
-        if self.members.element(first).kind == NumberKind::Real {
-            let words = terms.iter().map(|&term| self.members.word(term));
+        if self.payload_layout.element(first).kind == NumberKind::Real {
+            let words = terms.iter().map(|&term| self.payload_layout.word(term));
             let values = words.map(|at| Expansion::load(payload, at));
             return Sum::Real(values.fold(Expansion::default(), Expansion::sum));
         }
-        let scale = match self.members.kind(first) {
+        let scale = match self.payload_layout.kind(first) {
             Kind::Decimal { scale } => scale,
             Kind::Int | Kind::Real => 0,
         };
@@ -208,7 +213,7 @@ impl Numbers<'_> {
     /// The number of a term that is no real.
     #[inline]
     fn exact(&self, payload: &[u64], term: usize) -> i128 {
-        let element = self.members.element(term);
+        let element = self.payload_layout.element(term);
         match element.kind {
             NumberKind::Integer => i128::from(integer(payload, element.word)),
             _ => i128::load(payload, element.word),
@@ -238,7 +243,7 @@ impl Numbers<'_> {
         output: &PlanOutput,
     ) -> Result<Cells> {
         let exact = matches!(output.ty, Type::Decimal { .. });
-        let counted = self.members.word(nonnull);
+        let counted = self.payload_layout.word(nonnull);
         let (mut words, mut high) = (Vec::with_capacity(rows.rows), Vec::new());
         let mut valid = Vec::with_capacity(rows.rows);
         for payload in rows.payloads() {

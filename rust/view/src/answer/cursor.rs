@@ -1,7 +1,7 @@
-//! A place in the rows of an answer, from which they are read on, a block at a time.
+//! A position in the rows of an answer, from which they are read on, a block at a time.
 //!
 //! Invariant: it holds no lock and no part of the view: changes between two blocks are free to come, and the
-//! answer tells whether the place is still one ([`is_current`](super::Answer::is_current)). Cost: that of
+//! answer tells whether the position is still valid ([`is_current`](super::Answer::is_current)). Cost: that of
 //! the rows, at once or as they are read; see [`cursor`](super::Answer::cursor).
 
 use std::any::Any;
@@ -9,13 +9,13 @@ use std::fmt::Debug;
 
 use arrow_array::RecordBatch;
 
-/// Where a stream of rows stands, in an answer that makes them as they are read.
+/// The position of a stream of rows, in an answer that makes them as they are read.
 pub trait Position: Any + Debug + Send + Sync {
     /// Entries and patterns handled so far.
     fn steps(&self) -> u64;
 }
 
-/// A place in the rows of an answer.
+/// A position in the rows of an answer.
 #[derive(Debug)]
 pub struct Cursor(Rest);
 
@@ -35,8 +35,8 @@ impl Cursor {
     }
 
     /// Over rows that the answer makes as they are read.
-    pub fn at(place: impl Position) -> Self {
-        Self(Rest::Position(Box::new(place)))
+    pub fn at(position: impl Position) -> Self {
+        Self(Rest::Position(Box::new(position)))
     }
 
     /// Entries and patterns that were handled to make rows one by one: what delay is tested by.
@@ -44,7 +44,7 @@ impl Cursor {
     pub fn steps(&self) -> u64 {
         match &self.0 {
             Rest::Made(_) => 0,
-            Rest::Position(place) => place.steps(),
+            Rest::Position(position) => position.steps(),
         }
     }
 
@@ -62,19 +62,19 @@ impl Cursor {
         }
     }
 
-    /// The place, for the answer that made it; `None` for any other kind.
+    /// The position, for the answer that made it; `None` for any other kind.
     #[must_use]
-    pub fn place<P: Position>(&self) -> Option<&P> {
+    pub fn position<P: Position>(&self) -> Option<&P> {
         match &self.0 {
-            Rest::Position(place) => (&**place as &dyn Any).downcast_ref(),
+            Rest::Position(position) => (&**position as &dyn Any).downcast_ref(),
             Rest::Made(_) => None,
         }
     }
 
     /// The same, to read on.
-    pub fn place_mut<P: Position>(&mut self) -> Option<&mut P> {
+    pub fn position_mut<P: Position>(&mut self) -> Option<&mut P> {
         match &mut self.0 {
-            Rest::Position(place) => (&mut **place as &mut dyn Any).downcast_mut(),
+            Rest::Position(position) => (&mut **position as &mut dyn Any).downcast_mut(),
             Rest::Made(_) => None,
         }
     }

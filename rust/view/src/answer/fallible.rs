@@ -12,34 +12,34 @@ use ringview_relation::SlotChange;
 use ringview_ring::NumberKind;
 
 use super::assembler::{Assembler, Outputs};
-use super::members::PayloadLayout;
+use super::payload_layout::PayloadLayout;
 use super::rows::ResultRows;
-use crate::part::PartRows;
+use crate::result_table::ResultTable;
 
 /// What of a result may not fit.
 #[derive(Debug)]
 pub struct Fallible {
     /// The outputs, by position.
     outputs: Vec<usize>,
-    /// Whether more than the payload in the part is needed to tell: keys, and what stands beside it.
+    /// Whether more than the payload in the table is needed to tell: keys, and what stands beside it.
     whole: bool,
 }
 
 impl Fallible {
     /// What may not fit of the groups of a query; `None` if all will.
     #[must_use]
-    pub fn of(query: Outputs<'_>, members: &PayloadLayout) -> Option<Self> {
+    pub fn of(query: Outputs<'_>, payload_layout: &PayloadLayout) -> Option<Self> {
         let results = query.results.map(Results::projection);
         let reads_fallible = results.is_some_and(|results| {
             let mut read = results.inputs().iter();
-            read.any(|&at| may_fail(members, &query.measures[at]))
+            read.any(|&at| may_fail(payload_layout, &query.measures[at]))
         });
         let computed = |column: usize| {
             reads_fallible || results.is_some_and(|results| results.fallible()[column])
         };
         let fails = |output: &&PlanOutput| match output.kind {
             OutputKind::Computed { column } => computed(column),
-            _ => may_fail(members, output),
+            _ => may_fail(payload_layout, output),
         };
         let all = query.columns.iter().enumerate();
         let found = all.filter(|(_, output)| fails(output));
@@ -56,23 +56,23 @@ impl Fallible {
     ///
     /// # Errors
     /// `Overflow`; the transaction must then be undone.
-    pub(crate) fn check(&self, groups: &PartRows<'_>, dictionary: &Dictionary) -> Result<()> {
-        let (part, assembler) = (groups.part, groups.assembler(dictionary));
+    pub(crate) fn check(&self, groups: &ResultTable<'_>, dictionary: &Dictionary) -> Result<()> {
+        let (table, assembler) = (groups.table, groups.assembler(dictionary));
         // What has no rows any more goes, and shows nothing that could overflow.
-        let there = |slot: &u32| part.is_live(*slot) && part.payload(*slot)[0] != 0;
+        let there = |slot: &u32| table.is_live(*slot) && table.payload(*slot)[0] != 0;
         if !self.whole {
-            let touched = part.changes().map(|change| match change {
+            let touched = table.changes().map(|change| match change {
                 SlotChange::New(slot) | SlotChange::Was(slot, _) => slot,
             });
             let mut touched = touched.filter(there);
-            return touched.try_for_each(|slot| self.check_row(part.payload(slot), &assembler));
+            return touched.try_for_each(|slot| self.check_row(table.payload(slot), &assembler));
         }
         let touched = groups.touched().into_iter().map(|(slot, _)| slot);
         let slots: Vec<u32> = touched.filter(there).collect();
         if slots.is_empty() {
             return Ok(());
         }
-        let rows = ResultRows::settling(part, &slots, groups.auxiliary, dictionary);
+        let rows = ResultRows::prepared(table, &slots, groups.auxiliary, dictionary);
         assembler.check(rows, &self.outputs)
     }
 
@@ -80,12 +80,16 @@ impl Fallible {
     ///
     /// # Errors
     /// `Overflow`.
-    pub(crate) fn check_all(&self, groups: &PartRows<'_>, dictionary: &Dictionary) -> Result<()> {
-        let slots: Vec<u32> = groups.part.iter().collect();
+    pub(crate) fn check_all(
+        &self,
+        groups: &ResultTable<'_>,
+        dictionary: &Dictionary,
+    ) -> Result<()> {
+        let slots: Vec<u32> = groups.table.iter().collect();
         if slots.is_empty() {
             return Ok(());
         }
-        let rows = ResultRows::of(groups.part, &slots, groups.auxiliary);
+        let rows = ResultRows::of(groups.table, &slots, groups.auxiliary);
         groups.assembler(dictionary).check(rows, &self.outputs)
     }
 
@@ -95,17 +99,17 @@ impl Fallible {
             .outputs
             .iter()
             .map(|&at| &assembler.outputs.columns[at]);
-        let mut cells = outputs.filter_map(|output| assembler.members.cell(payload, output));
+        let mut cells = outputs.filter_map(|output| assembler.payload_layout.cell(payload, output));
         cells.try_for_each(|cell| cell.map(drop))
     }
 }
 
 /// Whether a column that is read from payloads may not fit its type.
-fn may_fail(members: &PayloadLayout, output: &PlanOutput) -> bool {
+fn may_fail(payload_layout: &PayloadLayout, output: &PlanOutput) -> bool {
     let OutputKind::Sum { terms, .. } = &output.kind else {
         return false;
     };
     // 64 bits always fit the 38 digits that are shown.
-    let wide = |&term: &usize| members.element(term).kind == NumberKind::Decimal;
+    let wide = |&term: &usize| payload_layout.element(term).kind == NumberKind::Decimal;
     terms.len() > 1 || terms.iter().any(wide)
 }

@@ -5,13 +5,13 @@
 //! of one trait, and what one of them cannot do it refuses with the reason. Cost: each method says what it
 //! promises of any answer; an answer may do better.
 //!
-//! An engine gives a part whose keys are the groups, says which members the payloads are made of, and
+//! An engine gives a table whose keys are the groups, says which fields the payloads have, and
 //! where those are read that stand beside the part; columns, expressions and HAVING follow.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `members` | what a payload is made of, and where each member stands in a row |
-//! | `auxiliary` | members that are kept beside the part of the groups |
+//! | `payload_layout` | the fields of a payload, and the position of each in a row |
+//! | `auxiliary` | payload fields that are kept beside the table of the groups |
 //! | `values/` | the values of a column by group: MIN, MAX, COUNT(DISTINCT), categories |
 //! | `rows` | rows before they are columns |
 //! | `assembler` | rows as Arrow: groups, measures, HAVING |
@@ -34,7 +34,7 @@ mod cursor;
 mod fallible;
 mod key;
 pub mod listing;
-mod members;
+mod payload_layout;
 mod rows;
 mod statistics;
 pub mod values;
@@ -47,13 +47,15 @@ use arrow_schema::SchemaRef;
 use ringview_core::{Budget, Dictionary, Error, Result, Type};
 
 pub use assembler::{Assembler, Outputs};
-pub use auxiliary::AuxiliaryMembers;
+pub use auxiliary::AuxiliaryPayload;
 pub use category::Categories;
 pub use cells::{Cells, Value, retain};
 pub use cursor::{Cursor, Position};
 pub use fallible::Fallible;
 pub use key::{Cell, Key, KeyValue};
-pub use members::{FeatureColumns, Member, PayloadLayout, TermSums, number_kind, wide_kind};
+pub use payload_layout::{
+    FeatureColumns, PayloadField, PayloadLayout, TermSums, number_kind, wide_kind,
+};
 pub use rows::ResultRows;
 
 use crate::delta::Delta;

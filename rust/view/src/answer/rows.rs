@@ -1,12 +1,12 @@
 //! The rows of a result before they are columns: keys and payloads.
 //!
-//! Invariant: a row has a word in each column, `width` words of payload (the members, in their order) and,
-//! where a feature is categorical, tallies. Cost: O(rows), and what the members beside the part ask.
+//! Invariant: a row has a word in each column, `width` words of payload (the payload fields, in their order) and,
+//! where a feature is categorical, tallies. Cost: O(rows), and what the payload fields beside the table ask.
 
 use ringview_core::Dictionary;
-use ringview_relation::Part;
+use ringview_relation::KeyedTable;
 
-use super::auxiliary::AuxiliaryMembers;
+use super::auxiliary::AuxiliaryPayload;
 use super::cells::retain;
 use super::values::{Tallies, When};
 
@@ -36,44 +36,44 @@ impl ResultRows {
         }
     }
 
-    /// Appends a row with the key at `slot` of a part and a payload; the words that it lacks are 0.
-    pub fn push(&mut self, part: &Part, slot: u32, payload: &[u64]) {
+    /// Appends a row with the key at `slot` of a table and a payload; the words that it lacks are 0.
+    pub fn push(&mut self, table: &KeyedTable, slot: u32, payload: &[u64]) {
         for (field, column) in self.columns.iter_mut().enumerate() {
-            column.push(part.field(slot, field));
+            column.push(table.field(slot, field));
         }
         self.payloads.extend_from_slice(payload);
         self.rows += 1;
         self.payloads.resize(self.rows * self.width, 0);
     }
 
-    /// The keys at some slots of a part alone.
+    /// The keys at some slots of a table alone.
     #[must_use]
-    pub fn keys_at(part: &Part, slots: &[u32]) -> Self {
-        let mut rows = Self::new(part.layout().fields(), 0);
+    pub fn keys_at(table: &KeyedTable, slots: &[u32]) -> Self {
+        let mut rows = Self::new(table.layout().fields(), 0);
         let slots = slots.iter();
-        slots.for_each(|&slot| rows.push(part, slot, &[]));
+        slots.for_each(|&slot| rows.push(table, slot, &[]));
         rows
     }
 
     /// The rows at some slots, whole, as they will be once the running transaction is kept; without tallies.
     #[must_use]
-    pub fn settling(
-        part: &Part,
+    pub fn prepared(
+        table: &KeyedTable,
         slots: &[u32],
-        auxiliary: &dyn AuxiliaryMembers,
+        auxiliary: &dyn AuxiliaryPayload,
         dictionary: &Dictionary,
     ) -> Self {
-        let mut rows = Self::keyed(part, slots, auxiliary);
+        let mut rows = Self::keyed(table, slots, auxiliary);
         rows.fill(auxiliary, When::Settling(dictionary));
         rows
     }
 
-    /// All rows of a part; of one without key fields its one row, zero if it has none.
+    /// All rows of a table; of one without key fields its one row, zero if it has none.
     #[must_use]
-    pub fn all(part: &Part, auxiliary: &dyn AuxiliaryMembers) -> Self {
-        let slots: Vec<u32> = part.iter().collect();
-        let mut all = Self::keyed(part, &slots, auxiliary);
-        if part.layout().fields() == 0 && all.rows == 0 {
+    pub fn all(table: &KeyedTable, auxiliary: &dyn AuxiliaryPayload) -> Self {
+        let slots: Vec<u32> = table.iter().collect();
+        let mut all = Self::keyed(table, &slots, auxiliary);
+        if table.layout().fields() == 0 && all.rows == 0 {
             all.payloads.resize(all.width, 0);
             all.rows = 1;
             all.tally(auxiliary, When::Now);
@@ -82,48 +82,48 @@ impl ResultRows {
         all.filled(auxiliary)
     }
 
-    /// The rows at some slots of a part.
+    /// The rows at some slots of a table.
     #[must_use]
-    pub fn of(part: &Part, slots: &[u32], auxiliary: &dyn AuxiliaryMembers) -> Self {
-        Self::keyed(part, slots, auxiliary).filled(auxiliary)
+    pub fn of(table: &KeyedTable, slots: &[u32], auxiliary: &dyn AuxiliaryPayload) -> Self {
+        Self::keyed(table, slots, auxiliary).filled(auxiliary)
     }
 
-    /// The rows at some slots of a part, without tallies.
+    /// The rows at some slots of a table, without tallies.
     #[must_use]
-    pub fn untallied(part: &Part, slots: &[u32], auxiliary: &dyn AuxiliaryMembers) -> Self {
-        let mut rows = Self::keyed(part, slots, auxiliary);
+    pub fn untallied(table: &KeyedTable, slots: &[u32], auxiliary: &dyn AuxiliaryPayload) -> Self {
+        let mut rows = Self::keyed(table, slots, auxiliary);
         rows.fill(auxiliary, When::Now);
         rows
     }
 
-    fn keyed(part: &Part, slots: &[u32], auxiliary: &dyn AuxiliaryMembers) -> Self {
-        let fields = part.layout().fields();
-        Self::gather(part, slots, fields, auxiliary.members().width())
+    fn keyed(table: &KeyedTable, slots: &[u32], auxiliary: &dyn AuxiliaryPayload) -> Self {
+        let fields = table.layout().fields();
+        Self::gather(table, slots, fields, auxiliary.payload_layout().width())
     }
 
-    fn gather(part: &Part, slots: &[u32], fields: usize, width: usize) -> Self {
+    fn gather(table: &KeyedTable, slots: &[u32], fields: usize, width: usize) -> Self {
         let mut rows = Self::new(fields, width);
         rows.payloads.reserve(slots.len() * width);
         for &slot in slots {
-            rows.push(part, slot, part.payload(slot));
+            rows.push(table, slot, table.payload(slot));
         }
         rows
     }
 
-    /// The same with what stands beside the part.
-    fn filled(mut self, auxiliary: &dyn AuxiliaryMembers) -> Self {
+    /// The same with what stands beside the table.
+    fn filled(mut self, auxiliary: &dyn AuxiliaryPayload) -> Self {
         self.tally(auxiliary, When::Now);
         self.fill(auxiliary, When::Now);
         self
     }
 
     /// Adds the tallies of the groups.
-    pub(crate) fn tally(&mut self, auxiliary: &dyn AuxiliaryMembers, when: When<'_>) {
+    pub(crate) fn tally(&mut self, auxiliary: &dyn AuxiliaryPayload, when: When<'_>) {
         self.tallies = auxiliary.tallies(&self.columns, self.rows, when);
     }
 
-    /// Fills the members that stand beside the part, in rows that are as wide as all.
-    pub fn fill(&mut self, auxiliary: &dyn AuxiliaryMembers, when: When<'_>) {
+    /// Fills the payload fields that stand beside the table, in rows that are as wide as all.
+    pub fn fill(&mut self, auxiliary: &dyn AuxiliaryPayload, when: When<'_>) {
         auxiliary.fill(&self.columns, &mut self.payloads, when);
     }
 

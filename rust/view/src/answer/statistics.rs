@@ -77,11 +77,11 @@ impl Moments {
             CovarPop => self.c_xy() / n / n,
             CovarSamp => self.c_xy() / sample?,
             Corr => {
-                let spread = self.c_xx().sqrt() * self.c_yy().sqrt();
-                if spread == 0.0 {
+                let centred = self.c_xx().sqrt() * self.c_yy().sqrt();
+                if centred == 0.0 {
                     f64::NAN
                 } else {
-                    (self.c_xy() / spread).clamp(-1.0, 1.0)
+                    (self.c_xy() / centred).clamp(-1.0, 1.0)
                 }
             }
             RegrSlope => self.slope().unwrap_or(f64::NAN),
@@ -115,11 +115,11 @@ impl Moments {
     }
 
     fn c_xx(&self) -> f64 {
-        self.spread(self.x, self.xx)
+        self.centred_square(self.x, self.xx)
     }
 
     fn c_yy(&self) -> f64 {
-        self.spread(self.y, self.yy)
+        self.centred_square(self.y, self.yy)
     }
 
     fn c_xy(&self) -> f64 {
@@ -127,15 +127,15 @@ impl Moments {
     }
 
     /// C(a, a): never negative, and 0 where only the last digits of its parts are left.
-    fn spread(&self, a: Sum, aa: Sum) -> f64 {
+    fn centred_square(&self, a: Sum, aa: Sum) -> f64 {
         /// 2^-145: doubles that differ vary by more, even one among 2^30.
         const ROUNDING: f64 = f64::from_bits((1023 - 145) << 52);
-        let spread = comoment(self.count, a, a, aa);
+        let centred = comoment(self.count, a, a, aa);
         let rounding = match (a, aa) {
             (Sum::Exact(..), Sum::Exact(..)) => 0.0,
             _ => ROUNDING * self.count as f64 * aa.real(),
         };
-        if spread <= rounding { 0.0 } else { spread }
+        if centred <= rounding { 0.0 } else { centred }
     }
 }
 

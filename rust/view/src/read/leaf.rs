@@ -5,7 +5,7 @@
 
 use ringview_core::{Budget, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_query::{Bound, VarId};
-use ringview_relation::{Delta, GatherScratch, KeyScratch, Part, Relation};
+use ringview_relation::{Delta, GatherScratch, KeyScratch, KeyedTable, Relation};
 use ringview_ring::{Groups, PayloadRing, SumProduct, SumProductShape};
 
 use super::{AtomProgram, LiftedRows, Selection, key_column};
@@ -45,7 +45,7 @@ impl Leaf {
             (keys[at.unwrap_or_default()], field.aspect)
         };
         let shape = SumProductShape::new(&program.kinds().map(number_kind).collect::<Vec<_>>());
-        let part = Part::new(all.layout(&fields), SumProduct::stride(&shape));
+        let part = KeyedTable::new(all.layout(&fields), SumProduct::stride(&shape));
         Ok(Self {
             rows: Relation::new(query.atoms[atom].alias.clone(), shape, Some(part)),
             columns: fields.iter().map(place).collect(),
@@ -86,8 +86,8 @@ impl Leaf {
 
     /// Its rows by slot.
     #[must_use]
-    pub fn part(&self) -> &Part {
-        let Some(part) = self.rows.part() else {
+    pub fn part(&self) -> &KeyedTable {
+        let Some(part) = self.rows.table() else {
             unreachable!("rows are kept")
         };
         part

@@ -1,4 +1,4 @@
-//! Values and members of groups.
+//! Values and payload fields of groups.
 
-mod members;
+mod payload_layout;
 mod values;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ringview_core::{Dictionary, Type};
-use ringview_relation::{KeyField, KeyLayout, KeyScratch, Keys, Part};
+use ringview_relation::{KeyField, KeyLayout, KeyScratch, KeyedTable, Keys};
 use ringview_ring::{Expansion, Number};
 use ringview_view::answer::values::{GroupValues, SUMMARY, Tally, ValueFields, ValueSource, When};
 
@@ -35,7 +35,7 @@ fn source() -> ValueSource {
 }
 
 /// Adds rows within a transaction; the slots that are left without.
-fn add(root: &mut Part, rows: &[Row], model: &mut Model) -> Vec<u32> {
+fn add(root: &mut KeyedTable, rows: &[Row], model: &mut Model) -> Vec<u32> {
     let mut emptied = Vec::new();
     for &(group, value, times) in rows {
         let count = model.entry((group, value)).or_default();
@@ -94,7 +94,7 @@ proptest! {
         transactions in vec((vec((0..GROUPS, -3i64..4, -2i64..3), 1..12), any::<bool>()), 1..12),
     ) {
         let layout = KeyLayout::new(&[FIELD, FIELD]);
-        let mut root = Part::new(layout.clone(), 4);
+        let mut root = KeyedTable::new(layout.clone(), 4);
         let mut values = GroupValues::new(source(), &layout);
         let mut ends = values.clone();
         ends.read_ends_alone();

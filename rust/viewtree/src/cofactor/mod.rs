@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ringview_core::{Batch, Dictionary, Error, FreedIds, Result, Schema};
 use ringview_query::Kind;
-use ringview_relation::{Part, Relation};
+use ringview_relation::{KeyedTable, Relation};
 use ringview_ring::{Cofactor, CofactorProduct, CofactorShape, Expansion, Groups, Lift};
 use ringview_view::read::{AtomProgram, Selection};
 
@@ -63,7 +63,7 @@ impl CofactorPayloads {
                 continue;
             };
             let of = &plan.atoms[atom];
-            let (keys, factors) = (plan.compared_columns(node), plan.factors(node));
+            let (keys, factors) = (plan.join_columns(node), plan.factors(node));
             let leaf = Leaf {
                 program: AtomProgram::compile(of, &keys, &factors)?,
                 not_null: cofactor.not_null[atom].clone(),
@@ -126,7 +126,7 @@ impl ProductPlan<Cofactor> for CofactorPayloads {
 
 impl Recentred for CofactorPayloads {
     fn foresee(tree: &mut Tree<Self>, leaf: usize, batch: &Batch) -> Result<()> {
-        tree.make_room_for_many(leaf, batch)
+        tree.recentre_before_many(leaf, batch)
     }
 
     fn origins(&self) -> &[u64] {
@@ -139,10 +139,10 @@ impl Recentred for CofactorPayloads {
         let payloads = &tree.payloads;
         let own = &payloads.plan.nodes[root];
         // Keys without rows are about to go.
-        let has_rows = |part: &Part| part.iter().any(|slot| part.payload(slot)[0] != 0);
-        let now = |view: &Relation<Cofactor>| view.part().is_some_and(has_rows);
+        let has_rows = |table: &KeyedTable| table.iter().any(|slot| table.payload(slot)[0] != 0);
+        let now = |view: &Relation<Cofactor>| view.table().is_some_and(has_rows);
         // One without changes has rows if it had some.
-        let stays = |view: &Relation<Cofactor>| view.part().is_some() && !view.has_changed();
+        let stays = |view: &Relation<Cofactor>| view.table().is_some() && !view.has_changed();
         let mut nodes = tree.views.iter().zip(&payloads.filled);
         if !payloads.origins.are_changing()
             && nodes.all(|(view, &filled)| stays(view) || now(view) == filled)
@@ -260,7 +260,7 @@ impl Tree<CofactorPayloads> {
             origins,
             ..
         } = payloads;
-        let Some(root) = views[plan.tree.root].part() else {
+        let Some(root) = views[plan.tree.root].table() else {
             return;
         };
         let rows = views.iter().map(Relation::reached).sum();
@@ -277,15 +277,15 @@ impl Tree<CofactorPayloads> {
 
     /// Before rows are read at a leaf: where they are many times those that came so far, and far from
     /// their origins, the few payloads that there are move, lest the many are rounded from afar.
-    fn make_room_for_many(&mut self, leaf: usize, batch: &Batch) -> Result<()> {
+    fn recentre_before_many(&mut self, leaf: usize, batch: &Batch) -> Result<()> {
         let Self {
             views,
             payloads,
             work,
-            room,
+            scratch,
             ..
         } = self;
-        let selection = &room.selection;
+        let selection = &scratch.selection;
         let coming = selection.len() as u64;
         let earlier = views[leaf].reached() - coming;
         if earlier == 0 || coming < MANY * earlier {
@@ -340,9 +340,9 @@ impl Tree<CofactorPayloads> {
         if let Some(by) = by {
             for (view, by) in moving(plan, views, &by) {
                 let (shape, scratch) = (*view.shape(), &mut Vec::new());
-                if let Some(part) = view.part_mut() {
-                    part.rewrite(|payload| shape.recentre(payload, &by, scratch));
-                    work.steps += part.len() as u64;
+                if let Some(table) = view.table_mut() {
+                    table.rewrite(|payload| shape.recentre(payload, &by, scratch));
+                    work.steps += table.len() as u64;
                 }
             }
         }
@@ -357,9 +357,9 @@ impl Tree<CofactorPayloads> {
 fn covering(plan: &CofactorPlan, views: &[Relation<Cofactor>], features: &[usize]) -> usize {
     let covers = |node: &Vec<usize>| node.iter().any(|feature| features.contains(feature));
     let nodes = plan.nodes.iter().zip(views);
-    let parts = nodes.filter(|(node, _)| covers(node));
-    let parts = parts.filter_map(|(_, view)| view.part());
-    parts.map(|part| part.len()).sum()
+    let tables = nodes.filter(|(node, _)| covers(node));
+    let tables = tables.filter_map(|(_, view)| view.table());
+    tables.map(|table| table.len()).sum()
 }
 
 /// The views that cover a feature that moves, each with how its own features do.

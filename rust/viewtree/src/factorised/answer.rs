@@ -9,7 +9,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
-use ringview_view::part::{Grouped, Maintainer, PartRows};
+use ringview_view::result_table::{Grouped, Maintainer, ResultTable};
 use ringview_view::{Answer, Context, Cursor, Delta, Key, RowDelta, View};
 
 use crate::maintainer::TreeMaintainer;
@@ -60,7 +60,7 @@ impl View for FactorisedView {
             return Ok(Delta::default());
         };
         let keys = columns(&self.state.plan);
-        let rows = PartRows {
+        let rows = ResultTable {
             keys: &keys,
             ..self.state.grouped()
         };
@@ -168,12 +168,12 @@ impl Answer for FactorisedView {
     }
 
     fn is_current(&self, cursor: &Cursor) -> bool {
-        let place = cursor.place::<Position>();
+        let place = cursor.position::<Position>();
         place.is_some_and(|place| self.form.is_current(place))
     }
 
     fn next(&self, cursor: &mut Cursor, dictionary: &Dictionary) -> Result<Option<RecordBatch>> {
-        let Some(place) = cursor.place_mut::<Position>() else {
+        let Some(place) = cursor.position_mut::<Position>() else {
             return Ok(None);
         };
         let schema = self.state.grouped().schema();

@@ -9,7 +9,7 @@
 
 use crate::plan::Plan;
 use ringview_core::Result;
-use ringview_relation::{Delta, GatherScratch, KeyScratch, Part, Relation};
+use ringview_relation::{Delta, GatherScratch, KeyScratch, KeyedTable, Relation};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 
 use super::leaf_rows::LeafRows;
@@ -23,7 +23,7 @@ pub(super) struct Distinct {
     /// By atom.
     sets: Vec<Set>,
     scratch: KeyScratch,
-    spare: GatherScratch,
+    gather: GatherScratch,
 }
 
 #[derive(Debug)]
@@ -39,17 +39,17 @@ impl Distinct {
             let leaf = plan.tree.nodes.iter().find(|node| node.atom == Some(atom));
             let keys = leaf.map_or(&[][..], |leaf| &leaf.keys);
             let layout = fields.layout(&fields.of_all(keys));
-            let part = Part::new(layout, SumProduct::stride(&shape));
+            let table = KeyedTable::new(layout, SumProduct::stride(&shape));
             let name = plan.atoms[atom].alias.clone();
             Set {
-                rows: Relation::new(name, shape.clone(), Some(part)),
+                rows: Relation::new(name, shape.clone(), Some(table)),
                 present: Watch::new(Vec::new()),
             }
         };
         Self {
             sets: (0..plan.atoms.len()).map(set).collect(),
             scratch: KeyScratch::default(),
-            spare: GatherScratch::default(),
+            gather: GatherScratch::default(),
         }
     }
 
@@ -65,20 +65,20 @@ impl Distinct {
         delta.rows = rows.times.len();
         delta.width = 1;
         delta.payload = rows.times.iter().map(|&times| times as u64).collect();
-        view.add(&mut delta, &keys, &mut self.scratch, &mut self.spare)
+        view.add(&mut delta, &keys, &mut self.scratch, &mut self.gather)
             .map_err(|_| overflow(format!("the rows of {}", view.name())))?;
-        let mut moved = Vec::new();
-        present.turn(view, &mut moved);
-        let field = |field: usize| match view.part() {
-            Some(part) => moved
+        let mut toggled = Vec::new();
+        present.turn(view, &mut toggled);
+        let field = |field: usize| match view.table() {
+            Some(table) => toggled
                 .iter()
-                .map(|&(slot, _)| part.field(slot, field))
+                .map(|&(slot, _)| table.field(slot, field))
                 .collect(),
             None => Vec::new(),
         };
         Ok(LeafRows {
             columns: keys.iter().map(|&at| field(at)).collect(),
-            times: moved.iter().map(|&(_, times)| times).collect(),
+            times: toggled.iter().map(|&(_, times)| times).collect(),
         })
     }
 
@@ -98,18 +98,18 @@ impl Distinct {
 
     pub(super) fn memory_usage(&self) -> usize {
         let bytes = |set: &Set| {
-            let rows = set.rows.part().map_or(0, Part::memory_usage);
+            let rows = set.rows.table().map_or(0, KeyedTable::memory_usage);
             rows + set.present.memory_usage()
         };
         self.sets.iter().map(bytes).sum()
     }
 
     /// Checks the invariant, given the leaf of each atom; for tests.
-    pub(super) fn check<'a>(&self, leaf: impl Fn(usize) -> Option<&'a Part>) {
+    pub(super) fn check<'a>(&self, leaf: impl Fn(usize) -> Option<&'a KeyedTable>) {
         for (atom, set) in self.sets.iter().enumerate() {
             set.present.check(&set.rows, &[]);
             let Some(leaf) = leaf(atom) else { continue };
-            let keys = set.rows.part().map_or(0, Part::len);
+            let keys = set.rows.table().map_or(0, KeyedTable::len);
             assert_eq!(leaf.len(), keys, "a relation as a set");
             let one = |slot| leaf.payload(slot)[0] == 1;
             assert!(leaf.iter().all(one), "a set holds ones");

@@ -14,7 +14,7 @@ use arrow_array::types::{
 use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
 use ringview_core::{Budget, Dictionary, Error, Result, TimeUnit, Type, decode, reserve};
-use ringview_relation::Part;
+use ringview_relation::KeyedTable;
 
 use super::reader::{Lent, Op};
 use super::shape::Column;
@@ -25,24 +25,24 @@ const LENT: usize = 2;
 /// A column under construction.
 struct Filler<'a, 'p> {
     column: &'a Column,
-    part: &'a Part,
+    table: &'a KeyedTable,
     ops: &'a [Op],
     rows: usize,
     lent: &'a mut Lent,
     budget: &'a Budget<'p>,
 }
 
-/// The array of a column of `rows` rows, whose union is walked in `part`.
+/// The array of a column of `rows` rows, whose union is walked in `table`.
 pub(crate) fn array(
     column: &Column,
-    part: &Part,
+    table: &KeyedTable,
     (ops, rows): (&[Op], usize),
     lent: &mut Lent,
     (dictionary, budget): (&Dictionary, &Budget<'_>),
 ) -> Result<ArrayRef> {
     let mut filler = Filler {
         column,
-        part,
+        table,
         ops,
         rows,
         lent,
@@ -115,8 +115,8 @@ impl Filler<'_, '_> {
         value: impl Fn(u64) -> T::Native,
     ) -> Result<PrimitiveArray<T>> {
         let field = self.column.word;
-        let out = self.room();
-        let values = self.replay(out, |slot| value(self.part.field(slot, field)))?;
+        let out = self.reused_buffer();
+        let values = self.replay(out, |slot| value(self.table.field(slot, field)))?;
         self.array(values)
     }
 
@@ -130,29 +130,29 @@ impl Filler<'_, '_> {
     }
 
     /// The memory of the oldest block, if nobody holds it any more.
-    fn room<T: ArrowNativeType>(&mut self) -> Vec<T> {
+    fn reused_buffer<T: ArrowNativeType>(&mut self) -> Vec<T> {
         if self.lent.len() < LENT {
             return Vec::new();
         }
         let oldest = self.lent.pop_front().map(Buffer::into_vec);
-        let mut room: Vec<T> = oldest.and_then(|taken| taken.ok()).unwrap_or_default();
-        room.clear();
-        room
+        let mut buffer: Vec<T> = oldest.and_then(|taken| taken.ok()).unwrap_or_default();
+        buffer.clear();
+        buffer
     }
 
     fn decimals(&mut self) -> Result<PrimitiveArray<Decimal128Type>> {
         let Column { word, high, .. } = *self.column;
-        let out = self.room();
+        let out = self.reused_buffer();
         let values = self.replay(out, |slot| {
-            let high = high.map_or(0, |field| self.part.field(slot, field));
-            (i128::from(high as i64) << 64) | i128::from(self.part.field(slot, word))
+            let high = high.map_or(0, |field| self.table.field(slot, field));
+            (i128::from(high as i64) << 64) | i128::from(self.table.field(slot, word))
         })?;
         self.array(values)
     }
 
     fn values<T: Copy>(&self, value: impl Fn(u64) -> T) -> Result<Vec<T>> {
         let field = self.column.word;
-        self.replay(Vec::new(), |slot| value(self.part.field(slot, field)))
+        self.replay(Vec::new(), |slot| value(self.table.field(slot, field)))
     }
 
     /// Which rows are not NULL; `None` if all are.
@@ -160,7 +160,7 @@ impl Filler<'_, '_> {
         let Some(field) = self.column.null else {
             return Ok(None);
         };
-        let valid = self.replay(Vec::new(), |slot| self.part.field(slot, field) == 0)?;
+        let valid = self.replay(Vec::new(), |slot| self.table.field(slot, field) == 0)?;
         Ok(valid.contains(&false).then_some(valid))
     }
 

@@ -24,7 +24,7 @@ use arrow_schema::SchemaRef;
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use ringview_core::{Budget, Dictionary, Error, Result};
-use ringview_relation::Part;
+use ringview_relation::KeyedTable;
 
 use crate::maintained::Maintained;
 use distinct::Distinct;
@@ -137,8 +137,8 @@ impl Factorised {
             return;
         }
         for (at, union) in self.shape.unions.iter().enumerate() {
-            if let Some(part) = tree.part(union.node) {
-                starts.note(at, part, part.index_at(union.index));
+            if let Some(table) = tree.table(union.node) {
+                starts.note(at, table, table.index_at(union.index));
             }
         }
     }
@@ -150,12 +150,12 @@ impl Factorised {
         let starts = starts.unwrap_or_else(PoisonError::into_inner);
         let mut rebuilds = 0;
         for (at, union) in self.shape.unions.iter().enumerate() {
-            if let Some(part) = tree.part_mut(union.node) {
-                part.refresh_index(union.index);
-                if !part.is_empty() {
-                    rebuilds += part.index_at(union.index).rebuilds();
+            if let Some(table) = tree.table_mut(union.node) {
+                table.refresh_index(union.index);
+                if !table.is_empty() {
+                    rebuilds += table.index_at(union.index).rebuilds();
                 }
-                starts.settle(at, part, part.index_at(union.index));
+                starts.commit(at, table, table.index_at(union.index));
             }
         }
         std::mem::replace(&mut self.rebuilds, rebuilds) != rebuilds
@@ -172,13 +172,13 @@ impl Factorised {
     }
 
     fn views<'a>(&'a self, tree: &'a dyn Maintained, nodes: usize) -> Views<'a> {
-        let part = |node| match tree.part(node) {
-            Some(part) => part,
+        let table = |node| match tree.table(node) {
+            Some(table) => table,
             None => unreachable!("a factorised tree keeps all its views"),
         };
         Views {
             shape: &self.shape,
-            parts: (0..nodes).map(part).collect::<Vec<&Part>>(),
+            tables: (0..nodes).map(table).collect::<Vec<&KeyedTable>>(),
         }
     }
 
@@ -200,7 +200,7 @@ impl Factorised {
         (from, to): (u64, u64),
         (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<RecordBatch> {
-        self.check_room(to - from, budget)?;
+        self.check_memory(to - from, budget)?;
         let views = self.views(tree, self.nodes());
         let mut reader = Reader::new(&self.shape);
         let done = self.out_of_order(&mut reader, |reader| {
@@ -225,7 +225,7 @@ impl Factorised {
         (rows, seed): (u64, u64),
         (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<RecordBatch> {
-        self.check_room(rows, budget)?;
+        self.check_memory(rows, budget)?;
         let views = self.views(tree, self.nodes());
         let total = views.rows()?;
         if total == 0 && rows > 0 {
@@ -249,7 +249,7 @@ impl Factorised {
     }
 
     /// Whether there is room for so many rows as one table: their columns, and an operation a union.
-    fn check_room(&self, rows: u64, budget: &Budget<'_>) -> Result<()> {
+    fn check_memory(&self, rows: u64, budget: &Budget<'_>) -> Result<()> {
         let column = |column: &shape::Column| {
             let null = u64::from(column.null.is_some());
             match &column.ty {
@@ -328,7 +328,7 @@ impl Factorised {
     fn check_sets(&self, plan: &Plan, tree: &dyn Maintained) {
         let leaf = |atom| {
             let mut nodes = plan.tree.nodes.iter();
-            tree.part(nodes.position(|node| node.atom == Some(atom))?)
+            tree.table(nodes.position(|node| node.atom == Some(atom))?)
         };
         self.distinct.iter().for_each(|sets| sets.check(leaf));
     }
@@ -349,11 +349,11 @@ fn batch(
     let columns = &views.shape.columns;
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(columns.len());
     for (column, lent) in columns.iter().zip(&mut reader.lent) {
-        let part = views.parts[views.shape.unions[column.union].node];
+        let table = views.tables[views.shape.unions[column.union].node];
         let ops = &reader.ops[column.union];
         arrays.push(fill::array(
             column,
-            part,
+            table,
             (ops, reader.rows),
             lent,
             (dictionary, budget),

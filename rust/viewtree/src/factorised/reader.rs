@@ -14,10 +14,10 @@ use std::collections::VecDeque;
 
 use arrow_buffer::Buffer;
 use ringview_core::Result;
-use ringview_relation::{ABSENT, Index, KeyScratch, Keys, Part};
+use ringview_relation::{ABSENT, Index, KeyScratch, KeyedTable, Keys};
 
 use super::shape::{Branch, Shape, Union};
-use super::starts::{Starts, count, inconsistent, seek};
+use super::starts::{Starts, count, inconsistent, skip_to};
 
 /// Entries whose branches are looked up together.
 const AHEAD: usize = 256;
@@ -48,7 +48,7 @@ pub(crate) enum Op {
 pub(crate) struct Views<'a> {
     pub(crate) shape: &'a Shape,
     /// By node.
-    pub(crate) parts: Vec<&'a Part>,
+    pub(crate) tables: Vec<&'a KeyedTable>,
 }
 
 impl Views<'_> {
@@ -57,14 +57,14 @@ impl Views<'_> {
     }
 
     /// The part of a union's view, and the index that it is walked by.
-    fn walked(&self, union: usize) -> (&Part, &Index) {
+    fn walked(&self, union: usize) -> (&KeyedTable, &Index) {
         let Union { node, index, .. } = self.shape.unions[union];
-        (self.parts[node], self.parts[node].index_at(index))
+        (self.tables[node], self.tables[node].index_at(index))
     }
 
     /// The number of rows: the count of the root.
     pub(crate) fn rows(&self) -> Result<u64> {
-        let root = self.parts[self.shape.root.count];
+        let root = self.tables[self.shape.root.count];
         match root.iter().next() {
             Some(slot) => count(root, slot),
             None => Ok(0),
@@ -147,7 +147,7 @@ impl Reader {
             return Ok(());
         };
         let Union { node, index, .. } = views.shape.unions[union];
-        let index = views.parts[node].index_at(index);
+        let index = views.tables[node].index_at(index);
         let top = Keys {
             columns: &[],
             fields: &[],
@@ -177,7 +177,7 @@ impl Reader {
 
     /// The rows of a relation, each as often as its multiplicity.
     fn emit_relation(&mut self, views: &Views<'_>, union: usize, range: Range) -> Result<()> {
-        let part = views.parts[views.shape.unions[union].node];
+        let table = views.tables[views.shape.unions[union].node];
         let slots = views.group(union, range.group);
         // Every multiplicity is at least 1: where they sum up to the number of rows, all are 1.
         let plain = slots.len() as u64 == range.total;
@@ -192,12 +192,12 @@ impl Reader {
             (cursor.at, cursor.before)
         } else {
             let at = (union, range.group);
-            seek(&mut self.starts, at, views.walked(union), first)?
+            skip_to(&mut self.starts, at, views.walked(union), first)?
         };
         let ops = &mut self.ops[union];
         loop {
             let &slot = slots.get(at).ok_or_else(inconsistent)?;
-            let rows = if plain { 1 } else { count(part, slot)? };
+            let rows = if plain { 1 } else { count(table, slot)? };
             let start = before.saturating_mul(range.repeat);
             let end = start.saturating_add(rows.saturating_mul(range.repeat));
             self.steps += 1;
@@ -228,7 +228,7 @@ impl Reader {
         cursor: &mut Cursor,
     ) -> Result<()> {
         let slots = views.group(union, range.group);
-        self.place(views, union, range, cursor)?;
+        self.move_cursor(views, union, range, cursor)?;
         loop {
             if cursor.at == cursor.slots.len() {
                 let wanted = range.to.div_ceil(range.repeat) - cursor.before;
@@ -250,7 +250,7 @@ impl Reader {
     }
 
     /// Puts a cursor at the first entry that has rows of a range, or before it where it can walk there.
-    fn place(
+    fn move_cursor(
         &mut self,
         views: &Views<'_>,
         union: usize,
@@ -268,7 +268,8 @@ impl Reader {
             && (self.starts.is_none() || within(cursor));
         if !goes_on {
             let at = (union, range.group);
-            (cursor.first, cursor.before) = seek(&mut self.starts, at, views.walked(union), first)?;
+            (cursor.first, cursor.before) =
+                skip_to(&mut self.starts, at, views.walked(union), first)?;
             cursor.group = Some(range.group);
             cursor.at = 0;
             cursor.slots.clear();
@@ -361,7 +362,7 @@ impl Reader {
         let Union {
             node, ref branches, ..
         } = views.shape.unions[union];
-        let part = views.parts[node];
+        let table = views.tables[node];
         cursor.first += cursor.slots.len();
         cursor.at = 0;
         let left = slots.get(cursor.first..).unwrap_or_default();
@@ -373,13 +374,13 @@ impl Reader {
         }
         cursor.counts.clear();
         for &slot in &cursor.slots {
-            cursor.counts.push(count(part, slot)?);
+            cursor.counts.push(count(table, slot)?);
         }
         cursor
             .branches
             .resize_with(branches.len(), Default::default);
         for (branch, loaded) in branches.iter().zip(&mut cursor.branches) {
-            self.load_branch(views, branch, (part, &cursor.slots), loaded)?;
+            self.load_branch(views, branch, (table, &cursor.slots), loaded)?;
         }
         for (at, &rows) in cursor.counts.iter().enumerate() {
             let product = cursor
@@ -398,14 +399,14 @@ impl Reader {
         &mut self,
         views: &Views<'_>,
         branch: &Branch,
-        (part, slots): (&Part, &[u32]),
+        (table, slots): (&KeyedTable, &[u32]),
         (groups, totals): &mut (Vec<u32>, Vec<u64>),
     ) -> Result<()> {
         self.keys
             .resize_with(branch.key.len().max(self.keys.len()), Vec::new);
         for (column, &field) in self.keys.iter_mut().zip(&branch.key) {
             column.clear();
-            column.extend(slots.iter().map(|&slot| part.field(slot, field)));
+            column.extend(slots.iter().map(|&slot| table.field(slot, field)));
         }
         let fields: Vec<usize> = (0..branch.key.len()).collect();
         let keys = Keys {
@@ -413,7 +414,7 @@ impl Reader {
             fields: &fields,
             rows: slots.len(),
         };
-        let counted = views.parts[branch.count];
+        let counted = views.tables[branch.count];
         counted.find(keys, &mut self.scratch, &mut self.found);
         totals.clear();
         for &slot in &self.found {
@@ -423,7 +424,7 @@ impl Reader {
         groups.clear();
         if let Some(below) = branch.union {
             let Union { node, index, .. } = views.shape.unions[below];
-            let index = views.parts[node].index_at(index);
+            let index = views.tables[node].index_at(index);
             index.find(keys, &mut self.scratch, groups);
         }
         Ok(())

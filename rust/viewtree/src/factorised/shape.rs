@@ -153,7 +153,10 @@ impl Compiler<'_> {
         let view = &self.plan.tree.nodes[node];
         let fields = self.fields.of_all(&view.keys);
         let indexed = positions(bound, &fields);
-        let index = self.tree.part_mut(node).map(|p| p.add_index(&indexed));
+        let index = self
+            .tree
+            .table_mut(node)
+            .map(|table| table.add_index(&indexed));
         let id = self.unions.len();
         self.unions.push(Union {
             node,
@@ -165,9 +168,9 @@ impl Compiler<'_> {
         });
         // The keys have met the indicator projections already.
         let nodes = &self.plan.tree.nodes;
-        let parts = view.children.iter().copied();
-        let parts = parts.filter(|&child| nodes[child].indicator.is_none());
-        let branches = parts.map(|child| self.branch(child, &fields)).collect();
+        let children = view.children.iter().copied();
+        let children = children.filter(|&child| nodes[child].indicator.is_none());
+        let branches = children.map(|child| self.branch(child, &fields)).collect();
         let end = self.unions.len();
         self.unions[id].branches = branches;
         self.unions[id].subtree = id..end;

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use ringview_core::{Error, Result};
-use ringview_relation::{ABSENT, Index, KeyScratch, Keys, Part, SlotChange};
+use ringview_relation::{ABSENT, Index, KeyScratch, KeyedTable, Keys, SlotChange};
 
 use super::sums::Sums;
 
@@ -24,21 +24,21 @@ const FEW: usize = 16;
 const FEW_STALE: usize = 64;
 
 /// The entry of a group that row `row` belongs to (or one before it), and the rows before it.
-pub(crate) fn seek(
+pub(crate) fn skip_to(
     starts: &mut Option<Starts>,
     (union, group): (usize, u32),
-    (part, index): (&Part, &Index),
+    (table, index): (&KeyedTable, &Index),
     row: u64,
 ) -> Result<(usize, u64)> {
     match starts {
-        Some(starts) if row > 0 => starts.seek(union, group, (part, index), row),
+        Some(starts) if row > 0 => starts.skip_to(union, group, (table, index), row),
         _ => Ok((0, 0)),
     }
 }
 
 /// What is known of the groups of a union.
 #[derive(Debug, Default)]
-struct Known {
+struct GroupStarts {
     of: HashMap<u32, Sums, FixedState>,
     /// The entries of them all.
     entries: usize,
@@ -53,17 +53,17 @@ struct Known {
 /// By union: where the entries of groups start.
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
-    unions: Vec<Known>,
+    unions: Vec<GroupStarts>,
     /// Entries and nodes handled.
     pub(crate) steps: u64,
 }
 
 impl Starts {
-    fn seek(
+    fn skip_to(
         &mut self,
         union: usize,
         group: u32,
-        (part, index): (&Part, &Index),
+        (table, index): (&KeyedTable, &Index),
         row: u64,
     ) -> Result<(usize, u64)> {
         let slots = index.group(group);
@@ -71,17 +71,17 @@ impl Starts {
             return Ok((0, 0));
         }
         if self.unions.len() <= union {
-            self.unions.resize_with(union + 1, Known::default);
+            self.unions.resize_with(union + 1, GroupStarts::default);
         }
-        let known = &mut self.unions[union];
-        self.steps += known.refresh(part, index)?;
-        let sums = match known.of.entry(group) {
+        let starts = &mut self.unions[union];
+        self.steps += starts.refresh(table, index)?;
+        let sums = match starts.of.entry(group) {
             Entry::Occupied(sums) => sums.into_mut(),
             Entry::Vacant(place) => {
-                let counts = slots.iter().map(|&slot| count(part, slot));
+                let counts = slots.iter().map(|&slot| count(table, slot));
                 let sums = counts.collect::<Result<Sums>>()?;
-                known.entries += sums.len();
-                known.rebuilds = index.rebuilds();
+                starts.entries += sums.len();
+                starts.rebuilds = index.rebuilds();
                 self.steps += slots.len() as u64;
                 place.insert(sums)
             }
@@ -96,61 +96,70 @@ impl Starts {
     }
 
     /// Takes in which keys of a union's view the running transaction has changed, before it ends.
-    pub(crate) fn note(&mut self, union: usize, part: &Part, index: &Index) {
-        let Some(known) = self.unions.get_mut(union).filter(|known| known.entries > 0) else {
+    pub(crate) fn note(&mut self, union: usize, table: &KeyedTable, index: &Index) {
+        let Some(starts) = self
+            .unions
+            .get_mut(union)
+            .filter(|starts| starts.entries > 0)
+        else {
             return;
         };
         let slot = |change| match change {
             SlotChange::New(slot) | SlotChange::Was(slot, _) => slot,
         };
-        let most = known.most();
-        known.changed.clear();
-        known
+        let most = starts.most();
+        starts.changed.clear();
+        starts
             .changed
-            .extend(part.changes().map(slot).take(most + 1));
-        if known.changed.len() > most {
-            *known = Known::default();
+            .extend(table.changes().map(slot).take(most + 1));
+        if starts.changed.len() > most {
+            *starts = GroupStarts::default();
             return;
         }
-        known.name(part, index);
+        starts.name(table, index);
     }
 
     /// The transaction has ended, and the index is up to date.
-    pub(crate) fn settle(&mut self, union: usize, part: &Part, index: &Index) {
-        let Some(known) = self.unions.get_mut(union).filter(|known| known.entries > 0) else {
+    pub(crate) fn commit(&mut self, union: usize, table: &KeyedTable, index: &Index) {
+        let Some(starts) = self
+            .unions
+            .get_mut(union)
+            .filter(|starts| starts.entries > 0)
+        else {
             return;
         };
-        if known.rebuilds == index.rebuilds() {
-            known.name(part, index);
+        if starts.rebuilds == index.rebuilds() {
+            starts.name(table, index);
         }
-        known.changed.clear();
-        if known.rebuilds != index.rebuilds() || known.stale.len() > known.most() {
-            *known = Known::default();
+        starts.changed.clear();
+        if starts.rebuilds != index.rebuilds() || starts.stale.len() > starts.most() {
+            *starts = GroupStarts::default();
         }
     }
 
     pub(crate) fn memory_usage(&self) -> usize {
-        let bytes = |known: &Known| {
-            known.of.capacity() * (size_of::<(u32, Sums)>() + 1)
-                + known.of.values().map(Sums::memory_usage).sum::<usize>()
-                + known.stale.capacity() * size_of::<(u32, u32)>()
-                + known.changed.capacity() * size_of::<u32>()
+        let bytes = |starts: &GroupStarts| {
+            starts.of.capacity() * (size_of::<(u32, Sums)>() + 1)
+                + starts.of.values().map(Sums::memory_usage).sum::<usize>()
+                + starts.stale.capacity() * size_of::<(u32, u32)>()
+                + starts.changed.capacity() * size_of::<u32>()
         };
-        self.unions.iter().map(bytes).sum::<usize>() + self.unions.capacity() * size_of::<Known>()
+        self.unions.iter().map(bytes).sum::<usize>()
+            + self.unions.capacity() * size_of::<GroupStarts>()
     }
 }
 
-impl Known {
+impl GroupStarts {
     /// How many places may be stale.
     fn most(&self) -> usize {
         FEW_STALE + self.entries / 2
     }
 
     /// Names the places where the changed slots stand now.
-    fn name(&mut self, part: &Part, index: &Index) {
-        let there = |slot: &u32| part.is_live(*slot) && index.place(*slot).is_some();
+    fn name(&mut self, table: &KeyedTable, index: &Index) {
+        let there = |slot: &u32| table.is_live(*slot) && index.position(*slot).is_some();
         let slots: Vec<u32> = self.changed.iter().copied().filter(there).collect();
-        let column = |&field: &usize| slots.iter().map(|&slot| part.field(slot, field)).collect();
+        let column = |&field: &usize| slots.iter().map(|&slot| table.field(slot, field)).collect();
         let columns: Vec<Vec<u64>> = index.fields().iter().map(column).collect();
         let fields: Vec<usize> = (0..columns.len()).collect();
         let keys = Keys {
@@ -161,14 +170,14 @@ impl Known {
         let mut groups = Vec::new();
         index.find(keys, &mut KeyScratch::default(), &mut groups);
         for (&slot, &group) in slots.iter().zip(&groups) {
-            if let Some(place) = index.place(slot).filter(|_| group != ABSENT) {
+            if let Some(place) = index.position(slot).filter(|_| group != ABSENT) {
                 self.stale.push((group, place));
             }
         }
     }
 
     /// Looks at what is stale; the steps that took.
-    fn refresh(&mut self, part: &Part, index: &Index) -> Result<u64> {
+    fn refresh(&mut self, table: &KeyedTable, index: &Index) -> Result<u64> {
         let mut steps = 0;
         for (group, place) in self.stale.drain(..) {
             let Some(sums) = self.of.get_mut(&group) else {
@@ -180,12 +189,12 @@ impl Known {
             sums.truncate(slots.len());
             for &slot in &slots[sums.len()..] {
                 steps += sums.depth();
-                sums.push(count(part, slot)?);
+                sums.push(count(table, slot)?);
             }
             self.entries += sums.len();
             if let Some(&slot) = slots.get(place) {
                 steps += sums.depth();
-                sums.set(place, count(part, slot)?);
+                sums.set(place, count(table, slot)?);
             }
         }
         Ok(steps)
@@ -193,8 +202,8 @@ impl Known {
 }
 
 /// The count of a slot: at least 1, where nothing is deleted that is not there.
-pub(crate) fn count(part: &Part, slot: u32) -> Result<u64> {
-    match part.payload(slot)[0] as i64 {
+pub(crate) fn count(table: &KeyedTable, slot: u32) -> Result<u64> {
+    match table.payload(slot)[0] as i64 {
         rows @ 1.. => Ok(rows as u64),
         _ => Err(inconsistent()),
     }

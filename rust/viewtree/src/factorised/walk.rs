@@ -96,8 +96,8 @@ impl Paths {
     ) -> Result<()> {
         let (own, meetings) = &self.paths[atom];
         for meeting in meetings {
-            if let (Some(index), Some(part)) = (meeting.index, tree.part_mut(meeting.node)) {
-                part.refresh_index(index);
+            if let (Some(index), Some(table)) = (meeting.index, tree.table_mut(meeting.node)) {
+                table.refresh_index(index);
             }
         }
         let mut walk = Walk {
@@ -160,8 +160,8 @@ impl Path<'_> {
             [only] => {
                 let below = &nodes[only];
                 self.meet(only, below.atom.is_some(), tree);
-                let parts = below.children.iter().copied();
-                for child in parts.filter(|&child| nodes[child].indicator.is_none()) {
+                let children = below.children.iter().copied();
+                for child in children.filter(|&child| nodes[child].indicator.is_none()) {
                     self.descend(child, tree);
                 }
             }
@@ -174,7 +174,7 @@ impl Path<'_> {
         let (known, new): (Vec<usize>, Vec<usize>) =
             (0..keys.len()).partition(|&at| self.known.contains(&keys[at]));
         let index = (!new.is_empty())
-            .then(|| tree.part_mut(node).map(|part| part.add_index(&known)))
+            .then(|| tree.table_mut(node).map(|table| table.add_index(&known)))
             .flatten();
         self.known.extend(new.iter().map(|&at| keys[at]));
         self.meetings.push(Meeting {
@@ -206,7 +206,11 @@ impl Walk<'_, '_> {
             self.emit(multiplicity);
             return Ok(());
         };
-        let Some(part) = self.tree.part(meeting.node).filter(|part| !part.is_empty()) else {
+        let Some(table) = self
+            .tree
+            .table(meeting.node)
+            .filter(|table| !table.is_empty())
+        else {
             return Ok(());
         };
         let value = |&field: &usize| vec![self.values[field]];
@@ -220,12 +224,12 @@ impl Walk<'_, '_> {
         let mut found = Vec::with_capacity(1);
         let slots = match meeting.index {
             Some(index) => {
-                let index = part.index_at(index);
+                let index = table.index_at(index);
                 index.find(keys, self.scratch, &mut found);
                 index.group(found[0])
             }
             None => {
-                part.find(keys, self.scratch, &mut found);
+                table.find(keys, self.scratch, &mut found);
                 found.retain(|&slot| slot != ABSENT);
                 &found[..]
             }
@@ -233,12 +237,12 @@ impl Walk<'_, '_> {
         for &slot in slots {
             self.budget.work(1)?;
             // A key with count 0 is not there any more.
-            let count = part.payload(slot)[0] as i64;
+            let count = table.payload(slot)[0] as i64;
             if count == 0 {
                 continue;
             }
             for &(from, field) in &meeting.binds {
-                self.values[field] = part.field(slot, from);
+                self.values[field] = table.field(slot, from);
             }
             let multiplied = if meeting.multiplies {
                 multiplicity

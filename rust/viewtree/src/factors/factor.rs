@@ -84,7 +84,7 @@ impl DeltaFactor {
     }
 
     /// The same on a branch of a path that ends with a key in these registers.
-    pub(crate) fn moved(&self, (end, branch): (&[usize], &Path<SumProduct>)) -> DeltaFactor {
+    pub(crate) fn on_branch(&self, (end, branch): (&[usize], &Path<SumProduct>)) -> DeltaFactor {
         let mut delta = Delta::with_registers(branch.registers);
         let mut registers = Vec::with_capacity(self.registers.len());
         for (&from, &to) in end.iter().zip(&branch.keys) {
@@ -159,8 +159,8 @@ impl DeltaFactor {
         self.pick(picks, SumProductShape::new(&kinds))
     }
 
-    /// The payloads of its rows times those of other relations, a partner a row, and their shape:
-    /// `picks` names the component of the partner for each of its own.
+    /// The payloads of its rows times those of other relations, a match a row, and their shape:
+    /// `picks` names the component of the match for each of its own.
     pub(crate) fn multiplied(
         &self,
         rows: Rows<'_>,

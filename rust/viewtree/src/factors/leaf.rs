@@ -3,7 +3,7 @@
 //!
 //! Factors that a condition or an expression ties together are multiplied out first, row by row.
 
-use crate::plan::{LeafPart, Plan, split_leaf};
+use crate::plan::{LeafFactor, Plan, split_leaf};
 use ringview_core::{Batch, Budget, Dictionary, Result};
 use ringview_query::PlanAtom;
 use ringview_relation::join::Path;
@@ -71,7 +71,7 @@ pub(super) fn read(
 fn one(
     tree: &mut Tree<SumProductPayloads>,
     path: &Path<SumProduct>,
-    (atom, part): (usize, &LeafPart),
+    (atom, part): (usize, &LeafFactor),
     (batch, sign): (&Batch, i64),
     owned: impl Fn(usize) -> bool,
     dictionary: &Dictionary,
@@ -125,7 +125,7 @@ fn one(
 /// What a part of a leaf computes for sums, over the columns that are `owned`.
 fn compile(
     plan: &Plan,
-    (leaf, part): (usize, &LeafPart),
+    (leaf, part): (usize, &LeafFactor),
     owned: impl Fn(usize) -> bool,
 ) -> Result<AtomProgram> {
     let own = |columns: &[usize]| -> Vec<usize> {
@@ -138,6 +138,6 @@ fn compile(
         join_columns_not_null: own(&whole.join_columns_not_null),
         ..whole.clone()
     };
-    let keys = own(&plan.compared_columns(leaf));
+    let keys = own(&plan.join_columns(leaf));
     AtomProgram::compile_long(&own_atom, &keys, &part.components)
 }

@@ -8,7 +8,7 @@
 //! Invariant: the product of the factors is the delta that the climb of the multiplied-out rows would
 //! have at the same place; the views end up the same.
 //!
-//! Cost: the rows of the factors times their partners in a sibling, not the rows of the product; and
+//! Cost: the rows of the factors times their matches in a sibling, not the rows of the product; and
 //! the rows of the product for each view on the path that is kept.
 //!
 //! | file | holds |

@@ -2,7 +2,7 @@
 
 use ringview_core::{Budget, Result};
 use ringview_relation::join::{Access, Level, Matches, Path, Step};
-use ringview_relation::{ABSENT, Delta, GatherScratch, KeyScratch, Keys, Part};
+use ringview_relation::{ABSENT, Delta, GatherScratch, KeyScratch, KeyedTable, Keys};
 use ringview_ring::{PayloadRing, Rows, SumProduct};
 
 use super::factor::{DeltaFactor, Layouts};
@@ -40,7 +40,7 @@ pub(super) fn propagate(
     }
     for branch in &path.branches {
         let end = path.end_keys();
-        let own = factors.iter().map(|factor| factor.moved((end, branch)));
+        let own = factors.iter().map(|factor| factor.on_branch((end, branch)));
         propagate(tree, branch, own.collect(), budget)?;
     }
     Ok(())
@@ -110,7 +110,7 @@ fn join(
         return Ok(());
     };
     for other in met {
-        room(tree, level.into, &[&one, &other], budget)?;
+        reserve(tree, level.into, &[&one, &other], budget)?;
         one = one
             .whole_product(&other)
             .map_err(|fault| tree.refuse(level.into, fault))?;
@@ -127,7 +127,7 @@ fn join(
     Ok(())
 }
 
-/// u := u * S where each row has at most one partner.
+/// u := u * S where each row has at most one match.
 fn probe(
     tree: &mut SumTree,
     level: &Level<SumProduct>,
@@ -135,7 +135,7 @@ fn probe(
     keys: &[usize],
     factor: &mut DeltaFactor,
 ) -> Result<()> {
-    let Some(part) = tree.views[sibling].filled() else {
+    let Some(table) = tree.views[sibling].filled() else {
         factor.delta.rows = 0;
         return Ok(());
     };
@@ -145,7 +145,7 @@ fn probe(
         fields: keys,
         rows: factor.delta.rows,
     };
-    part.find(wanted, &mut KeyScratch::default(), &mut slots);
+    table.find(wanted, &mut KeyScratch::default(), &mut slots);
     let rows: Vec<u32> = (0u32..)
         .zip(&slots)
         .filter(|(_, slot)| **slot != ABSENT)
@@ -157,14 +157,14 @@ fn probe(
         .delta
         .gather(&registers, &rows, &mut GatherScratch::default());
     let picks = tree.payloads.picks(&tree.plan, level.into, sibling);
-    let right = (part.payloads(), &slots[..], tree.views[sibling].shape());
+    let right = (table.payloads(), &slots[..], tree.views[sibling].shape());
     let multiplied = factor.multiplied(Rows::Picked(&rows), right, &picks);
     (factor.delta.payload, factor.shape) =
         multiplied.map_err(|fault| tree.refuse(level.into, fault))?;
     Ok(())
 }
 
-/// u := u * S where a row may have many partners: a block of pairs at a time, each summed down to
+/// u := u * S where a row may have many matches: a block of pairs at a time, each summed down to
 /// what is needed afterwards.
 fn walk(
     tree: &mut SumTree,
@@ -175,30 +175,30 @@ fn walk(
 ) -> Result<()> {
     let sibling = step.relation;
     let words = SumProduct::stride(tree.views[level.into].shape());
-    let found = tree.views[sibling].part_mut();
-    let Some(part) = found.filter(|part| !part.is_empty()) else {
+    let found = tree.views[sibling].table_mut();
+    let Some(table) = found.filter(|table| !table.is_empty()) else {
         factor.delta.rows = 0;
         return Ok(());
     };
-    let mut partners = Matches::default();
+    let mut matches = Matches::default();
     let scratch = &mut KeyScratch::default();
-    partners.find(part, &step.access, &factor.delta, words, scratch);
+    matches.find(table, &step.access, &factor.delta, words, scratch);
     let mut sum: Option<DeltaFactor> = None;
     let mut folded = 0;
     loop {
-        let Some(part) = tree.views[sibling].part() else {
+        let Some(table) = tree.views[sibling].table() else {
             return Ok(());
         };
-        let last = partners.next_block(part, factor.delta.rows);
-        let pairs = partners.slots.len();
-        let mut block = paired(factor, &step.live, path.registers, &partners, part);
+        let last = matches.next_block(table, factor.delta.rows);
+        let pairs = matches.slots.len();
+        let mut block = paired(factor, &step.live, path.registers, &matches, table);
         let picks = tree.payloads.picks(&tree.plan, level.into, sibling);
         let right = (
-            part.payloads(),
-            &partners.slots[..],
+            table.payloads(),
+            &matches.slots[..],
             tree.views[sibling].shape(),
         );
-        let multiplied = factor.multiplied(Rows::Picked(&partners.rows), right, &picks);
+        let multiplied = factor.multiplied(Rows::Picked(&matches.rows), right, &picks);
         (block.delta.payload, block.shape) =
             multiplied.map_err(|fault| tree.refuse(level.into, fault))?;
         block.delta.rows = pairs;
@@ -229,13 +229,13 @@ fn walk(
     Ok(())
 }
 
-/// A block of pairs: the registers that are needed afterwards, from the rows or from their partners.
+/// A block of pairs: the registers that are needed afterwards, from the rows or from their matches.
 fn paired(
     factor: &DeltaFactor,
     live: &[usize],
     registers: usize,
-    partners: &Matches,
-    part: &Part,
+    matches: &Matches,
+    table: &KeyedTable,
 ) -> DeltaFactor {
     let mut block = DeltaFactor {
         registers: Vec::new(),
@@ -243,11 +243,11 @@ fn paired(
         delta: Delta::with_registers(registers),
     };
     for &register in live {
-        if !partners.fills(register) && !factor.registers.contains(&register) {
+        if !matches.fills(register) && !factor.registers.contains(&register) {
             continue;
         }
         let column = &mut block.delta.columns[register];
-        partners.fill(register, part, &factor.delta, column);
+        matches.fill(register, table, &factor.delta, column);
         block.registers.push(register);
     }
     block
@@ -263,7 +263,7 @@ pub(super) fn store(
 ) -> Result<()> {
     let rows = factors.iter().map(|factor| factor.delta.rows);
     tree.views[node].reached_by(rows.sum());
-    if tree.views[node].part().is_none() {
+    if tree.views[node].table().is_none() {
         return Ok(());
     }
     // The largest last: the product of the others is held whole.
@@ -283,7 +283,7 @@ pub(super) fn store(
     };
     let mut rest = first.clone();
     for factor in more {
-        room(tree, node, &[&rest, factor], budget)?;
+        reserve(tree, node, &[&rest, factor], budget)?;
         rest = rest
             .whole_product(factor)
             .map_err(|fault| tree.refuse(node, fault))?;
@@ -302,7 +302,12 @@ pub(super) fn store(
 }
 
 /// Whether there is room for the product of factors, which is held whole.
-fn room(tree: &SumTree, node: usize, factors: &[&DeltaFactor], budget: &Budget<'_>) -> Result<()> {
+fn reserve(
+    tree: &SumTree,
+    node: usize,
+    factors: &[&DeltaFactor],
+    budget: &Budget<'_>,
+) -> Result<()> {
     let each = factors.iter().map(|factor| factor.delta.rows as u64);
     let rows = each.fold(1u64, u64::saturating_mul);
     let registers = factors.iter().map(|factor| factor.registers.len());

@@ -29,7 +29,7 @@ impl Plan {
 
     /// The columns of a leaf's table that are compared with others: those of its variables. Of a listing, they
     /// are those that join: NaN equals nothing, but a row may hold it.
-    pub(crate) fn compared_columns(&self, leaf: usize) -> Vec<usize> {
+    pub(crate) fn join_columns(&self, leaf: usize) -> Vec<usize> {
         let leaf = &self.tree.nodes[leaf];
         let listed = self.bag.is_some() && !self.distinct;
         let compared = |(id, variable): &(usize, &Variable)| {

@@ -14,8 +14,8 @@ pub mod explanation;
 pub(crate) mod factorised;
 mod leaf;
 mod meetings;
-mod members;
 pub(crate) mod payload;
+mod payload_layout;
 mod pruned;
 pub(crate) mod split;
 mod together;
@@ -30,8 +30,8 @@ use ringview_query::{
 pub type Companion = ringview_query::Companion<Plan>;
 
 pub use build::Planning;
-pub(crate) use pruned::KeptNode;
-pub use split::{LeafPart, split_leaf};
+pub(crate) use pruned::RetainedNode;
+pub use split::{LeafFactor, split_leaf};
 pub use together::Together;
 
 /// A checked query with its variable order, view tree and payloads.

@@ -60,7 +60,7 @@ impl<'a> Payload<'a> {
             let mut factors = Vec::new();
             split(factor.clone(), &mut factors);
             for factor in factors {
-                self.place(*atom, factor, &mut monomial)?;
+                self.assign(*atom, factor, &mut monomial)?;
             }
         }
         self.scale(&term.coefficient, &mut monomial)?;
@@ -70,7 +70,7 @@ impl<'a> Payload<'a> {
     }
 
     /// Puts a factor of an atom where it is cheapest.
-    fn place(&self, mut atom: usize, mut factor: Polynomial, to: &mut Monomial) -> Result<()> {
+    fn assign(&self, mut atom: usize, mut factor: Polynomial, to: &mut Monomial) -> Result<()> {
         if let Some(variable) = self.variable(atom, &factor) {
             // Its columns are encoded alike, and rows with NULL in one of them join with nothing.
             let columns = variable.columns.iter();

@@ -6,7 +6,7 @@ use crate::plan::{Component, Source, SumProduct, ViewTree};
 
 /// A node that stays, of those that there were, and which of its components.
 #[derive(Clone, Debug)]
-pub(crate) struct KeptNode {
+pub(crate) struct RetainedNode {
     pub(crate) node: usize,
     pub(crate) components: Vec<usize>,
 }
@@ -33,7 +33,7 @@ impl SumProduct {
         let kept: Vec<Vec<usize>> = used.iter().map(kept).collect();
         let place =
             |node: usize, component: usize| kept[node].partition_point(|&at| at < component);
-        let moved = |node: usize, component: &Component| match &component.source {
+        let remapped = |node: usize, component: &Component| match &component.source {
             Source::Product { children } => {
                 let taken = tree.nodes[node].children.iter().zip(children);
                 let children = taken.map(|(&child, &component)| place(child, component));
@@ -47,7 +47,7 @@ impl SumProduct {
             Source::Count | Source::Leaf(_) => component.clone(),
         };
         let nodes = kept.iter().enumerate().map(|(node, kept)| {
-            let components = kept.iter().map(|&at| moved(node, &self.nodes[node][at]));
+            let components = kept.iter().map(|&at| remapped(node, &self.nodes[node][at]));
             components.collect()
         });
         let pruned = Self {

@@ -14,7 +14,7 @@ use ringview_query::{Factor, Op, Polynomial, Predicate, all};
 
 /// What one of the independent parts of a leaf computes.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LeafPart {
+pub struct LeafFactor {
     /// The factors that it is made of.
     pub factors: Vec<usize>,
     /// Which rows take part; all where absent.
@@ -33,7 +33,7 @@ pub fn split_leaf(
     node: usize,
     owners: &[usize],
     factors: usize,
-) -> Result<Vec<LeafPart>> {
+) -> Result<Vec<LeafFactor>> {
     let atom = plan.tree.nodes[node].atom.unwrap_or_default();
     let conjuncts: Vec<&Predicate> = match &plan.atoms[atom].filter {
         None => Vec::new(),
@@ -50,10 +50,10 @@ pub fn split_leaf(
             ties.tie(owners, |see| multiplicand.each_column(see));
         }
     }
-    let mut parts: Vec<LeafPart> = ties
+    let mut parts: Vec<LeafFactor> = ties
         .groups()
         .into_iter()
-        .map(|factors| LeafPart {
+        .map(|factors| LeafFactor {
             factors,
             filter: None,
             components: vec![None; components.len()],
@@ -62,7 +62,7 @@ pub fn split_leaf(
     let mut filters: Vec<Vec<Predicate>> = vec![Vec::new(); parts.len()];
     for conjunct in conjuncts {
         let column = first(|see| conjunct.each_column(see));
-        filters[part_of(&parts, owners, column)].push(conjunct.clone());
+        filters[factor_of(&parts, owners, column)].push(conjunct.clone());
     }
     for (part, conjuncts) in parts.iter_mut().zip(filters) {
         part.filter = (!conjuncts.is_empty()).then(|| all(conjuncts));
@@ -76,21 +76,21 @@ pub fn split_leaf(
 }
 
 /// The part that owns a column; what reads no column belongs to the first one.
-fn part_of(parts: &[LeafPart], owners: &[usize], column: Option<usize>) -> usize {
+fn factor_of(parts: &[LeafFactor], owners: &[usize], column: Option<usize>) -> usize {
     let owner = column.map(|column| owners[column]);
-    let has = |part: &LeafPart| owner.is_some_and(|owner| part.factors.contains(&owner));
+    let has = |part: &LeafFactor| owner.is_some_and(|owner| part.factors.contains(&owner));
     parts.iter().position(has).unwrap_or(0)
 }
 
 /// Gives each part what it owns of the factor of a component.
-fn hand_out(parts: &mut [LeafPart], owners: &[usize], at: usize, factor: &Factor) -> Result<()> {
+fn hand_out(parts: &mut [LeafFactor], owners: &[usize], at: usize, factor: &Factor) -> Result<()> {
     for &column in &factor.not_null {
-        let part = part_of(parts, owners, Some(column));
+        let part = factor_of(parts, owners, Some(column));
         own(&mut parts[part], at).not_null.push(column);
     }
     for multiplicand in factor.value.iter().flat_map(multiplicands) {
         let column = first(|see| multiplicand.each_column(see));
-        let part = part_of(parts, owners, column);
+        let part = factor_of(parts, owners, column);
         let own = own(&mut parts[part], at);
         own.value = Some(match own.value.take() {
             Some(value) => value.multiply(multiplicand.clone())?,
@@ -108,7 +108,7 @@ fn value(component: &Component) -> Option<&Polynomial> {
 }
 
 /// A part's factor of a component.
-fn own(part: &mut LeafPart, component: usize) -> &mut Factor {
+fn own(part: &mut LeafFactor, component: usize) -> &mut Factor {
     part.components[component].get_or_insert_with(|| Factor {
         not_null: Vec::new(),
         value: None,

@@ -15,9 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use ringview_core::Result;
 use ringview_query::graph::order::{self, OrderNode};
 use ringview_query::{Bound, Variable};
-use ringview_view::answer::{Member, PayloadLayout, TermSums};
+use ringview_view::answer::{PayloadField, PayloadLayout, TermSums};
 
-use super::{Component, KeptNode, Plan, Planning, Source, SumProduct, VarId, ViewTree};
+use super::{Component, Plan, Planning, RetainedNode, Source, SumProduct, VarId, ViewTree};
 
 /// Several plans, and the whole of them.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ impl Together {
             whole,
             placed: Vec::new(),
         };
-        plans.into_iter().try_for_each(|plan| all.place(plan))?;
+        plans.into_iter().try_for_each(|plan| all.merge(plan))?;
         Some(all)
     }
 
@@ -101,7 +101,7 @@ impl Together {
         let before = self.whole.tree.nodes.len();
         let with = [own].into_iter().chain(others).filter_map(|plan| {
             let mut all = self.clone();
-            all.place(plan)?;
+            all.merge(plan)?;
             Some(all)
         });
         // The first of several, which is the query's own.
@@ -113,7 +113,7 @@ impl Together {
     }
 
     /// Lays one more plan upon those that are there.
-    fn place(&mut self, plan: Plan) -> Option<()> {
+    fn merge(&mut self, plan: Plan) -> Option<()> {
         let is_sums = plan.bag.is_none()
             && plan.cofactor.is_none()
             && plan.matrix.is_none()
@@ -193,7 +193,7 @@ impl Together {
     fn components(&mut self, plan: &Plan, node: usize, placed: &Placed) -> Vec<usize> {
         let (own, at) = (&plan.tree.nodes[node], placed.nodes[node]);
         let children = &self.whole.tree.nodes[at].children;
-        let moved = |component: &Component| match &component.source {
+        let remapped = |component: &Component| match &component.source {
             Source::Product { children: taken } => {
                 let taken = children.iter().map(|&child| {
                     let mut pairs = own.children.iter().zip(taken);
@@ -209,7 +209,7 @@ impl Together {
             }
             Source::Count | Source::Leaf(_) => component.clone(),
         };
-        let moved: Vec<Component> = plan.payload.nodes[node].iter().map(moved).collect();
+        let remapped: Vec<Component> = plan.payload.nodes[node].iter().map(remapped).collect();
         let all = &mut self.whole.payload.nodes[at];
         let place = |component: Component| {
             let known = all.iter().position(|other| *other == component);
@@ -218,12 +218,15 @@ impl Together {
                 all.len() - 1
             })
         };
-        moved.into_iter().map(place).collect()
+        remapped.into_iter().map(place).collect()
     }
 
     /// The same without the terms that are not marked, and without plans that have no marks; and by node what stays of
     /// which.
-    pub(crate) fn with_terms(&self, read: &[Option<Vec<bool>>]) -> Option<(Self, Vec<KeptNode>)> {
+    pub(crate) fn with_terms(
+        &self,
+        read: &[Option<Vec<bool>>],
+    ) -> Option<(Self, Vec<RetainedNode>)> {
         let (mut plans, mut from) = (Vec::new(), Vec::new());
         for ((plan, placed), read) in self.plans.iter().zip(&self.placed).zip(read) {
             let Some(read) = read else { continue };
@@ -236,8 +239,8 @@ impl Together {
         }
         let mut all = Self::of(plans)?;
         let components = all.whole.payload.nodes.iter().map(Vec::len);
-        let mut stay: Vec<KeptNode> = components
-            .map(|components| KeptNode {
+        let mut stay: Vec<RetainedNode> = components
+            .map(|components| RetainedNode {
                 node: 0,
                 components: vec![0; components],
             })
@@ -280,17 +283,17 @@ impl Together {
     }
 
     /// What its payloads are made of.
-    pub(crate) fn members(&self, plan: usize) -> PayloadLayout {
+    pub(crate) fn payload_layout(&self, plan: usize) -> PayloadLayout {
         let (root, own) = (self.root(plan), &self.plans[plan]);
         let kinds = self.whole.payload.nodes[root].iter().map(|one| one.kind);
         let components = &self.placed[plan].components[own.tree.root];
         let terms = own.payload.terms.iter().map(|&term| components[term]);
-        let mut members = PayloadLayout::default();
-        members.push(Member::Sums(TermSums::new(
+        let mut payload_layout = PayloadLayout::default();
+        payload_layout.push(PayloadField::Sums(TermSums::new(
             kinds.collect(),
             terms.collect(),
         )));
-        members
+        payload_layout
     }
 }
 

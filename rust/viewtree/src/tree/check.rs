@@ -20,7 +20,8 @@ impl<P: Payloads> Tree<P> {
     }
 
     fn check_bound(&self, indicator: usize, parent: usize) {
-        let (Some(within), Some(part)) = (self.views[indicator].part(), self.views[parent].part())
+        let (Some(within), Some(table)) =
+            (self.views[indicator].table(), self.views[parent].table())
         else {
             return;
         };
@@ -28,19 +29,19 @@ impl<P: Payloads> Tree<P> {
         let keys = nodes[indicator].keys.iter();
         let fields = keys.flat_map(|&v| self.fields.positions(&nodes[parent].keys, v));
         let columns: Vec<Vec<u64>> = fields
-            .map(|field| part.iter().map(|slot| part.field(slot, field)).collect())
+            .map(|field| table.iter().map(|slot| table.field(slot, field)).collect())
             .collect();
         let all: Vec<usize> = (0..columns.len()).collect();
         let keys = Keys {
             columns: &columns,
             fields: &all,
-            rows: part.len(),
+            rows: table.len(),
         };
         let mut found = Vec::new();
         within.find(keys, &mut KeyScratch::default(), &mut found);
         assert!(!found.contains(&ABSENT), "a key that its indicator lacks");
         if nodes[indicator].keys.len() == nodes[parent].keys.len() {
-            assert!(part.len() <= within.len());
+            assert!(table.len() <= within.len());
         }
     }
 }

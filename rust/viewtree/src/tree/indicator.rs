@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ringview_core::empty;
 use ringview_relation::join::Path;
-use ringview_relation::{Delta, KeyScratch, Keys, Part, Relation, Relocated, SlotChange};
+use ringview_relation::{Delta, KeyScratch, KeyedTable, Keys, Relation, Relocated, SlotChange};
 use ringview_ring::PayloadRing;
 
 /// The indicator projections of one atom, and what its leaf held when they were brought up to date.
@@ -32,7 +32,7 @@ pub(crate) struct Indicator<R: PayloadRing> {
     fields: Vec<usize>,
     /// How many keys of the leaf project to a value, and whether the indicator has it; `None`
     /// where it keeps the whole key.
-    counts: Option<Part>,
+    counts: Option<KeyedTable>,
     /// Its change on the way up: room kept between batches.
     pub(crate) delta: Delta,
 }
@@ -48,17 +48,17 @@ impl<R: PayloadRing> Watch<R> {
 
     /// After rows were added to the leaf: which of the slots that they went to came or went, each
     /// with 1 or -1. A slot that several rows went to is told once, by what it holds now.
-    pub(crate) fn turn(&mut self, leaf: &Relation<R>, moved: &mut Vec<(u32, i64)>) {
-        moved.clear();
-        let Some(part) = leaf.part() else { return };
-        self.present.resize(part.slots().div_ceil(64), 0);
+    pub(crate) fn turn(&mut self, leaf: &Relation<R>, toggled: &mut Vec<(u32, i64)>) {
+        toggled.clear();
+        let Some(table) = leaf.table() else { return };
+        self.present.resize(table.slots().div_ceil(64), 0);
         for &slot in leaf.last_slots() {
-            let is = !R::is_zero(leaf.shape(), part.payload(slot));
+            let is = !R::is_zero(leaf.shape(), table.payload(slot));
             let (word, bit) = (&mut self.present[slot as usize / 64], 1 << (slot % 64));
             if (*word & bit != 0) != is {
                 *word ^= bit;
                 self.turned.push(slot);
-                moved.push((slot, if is { 1 } else { -1 }));
+                toggled.push((slot, if is { 1 } else { -1 }));
             }
         }
     }
@@ -92,8 +92,8 @@ impl<R: PayloadRing> Watch<R> {
         for slot in self.turned.drain(..) {
             self.present[slot as usize / 64] ^= 1 << (slot % 64);
         }
-        let parts = self.indicators.iter_mut().filter_map(|i| i.counts.as_mut());
-        parts.for_each(Part::rollback);
+        let tables = self.indicators.iter_mut().filter_map(|i| i.counts.as_mut());
+        tables.for_each(KeyedTable::rollback);
         empty(&mut self.turned);
     }
 
@@ -102,31 +102,31 @@ impl<R: PayloadRing> Watch<R> {
         let counts = self.indicators.iter().filter_map(|i| i.counts.as_ref());
         self.present.capacity() * size_of::<u64>()
             + self.turned.capacity() * size_of::<u32>()
-            + counts.map(Part::memory_usage).sum::<usize>()
+            + counts.map(KeyedTable::memory_usage).sum::<usize>()
     }
 
     /// Checks the invariant; for tests.
     pub(crate) fn check(&self, leaf: &Relation<R>, views: &[Relation<R>]) {
-        let Some(part) = leaf.part() else { return };
-        let held: Vec<u32> = part.iter().collect();
+        let Some(table) = leaf.table() else { return };
+        let held: Vec<u32> = table.iter().collect();
         let bits: u32 = self.present.iter().map(|word| word.count_ones()).sum();
         assert_eq!(bits as usize, held.len(), "bits of dead slots");
         for &slot in &held {
             let bit = self.present[slot as usize / 64] >> (slot % 64) & 1;
-            let zero = R::is_zero(leaf.shape(), part.payload(slot));
+            let zero = R::is_zero(leaf.shape(), table.payload(slot));
             assert_eq!(bit == 1, !zero, "the bit of a slot");
         }
         for indicator in &self.indicators {
-            indicator.check(part, &held, &views[indicator.path.from]);
+            indicator.check(table, &held, &views[indicator.path.from]);
         }
     }
 }
 
 impl<R: PayloadRing> Indicator<R> {
     /// An indicator over these fields of the key of a leaf.
-    pub(crate) fn new(path: Arc<Path<R>>, leaf: &Part, fields: Vec<usize>) -> Self {
+    pub(crate) fn new(path: Arc<Path<R>>, leaf: &KeyedTable, fields: Vec<usize>) -> Self {
         let whole = fields.len() == leaf.layout().fields();
-        let counts = (!whole).then(|| Part::new(leaf.layout().project(&fields), 2));
+        let counts = (!whole).then(|| KeyedTable::new(leaf.layout().project(&fields), 2));
         Self {
             delta: Delta::with_registers(path.registers),
             path,
@@ -139,8 +139,8 @@ impl<R: PayloadRing> Indicator<R> {
     /// or went (-1), with payloads of `stride` words.
     pub(crate) fn change(
         &mut self,
-        leaf: &Part,
-        moved: &[(u32, i64)],
+        leaf: &KeyedTable,
+        toggled: &[(u32, i64)],
         stride: usize,
         scratch: &mut KeyScratch,
     ) {
@@ -148,10 +148,10 @@ impl<R: PayloadRing> Indicator<R> {
         for (&register, &field) in self.path.keys.iter().zip(&self.fields) {
             let column = &mut delta.columns[register];
             column.clear();
-            column.extend(moved.iter().map(|&(slot, _)| leaf.field(slot, field)));
+            column.extend(toggled.iter().map(|&(slot, _)| leaf.field(slot, field)));
         }
-        delta.rows = moved.len();
-        let mut signs: Vec<i64> = moved.iter().map(|&(_, sign)| sign).collect();
+        delta.rows = toggled.len();
+        let mut signs: Vec<i64> = toggled.iter().map(|&(_, sign)| sign).collect();
         if let Some(counts) = &mut self.counts {
             let keys = Keys {
                 columns: &delta.columns,
@@ -191,7 +191,7 @@ impl<R: PayloadRing> Indicator<R> {
         }
     }
 
-    fn check(&self, leaf: &Part, held: &[u32], view: &Relation<R>) {
+    fn check(&self, leaf: &KeyedTable, held: &[u32], view: &Relation<R>) {
         let key = |slot: u32| -> Vec<u64> {
             let fields = self.fields.iter();
             fields.map(|&field| leaf.field(slot, field)).collect()
@@ -204,19 +204,19 @@ impl<R: PayloadRing> Indicator<R> {
             assert_eq!(total as usize, expected.len(), "keys counted");
         }
         expected.dedup();
-        let Some(part) = view.part() else { return };
-        let field = |slot| (0..self.fields.len()).map(move |f| part.field(slot, f));
-        let mut found: Vec<Vec<u64>> = part.iter().map(|slot| field(slot).collect()).collect();
+        let Some(table) = view.table() else { return };
+        let field = |slot| (0..self.fields.len()).map(move |f| table.field(slot, f));
+        let mut found: Vec<Vec<u64>> = table.iter().map(|slot| field(slot).collect()).collect();
         found.sort();
         assert_eq!(found, expected, "the keys of {}", view.name());
-        let one = |slot| part.payload(slot)[0] == 1;
-        assert!(part.iter().all(one), "an indicator holds ones");
+        let one = |slot| table.payload(slot)[0] == 1;
+        assert!(table.iter().all(one), "an indicator holds ones");
     }
 }
 
 /// Adds each sign to its slot's count; keeps of the rows one for each slot that got its first key or
 /// lost its last, with 1 or -1.
-fn count(counts: &mut Part, slots: &[u32], signs: &mut Vec<i64>) -> Vec<usize> {
+fn count(counts: &mut KeyedTable, slots: &[u32], signs: &mut Vec<i64>) -> Vec<usize> {
     let payloads = counts.write(slots);
     for (&slot, &sign) in slots.iter().zip(signs.iter()) {
         let count = &mut payloads[slot as usize * 2];

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use ringview_core::{Budget, Result};
-use ringview_relation::{Delta, Part};
+use ringview_relation::{Delta, KeyedTable};
 use ringview_view::RowDelta;
 
 use super::{Load, Payloads, Tree};
@@ -96,7 +96,7 @@ impl<P: Payloads> Tree<P> {
     /// Whether a leaf is kept, and empty: rows beside many others gain nothing by their order, and those that are summed
     /// at once little.
     fn waits_at(&self, leaf: usize) -> bool {
-        self.views[leaf].part().is_some_and(Part::is_empty)
+        self.views[leaf].table().is_some_and(KeyedTable::is_empty)
     }
 
     /// Propagates the rows that wait.
@@ -112,8 +112,8 @@ impl<P: Payloads> Tree<P> {
         let Self { views, work, .. } = self;
         let leaf = &views[path.from];
         let (shape, layout) = (leaf.shape(), &path.layout);
-        let (grouper, spare) = (&mut work.grouper, &mut work.spare);
-        let summed = delta.sort::<P::Ring>(shape, &path.keys, layout, grouper, spare);
+        let (grouper, gather) = (&mut work.grouper, &mut work.gather);
+        let summed = delta.sort::<P::Ring>(shape, &path.keys, layout, grouper, gather);
         summed.map_err(|fault| leaf.refusal(fault))?;
         let outcome = self.propagate(&path, budget).apply_many(&mut delta);
         self.work.release();

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use crate::plan::Plan;
 use ringview_core::{Budget, Result};
 use ringview_relation::join::{self, Path, Propagation};
-use ringview_relation::{Delta, Part, Relation, Relocated};
+use ringview_relation::{Delta, KeyedTable, Relation, Relocated};
 use ringview_ring::{Overflow, PayloadRing};
 use ringview_view::RowDelta;
 use ringview_view::fields::Fields;
@@ -27,7 +27,7 @@ use crate::program::ProductPlan;
 use crate::tree::indicator::Watch;
 use crate::tree::paths::{Paths, watches};
 use crate::tree::state::KeyColumn;
-pub(crate) use crate::tree::state::{Load, Payloads, Recentred, Recentring, Room, Tree};
+pub(crate) use crate::tree::state::{LeafScratch, Load, Payloads, Recentred, Recentring, Tree};
 
 impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
     /// An empty tree. Views over static relations alone are kept until `seal`, even where no
@@ -39,11 +39,11 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             // Indicators that change are told from their leaf, which is stored.
             let kept = nodes[node].stored || plan.is_static(node);
             let shape = payloads.shape(node);
-            let part = kept.then(|| {
+            let table = kept.then(|| {
                 let layout = fields.layout(&fields.of_all(&nodes[node].keys));
-                Part::new(layout, P::Ring::stride(&shape))
+                KeyedTable::new(layout, P::Ring::stride(&shape))
             });
-            Relation::new(nodes[node].name.clone(), shape, part)
+            Relation::new(nodes[node].name.clone(), shape, table)
         };
         let mut views: Vec<Relation<P::Ring>> = (0..nodes.len()).map(view).collect();
         let Paths {
@@ -62,7 +62,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             watches,
             payloads,
             work: join::Work::default(),
-            room: Room::default(),
+            scratch: LeafScratch::default(),
             loading: Vec::new(),
         }
     }
@@ -142,9 +142,9 @@ impl<P: Payloads> Tree<P> {
         root
     }
 
-    /// The part of the root.
-    pub(crate) fn result(&self) -> Option<&Part> {
-        self.views[self.plan.tree.root].part()
+    /// The table of the root.
+    pub(crate) fn result(&self) -> Option<&KeyedTable> {
+        self.views[self.plan.tree.root].table()
     }
 
     /// Applies rows of one relation.
@@ -205,20 +205,20 @@ impl<P: Payloads> Tree<P> {
         watch: &mut Watch<P::Ring>,
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let mut moved = std::mem::take(&mut self.room.moved);
-        watch.turn(&self.views[leaf], &mut moved);
-        for indicator in watch.indicators.iter_mut().filter(|_| !moved.is_empty()) {
+        let mut toggled = std::mem::take(&mut self.scratch.toggled);
+        watch.turn(&self.views[leaf], &mut toggled);
+        for indicator in watch.indicators.iter_mut().filter(|_| !toggled.is_empty()) {
             let path = Arc::clone(&indicator.path);
             let stride = P::Ring::stride(self.views[path.from].shape());
-            if let Some(part) = self.views[leaf].part() {
-                indicator.change(part, &moved, stride, &mut self.work.keys);
+            if let Some(table) = self.views[leaf].table() {
+                indicator.change(table, &toggled, stride, &mut self.work.keys);
             }
             let delta = &mut indicator.delta;
             delta.wide = false;
             self.views[path.from].reached_by(delta.rows);
             self.propagate(&path, budget).apply(delta)?;
         }
-        self.room.moved = moved;
+        self.scratch.toggled = toggled;
         Ok(())
     }
 
@@ -274,7 +274,7 @@ impl<P: Payloads> Tree<P> {
         let path = Arc::clone(&self.leaves[leaf].path);
         let (batch, dictionary) = (rows.batch, rows.dictionary);
         self.work.steps += batch.rows as u64;
-        let selection = &mut self.room.selection;
+        let selection = &mut self.scratch.selection;
         self.payloads
             .select(path.from, batch, dictionary, selection)?;
         delta.rows = selection.len();
@@ -284,10 +284,12 @@ impl<P: Payloads> Tree<P> {
         for (&register, &KeyColumn { aspect, column }) in path.keys.iter().zip(columns) {
             let out = &mut delta.columns[register];
             out.clear();
-            key_column(aspect, batch.column(column), &self.room.selection, out);
+            key_column(aspect, batch.column(column), &self.scratch.selection, out);
         }
-        let selection = &self.room.selection;
-        let join::Work { spare, grouper, .. } = &mut self.work;
+        let selection = &self.scratch.selection;
+        let join::Work {
+            gather, grouper, ..
+        } = &mut self.work;
         let shape = self.views[path.from].shape();
         let (wide, least) = (P::Ring::is_wide(shape), P::Ring::LEAST_GROUP);
         grouper.group_from(
@@ -313,7 +315,7 @@ impl<P: Payloads> Tree<P> {
         delta.width = delta.payload.len() / groups.len().max(1);
         delta.narrow::<P::Ring>(shape);
         if let Some(rows) = grouper.representatives() {
-            delta.gather(&path.keys, rows, spare);
+            delta.gather(&path.keys, rows, gather);
         }
         Ok(())
     }

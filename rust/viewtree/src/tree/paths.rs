@@ -99,14 +99,14 @@ pub(super) fn watches<R: PayloadRing>(
         let leaf = nodes
             .iter()
             .position(|n| n.atom.is_some() && n.atom == projection.indicator);
-        let Some((leaf, part)) = leaf.and_then(|leaf| Some((&nodes[leaf], views[leaf].part()?)))
+        let Some((leaf, table)) = leaf.and_then(|leaf| Some((&nodes[leaf], views[leaf].table()?)))
         else {
             continue;
         };
         let variables = projection.keys.iter();
         let positions = variables.flat_map(|&v| fields.positions(&leaf.keys, v));
         let positions = positions.collect();
-        of[leaf.atom.unwrap_or_default()].push(Indicator::new(path, part, positions));
+        of[leaf.atom.unwrap_or_default()].push(Indicator::new(path, table, positions));
     }
     of.into_iter()
         .map(|indicators| (!indicators.is_empty()).then(|| Watch::new(indicators)))

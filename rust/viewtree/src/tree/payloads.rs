@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::plan::{Component, KeptNode, Node, Plan, Source};
+use crate::plan::{Component, Node, Plan, RetainedNode, Source};
 use ringview_core::{Batch, Dictionary, Error, FreedIds, Result};
 use ringview_relation::Relation;
 use ringview_ring::{
@@ -49,7 +49,7 @@ impl SumProductPayloads {
         let program = |(node, description): (usize, &Node)| match description.atom {
             None => Ok(None),
             Some(atom) => {
-                let keys = plan.compared_columns(node);
+                let keys = plan.join_columns(node);
                 let factors = plan.factors(node);
                 AtomProgram::compile_long(&plan.atoms[atom], &keys, &factors).map(Some)
             }
@@ -182,14 +182,14 @@ impl Payloads for SumProductPayloads {
         has_grown
     }
 
-    fn retain(tree: &mut Tree<Self>, plan: Arc<Plan>, kept: &[KeptNode]) -> Result<bool> {
+    fn retain(tree: &mut Tree<Self>, plan: Arc<Plan>, kept: &[RetainedNode]) -> Result<bool> {
         let mut payloads = Self::compile(&plan)?;
         let mut before: Vec<Option<Relation<SumProduct>>> =
             tree.views.drain(..).map(Some).collect();
         let kept_of = kept
             .iter()
             .filter_map(|kept| Some((before[kept.node].take()?, kept)));
-        let kept_of: Vec<(Relation<SumProduct>, &KeptNode)> = kept_of.collect();
+        let kept_of: Vec<(Relation<SumProduct>, &RetainedNode)> = kept_of.collect();
         for ((mut view, kept), shape) in kept_of.into_iter().zip(&mut payloads.shapes) {
             let (before, kept) = (view.shape().clone(), kept.components.iter());
             let elements: Vec<Element> = kept.map(|&at| before.elements()[at]).collect();

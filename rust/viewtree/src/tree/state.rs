@@ -13,7 +13,7 @@ use ringview_view::fields::{Aspect, Fields};
 use ringview_view::read::Selection;
 
 use super::indicator::Watch;
-use crate::plan::{KeptNode, Plan};
+use crate::plan::{Plan, RetainedNode};
 
 /// The views of a plan and the paths between them.
 pub(crate) struct Tree<P: Payloads> {
@@ -31,7 +31,7 @@ pub(crate) struct Tree<P: Payloads> {
     pub(crate) payloads: P,
     /// What climbs share. Its steps count rows at leaves and in factors too.
     pub(crate) work: join::Work<P::Ring>,
-    pub(crate) room: Room,
+    pub(crate) scratch: LeafScratch,
     /// Rows that wait while the tree is filled.
     pub(crate) loading: Vec<Load>,
 }
@@ -52,12 +52,12 @@ pub(super) struct KeyColumn {
     pub(super) column: usize,
 }
 
-/// Room for the rows of a leaf, kept between batches.
+/// Buffers for the rows of a leaf, reused between batches.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct LeafScratch {
     pub(crate) selection: Selection,
-    /// Slots of a leaf that came or went.
-    pub(super) moved: Vec<(u32, i64)>,
+    /// Slots of a leaf whose tuples appeared or disappeared.
+    pub(super) toggled: Vec<(u32, i64)>,
 }
 
 /// Rows of an atom that wait at a leaf.
@@ -174,7 +174,7 @@ pub(crate) trait Payloads: Recentred {
     ///
     /// # Errors
     /// What the plan's expressions cannot be compiled for; the tree is then as before.
-    fn retain(_tree: &mut Tree<Self>, _plan: Arc<Plan>, _kept: &[KeptNode]) -> Result<bool>
+    fn retain(_tree: &mut Tree<Self>, _plan: Arc<Plan>, _kept: &[RetainedNode]) -> Result<bool>
     where
         Self: Sized,
     {

@@ -96,7 +96,7 @@ impl Reader {
     ///
     /// # Errors
     /// A row that is none of the table's, or one too many.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.bytes += bytes.len();
         self.own_bytes += bytes.len();
         if self.bytes > self.limits.bytes {

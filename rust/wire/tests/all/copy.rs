@@ -59,7 +59,7 @@ fn read(
 ) -> Result<Vec<RecordBatch>, Failure> {
     let mut reader = Reader::new(Arc::clone(schema), Arc::clone(format), LIMITS)?;
     for part in data.chunks(piece) {
-        reader.feed(part)?;
+        reader.push(part)?;
     }
     reader.finish()
 }

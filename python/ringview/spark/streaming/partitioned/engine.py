@@ -81,7 +81,7 @@ class PartitionEngine:
                 follower = self.database[name].follow(initial=self._is_new)
                 self._followers[name] = follower
 
-    def moved(self) -> dict[str, pa.Table]:
+    def changes(self) -> dict[str, pa.Table]:
         """What moved since the last look, by view."""
         return {name: each.changes() for name, each in self._followers.items()}
 

@@ -21,7 +21,7 @@ from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.partitioned import versions
 from ringview.spark.streaming.partitioned.layout import Partitions, asked_of, queries
 from ringview.spark.streaming.partitioned.moving import Moving
-from ringview.spark.streaming.partitioned.placement import place
+from ringview.spark.streaming.partitioned.placement import choose_placement
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.source import Source
 
@@ -39,7 +39,7 @@ def evolve(
         tables.append(replace(table, columns=kept))
     before = Plan(tuple(tables), noted["views"], plan.parameters, plan.dialect)
     tells = bool(noted["sink"])
-    placement = place(plan, queries(plan), tells)
+    placement = choose_placement(plan, queries(plan), tells)
     if tells:
         replacing.check(replacing.schemas(before), replacing.schemas(plan))
     with Moving(sources, checkpoint, old) as moving:
@@ -58,7 +58,7 @@ def evolve(
         held = {name: read(before, old, name) for name in told if name in before.views}
         moving.rows((before, old), (plan, new))
         if told:
-            moved = {name: replacing.moved(held.get(name), read(plan, new, name)) for name in told}
+            moved = {name: replacing.delta(held.get(name), read(plan, new, name)) for name in told}
             folder = unsent.of_evolution(checkpoint.state, moving.batch + 1, moving.generation)
             unsent.keep(folder, moved)
         moving.end(plan, new)

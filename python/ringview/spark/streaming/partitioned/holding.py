@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from ringview import Database
 from ringview.errors import CheckpointError, StorageError
-from ringview.spark.streaming import places
+from ringview.spark.streaming import locations
 from ringview.spark.streaming.checkpoint import Checkpoint
 
 
@@ -36,7 +36,7 @@ class Holding:
             self._lock = Database.open(checkpoint.state / "open.ringview")
             return
         try:
-            places.write(self._owner, self._name.encode())
+            locations.write(self._owner, self._name.encode())
         except OSError as problem:
             raise StorageError(f"cannot write {self._owner}: {problem}") from problem
 

@@ -17,12 +17,12 @@ from pyspark.sql import SparkSession
 from ringview import Database
 from ringview.errors import CheckpointError, InvalidValueError
 from ringview.spark.streaming.checkpoint import Checkpoint
+from ringview.spark.streaming.locations import Location
 from ringview.spark.streaming.partitioned import placement as placing
 from ringview.spark.streaming.partitioned.placement import Placement, Query
 from ringview.spark.streaming.partitioned.routing import labels
 from ringview.spark.streaming.partitioned.segments import SIZES
 from ringview.spark.streaming.partitioned.setting import Setting
-from ringview.spark.streaming.places import Place
 from ringview.spark.streaming.plan import Plan
 
 _KEY = "partitioned"
@@ -59,7 +59,7 @@ class Partitions:
             }
         }
 
-    def folder(self, checkpoint: Checkpoint) -> Place:
+    def folder(self, checkpoint: Checkpoint) -> Location:
         """Where that is what they begin with."""
         state = (
             checkpoint.state.absolute() if isinstance(checkpoint.state, Path) else checkpoint.state
@@ -78,10 +78,10 @@ class Partitions:
         )
 
 
-def chosen(plan: Plan, spark: SparkSession, count: int, whole: bool) -> Partitions:
+def new_partitions(plan: Plan, spark: SparkSession, count: int, whole: bool) -> Partitions:
     """The partitions of a new checkpoint."""
     check(count)
-    placement = placing.place(plan, queries(plan), whole)
+    placement = placing.choose_placement(plan, queries(plan), whole)
     return Partitions(placement, tuple(labels(spark, count, count, 1)), count)
 
 

@@ -19,7 +19,7 @@ from typing import Self
 from ringview.errors import CheckpointError
 from ringview.spark.failure import raising
 from ringview.spark.ship import Shipped
-from ringview.spark.streaming import places, unsent
+from ringview.spark.streaming import locations, unsent
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.partitioned import versions
 from ringview.spark.streaming.partitioned.engine import rows_of
@@ -84,7 +84,7 @@ class Moving:
         (plan, old), (becomes, new) = before, after
         setting = new.setting(becomes, self._checkpoint)
         folder = new.folder(self._checkpoint)
-        places.remove(folder)
+        locations.remove(folder)
         rows = rows_of(becomes)
         placed = with_histories(plan, old.placement)
         copied = frozenset(name for name, column in placed.items() if column is None)
@@ -103,7 +103,7 @@ class Moving:
         self._held.check()
         self._checkpoint.note({**noted, **plan.described(), **new.described()})
         with suppress(OSError):
-            places.remove(self._old.folder(self._checkpoint))
+            locations.remove(self._old.folder(self._checkpoint))
 
     def __enter__(self) -> Self:
         """The checkpoint itself; nobody else has it open until the end of the block."""

@@ -47,7 +47,7 @@ class _SplitError(Exception):
     """Why a view cannot be kept under a placement."""
 
 
-def place(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement:
+def choose_placement(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement:
     """The placement that sends the fewest streams everywhere, then the fewest static tables.
 
     Args:
@@ -83,8 +83,8 @@ def place(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement:
 
 def everywhere(plan: Plan, queries: Mapping[str, Query], placement: Placement) -> list[str]:
     """The views that every partition has whole."""
-    places = _places(queries, placement, plan, False)
-    return [name for name in queries if places[name] is None]
+    layouts = _layouts(queries, placement, plan, False)
+    return [name for name in queries if layouts[name] is None]
 
 
 def _best(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement | None:
@@ -100,11 +100,11 @@ def _best(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement | 
         nonlocal best
         known = {n: q for n, q in queries.items() if reads[n] <= placement.keys()}
         try:
-            places = _places(known, placement, plan, whole)
+            layouts = _layouts(known, placement, plan, whole)
         except _SplitError:
             return
         copied = [tables[name].static for name, column in placement.items() if column is None]
-        split = sum(lies is not None and lies.is_split for lies in places.values())
+        split = sum(lies is not None and lies.is_split for lies in layouts.values())
         cost = len(copied) - sum(copied), sum(copied), split
         if best is not None and cost >= best[0]:
             return
@@ -120,31 +120,31 @@ def _best(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement | 
     return None if best is None else best[1]
 
 
-def _places(
+def _layouts(
     queries: Mapping[str, Query], placement: Placement, plan: Plan, whole: bool
 ) -> dict[str, Lies | None]:
     """How the placed tables and the views over them lie; raises `_SplitError`."""
-    places: dict[str, Lies | None] = {}
+    layouts: dict[str, Lies | None] = {}
     for table in plan.tables:
         if (column := placement.get(table.name)) is not None:
             kind = table.columns.field(column).type
             kind = pa.int64() if kind in _INTEGERS else kind
-            places[table.name] = Lies(kind, frozenset([column]))
+            layouts[table.name] = Lies(kind, frozenset([column]))
         elif table.name in placement:
-            places[table.name] = EVERYWHERE
+            layouts[table.name] = EVERYWHERE
     for name, query in queries.items():
-        places[name] = _lies(query, places, whole)
-    return places
+        layouts[name] = _lies(query, layouts, whole)
+    return layouts
 
 
 def _lies(query: Query, known: Mapping[str, Lies | None], whole: bool) -> Lies | None:
     """How the rows of a query lie; raises `_SplitError`."""
-    places = dict(known)
+    layouts = dict(known)
     for block in query.get("blocks") or ():
-        places[block["name"]] = _lies(block["query"], places, True)
-    atoms = [places[atom["table"]] for atom in query["atoms"]]
+        layouts[block["name"]] = _lies(block["query"], layouts, True)
+    atoms = [layouts[atom["table"]] for atom in query["atoms"]]
     routed = {number: lies for number, lies in enumerate(atoms) if lies is not None}
-    if any(places[name] is not None for name in _inner_tables(query.get("subqueries"))):
+    if any(layouts[name] is not None for name in _inner_tables(query.get("subqueries"))):
         raise _SplitError("its condition compares with a subquery, which needs all rows")
     if not routed:
         return EVERYWHERE
@@ -261,7 +261,7 @@ def _why(plan: Plan, queries: Mapping[str, Query], name: str, whole: bool) -> st
                 f"does this view join or group; {_ALTERNATIVE}"
             )
     try:
-        _places(
+        _layouts(
             own,
             {table.name: named[table.name][0] for table in tables},
             plan,

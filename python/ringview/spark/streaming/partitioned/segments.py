@@ -180,7 +180,7 @@ def step(
     return taken
 
 
-def chosen(
+def select_segments(
     meta: Meta | None,
     found: Iterable[tuple[str, int, int, bytes]],
     base: Callable[[bool], Sequence[bytes] | None],

@@ -17,7 +17,7 @@ from ringview.spark.streaming.partitioned.engine import PartitionEngine
 from ringview.spark.streaming.partitioned.live import Cache
 from ringview.spark.streaming.partitioned.routing import packed
 from ringview.spark.streaming.partitioned.segments import SIZES, Read, Sizes, Taken
-from ringview.spark.streaming.partitioned.store import Held, PartitionBatch, Store
+from ringview.spark.streaming.partitioned.store import PartitionBatch, SnapshottedEngine, Store
 from ringview.spark.streaming.plan import Plan
 
 
@@ -68,14 +68,18 @@ class StreamEngines:
     """Whether rows that break a contract are left out, and told of."""
 
     def take(
-        self, cache: Cache[Held[PartitionEngine]], of: PartitionBatch, read: Read
+        self, cache: Cache[SnapshottedEngine[PartitionEngine]], of: PartitionBatch, read: Read
     ) -> Taken[Report]:
         """Let the engine of a partition take a micro-batch."""
         told = partial(self._report, of.partition, of.batch)
         return self.setting.store().take(cache, of, read, self._open, told)
 
     def look(
-        self, cache: Cache[Held[PartitionEngine]], partition: int, token: str, view: str
+        self,
+        cache: Cache[SnapshottedEngine[PartitionEngine]],
+        partition: int,
+        token: str,
+        view: str,
     ) -> list[bytes] | None:
         """What the live engine of a version has of a view, to be merged; None if there is none."""
         with cache.look(self.setting.name, partition, token) as held:
@@ -94,7 +98,7 @@ class StreamEngines:
         assert applied is not None
         moved = {
             view: changes
-            for view, changes in engine.moved().items()
+            for view, changes in engine.changes().items()
             if changes.num_rows and self.setting.speaks(partition, view)
         }
         numbers = {

@@ -26,20 +26,20 @@ from ringview.sinks.protocol import Sink, begin
 from ringview.spark.failure import error_of, raising
 from ringview.spark.session import cores
 from ringview.spark.ship import Shipped
-from ringview.spark.streaming import letters, paths, places, source, unsent
+from ringview.spark.streaming import letters, locations, paths, source, unsent
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.latest import LATE
+from ringview.spark.streaming.locations import Location, Remote
 from ringview.spark.streaming.partitioned import versions
 from ringview.spark.streaming.partitioned.bases import Bases
 from ringview.spark.streaming.partitioned.counts import MOVED as MOVED_ROWS
 from ringview.spark.streaming.partitioned.counts import ROWS, Counts, by
 from ringview.spark.streaming.partitioned.engine import as_rows
 from ringview.spark.streaming.partitioned.holding import Holding
-from ringview.spark.streaming.partitioned.layout import asked_of, chosen
+from ringview.spark.streaming.partitioned.layout import asked_of, new_partitions
 from ringview.spark.streaming.partitioned.processor import MOVED, ShippedProcessor
 from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed, unpacked
 from ringview.spark.streaming.partitioned.worker import COUNTS, LETTERS, Keep
-from ringview.spark.streaming.places import Place, Remote
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.sinks import PartitionSinks
 from ringview.spark.streaming.source import Source
@@ -75,7 +75,7 @@ class PartitionedState(State):
         self._spark = next(iter(sources.values())).frame.sparkSession
         paths.for_state_reader(self._spark, checkpoint.spark)
         self._settings: dict[str, str | None] = {}
-        self._partitions = asked_of(checkpoint, partitions) or chosen(
+        self._partitions = asked_of(checkpoint, partitions) or new_partitions(
             plan, self._spark, _count(self._spark, partitions), whole=self._tells
         )
         described = {"mode": "partitioned", "sink": self._tells}
@@ -216,7 +216,7 @@ class PartitionedState(State):
             begin(self._sink, identity, list(self._plan.views), is_new)
         if self._sinks is not None:
             for folder in unsent.evolutions(self._checkpoint.state, self._last + 1):
-                if told := self._sinks.by_view.keys() & (unsent.kept(folder) or {}).keys():
+                if told := self._sinks.by_view.keys() & (unsent.read(folder) or {}).keys():
                     raise UnsupportedError(
                         f'view "{min(told)}" is new in the checkpoint, and what it holds is told '
                         f"on the driver with micro-batch {self._last + 1}: give it sink=.. for "
@@ -246,10 +246,10 @@ class PartitionedState(State):
         found = letters.SCHEMA.empty_table() if found is None else letters.in_order(found)
         letters.send(self._letters, batch_id, found)
         if not self._has_letters.exists():
-            places.write(self._has_letters, b"")
+            locations.write(self._has_letters, b"")
 
     @property
-    def _has_letters(self) -> Place:
+    def _has_letters(self) -> Location:
         """The file that is there once the target of dead letters took some."""
         return self._checkpoint.state / "letters"
 

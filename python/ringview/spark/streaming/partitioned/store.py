@@ -66,7 +66,7 @@ class PartitionBatch:
 
 
 @dataclass
-class Held(Generic[E]):
+class SnapshottedEngine(Generic[E]):
     """An engine, and what is still to be written of the snapshot that was taken of it."""
 
     engine: E
@@ -90,7 +90,7 @@ class Store(Generic[E]):
 
     def take(
         self,
-        cache: Cache[Held[E]],
+        cache: Cache[SnapshottedEngine[E]],
         of: PartitionBatch,
         read: Read,
         opened: Callable[[E], object],
@@ -125,8 +125,8 @@ class Store(Generic[E]):
         """The engine of a version, from its snapshot and its log."""
         return self._restored(meta, segments).engine
 
-    def _restored(self, meta: Meta | None, segments: Segments) -> Held[E]:
-        held = Held(self.start(segments.rows, meta is None))
+    def _restored(self, meta: Meta | None, segments: Segments) -> SnapshottedEngine[E]:
+        held = SnapshottedEngine(self.start(segments.rows, meta is None))
         if meta is None:
             return held
         is_drawn = not meta.slice

@@ -20,12 +20,12 @@ from ringview.spark.ship import Shipped
 from ringview.spark.slots import PARTITION
 from ringview.spark.streaming import paths
 from ringview.spark.streaming.checkpoint import Checkpoint
+from ringview.spark.streaming.locations import Location
 from ringview.spark.streaming.partitioned.bases import SENT, Bases, FileBases, SentBases
 from ringview.spark.streaming.partitioned.layout import Partitions
 from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed, unpacked
 from ringview.spark.streaming.partitioned.setting import Setting
 from ringview.spark.streaming.partitioned.worker import LOOKED, VERSION, Begin, Look
-from ringview.spark.streaming.places import Place
 from ringview.spark.streaming.plan import Plan
 from ringview.view import View
 
@@ -109,7 +109,7 @@ def merged(plan: Plan, name: str, messages: Iterable[bytes]) -> View:
 
 
 def begin(
-    slots: DataFrame, partitions: Partitions, setting: Setting, rows: Plan, folder: Place
+    slots: DataFrame, partitions: Partitions, setting: Setting, rows: Plan, folder: Location
 ) -> None:
     """Write what partitions begin with, from the rows of some tables in slots."""
     labelled = routed(slots, rows.layout, rows.streams, partitions.placement, partitions.labels)
@@ -125,7 +125,7 @@ def begin(
         slices.write.mode("overwrite").parquet(str(folder))
 
 
-def bases(spark: SparkSession, folder: Place) -> Bases:
+def bases(spark: SparkSession, folder: Location) -> Bases:
     """What partitions begin with, for the workers; sent to them where these cannot read it."""
     if isinstance(folder, Path):
         return FileBases(folder)

@@ -28,7 +28,7 @@ from ringview.spark.streaming.partitioned.segments import (
     Segments,
     Span,
     Taken,
-    chosen,
+    select_segments,
     step,
 )
 from ringview.spark.streaming.partitioned.setting import Report, Setting, StreamEngines
@@ -263,7 +263,7 @@ def versions(
     for partition, meta in sorted(metas.items(), key=itemgetter(0)):
         if reads or meta is None:
             base = partial(bases.read, partition)
-            yield partition, meta, chosen(meta, there.get(partition, ()), base)
+            yield partition, meta, select_segments(meta, there.get(partition, ()), base)
         else:
             yield partition, meta, Segments()
 

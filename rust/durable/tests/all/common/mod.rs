@@ -29,9 +29,9 @@ pub(crate) fn opening() -> Opening<'static> {
     }
 }
 
-pub(crate) fn bind(text: &str, beside: &str) -> Result<Query> {
+pub(crate) fn bind(text: &str, environment: &str) -> Result<Query> {
     assert!(text.starts_with("the text of "), "{text}");
-    Query::from_json(beside)
+    Query::from_json(environment)
 }
 
 /// Sales by units and shops, with a key; two views, one over the other.
@@ -67,7 +67,7 @@ pub(crate) fn total(name: &str, of: &str) -> ViewDefinition {
     let query = format!(r#"{{"atoms": [{{"table": "{of}", "alias": "b"}}], "outputs": [{sum}]}}"#);
     // Its query is in the file, for it has a text that binds to nothing.
     ViewDefinition {
-        beside: None,
+        environment: None,
         ..view(name, &query)
     }
 }
@@ -84,7 +84,7 @@ pub(crate) fn view(name: &str, query: &str) -> ViewDefinition {
         name: name.to_owned(),
         query: Query::from_json(query).unwrap(),
         text: Some(format!("the text of {name}")),
-        beside: Some(query.to_owned()),
+        environment: Some(query.to_owned()),
         engine: None,
         sample: None,
     }
@@ -131,14 +131,14 @@ pub(crate) fn change(
 }
 
 /// Everything that can be read, as text in a fixed order.
-pub(crate) fn told(db: &DurableDatabase) -> Vec<String> {
-    let mut told = Vec::new();
+pub(crate) fn described(db: &DurableDatabase) -> Vec<String> {
+    let mut described = Vec::new();
     let mut tell = |name: &str, rows: &RecordBatch| {
         let mut lines: Vec<String> = (0..rows.num_rows())
             .map(|row| format!("{name}: {:?}", rows.slice(row, 1).columns()))
             .collect();
         lines.sort();
-        told.extend(lines);
+        described.extend(lines);
     };
     for name in db.tables() {
         tell(&name, &db.table_rows(&name, Some("times")).unwrap());
@@ -150,5 +150,5 @@ pub(crate) fn told(db: &DurableDatabase) -> Vec<String> {
         tell(&format!("{name} {text:?}"), &db.view_result(&name).unwrap());
     }
     db.check();
-    told
+    described
 }

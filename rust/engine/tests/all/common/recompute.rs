@@ -10,8 +10,10 @@ use ringview_query::{Bound, Term};
 use ringview_relation::{Delta, GatherScratch, KeyScratch, Relocated};
 use ringview_ring as ring;
 use ringview_ring::{PayloadRing, Slab, SumProduct, TermProduct};
-use ringview_view::part::{Grouped, Maintainer, PartRows, PartView, SumGroups, Summarized};
 use ringview_view::read::Leaf;
+use ringview_view::result_table::{
+    Grouped, Maintainer, MaintainerView, ResultTable, SumGroups, Summarized,
+};
 use ringview_view::{Candidate, Cost, Engine, Refusal, RowDelta, View};
 
 /// The engine `recompute`.
@@ -60,7 +62,7 @@ impl Candidate for Plan {
         let Plan(query) = *self;
         let groups = Recomputed::new(&query)?;
         let all = Summarized::new(groups, &query.companions, Recomputed::new)?;
-        Ok(Box::new(PartView::of(&query, all)))
+        Ok(Box::new(MaintainerView::of(&query, all)))
     }
 }
 
@@ -133,7 +135,7 @@ impl Recomputed {
 }
 
 impl Grouped for Recomputed {
-    fn grouped(&self) -> PartRows<'_> {
+    fn grouped(&self) -> ResultTable<'_> {
         self.result.grouped()
     }
 }
@@ -190,7 +192,7 @@ impl Maintainer for Recomputed {
 
     fn memory_usage(&self) -> usize {
         let leaves = self.leaves.iter().map(|leaf| leaf.part().memory_usage());
-        self.grouped().part.memory_usage() + leaves.sum::<usize>()
+        self.grouped().table.memory_usage() + leaves.sum::<usize>()
     }
 
     fn steps(&self) -> u64 {

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use ringview_core::{Error, Field, Result, Schema, Type};
 use ringview_engine::{Database, Direction, Op, Options};
 use ringview_query::{Query, Rows, Strategy as Found};
-use ringview_sql::{Definition, Options as Beside};
+use ringview_sql::{Definition, Options as SqlOptions};
 
 use crate::common::ways;
 use naive::{closure, reached, twice, walks};
@@ -42,7 +42,7 @@ fn database(way: Options) -> Database {
 }
 
 fn meant(db: &Database, text: &str) -> Query {
-    let found = Definition::new(text, Beside::default(), &db.tables(), &db.catalog());
+    let found = Definition::new(text, SqlOptions::default(), &db.tables(), &db.catalog());
     found.unwrap().bind().unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! What a machine holds, against its definition: result, groups, parts, views and degrees.
 use std::collections::BTreeMap;
 
-use super::{House, Kept, Rows, Values, brute_force};
+use super::{House, Rows, StrategyKind, Values, brute_force};
 
 impl House {
     /// What is read, at once and one by one, of keys that are there and others.
@@ -44,9 +44,9 @@ impl House {
             assert_eq!(self.rows("result"), brute_force(&atoms, &self.groups));
         }
         match self.kind {
-            Kept::Cycle => self.check_cycle(),
-            Kept::Keys => self.check_keys(&atoms),
-            Kept::Path(order) => self.check_path(&atoms, order),
+            StrategyKind::Cycle => self.check_cycle(),
+            StrategyKind::Keys => self.check_keys(&atoms),
+            StrategyKind::Path(order) => self.check_path(&atoms, order),
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringview_core::{Budget, Result};
 use ringview_epsilon::{Algebra, Epsilon, Machine, Query};
-use ringview_relation::{Delta, KeyField, Part, Relation};
+use ringview_relation::{Delta, KeyField, KeyedTable, Relation};
 use ringview_ring::{NumberKind, SumProduct};
 
 pub const EPSILONS: [f64; 6] = [0.0, 0.2, 1.0 / 3.0, 0.5, 0.7, 1.0];
@@ -40,12 +40,12 @@ pub struct House {
     groups: Vec<usize>,
     /// Whether they are read, and not kept.
     is_read: bool,
-    kind: Kept,
+    kind: StrategyKind,
 }
 
 /// What views a machine has.
 #[derive(Clone, Copy, Debug)]
-enum Kept {
+enum StrategyKind {
     /// One for each key that all relations but one share.
     Keys,
     /// One, of one relation.
@@ -63,12 +63,12 @@ fn epsilon(value: f64) -> Epsilon {
 }
 
 pub fn join(fields: &[&[usize]], epsilons: &[f64]) -> House {
-    kept(fields, epsilons, &[], Kept::Keys)
+    house(fields, epsilons, &[], StrategyKind::Keys)
 }
 
 /// The same, the result by some fields.
 pub fn grouped(fields: &[&[usize]], groups: &[usize], epsilons: &[f64]) -> House {
-    kept(fields, epsilons, groups, Kept::Keys)
+    house(fields, epsilons, groups, StrategyKind::Keys)
 }
 
 pub fn triangle(epsilons: [f64; 3]) -> House {
@@ -77,7 +77,7 @@ pub fn triangle(epsilons: [f64; 3]) -> House {
 
 /// A path, its relations in this order.
 pub fn path(fields: &[&[usize]], order: [usize; 4], epsilons: &[f64]) -> House {
-    kept(fields, epsilons, &[], Kept::Path(order))
+    house(fields, epsilons, &[], StrategyKind::Path(order))
 }
 
 /// A join of four relations that lack a variable each.
@@ -96,13 +96,13 @@ pub fn four_in_a_row(epsilon: f64) -> House {
 /// A join whose groups are read from the tuples of a relation.
 pub fn read(fields: &[&[usize]], groups: &[usize], from: usize, epsilons: &[f64]) -> House {
     let kind = match fields.len() == 4 && fields[0].len() == 1 {
-        true => Kept::Path([0, 1, 2, 3]),
-        false => Kept::Keys,
+        true => StrategyKind::Path([0, 1, 2, 3]),
+        false => StrategyKind::Keys,
     };
     made(fields, epsilons, (groups, Some(from)), kind)
 }
 
-fn kept(fields: &[&[usize]], epsilons: &[f64], groups: &[usize], kind: Kept) -> House {
+fn house(fields: &[&[usize]], epsilons: &[f64], groups: &[usize], kind: StrategyKind) -> House {
     made(fields, epsilons, (groups, None), kind)
 }
 
@@ -110,7 +110,7 @@ fn made(
     fields: &[&[usize]],
     epsilons: &[f64],
     (groups, read_from): (&[usize], Option<usize>),
-    kind: Kept,
+    kind: StrategyKind,
 ) -> House {
     let fields: Vec<Vec<usize>> = fields.iter().map(|own| own.to_vec()).collect();
     let most = fields.iter().flatten().max().unwrap();
@@ -140,7 +140,7 @@ pub fn cycle(value: f64) -> House {
         model: vec![Rows::new()],
         groups: Vec::new(),
         is_read: false,
-        kind: Kept::Cycle,
+        kind: StrategyKind::Cycle,
     }
 }
 
@@ -272,20 +272,21 @@ impl House {
             let column = |field: usize| keys.iter().map(|key| key[field] as u64).collect();
             fields.map(column).collect()
         });
-        let part = self.machine.read_groups(columns.as_deref(), &budget);
-        rows_of(&part.unwrap())
+        let table = self.machine.read_groups(columns.as_deref(), &budget);
+        rows_of(&table.unwrap())
     }
 }
 
 fn rows(relation: &Relation<SumProduct>) -> Rows {
-    rows_of(relation.part().unwrap())
+    rows_of(relation.table().unwrap())
 }
 
-fn rows_of(part: &Part) -> Rows {
-    let fields = part.layout().fields();
-    let key = |slot| (0..fields).map(|f| part.field(slot, f) as i64).collect();
-    part.iter()
-        .map(|slot| (key(slot), part.payload(slot)[0] as i64))
+fn rows_of(table: &KeyedTable) -> Rows {
+    let fields = table.layout().fields();
+    let key = |slot| (0..fields).map(|f| table.field(slot, f) as i64).collect();
+    table
+        .iter()
+        .map(|slot| (key(slot), table.payload(slot)[0] as i64))
         .collect()
 }
 

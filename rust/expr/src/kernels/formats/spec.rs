@@ -75,7 +75,7 @@ impl Spec {
         let (sign, prefix, digits) = match value {
             Shown::Text(text) => {
                 if !matches!(self.kind, None | Some('s')) {
-                    return self.misfit("a text");
+                    return self.unsupported("a text");
                 }
                 let shown: String = text
                     .chars()
@@ -103,13 +103,13 @@ impl Spec {
                     Some('X') => ("0X", format!("{digits:X}")),
                     Some('o') => ("0", format!("{digits:o}")),
                     Some('b') => ("0b", format!("{digits:b}")),
-                    _ => return self.misfit("an integer"),
+                    _ => return self.unsupported("an integer"),
                 };
                 (value < 0, prefix, digits)
             }
             Shown::Double(value) => {
                 let Some(digits) = self.of_double(value.abs()) else {
-                    return self.misfit("a double");
+                    return self.unsupported("a double");
                 };
                 (value.is_sign_negative() && !value.is_nan(), "", digits)
             }
@@ -175,7 +175,7 @@ impl Spec {
         })
     }
 
-    fn misfit(&self, what: &str) -> Result<()> {
+    fn unsupported(&self, what: &str) -> Result<()> {
         exec_err!("{what} is not shown as '{}'", self.kind.unwrap_or('s'))
     }
 }

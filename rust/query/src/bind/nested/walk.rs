@@ -263,13 +263,13 @@ impl Block {
         self.read_in(&mut Vec::new(), see);
     }
 
-    fn read_in<'a>(&'a self, around: &mut Vec<&'a [usize]>, see: &mut dyn FnMut(usize, usize)) {
-        around.push(&self.relations);
+    fn read_in<'a>(&'a self, outer: &mut Vec<&'a [usize]>, see: &mut dyn FnMut(usize, usize)) {
+        outer.push(&self.relations);
         for value in self.aggregates.iter().filter_map(Aggregate::argument) {
-            value.columns(&mut |column| mark(column, around, see));
+            value.columns(&mut |column| mark(column, outer, see));
         }
-        read(&self.condition, around, see);
-        around.pop();
+        read(&self.condition, outer, see);
+        outer.pop();
     }
 
     /// Its first output, from its aggregates.
@@ -305,16 +305,16 @@ pub(crate) fn each_read(
 
 fn read<'a>(
     condition: &'a Condition,
-    around: &mut Vec<&'a [usize]>,
+    outer: &mut Vec<&'a [usize]>,
     see: &mut dyn FnMut(usize, usize),
 ) {
-    condition.columns(&mut |column| mark(column, around, see));
-    condition.blocks(&mut |block| block.read_in(around, see));
+    condition.columns(&mut |column| mark(column, outer, see));
+    condition.blocks(&mut |block| block.read_in(outer, see));
 }
 
 /// A column of a query around; what a query within reads of its own is marked there.
-fn mark(column: Column, around: &[&[usize]], see: &mut dyn FnMut(usize, usize)) {
-    if let Some(at) = (around.len() - 1).checked_sub(column.depth) {
-        see(around[at][column.relation], column.column);
+fn mark(column: Column, outer: &[&[usize]], see: &mut dyn FnMut(usize, usize)) {
+    if let Some(at) = (outer.len() - 1).checked_sub(column.depth) {
+        see(outer[at][column.relation], column.column);
     }
 }

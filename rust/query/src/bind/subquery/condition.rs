@@ -30,33 +30,33 @@ pub(super) const NEVER: Condition = Condition::Or(Vec::new());
 
 /// All of them, without what does not matter.
 pub(super) fn all(operands: Vec<Condition>) -> Condition {
-    let mut kept = Vec::new();
+    let mut flat = Vec::new();
     for operand in operands {
         match operand {
             Condition::Or(operands) if operands.is_empty() => return NEVER,
-            Condition::And(operands) => kept.extend(operands),
-            operand => kept.push(operand),
+            Condition::And(operands) => flat.extend(operands),
+            operand => flat.push(operand),
         }
     }
-    match kept.len() {
-        1 => kept.swap_remove(0),
-        _ => Condition::And(kept),
+    match flat.len() {
+        1 => flat.swap_remove(0),
+        _ => Condition::And(flat),
     }
 }
 
 /// Any of them, without what does not matter.
 fn any(operands: Vec<Condition>) -> Condition {
-    let mut kept = Vec::new();
+    let mut flat = Vec::new();
     for operand in operands {
         match operand {
             Condition::And(operands) if operands.is_empty() => return ALWAYS,
-            Condition::Or(operands) => kept.extend(operands),
-            operand => kept.push(operand),
+            Condition::Or(operands) => flat.extend(operands),
+            operand => flat.push(operand),
         }
     }
-    match kept.len() {
-        1 => kept.swap_remove(0),
-        _ => Condition::Or(kept),
+    match flat.len() {
+        1 => flat.swap_remove(0),
+        _ => Condition::Or(flat),
     }
 }
 
@@ -201,16 +201,16 @@ pub(super) fn compare(comparison: Comparison, left: Side, right: Side) -> Result
         (Side::Quoted(left), Side::Quoted(right)) => Ok(truth(left.cmp(&right))),
         (Side::Quoted(text), Side::TypedValue(right)) => {
             let left = unquoted(&text, &right)?;
-            known(comparison, left, right)
+            typed_comparison(comparison, left, right)
         }
         (Side::TypedValue(left), Side::Quoted(text)) => {
             let right = unquoted(&text, &left)?;
-            known(comparison, left, right)
+            typed_comparison(comparison, left, right)
         }
         (Side::TypedValue(left), Side::TypedValue(right)) => {
             let right = right.narrowed(&left, false);
             let left = left.narrowed(&right, false);
-            known(comparison, left, right)
+            typed_comparison(comparison, left, right)
         }
     }
 }
@@ -231,7 +231,11 @@ fn unquoted(text: &str, beside: &TypedValue) -> Result<TypedValue> {
     found.ok_or_else(|| mismatch(beside.domain, None))
 }
 
-fn known(comparison: Comparison, left: TypedValue, right: TypedValue) -> Result<Condition> {
+fn typed_comparison(
+    comparison: Comparison,
+    left: TypedValue,
+    right: TypedValue,
+) -> Result<Condition> {
     let (left, right) = match (left.domain, right.domain) {
         (None, None) if matches!(comparison, Comparison::Eq | Comparison::Ne) => (left, right),
         (None, None) => {

@@ -66,12 +66,12 @@ impl<'c> Subqueries<'c> {
         &mut self,
         query: &Query,
         scopes: &[Scope<'_>],
-        further: Option<&OuterScope<'_>>,
+        outer: Option<&OuterScope<'_>>,
     ) -> Result<Option<Condition>> {
         let mut here = OuterScope {
             scopes,
             values: &[],
-            further,
+            outer,
         };
         let values = query.subqueries.iter().map(|one| self.query(one, &here));
         let values = values.collect::<Result<Vec<Side>>>()?;
@@ -82,7 +82,7 @@ impl<'c> Subqueries<'c> {
     }
 
     /// Binds a subquery.
-    fn query(&mut self, query: &Query, around: &OuterScope<'_>) -> Result<Side> {
+    fn query(&mut self, query: &Query, outer: &OuterScope<'_>) -> Result<Side> {
         check_value(query)?;
         check_shape(query)?;
         let tables: Vec<TableInfo> = tables(query, self.catalog)?;
@@ -93,13 +93,13 @@ impl<'c> Subqueries<'c> {
         let atoms = self.outer + first..self.outer + first + own.len();
         self.atoms.extend(own);
         let mut conditions = joined(&variables);
-        conditions.extend(self.conditions(query, &scopes, Some(around))?);
+        conditions.extend(self.conditions(query, &scopes, Some(outer))?);
         let own = first..first + query.atoms.len();
         let condition = filtered(all(conditions), &mut self.atoms[own]);
         let here = OuterScope {
             scopes: &scopes,
             values: &[],
-            further: None,
+            outer: None,
         };
         let mut shown = Shown {
             here: &here,

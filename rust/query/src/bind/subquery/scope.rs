@@ -21,7 +21,7 @@ pub(crate) struct OuterScope<'a> {
     pub(super) scopes: &'a [Scope<'a>],
     /// The values of its subqueries, as far as they are bound.
     pub(super) values: &'a [Side],
-    pub(super) further: Option<&'a OuterScope<'a>>,
+    pub(super) outer: Option<&'a OuterScope<'a>>,
 }
 
 type Field = (Option<TableReference>, FieldRef);
@@ -29,7 +29,7 @@ type Field = (Option<TableReference>, FieldRef);
 impl<'a> OuterScope<'a> {
     /// The query so many further out.
     pub(super) fn out(&self, depth: usize) -> Option<&Self> {
-        (0..depth).try_fold(self, |query, _| query.further)
+        (0..depth).try_fold(self, |query, _| query.outer)
     }
 
     /// Reads the text of a condition.
@@ -49,7 +49,7 @@ impl<'a> OuterScope<'a> {
                 };
                 fields.extend(names::fields(names::column(&named).relation, scope.schema));
             }
-            query = here.further;
+            query = here.outer;
             depth += 1;
         }
         let values = self.values.iter().enumerate();

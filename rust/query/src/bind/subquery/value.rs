@@ -140,7 +140,7 @@ fn number(side: Side) -> Result<Option<TypedValue>> {
         Side::Quoted(text) => Err(Error::Type {
             place: "arithmetic in a condition".to_owned(),
             expected: "a number".to_owned(),
-            found: Literal::Text(text).shown(),
+            found: Literal::Text(text).description(),
         }),
         Side::TypedValue(known) => known.into_number("arithmetic in a condition").map(Some),
     }

@@ -1,10 +1,10 @@
 //! Choosing a variable order by cost.
 //!
 //! Top down: a connected part of the query takes one variable as its root and falls into smaller
-//! parts. What a part costs does not depend on the order above it, so parts are solved once each:
+//! components. The cost of a component does not depend on the order above it, so components are solved once each:
 //! exactly, by trying every root, up to [`EXACT`] variables; beyond, only the root that looks best
 //! where it stands is tried. Variables with the same atoms are interchangeable and stay together.
-//! Cost: at most 2^EXACT parts, one small linear program each. Ties go to the variable named first.
+//! Cost: at most 2^EXACT components, one small linear program each. Ties go to the variable named first.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::graph::order::node::{OrderNode, chain, with_locals};
 use crate::graph::probe::{Probe, Sibling, probes};
 use crate::graph::set::Set;
 
-/// Parts with at most this many units are solved exactly.
+/// Components with at most this many groups are solved exactly.
 const EXACT: usize = 9;
 
 /// The best order found. `rows` says how much each atom's table changes, where that is known.
@@ -32,10 +32,10 @@ pub fn choose_counted(
 ) -> (Vec<OrderNode>, u64) {
     let mut chooser = Chooser::new(graph, rows);
     chooser.with_indicators = with_indicators;
-    let all: Set = (0..chooser.units.len()).collect();
+    let all: Set = (0..chooser.groups.len()).collect();
     let mut order = Vec::new();
-    for part in chooser.parts(all) {
-        order.extend(chooser.order(part));
+    for component in chooser.components(all) {
+        order.extend(chooser.order(component));
     }
     let steps = chooser.steps + chooser.covers.steps;
     (with_locals(order, graph), steps)
@@ -55,17 +55,17 @@ pub fn are_tied(
     one.is_tied_with(&other)
 }
 
-/// Join variables that have the same atoms, free ones first.
-struct Unit {
+/// Join variables of the same atoms, free ones first.
+struct VariableGroup {
     variables: Vec<usize>,
-    members: Set,
+    set: Set,
     atoms: Set,
 }
 
 struct Chooser<'a> {
     graph: &'a Hypergraph,
-    units: Vec<Unit>,
-    /// By atom: its units.
+    groups: Vec<VariableGroup>,
+    /// By atom: its groups.
     edges: Vec<Set>,
     /// By atom: how much it changes; 0 if it never does.
     weights: Vec<u128>,
@@ -73,35 +73,35 @@ struct Chooser<'a> {
     with_indicators: bool,
     /// Pairs of siblings looked at.
     steps: u64,
-    /// By part: its cost and its root.
+    /// By component: its cost and its root.
     solved: HashMap<Set, (Cost, usize)>,
 }
 
 impl<'a> Chooser<'a> {
     fn new(graph: &'a Hypergraph, rows: &[Option<u64>]) -> Chooser<'a> {
-        let mut units: Vec<Unit> = Vec::new();
+        let mut groups: Vec<VariableGroup> = Vec::new();
         for (variable, atoms) in graph.atoms.iter().enumerate() {
             if atoms.len() < 2 {
                 continue;
             }
-            match units.iter_mut().find(|unit| unit.atoms == *atoms) {
-                Some(unit) => {
-                    unit.variables.push(variable);
-                    unit.members.insert(variable);
+            match groups.iter_mut().find(|group| group.atoms == *atoms) {
+                Some(group) => {
+                    group.variables.push(variable);
+                    group.set.insert(variable);
                 }
-                None => units.push(Unit {
+                None => groups.push(VariableGroup {
                     variables: vec![variable],
-                    members: Set::one(variable),
+                    set: Set::one(variable),
                     atoms: *atoms,
                 }),
             }
         }
-        for unit in &mut units {
-            unit.variables.sort_by_key(|v| !graph.free.contains(*v));
+        for group in &mut groups {
+            group.variables.sort_by_key(|v| !graph.free.contains(*v));
         }
         let edge = |atom: usize| -> Set {
-            let has = |unit: &usize| units[*unit].atoms.contains(atom);
-            (0..units.len()).filter(has).collect()
+            let has = |group: &usize| groups[*group].atoms.contains(atom);
+            (0..groups.len()).filter(has).collect()
         };
         Chooser {
             edges: (0..graph.edges.len()).map(edge).collect(),
@@ -110,81 +110,81 @@ impl<'a> Chooser<'a> {
             with_indicators: true,
             steps: 0,
             solved: HashMap::new(),
-            units,
+            groups,
             graph,
         }
     }
 
-    /// The connected parts of some units.
-    fn parts(&self, units: Set) -> Vec<Set> {
-        let mut rest = units;
-        let mut parts = Vec::new();
+    /// The connected components of some groups.
+    fn components(&self, groups: Set) -> Vec<Set> {
+        let mut rest = groups;
+        let mut components = Vec::new();
         while let Some(first) = rest.iter().next() {
-            let mut part = Set::one(first);
+            let mut component = Set::one(first);
             loop {
                 let grown = self
-                    .touching(part)
+                    .touching(component)
                     .iter()
-                    .fold(part, |set, atom| set | (self.edges[atom] & units));
-                if grown == part {
+                    .fold(component, |set, atom| set | (self.edges[atom] & groups));
+                if grown == component {
                     break;
                 }
-                part = grown;
+                component = grown;
             }
-            rest = rest - part;
-            parts.push(part);
+            rest = rest - component;
+            components.push(component);
         }
-        parts
+        components
     }
 
-    /// The atoms that have any of the units.
-    fn touching(&self, units: Set) -> Set {
-        units
+    /// The atoms that have any of the groups.
+    fn touching(&self, groups: Set) -> Set {
+        groups
             .iter()
-            .fold(Set::default(), |set, unit| set | self.units[unit].atoms)
+            .fold(Set::default(), |set, group| set | self.groups[group].atoms)
     }
 
-    fn order(&mut self, part: Set) -> Option<OrderNode> {
-        let (_, root) = self.solve(part);
+    fn order(&mut self, component: Set) -> Option<OrderNode> {
+        let (_, root) = self.solve(component);
         let mut children = Vec::new();
-        for below in self.parts(part - Set::one(root)) {
+        for below in self.components(component - Set::one(root)) {
             children.extend(self.order(below));
         }
-        chain(&self.units[root].variables, children)
+        chain(&self.groups[root].variables, children)
     }
 
-    fn solve(&mut self, part: Set) -> (Cost, usize) {
-        if let Some(known) = self.solved.get(&part) {
+    fn solve(&mut self, component: Set) -> (Cost, usize) {
+        if let Some(known) = self.solved.get(&component) {
             return *known;
         }
-        let roots: Vec<usize> = if part.len() <= EXACT {
-            part.iter().collect()
+        let roots: Vec<usize> = if component.len() <= EXACT {
+            component.iter().collect()
         } else {
-            vec![self.promising(part)]
+            vec![self.promising(component)]
         };
         let mut best: Option<(Cost, usize)> = None;
         for root in roots {
-            let mut cost = self.cost_at(part, root);
-            for below in self.parts(part - Set::one(root)) {
+            let mut cost = self.cost_at(component, root);
+            for below in self.components(component - Set::one(root)) {
                 cost = cost.with(self.solve(below).0);
             }
             if best.is_none_or(|(least, _)| cost < least) {
                 best = Some((cost, root));
             }
         }
-        // A part has at least one unit, so there is a best one.
+        // A component has at least one group, so there is a best one.
         let best = best.unwrap_or_default();
-        self.solved.insert(part, best);
+        self.solved.insert(component, best);
         best
     }
 
     /// The root that costs least where it stands and leaves the smallest rest.
-    fn promising(&mut self, part: Set) -> usize {
+    fn promising(&mut self, component: Set) -> usize {
         let mut best = None;
-        for root in part.iter() {
-            let parts = self.parts(part - Set::one(root));
-            let rest = parts.iter().map(|part| part.len()).max();
-            let rank = (self.cost_at(part, root), rest, root);
+        for root in component.iter() {
+            let components = self.components(component - Set::one(root));
+            let rest = components.iter().map(|component| component.len()).max();
+            let rank = (self.cost_at(component, root), rest, root);
             if best.is_none_or(|least| rank < least) {
                 best = Some(rank);
             }
@@ -192,40 +192,40 @@ impl<'a> Chooser<'a> {
         best.map_or(0, |(_, _, root)| root)
     }
 
-    /// The units of a part of an order, and what that costs.
+    /// The groups of a part of an order, and what that costs.
     fn cost_of(&mut self, order: &[OrderNode]) -> (Set, Cost) {
         let (mut all, mut cost) = (Set::default(), Cost::default());
         for node in order {
-            let (mut part, mut own) = self.cost_of(&node.children);
-            let has = |unit: &Unit| unit.members.contains(node.variable);
-            if let Some(root) = self.units.iter().position(has)
-                && !part.contains(root)
+            let (mut component, mut own) = self.cost_of(&node.children);
+            let has = |group: &VariableGroup| group.set.contains(node.variable);
+            if let Some(root) = self.groups.iter().position(has)
+                && !component.contains(root)
             {
-                part.insert(root);
-                own = own.with(self.cost_at(part, root));
+                component.insert(root);
+                own = own.with(self.cost_at(component, root));
             }
-            all |= part;
+            all |= component;
             cost = cost.with(own);
         }
         (all, cost)
     }
 
-    /// The cost of the one view at a root over a part.
-    fn cost_at(&mut self, part: Set, root: usize) -> Cost {
-        let rest = part - Set::one(root);
+    /// The cost of the one view at a root over a component.
+    fn cost_at(&mut self, component: Set, root: usize) -> Cost {
+        let rest = component - Set::one(root);
         let free = self.graph.free;
         let mut views: Vec<Sibling> = Vec::new();
-        for below in self.parts(rest) {
+        for below in self.components(rest) {
             let atoms = self.touching(below);
             let variables = self.graph.variables(atoms);
             let inner = below
                 .iter()
-                .fold(Set::default(), |set, unit| set | self.units[unit].members);
+                .fold(Set::default(), |set, group| set | self.groups[group].set);
             // What is below is marginalised unless free; locals that are bound are no variables.
             let keys = variables - (inner - free);
             views.push(Sibling { keys, atoms });
         }
-        for atom in self.units[root].atoms.iter() {
+        for atom in self.groups[root].atoms.iter() {
             if !self.edges[atom].meets(rest) {
                 let keys = self.graph.edges[atom];
                 let atoms = Set::one(atom);
@@ -233,7 +233,7 @@ impl<'a> Chooser<'a> {
             }
         }
         let joined = views.iter().fold(Set::default(), |set, v| set | v.keys);
-        let mut covering = self.touching(part);
+        let mut covering = self.touching(component);
         if self.with_indicators {
             let schemas: Vec<Set> = views.iter().map(|view| view.keys).collect();
             for (atom, keys) in indicators(self.graph, &schemas, covering) {
@@ -243,10 +243,10 @@ impl<'a> Chooser<'a> {
             }
         }
         let width = self.covers.number(joined, covering);
-        let bound = !self.units[root].members.is_subset(free);
+        let bound = !self.groups[root].set.is_subset(free);
         let buried = rest
             .iter()
-            .map(|unit| (self.units[unit].members & free).len());
+            .map(|group| (self.groups[group].set & free).len());
         let mut cost = Cost {
             width: (width * 1e6) as u64,
             buried: if bound {

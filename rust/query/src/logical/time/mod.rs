@@ -135,13 +135,13 @@ impl ClockStep {
     fn before(&self, spans: &Spans) -> Spans {
         match *self {
             Self::Shift { by } if by.months != 0 => {
-                let moved = spans.moved(|end| saturated(i128::from(end) - i128::from(by.micros)));
+                let moved = spans.mapped(|end| saturated(i128::from(end) - i128::from(by.micros)));
                 calendar::before_months(&moved, by.months)
             }
             Self::Shift { by } => {
-                spans.moved(|end| saturated(i128::from(end) - i128::from(by.micros)))
+                spans.mapped(|end| saturated(i128::from(end) - i128::from(by.micros)))
             }
-            Self::Floor { width, origin } => spans.moved(|end| {
+            Self::Floor { width, origin } => spans.mapped(|end| {
                 let into = (i128::from(end) - i128::from(origin)).rem_euclid(i128::from(width));
                 let up = if into == 0 {
                     0
@@ -150,7 +150,7 @@ impl ClockStep {
                 };
                 saturated(i128::from(end) + up)
             }),
-            Self::Months { count } => spans.moved(|end| {
+            Self::Months { count } => spans.mapped(|end| {
                 let floor = calendar::months_of(end, count);
                 if floor == end {
                     end

@@ -88,7 +88,7 @@ impl Spans {
     }
 
     /// The same with other ends, by a function that does not descend.
-    pub(super) fn moved(&self, by: impl Fn(i64) -> i64) -> Self {
+    pub(super) fn mapped(&self, by: impl Fn(i64) -> i64) -> Self {
         let end = |end: i64| match end {
             ALWAYS | FOREVER => end,
             _ => by(end),

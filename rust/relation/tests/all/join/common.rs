@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ringview_core::Budget;
 use ringview_relation::join::{Join, LevelRule, Path, Propagation, Rule, Work};
-use ringview_relation::{Delta, KeyField, KeyLayout, Part, Relation};
+use ringview_relation::{Delta, KeyField, KeyLayout, KeyedTable, Relation};
 use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape, TermProduct};
 
 pub const WORD: KeyField = KeyField {
@@ -21,8 +21,8 @@ pub fn shape() -> SumProductShape {
 
 pub fn relation(name: &str, fields: usize) -> Relation<SumProduct> {
     let layout = KeyLayout::new(&vec![WORD; fields]);
-    let part = Part::new(layout, SumProduct::stride(&shape()));
-    Relation::new(name.to_owned(), shape(), Some(part))
+    let table = KeyedTable::new(layout, SumProduct::stride(&shape()));
+    Relation::new(name.to_owned(), shape(), Some(table))
 }
 
 pub fn join(relation: usize, fields: &[usize]) -> Join<SumProduct> {
@@ -92,15 +92,15 @@ impl House {
         }
         (delta.rows, delta.width) = (rows.len(), 1);
         let budget = Budget::free();
-        let mut climb = Propagation {
+        let mut propagation = Propagation {
             relations: &mut self.relations,
             path,
             work: &mut self.work,
             budget: &budget,
         };
         match stored {
-            true => climb.apply(&mut delta).unwrap(),
-            false => climb.follow(&mut delta).unwrap(),
+            true => propagation.apply(&mut delta).unwrap(),
+            false => propagation.follow(&mut delta).unwrap(),
         }
     }
 
@@ -120,16 +120,16 @@ impl House {
                 true => relation.rollback(),
                 false => drop(relation.commit()),
             }
-            relation.part().unwrap().check();
+            relation.table().unwrap().check();
         }
     }
 
     pub fn rows(&self, relation: usize) -> Rows {
-        let part = self.relations[relation].part().unwrap();
-        let fields = part.layout().fields();
-        let key = |slot| (0..fields).map(|f| part.field(slot, f) as i64).collect();
-        let row = |slot| (key(slot), part.payload(slot)[0] as i64);
-        part.iter().map(row).collect()
+        let table = self.relations[relation].table().unwrap();
+        let fields = table.layout().fields();
+        let key = |slot| (0..fields).map(|f| table.field(slot, f) as i64).collect();
+        let row = |slot| (key(slot), table.payload(slot)[0] as i64);
+        table.iter().map(row).collect()
     }
 
     /// The steps that some rows take.

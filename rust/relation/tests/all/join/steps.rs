@@ -100,7 +100,7 @@ fn probed(apart: i64) -> House {
     house.path(0, &[0], vec![level(joins, 3, &[0], false)]);
     house.path(1, &[0], vec![]);
     house.path(2, &[0], vec![]);
-    let lacking = |part: i64| (0..60).filter(move |key| key % part != 0);
+    let lacking = |table: i64| (0..60).filter(move |key| key % table != 0);
     let b: Vec<_> = lacking(5).map(|key| (vec![key * apart], 2)).collect();
     let c: Vec<_> = lacking(3).map(|key| (vec![key * apart], 3)).collect();
     house.apply(1, &b);

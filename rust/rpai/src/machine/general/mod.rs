@@ -289,7 +289,7 @@ impl General {
             .for_each(Selector::commit);
         for group in std::mem::take(&mut self.result.old).into_keys() {
             let total = self.result.groups.get(&group);
-            if total.is_some_and(|total| !self.shows(total)) {
+            if total.is_some_and(|total| !self.has_group(total)) {
                 self.result.groups.remove(&group);
             }
         }
@@ -297,7 +297,7 @@ impl General {
     }
 
     /// Whether a group is there: a query without GROUP BY has one even without rows.
-    fn shows(&self, total: &Total) -> bool {
+    fn has_group(&self, total: &Total) -> bool {
         total.rows != 0 || self.block.group.is_empty()
     }
 
@@ -346,7 +346,7 @@ impl General {
         self.refresh(budget)?;
         let groups = self.result.groups.iter();
         groups
-            .filter(|(_, total)| self.shows(total))
+            .filter(|(_, total)| self.has_group(total))
             .map(|(group, total)| Ok((group.clone(), self.values(total)?)))
             .collect()
     }
@@ -360,7 +360,7 @@ impl General {
         }
         let moved = self.result.old.keys().map(|group| {
             let total = self.result.groups.get(group);
-            let total = total.filter(|total| self.shows(total));
+            let total = total.filter(|total| self.has_group(total));
             let all = total.map(|total| self.values(total)).transpose()?;
             Ok((group.clone(), all))
         });

@@ -49,7 +49,7 @@ struct Grouped<const N: usize> {
 }
 
 /// A relation over payloads that are wide enough.
-pub(crate) fn part(shape: Shape) -> Option<Box<dyn FilteredRelation>> {
+pub(crate) fn relation(shape: Shape) -> Option<Box<dyn FilteredRelation>> {
     let lanes = shape.readers.lanes;
     (lanes <= MOST_AT_FIRST).then(|| -> Box<dyn FilteredRelation> {
         with_lanes!(lanes, M => Box::new(Grouped::<M>::new(shape.into())))

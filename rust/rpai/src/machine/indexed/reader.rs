@@ -248,7 +248,7 @@ impl RowReader {
             let too_much = || overflow("a sum");
             let units = match &lane.value {
                 Summand::One => 1,
-                Summand::Exact(value) => value.units(row)?.unwrap_or(0),
+                Summand::Exact(value) => value.scaled(row)?.unwrap_or(0),
                 Summand::Real(value, sum) => {
                     for (power, digit) in digits_of(value, row)? {
                         let lane = readers.reals[*sum].lane(power).filter(|_| digit != 0);

@@ -49,7 +49,7 @@ struct Sweep<const N: usize> {
 }
 
 /// A relation over payloads that are wide enough.
-pub(crate) fn part(shape: Shape) -> Option<Box<dyn FilteredRelation>> {
+pub(crate) fn relation(shape: Shape) -> Option<Box<dyn FilteredRelation>> {
     let (lanes, is_ordered) = (shape.readers.lanes, shape.is_ordered());
     let shape = Arc::new(shape);
     (lanes <= MOST_AT_FIRST).then(|| -> Box<dyn FilteredRelation> {

@@ -6,7 +6,7 @@
 //! that is a key. Cost: O(key) a row.
 
 use ringview_core::{Result, Type};
-use ringview_relation::{KeyField, KeyLayout, Part as Table};
+use ringview_relation::{KeyField, KeyLayout, KeyedTable as Table};
 
 use crate::machine::general::accumulator::Accumulator;
 use crate::machine::keyed::local::{GroupColumn, Local, local};
@@ -154,7 +154,7 @@ impl Shape {
         let mut put = |word: u64| columns.next().into_iter().for_each(|all| all.push(word));
         let mut is_key = true;
         for ((exact, null), key) in route.key.iter().zip(&route.nulls).zip(&self.key) {
-            let units = exact.units(row)?;
+            let units = exact.scaled(row)?;
             is_key &= units.is_some() || *null;
             put(units.unwrap_or(0) as u64);
             if key.is_wide {

@@ -130,7 +130,7 @@ impl Exact {
 
     /// Its units in a row.
     #[inline]
-    pub(crate) fn units(&self, row: &RowAt<'_>) -> Result<Option<i128>> {
+    pub(crate) fn scaled(&self, row: &RowAt<'_>) -> Result<Option<i128>> {
         match &self.steps[..] {
             [one] => Ok(one.operand(row)),
             [one, other, by] => match (one.operand(row), other.operand(row)) {
@@ -234,7 +234,7 @@ impl Ordinal {
     #[inline]
     pub(crate) fn of(&self, row: &RowAt<'_>) -> Result<Option<i128>> {
         match self {
-            Ordinal::Exact(exact) => exact.units(row),
+            Ordinal::Exact(exact) => exact.scaled(row),
             Ordinal::Real(value) => match value_for(value, row)?.0 {
                 Some(number) => Kind::Real.key(number).map(Some),
                 None => Ok(None),

@@ -62,7 +62,7 @@ pub(crate) fn recognise(tables: &Tables, block: &Block) -> Result<Selector, Why>
         .collect::<Result<Vec<_>, Why>>()?;
     let built = (relations.iter().zip(sums).enumerate())
         .map(|(relation, (conditions, sums))| {
-            part(tables, block.relations[relation], conditions, sums)
+            filtered_relation(tables, block.relations[relation], conditions, sums)
         })
         .collect::<Result<Vec<Box<dyn FilteredRelation>>, Why>>()?;
     Ok(Selector::new(built, gates, aggregates))
@@ -135,7 +135,7 @@ impl<'a> Filters<'a> {
 }
 
 /// How one relation's rows are filtered.
-fn part(
+fn filtered_relation(
     tables: &Tables,
     table: usize,
     conditions: &[&Condition],
@@ -198,7 +198,7 @@ fn part(
         .map(|correlation| correlation.closed.clone());
     let closed = correlations.chain(filters.bounds.iter().map(|(closed, _)| closed.clone()));
     let closed = closed.chain(filters.equal.iter().map(|(_, closed)| closed.clone()));
-    sweep::part(Shape {
+    sweep::relation(Shape {
         readers,
         kinds,
         mirrored: chain_of.mirrored,
@@ -268,5 +268,5 @@ fn grouped(
         closed,
         width,
     };
-    Ok(grouped::part(shape))
+    Ok(grouped::relation(shape))
 }

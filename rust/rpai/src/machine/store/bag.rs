@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use ringview_core::{Result, empty};
-use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Part as Table};
+use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, KeyedTable as Table};
 
 use crate::machine::query::{Cell, ColumnType, Quantity, Row, RowAt};
 use crate::machine::store::packed::{Coding, PackedRows, RowFormat};

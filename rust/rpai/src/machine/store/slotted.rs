@@ -5,7 +5,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use ringview_relation::{KeyScratch, Part as Table, Relocated};
+use ringview_relation::{KeyScratch, KeyedTable as Table, Relocated};
 
 /// Values by key.
 #[derive(Clone, Debug)]

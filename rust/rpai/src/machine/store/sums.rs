@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use ringview_core::empty;
-use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, Part as Table};
+use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, KeyedTable as Table};
 use ringview_ring::CommutativeMonoid;
 
 use crate::machine::store::slotted::Slotted;

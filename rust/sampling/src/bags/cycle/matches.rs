@@ -54,11 +54,11 @@ fn hash(hasher: &SeedableRandomState, id: u32) -> u64 {
 impl Ids<'_> {
     #[inline]
     pub(super) fn contains(&self, id: u32) -> bool {
-        self.place(id).is_some()
+        self.position(id).is_some()
     }
 
     #[inline]
-    fn place(&self, id: u32) -> Option<u32> {
+    fn position(&self, id: u32) -> Option<u32> {
         match self.table {
             None => {
                 let found = self.values.iter().position(|&other| other == id);
@@ -176,7 +176,7 @@ impl Matches {
         let group = self.groups.of(row);
         let id = self.id(row);
         let head = group.and_then(|group| self.heads.get(group as usize));
-        let place = head.and_then(|&head| self.ids(head).place(id));
+        let place = head.and_then(|&head| self.ids(head).position(id));
         let (Some(group), Some(place)) = (group, place) else {
             return false;
         };
@@ -251,7 +251,11 @@ impl Matches {
                 Some(table) => assert_eq!(table.len(), ids.values.len()),
             }
             for (place, &id) in (0..).zip(ids.values) {
-                assert_eq!(ids.place(id), Some(place), "an id is not where it is emit");
+                assert_eq!(
+                    ids.position(id),
+                    Some(place),
+                    "an id is not where it is emit"
+                );
             }
         }
     }

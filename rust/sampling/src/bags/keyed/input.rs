@@ -158,7 +158,9 @@ impl Path {
             unreachable!("a linked row has a group")
         };
         let lists = &self.lists;
-        let places = self.place.get_or_insert_with(|| places(lists, rows.len()));
+        let places = self
+            .place
+            .get_or_insert_with(|| positions(lists, rows.len()));
         let place = places[number as usize] as usize;
         let list = &mut self.lists[group as usize];
         list.swap_remove(place);
@@ -183,7 +185,7 @@ impl Path {
 }
 
 /// By row, its place in its list.
-fn places(lists: &[Vec<u32>], rows: usize) -> Vec<u32> {
+fn positions(lists: &[Vec<u32>], rows: usize) -> Vec<u32> {
     let mut places = vec![NONE; rows];
     for list in lists {
         for (place, &row) in (0..).zip(list) {

@@ -1,7 +1,7 @@
 //! The values of a column by group, or of two together: what MIN, MAX, COUNT(DISTINCT) and categories
 //! are read from.
 //!
-//! An engine keeps a part whose keys are groups and values (the root here). Invariant: after a commit
+//! An engine keeps a table whose keys are groups and values (the root here). Invariant: after a commit
 //! `groups` has a key for each group with a value, how many different ones it has, and `ordered`, at the
 //! same slot, the slots of the root that hold them, least first. Within a transaction only the root
 //! moves; what it gained and lost is taken in at the commit ([`GroupValues::absorb`]), so a rollback has
@@ -23,7 +23,7 @@ use std::ops::Range;
 
 use ringview_core::{Dictionary, Type};
 use ringview_query::{Companion, CompanionValue, OutputKind, PlanOutput, VarId};
-use ringview_relation::{KeyLayout, KeyScratch, Keys, Part, Relocated, SlotChange};
+use ringview_relation::{KeyLayout, KeyScratch, KeyedTable, Keys, Relocated, SlotChange};
 
 use crate::fields::{Aspect, Fields};
 use ordered::{Order, OrderedSlots};
@@ -43,7 +43,7 @@ pub enum When<'a> {
     Settling(&'a Dictionary),
 }
 
-/// Where groups and their values stand in a part.
+/// Where groups and their values stand in a table.
 #[derive(Clone, Debug)]
 pub struct ValueSource {
     /// The fields of its key that tell the group, in the order of the groups' own key here.
@@ -68,7 +68,7 @@ pub struct ValueFields {
 }
 
 impl ValueSource {
-    /// Where the values of a companion stand in a part of these variables, which shows `outputs`; `words` says
+    /// Where the values of a companion stand in a table of these variables, which shows `outputs`; `words` says
     /// where each term stands in its payloads, and `groups` are the variables of the view's groups.
     #[must_use]
     pub fn new<P>(
@@ -111,7 +111,7 @@ impl ValueSource {
 #[derive(Clone, Debug)]
 pub struct GroupValues {
     source: ValueSource,
-    groups: Part,
+    groups: KeyedTable,
     /// `None` if nobody asks for the least or the greatest.
     ordered: Option<Vec<OrderedSlots>>,
     /// Whether all values are read in their order, and not the ends alone.
@@ -120,11 +120,11 @@ pub struct GroupValues {
 }
 
 impl GroupValues {
-    /// Of a part without keys, of this layout.
+    /// Of a table without keys, of this layout.
     #[must_use]
     pub fn new(source: ValueSource, root: &KeyLayout) -> Self {
         Self {
-            groups: Part::new(root.project(&source.key), 1),
+            groups: KeyedTable::new(root.project(&source.key), 1),
             ordered: source.ordered.then(Vec::new),
             whole: true,
             scratch: KeyScratch::default(),
@@ -138,15 +138,15 @@ impl GroupValues {
     }
 
     /// Takes in what the running transaction did to the root, before that is committed; then `follow`.
-    pub fn absorb(&mut self, root: &Part, dictionary: &Dictionary) {
-        let moved = moved(root);
-        let column = |&field: &usize| moved.iter().map(|&(s, _)| root.field(s, field)).collect();
+    pub fn absorb(&mut self, root: &KeyedTable, dictionary: &Dictionary) {
+        let toggled = toggled(root);
+        let column = |&field: &usize| toggled.iter().map(|&(s, _)| root.field(s, field)).collect();
         let columns: Vec<Vec<u64>> = self.source.key.iter().map(column).collect();
         let fields: Vec<usize> = (0..columns.len()).collect();
         let keys = Keys {
             columns: &columns,
             fields: &fields,
-            rows: moved.len(),
+            rows: toggled.len(),
         };
         let mut slots = Vec::new();
         self.groups.locate(keys, &mut self.scratch, &mut slots);
@@ -159,7 +159,7 @@ impl GroupValues {
             dictionary,
         };
         let mut emptied = Vec::new();
-        for (&group, &(slot, before)) in slots.iter().zip(&moved) {
+        for (&group, &(slot, before)) in slots.iter().zip(&toggled) {
             let count = &mut self.groups.payload_mut(group)[0];
             *count = if before { *count - 1 } else { *count + 1 };
             if *count == 0 {
@@ -188,12 +188,12 @@ impl GroupValues {
         let Some(ordered) = &mut self.ordered else {
             return;
         };
-        if let Some(moved) = shrunk {
-            moved.follow(ordered);
+        if let Some(toggled) = shrunk {
+            toggled.follow(ordered);
         }
-        if let Some(moved) = root {
+        if let Some(toggled) = root {
             let lists = ordered.iter_mut();
-            lists.for_each(|slots| slots.follow(|slot| moved.to(slot)));
+            lists.for_each(|slots| slots.follow(|slot| toggled.to(slot)));
         }
     }
 
@@ -222,9 +222,9 @@ impl GroupValues {
 
     /// The same, by what is quickly counted.
     #[must_use]
-    pub fn bytes(&self, root: Option<&Part>) -> usize {
+    pub fn bytes(&self, root: Option<&KeyedTable>) -> usize {
         let ordered = self.ordered.as_ref().map_or(0, |all| {
-            let slots = root.map_or(0, Part::slots);
+            let slots = root.map_or(0, KeyedTable::slots);
             slots * size_of::<u32>() + all.capacity() * size_of::<OrderedSlots>()
         });
         self.groups.memory_usage() + ordered
@@ -234,14 +234,14 @@ impl GroupValues {
     ///
     /// # Panics
     /// When one does not hold.
-    pub fn check(&self, root: Option<&Part>) {
+    pub fn check(&self, root: Option<&KeyedTable>) {
         self.groups.check();
         let values: u64 = self
             .groups
             .iter()
             .map(|slot| self.groups.payload(slot)[0])
             .sum();
-        let root = root.map_or(0, Part::len);
+        let root = root.map_or(0, KeyedTable::len);
         assert_eq!(
             values, root as u64,
             "each value of the root stands in its group"
@@ -251,26 +251,26 @@ impl GroupValues {
 
 /// The slots of values that came or left in the running transaction, and whether they were there
 /// before.
-fn moved(root: &Part) -> Vec<(u32, bool)> {
+fn toggled(root: &KeyedTable) -> Vec<(u32, bool)> {
     let change = |change| match change {
         SlotChange::New(slot) => (slot, false),
         SlotChange::Was(slot, _) => (slot, true),
     };
-    let mut moved: Vec<(u32, bool)> = root.changes().map(change).collect();
+    let mut toggled: Vec<(u32, bool)> = root.changes().map(change).collect();
     // The first change of a slot tells what was there before.
-    moved.sort_by_key(|&(slot, _)| slot);
-    moved.dedup_by_key(|&mut (slot, _)| slot);
-    moved.retain(|&(slot, before)| before != is_there(root, slot));
-    moved
+    toggled.sort_by_key(|&(slot, _)| slot);
+    toggled.dedup_by_key(|&mut (slot, _)| slot);
+    toggled.retain(|&(slot, before)| before != is_there(root, slot));
+    toggled
 }
 
-fn is_there(root: &Part, slot: u32) -> bool {
+fn is_there(root: &KeyedTable, slot: u32) -> bool {
     root.is_live(slot) && root.payload(slot)[0] != 0
 }
 
 /// The values that slots of a root hold.
 struct SlotValues<'a> {
-    root: &'a Part,
+    root: &'a KeyedTable,
     fields: &'a [ValueFields],
     dictionary: &'a Dictionary,
 }

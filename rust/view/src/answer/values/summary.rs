@@ -5,10 +5,10 @@
 use std::collections::HashMap;
 
 use ringview_core::Dictionary;
-use ringview_relation::{ABSENT, Part};
+use ringview_relation::{ABSENT, KeyedTable};
 
 use super::ordered::Order;
-use super::{GroupValues, SlotValues, When, is_there, moved};
+use super::{GroupValues, SlotValues, When, is_there, toggled};
 
 /// Words of a summary: how many values, then the least and the greatest, two words each.
 pub const SUMMARY: usize = 5;
@@ -26,7 +26,7 @@ impl GroupValues {
     #[must_use]
     pub fn summaries(
         &self,
-        root: &Part,
+        root: &KeyedTable,
         keys: &[Vec<u64>],
         rows: usize,
         when: When<'_>,
@@ -35,12 +35,12 @@ impl GroupValues {
         let summary = |&group: &u32| self.summary(root, group);
         let mut summaries: Vec<Summary> = groups.iter().map(summary).collect();
         if let When::Settling(dictionary) = when {
-            self.settle(root, (keys, &groups), dictionary, &mut summaries);
+            self.prepare(root, (keys, &groups), dictionary, &mut summaries);
         }
         summaries
     }
 
-    fn summary(&self, root: &Part, group: u32) -> Summary {
+    fn summary(&self, root: &KeyedTable, group: u32) -> Summary {
         let mut summary = [0; SUMMARY];
         if group == ABSENT {
             return summary;
@@ -54,7 +54,7 @@ impl GroupValues {
     }
 
     /// Writes the least and the greatest value.
-    fn put(&self, root: &Part, ends: (Option<u32>, Option<u32>), summary: &mut Summary) {
+    fn put(&self, root: &KeyedTable, ends: (Option<u32>, Option<u32>), summary: &mut Summary) {
         for (at, slot) in [(LEAST, ends.0), (GREATEST, ends.1)] {
             for (word, &field) in self.source.values[0].fields.iter().enumerate() {
                 summary[at + word] = slot.map_or(0, |slot| root.field(slot, field));
@@ -63,15 +63,15 @@ impl GroupValues {
     }
 
     /// Makes the summaries what the commit of the running transaction will make them.
-    fn settle(
+    fn prepare(
         &self,
-        root: &Part,
+        root: &KeyedTable,
         (keys, groups): (&[Vec<u64>], &[u32]),
         dictionary: &Dictionary,
         summaries: &mut [Summary],
     ) {
         let mut of: HashMap<Vec<u64>, Vec<(u32, bool)>> = HashMap::new();
-        for (slot, before) in moved(root) {
+        for (slot, before) in toggled(root) {
             let key = self.source.key.iter().map(|&field| root.field(slot, field));
             of.entry(key.collect()).or_default().push((slot, before));
         }
@@ -82,11 +82,11 @@ impl GroupValues {
         };
         for (row, (summary, &group)) in summaries.iter_mut().zip(groups).enumerate() {
             let key: Vec<u64> = self.source.asked.iter().map(|&at| keys[at][row]).collect();
-            let Some(moved) = of.get(&key) else {
+            let Some(toggled) = of.get(&key) else {
                 continue;
             };
-            let leave = moved.iter().filter(|(_, before)| *before).count() as u64;
-            summary[0] = summary[0] + (moved.len() as u64 - leave) - leave;
+            let leave = toggled.iter().filter(|(_, before)| *before).count() as u64;
+            summary[0] = summary[0] + (toggled.len() as u64 - leave) - leave;
             let Some(all) = &self.ordered else {
                 continue;
             };
@@ -94,7 +94,7 @@ impl GroupValues {
             let held = all.get(group as usize);
             let stays = |slot: &u32| is_there(root, *slot);
             let come = || {
-                let come = moved.iter().filter(|(_, before)| !before);
+                let come = toggled.iter().filter(|(_, before)| !before);
                 come.map(|&(slot, _)| slot)
             };
             let order = Order {

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ringview_core::Dictionary;
-use ringview_relation::{Part, SlotChange};
+use ringview_relation::{KeyedTable, SlotChange};
 use ringview_ring::{Expansion, Number};
 
 use super::ordered::OrderedSlots;
-use super::{GroupValues, SlotValues, When, is_there, moved};
+use super::{GroupValues, SlotValues, When, is_there, toggled};
 
 /// Words of a sum: an expansion's.
 pub(crate) const SUM: usize = <Expansion as Number>::WORDS;
@@ -27,7 +27,7 @@ impl GroupValues {
     #[must_use]
     pub fn tallies(
         &self,
-        root: &Part,
+        root: &KeyedTable,
         keys: &[Vec<u64>],
         rows: usize,
         when: When<'_>,
@@ -70,9 +70,9 @@ impl GroupValues {
     }
 
     /// The slots of values that the running transaction brings, by group.
-    fn coming(&self, root: &Part) -> HashMap<Vec<u64>, Vec<u32>> {
+    fn coming(&self, root: &KeyedTable) -> HashMap<Vec<u64>, Vec<u32>> {
         let mut coming: HashMap<Vec<u64>, Vec<u32>> = HashMap::new();
-        for (slot, _) in moved(root).into_iter().filter(|(_, before)| !before) {
+        for (slot, _) in toggled(root).into_iter().filter(|(_, before)| !before) {
             let key = self.source.key.iter().map(|&field| root.field(slot, field));
             coming.entry(key.collect()).or_default().push(slot);
         }
@@ -80,7 +80,13 @@ impl GroupValues {
     }
 
     /// Makes the slots of a group those that the commit will make them, in the order of their values.
-    fn replace(&self, root: &Part, slots: &mut Vec<u32>, come: &[u32], dictionary: &Dictionary) {
+    fn replace(
+        &self,
+        root: &KeyedTable,
+        slots: &mut Vec<u32>,
+        come: &[u32],
+        dictionary: &Dictionary,
+    ) {
         slots.retain(|&slot| is_there(root, slot));
         slots.extend(come);
         let values = SlotValues {
@@ -91,7 +97,7 @@ impl GroupValues {
         slots.sort_by(|&one, &other| values.compare(one, other));
     }
 
-    fn tally(&self, root: &Part, slots: &[u32], before: &HashMap<u32, &[u64]>) -> Tally {
+    fn tally(&self, root: &KeyedTable, slots: &[u32], before: &HashMap<u32, &[u64]>) -> Tally {
         let mut tally = Tally::new();
         for &slot in slots {
             let fields = self.source.values.iter().flat_map(|value| &value.fields);

@@ -113,20 +113,20 @@ impl Plan {
                         let all = keys.filter(|key| known.contains(*key)).count() == 0;
                         (if all { How::All } else { How::Group }, known)
                     }
-                    Probe::Rival(known) => {
+                    Probe::Either(known) => {
                         if let Some(last) = walked.last_mut() {
-                            let rival = self.group(met.node, known);
+                            let other = self.group(met.node, known);
                             *last = match last.strip_suffix(')') {
                                 Some(first) if first.starts_with("min(") => {
-                                    format!("{first}, {rival})")
+                                    format!("{first}, {other})")
                                 }
-                                _ => format!("min({last}, {rival})"),
+                                _ => format!("min({last}, {other})"),
                             };
                         }
                         (How::SmallerGroup, known)
                     }
                 };
-                let known = self.known(met.node, known);
+                let known = self.known_keys(met.node, known);
                 meets.push(Meeting {
                     at,
                     sibling: met.node,
@@ -152,7 +152,7 @@ impl Plan {
 
     /// The part of a view that a change walks when it knows some of the variables.
     fn group(&self, view: usize, known: Set) -> String {
-        let known = self.known(view, known);
+        let known = self.known_keys(view, known);
         if known.is_empty() {
             self.view(view)
         } else {
@@ -161,7 +161,7 @@ impl Plan {
     }
 
     /// The variables of a view's key that are known.
-    fn known(&self, view: usize, known: Set) -> Vec<VarId> {
+    fn known_keys(&self, view: usize, known: Set) -> Vec<VarId> {
         let keys = self.tree.nodes[view].keys.iter().copied();
         keys.filter(|key| known.contains(*key)).collect()
     }

@@ -61,7 +61,7 @@ impl Plan {
                           of a tree of views"
                         .to_owned(),
             },
-            form: self.form(),
+            form: self.result_kind(),
             conditions: self.conditions(),
             width: Some(self.class.width),
             space: Some(self.class.space),
@@ -81,7 +81,7 @@ impl Plan {
         self.explanation().text()
     }
 
-    fn form(&self) -> Choice {
+    fn result_kind(&self) -> Choice {
         let atoms = self.atoms.len();
         let is_group = |output: &PlanOutput| matches!(output.kind, OutputKind::Group { .. });
         let (name, because) = match (self.bag, &self.cofactor) {

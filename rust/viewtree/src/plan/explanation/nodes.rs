@@ -43,7 +43,7 @@ impl Plan {
                     keys: self.names(node.keys.iter().copied()),
                     joins: self.names(node.variables.iter().copied()),
                     summed: self.names(summed.iter()),
-                    payload: self.held_by(id),
+                    payload: self.storage(id),
                     stored: node.stored,
                     because: self.because(id, &graph, &below),
                     closes: node.indicator.map(|atom| self.closes(id, atom, &graph)),
@@ -60,7 +60,7 @@ impl Plan {
     }
 
     /// What a view holds for each of its keys.
-    fn held_by(&self, id: usize) -> String {
+    fn storage(&self, id: usize) -> String {
         let components = self.payload.nodes[id].len();
         let features = self.cofactor.as_ref().map_or(0, |c| c.nodes[id].len());
         match components {

@@ -1,0 +1,163 @@
+//! A table against an ordered map, under random transactions, with its invariants after each.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use ringview_relation::{ABSENT, KeyField, KeyLayout, KeyScratch, KeyedTable, Keys};
+
+/// Key columns of one batch and what each row adds.
+#[derive(Clone, Debug)]
+struct Batch {
+    keys: Vec<Vec<i64>>,
+    add: Vec<i64>,
+    undo: bool,
+}
+
+fn batches(widths: usize, spread: i64) -> impl Strategy<Value = Vec<Batch>> {
+    let row = (prop::collection::vec(-spread..spread, widths), -2i64..3);
+    let batch = (prop::collection::vec(row, 0..40), prop::bool::weighted(0.2)).prop_map(
+        move |(rows, undo)| Batch {
+            keys: (0..widths)
+                .map(|f| rows.iter().map(|(key, _)| key[f]).collect())
+                .collect(),
+            add: rows.iter().map(|(_, add)| *add).collect(),
+            undo,
+        },
+    );
+    prop::collection::vec(batch, 1..30)
+}
+
+fn run(fields: &[KeyField], batches: &[Batch], indexed: &[usize]) {
+    let all: Vec<usize> = (0..fields.len()).collect();
+    let mut table = KeyedTable::new(KeyLayout::new(fields), 1);
+    let index = table.add_index(indexed);
+    let mut model: BTreeMap<Vec<i64>, i64> = BTreeMap::new();
+    let (mut scratch, mut slots) = (KeyScratch::default(), Vec::new());
+    for (step, batch) in batches.iter().enumerate() {
+        let columns: Vec<Vec<u64>> = batch
+            .keys
+            .iter()
+            .map(|c| c.iter().map(|&v| v as u64).collect())
+            .collect();
+        let keys = Keys {
+            columns: &columns,
+            fields: &all,
+            rows: batch.add.len(),
+        };
+        table.locate(keys, &mut scratch, &mut slots);
+        let payloads = table.write(&slots);
+        for (&slot, &add) in slots.iter().zip(&batch.add) {
+            payloads[slot as usize] = payloads[slot as usize].wrapping_add(add as u64);
+        }
+        if batch.undo {
+            table.rollback();
+        } else {
+            table.commit(&slots, |payload| payload[0] == 0);
+            for (row, add) in batch.add.iter().enumerate() {
+                let key: Vec<i64> = batch.keys.iter().map(|c| c[row]).collect();
+                *model.entry(key).or_default() += add;
+            }
+            model.retain(|_, value| *value != 0);
+        }
+        if step % 3 == 0 {
+            table.refresh_index(index);
+        }
+        table.check();
+        assert_eq!(table.len(), model.len());
+        table.find(keys, &mut scratch, &mut slots);
+        for (row, &slot) in slots.iter().enumerate() {
+            let key: Vec<i64> = batch.keys.iter().map(|c| c[row]).collect();
+            let found = (slot != ABSENT).then(|| table.payload(slot)[0] as i64);
+            assert_eq!(found, model.get(&key).copied());
+        }
+        let whole: BTreeMap<Vec<i64>, i64> = table
+            .iter()
+            .map(|s| {
+                (
+                    all.iter().map(|&f| table.field(s, f) as i64).collect(),
+                    table.payload(s)[0] as i64,
+                )
+            })
+            .collect();
+        assert_eq!(whole, model);
+    }
+    table.refresh_index(index);
+    let mut groups: BTreeMap<Vec<i64>, usize> = BTreeMap::new();
+    for key in model.keys() {
+        *groups
+            .entry(indexed.iter().map(|&f| key[f]).collect())
+            .or_default() += 1;
+    }
+    assert_eq!(table.index_at(index).groups(), groups.len());
+    for (group, count) in groups {
+        let columns: Vec<Vec<u64>> = group.iter().map(|&v| vec![v as u64]).collect();
+        let fields: Vec<usize> = (0..columns.len()).collect();
+        let keys = Keys {
+            columns: &columns,
+            fields: &fields,
+            rows: 1,
+        };
+        table.index_at(index).find(keys, &mut scratch, &mut slots);
+        assert_eq!(table.index_at(index).group(slots[0]).len(), count);
+    }
+}
+
+const WIDE: KeyField = KeyField {
+    bits: 64,
+    signed: true,
+};
+const NARROW: KeyField = KeyField {
+    bits: 32,
+    signed: true,
+};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn one_dense_field(batches in batches(1, 20)) {
+        run(&[WIDE], &batches, &[0]);
+    }
+
+    #[test]
+    fn one_sparse_field(batches in batches(1, i64::MAX / 2)) {
+        run(&[WIDE], &batches, &[]);
+    }
+
+    #[test]
+    fn two_narrow_fields(batches in batches(2, 4)) {
+        run(&[NARROW, NARROW], &batches, &[1]);
+    }
+
+    #[test]
+    fn three_fields_of_some_spread(batches in batches(3, 300)) {
+        run(&[NARROW, WIDE, NARROW], &batches, &[2, 0]);
+    }
+
+    #[test]
+    fn five_wide_fields(batches in batches(5, 2)) {
+        run(&[WIDE; 5], &batches, &[3]);
+    }
+
+    #[test]
+    fn no_field(batches in batches(0, 1)) {
+        run(&[], &batches, &[]);
+    }
+}
+
+/// A box that grows from both ends, then meets a key far away, and comes back to an array.
+#[test]
+fn dense_keys_widen_and_fall_back() {
+    let mut keys: Vec<i64> = (0..500).chain((-400..0).rev()).collect();
+    keys.push(i64::MIN);
+    keys.extend(500..4000);
+    let batches: Vec<Batch> = keys
+        .chunks(7)
+        .map(|c| Batch {
+            keys: vec![c.to_vec()],
+            add: vec![1; c.len()],
+            undo: false,
+        })
+        .collect();
+    run(&[WIDE], &batches, &[0]);
+}
