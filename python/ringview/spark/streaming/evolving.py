@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from ringview import Database
 from ringview.errors import CheckpointError, InvalidValueError, did_you_mean
-from ringview.spark.streaming import places, replacing, unsent
+from ringview.spark.streaming import keeping, places, replacing, unsent
 from ringview.spark.streaming.checkpoint import BECOMING, Checkpoint, difference
-from ringview.spark.streaming.driver import STATE, has_sent, is_waiting, last_batch
+from ringview.spark.streaming.marks import has_sent, is_waiting, last_batch
 from ringview.spark.streaming.partitioned import evolving as partitioned
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.source import Source
@@ -88,12 +88,14 @@ def evolve(
     if noted["mode"] == "partitioned":
         partitioned.evolve(plan, sources, checkpoint, noted)
         return
-    with Database.open(checkpoint.files / STATE) as database:
-        evolution = _Evolution(plan, checkpoint, database, was or {"views": noted["views"]})
+    was_there = was or {"views": noted["views"]}
+    with keeping.opened(checkpoint, plan, was_there["views"], tells_last=False) as kept:
+        evolution = _Evolution(plan, checkpoint, kept.database, was_there)
         if was is None:
             evolution.check()
             checkpoint.note({**described, BECOMING: evolution.begin()})
         evolution.run()
+        kept.rewrite()
     checkpoint.note(described)
 
 

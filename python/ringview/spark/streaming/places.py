@@ -92,15 +92,13 @@ class Remote:
 
     def write_bytes(self, data: bytes) -> None:
         """Replace the file as a whole."""
-        with _problems(self._uri):
-            self._manager.mkdirs(self.parent._path)
-            stream = self._manager.createAtomic(self._path, True)
-            try:
-                stream.write(data)
-            except BaseException:
-                stream.cancel()
-                raise
-            stream.close()
+        self._write(data, True)
+
+    def create_bytes(self, data: bytes) -> None:
+        """Write the file as a whole, unless it is there: then raise FileExistsError."""
+        if self.exists():
+            raise FileExistsError(f"{self._uri} is there")
+        self._write(data, False)
 
     def glob(self, pattern: str) -> Iterator[Remote]:
         """What of a folder has a name like that."""
@@ -118,6 +116,17 @@ class Remote:
         """Remove it with all that is in it, if it is there."""
         with _problems(self._uri):
             self._manager.delete(self._path)
+
+    def _write(self, data: bytes, replaces: bool) -> None:
+        with _problems(self._uri):
+            self._manager.mkdirs(self.parent._path)
+            stream = self._manager.createAtomic(self._path, replaces)
+            try:
+                stream.write(data)
+            except BaseException:
+                stream.cancel()
+                raise
+            stream.close()
 
     @property
     def _path(self) -> Any:
@@ -160,5 +169,6 @@ def _problems(uri: str) -> Iterator[None]:
         yield
     except Py4JJavaError as raised:
         said = str(raised.java_exception)
-        kind = FileNotFoundError if "FileNotFoundException" in said else OSError
+        kinds = {"FileNotFound": FileNotFoundError, "FileAlreadyExists": FileExistsError}
+        kind = next((kind for name, kind in kinds.items() if f"{name}Exception" in said), OSError)
         raise kind(f"{uri}: {said}") from raised
