@@ -14,7 +14,6 @@ from pathlib import Path
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.places import Remote
 from ringview.spark.streaming.places import remove as removed
-from ringview.whole import write
 
 
 class KilledError(BaseException):
@@ -80,7 +79,7 @@ class Folder(Remote):
     def write_bytes(self, data: bytes) -> None:
         self.steps.before()
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        write(self.path, data)
+        self.path.write_bytes(data)
         self.steps.written[self.name] += len(data)
         self.steps.after()
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -169,8 +170,7 @@ class InObjects(Keeping):
                 )
             self.database = Database()
             return
-        with _scratch() as folder:
-            path = folder / STATE
+        with _scratch() as path:
             self._log.fetch(path)
             self.database = Database.load(path)
         try:
@@ -204,8 +204,7 @@ class InObjects(Keeping):
 
     def rewrite(self) -> None:
         """As `Keeping.rewrite`."""
-        with _scratch() as folder:
-            path = folder / STATE
+        with _scratch() as path:
             self.database.save(path)
             self._log.rewrite(path)
         self._unwritten.clear()
@@ -317,5 +316,8 @@ def _keep_letters(
         transaction.insert(plan.letters, kept)
 
 
-def _scratch() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="ringview-", ignore_cleanup_errors=True)
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """Where a copy of the database is for a moment."""
+    with tempfile.TemporaryDirectory(prefix="ringview-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder) / STATE

@@ -56,7 +56,7 @@ class _Generation:
     """The bytes of each, and their checksum."""
 
     @property
-    def bytes(self) -> int:
+    def size(self) -> int:
         return sum(size for size, _ in self.pieces)
 
     def manifest(self) -> bytes:
@@ -118,7 +118,7 @@ class ObjectLog:
     @property
     def outgrows(self) -> bool:
         """Whether the log is so long that the file is to be written anew."""
-        size = 0 if self._now is None else self._now.bytes
+        size = 0 if self._now is None else self._now.size
         return self._weight > max(GROWN * size, WORTH_IT)
 
     def fetch(self, path: Path) -> None:
@@ -174,7 +174,7 @@ class ObjectLog:
         self._settle()
         number = 0 if self._now is None else self._now.number + 1
         folder = f"{number}-{uuid4().hex[:12]}"
-        pieces = []
+        pieces: list[tuple[int, int]] = []
         with self._problems("read", path), path.open("rb") as file:
             while data := file.read(PIECE):
                 place = self._folder / folder / f"piece-{len(pieces):06d}"
