@@ -1,4 +1,4 @@
-"""The state of a stream on the driver in a store of objects, exact however it ends; no Java runs."""
+"""The state of a stream on the driver in objects, exact however it ends; no Java runs."""
 
 from __future__ import annotations
 
