@@ -80,6 +80,9 @@ def test_a_place_elsewhere_is_like_a_folder(
         assert (place / "x").read_bytes() == data
     with pytest.raises(FileExistsError):
         (place / "x").create_bytes(b"a third")
+    # Where two look at once, as one of them writes.
+    with pytest.raises(FileExistsError):
+        (place / "x")._write(b"a third", False)
     assert (place / "x").read_bytes() == b"another"
     (place / "new" / "y").create_bytes(b"one")
     assert (place / "new" / "y").read_bytes() == b"one"
