@@ -14,6 +14,8 @@ from evolving_streams import Stream, fail
 from object_folder import KilledError, Steps, checkpoint
 from ringview.errors import CheckpointError, StorageError
 from ringview.spark.streaming import objects
+from ringview.spark.streaming.checkpoint import Checkpoint
+from ringview.spark.streaming.plan import Plan
 
 
 def stream(folder: Path, seed: int, *, has_sink: bool = True) -> tuple[Stream, Steps]:
@@ -76,6 +78,26 @@ def test_evolving_ends_at_any_step(
             break
     assert at > 8
     assert kept
+
+
+@pytest.mark.parametrize("is_local", [False, True])
+def test_a_checkpoint_whose_first_start_ended_becomes_another(
+    tmp_path: Path, is_local: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no rows, and maybe no tables."""
+    for ended in ("create_tables", "create_views"):
+        folder = tmp_path / ended
+        at = Checkpoint(folder / "c") if is_local else checkpoint(folder / "c")
+        of = Stream(folder, 3, at)
+        with monkeypatch.context() as patch:
+            patch.setattr(Plan, ended, lambda *given: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                of.start()
+        of.of = become(of.checkpoint, 1)
+        of.start().close()
+        (folder / "c" / "spark" / "offsets").mkdir(parents=True, exist_ok=True)
+        (folder / "c" / "spark" / "offsets" / "0").write_bytes(b"")
+        of.take()
 
 
 def test_a_stream_that_runs_is_overtaken(tmp_path: Path) -> None:

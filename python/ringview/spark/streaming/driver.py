@@ -91,7 +91,7 @@ class DriverState(State):
         self._plan.create_histories(database)
         self._applier = Applier(self._plan, database)
         for table in self._plan.static:
-            loaded = f"table {table.name}"
+            loaded = marks.loaded(table.name)
             if not database.is_applied(loaded):
                 rows, times = source.static_rows(table, self._sources[table.name])
                 with database.transaction(net=times is not None, batch_id=loaded) as transaction:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from ringview import Database
 from ringview.errors import CheckpointError, InvalidValueError, did_you_mean
-from ringview.spark.streaming import keeping, places, replacing, unsent
+from ringview.spark.streaming import keeping, marks, places, replacing, unsent
 from ringview.spark.streaming.checkpoint import BECOMING, Checkpoint, difference
 from ringview.spark.streaming.marks import has_sent, is_waiting, last_batch
 from ringview.spark.streaming.partitioned import evolving as partitioned
@@ -90,13 +90,25 @@ def evolve(
         return
     was_there = was or {"views": noted["views"]}
     with keeping.opened(checkpoint, plan, was_there["views"], tells_last=False) as kept:
-        evolution = _Evolution(plan, checkpoint, kept.database, was_there)
-        if was is None:
-            evolution.check()
-            checkpoint.note({**described, BECOMING: evolution.begin()})
-        evolution.run()
-        kept.rewrite()
+        if is_whole := _is_whole(plan, kept.database):
+            evolution = _Evolution(plan, checkpoint, kept.database, was_there)
+            if was is None:
+                evolution.check()
+                checkpoint.note({**described, BECOMING: evolution.begin()})
+            evolution.run()
+            kept.rewrite()
+    if not is_whole:
+        places.remove(checkpoint.state / keeping.STATE)
     checkpoint.note(described)
+
+
+def _is_whole(plan: Plan, database: Database) -> bool:
+    """Whether the first start came to its end; if not, there is no row, and the next one does."""
+    return all(
+        table.name in database.tables
+        and (not table.static or database.is_applied(marks.loaded(table.name)))
+        for table in plan.tables
+    )
 
 
 class _Evolution:

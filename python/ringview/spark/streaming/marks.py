@@ -17,6 +17,11 @@ def sent(batch_id: int) -> int:
     return -2 - batch_id
 
 
+def loaded(table: str) -> str:
+    """The identity of the commit that has the rows of a static table."""
+    return f"table {table}"
+
+
 def is_waiting(database: Database, last: int) -> bool:
     """Whether a sink, if there is one, has not taken the last batch."""
     return last >= 0 and not database.is_applied(sent(last))
