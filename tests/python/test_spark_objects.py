@@ -378,3 +378,17 @@ def test_a_sink_may_come_later_and_not_go(tmp_path: Path) -> None:
     assert told.is_new == [True, False]
     with pytest.raises(CheckpointError, match=r"has a sink, .* give sink="):
         DriverState(of, {}, at, None)
+
+
+def test_a_batch_that_had_no_sink_gets_one_when_it_comes_again(tmp_path: Path) -> None:
+    """And the sink is not told of it as of the first one again, though nobody let the state go."""
+    of, steps = plan(table("rows"), **VIEWS), Steps()
+    at, told = checkpoint(tmp_path, steps), Told(steps)
+    for number, (batch, sink) in enumerate([(0, None), (0, told), (1, told)]):
+        state = DriverState(of, {}, at, sink)
+        write(at.spark / "offsets" / str(batch), b"")
+        state.take(crashes.Frame(slots(of, (batch, 1, 1))), batch)  # type: ignore[arg-type]
+        if number:
+            write(at.spark / "commits" / str(batch), b"")
+            assert told.replayed("v") == comparable(state.view("v").to_arrow())
+    assert told.is_new == [True, False]

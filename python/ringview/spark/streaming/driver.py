@@ -4,7 +4,7 @@ Invariant: a micro-batch is one transaction, and its number is in the same commi
 once however often Spark sends it. What it moved goes to the sink until the sink took it, which is a
 commit of its own: a sink is told of every batch, of the last one maybe twice, with the same rows.
 Cost: of a micro-batch, its rows to the driver as Arrow, the engine's work, and what `keeping` says:
-two synced commits of a file, or two requests by a URI.
+two synced commits of a file, or a file that is written by a URI.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class DriverState(State):
         return slots.writeStream.foreachBatch(self.take)
 
     def close(self) -> None:
-        """Wait for the micro-batch that runs, and let the file go."""
+        """Wait for the micro-batch that runs, and let the state go."""
         with self._lock:
             if self._closed:
                 return
@@ -153,7 +153,8 @@ class DriverState(State):
                 f"{batch_id}, and the state at {self._last}: they are not of one time; bring back "
                 "both, or start with an empty folder"
             )
-        if batch_id > self._last:
+        is_again = batch_id == self._last
+        if not is_again:
             self._apply(rows, batch_id)
         # Also what an attempt left that ended here.
         self._kept.flush()
@@ -161,6 +162,9 @@ class DriverState(State):
             self._send(self._sink)
         # Behind the sink: reopened, a file tells what its last transaction moved, and no other.
         self._send_letters()
+        if is_again:
+            # It may have been applied where there was no sink, and says so.
+            self._kept.flush(has_marks=True)
         self._kept.compact()
 
     def _apply(self, rows: DataFrame, batch_id: int) -> None:

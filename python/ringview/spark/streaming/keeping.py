@@ -7,9 +7,9 @@ appended with the next one, or at the end; where it was lost, Spark's note that 
 says the same.
 
 Invariant: a micro-batch that was handed to a sink is there after a crash, and what it moved is told
-again with the same rows unless the sink took it. Cost: by a URI two requests a micro-batch, of
-which one writes its rows, compressed; a copy of the database in a temporary folder where it is read
-or written anew.
+again with the same rows unless the sink took it. Cost: by a URI a micro-batch writes one file, with
+its rows, compressed; a copy of the database is in a temporary folder where it is read or written
+anew.
 """
 
 from __future__ import annotations
@@ -68,8 +68,11 @@ class Keeping(ABC):
         """Remember what was done to the database."""
 
     @abstractmethod
-    def flush(self) -> None:
+    def flush(self, *, has_marks: bool = False) -> None:
         """Have all batches that were applied survive a crash.
+
+        Args:
+            has_marks: Also what is noted of batches that are there.
 
         Raises:
             CheckpointError: Another stream has the checkpoint.
@@ -120,7 +123,7 @@ class InFile(Keeping):
     def note(self, entry: Entry) -> None:
         """Nothing: it was a commit."""
 
-    def flush(self) -> None:
+    def flush(self, *, has_marks: bool = False) -> None:
         """Nothing: each of them was a commit."""
 
     def compact(self) -> None:
@@ -192,9 +195,11 @@ class InObjects(Keeping):
         """As `Keeping.note`."""
         self._unwritten.append(entry)
 
-    def flush(self) -> None:
-        """As `Keeping.flush`; marks alone wait for the next batch."""
-        if any(isinstance(entry, Batch) for entry in self._unwritten):
+    def flush(self, *, has_marks: bool = False) -> None:
+        """As `Keeping.flush`."""
+        if (has_marks and self._unwritten) or any(
+            isinstance(entry, Batch) for entry in self._unwritten
+        ):
             self._append()
 
     def compact(self) -> None:
