@@ -232,7 +232,8 @@ class Stream:
             UnsupportedError: A view that a sink was told of would have other columns, or is not
                 kept in partitions.
             InvalidValueError: A new column is none.
-            StorageError: It cannot be written, or the stream runs.
+            StorageError: It cannot be written, or the stream runs; by a URI, where there are no
+                locks, one that runs ends with its next micro-batch.
 
         Complexity: as `ringview.Database.create_view` for each view that is filled; those that are
         replaced are read whole. With mode="partitioned" as `repartition`.
@@ -284,7 +285,8 @@ class StreamWriter:
         Raises:
             CheckpointError: The checkpoint is of another query, or lacks a part; the message says
                 what.
-            StorageError: It cannot be opened, or another stream has it open.
+            StorageError: It cannot be opened, or another stream has it open; by a URI, where there
+                are no locks, one of the two ends with its next micro-batch.
             UnsupportedError: The mode cannot keep these views.
         """
         place = str(self._checkpoint.folder.resolve())
