@@ -27,7 +27,7 @@ from ringview.spark.streaming.objects import ObjectLog
 from ringview.spark.streaming.places import write
 
 
-class Told:
+class RecordingSink:
     """A sink that keeps what it was told; each call is a step."""
 
     def __init__(self, steps: Steps) -> None:
@@ -67,8 +67,8 @@ class Life:
 
     def __init__(self, folder: Path, *, has_letters: bool = True) -> None:
         self.steps = Steps()
-        self.sink = Told(self.steps)
-        self.letters = Told(self.steps) if has_letters else None
+        self.sink = RecordingSink(self.steps)
+        self.letters = RecordingSink(self.steps) if has_letters else None
         self.folder, self.state = folder, None
 
     def at(self) -> Checkpoint:
@@ -351,7 +351,7 @@ def test_a_late_change_does_not_win_over_a_restart(tmp_path: Path) -> None:
     lefts = [[(1, 10), (2, 20), (3, 30)], [(1, 10), (3, 30)], [(1, 10), (3, 31)]]
     lefts.append([(1, 10), (2, 22), (3, 31)])
     steps = Steps()
-    at, told = checkpoint(tmp_path, steps), Told(steps)
+    at, told = checkpoint(tmp_path, steps), RecordingSink(steps)
     for number, (rows, left) in enumerate(zip(batches, lefts, strict=True)):
         state = DriverState(of, {}, at, told)
         state.take(crashes.Frame(slots(of, *rows)), number)  # type: ignore[arg-type]
@@ -363,7 +363,7 @@ def test_a_late_change_does_not_win_over_a_restart(tmp_path: Path) -> None:
 
 def test_a_sink_may_come_later_and_not_go(tmp_path: Path) -> None:
     of, steps = plan(table("rows"), **VIEWS), Steps()
-    at, told = checkpoint(tmp_path, steps), Told(steps)
+    at, told = checkpoint(tmp_path, steps), RecordingSink(steps)
     for number, sink in enumerate([None, None, told, told]):
         state = DriverState(of, {}, at, sink)
         for _ in range(2):
@@ -383,7 +383,7 @@ def test_a_sink_may_come_later_and_not_go(tmp_path: Path) -> None:
 def test_a_batch_that_had_no_sink_gets_one_when_it_comes_again(tmp_path: Path) -> None:
     """And the sink is not told of it as of the first one again, though nobody let the state go."""
     of, steps = plan(table("rows"), **VIEWS), Steps()
-    at, told = checkpoint(tmp_path, steps), Told(steps)
+    at, told = checkpoint(tmp_path, steps), RecordingSink(steps)
     for number, (batch, sink) in enumerate([(0, None), (0, told), (1, told)]):
         state = DriverState(of, {}, at, sink)
         write(at.spark / "offsets" / str(batch), b"")

@@ -21,7 +21,7 @@ failed or was killed on the way. Cost: of a micro-batch, the engine's for its ro
 | evolving, replacing | other views and columns for a checkpoint |
 | state | what every mode is |
 | driver, unsent, marks | the state in one database on the driver |
-| keeping, entries, objects | how that survives: in a file, or by a log in objects |
+| persisting, entries, objects | how that survives: in a file, or by a log in objects |
 | sinks | where changes go |
 | query, progress | the handle of a stream that runs, and what is known of its micro-batches |
 """

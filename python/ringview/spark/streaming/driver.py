@@ -3,8 +3,8 @@
 Invariant: a micro-batch is one transaction, and its number is in the same commit, so each counts
 once however often Spark sends it. What it moved goes to the sink until the sink took it, which is a
 commit of its own: a sink is told of every batch, of the last one maybe twice, with the same rows.
-Cost: of a micro-batch, its rows to the driver as Arrow, the engine's work, and what `keeping` says:
-two synced commits of a file, or a file that is written by a URI.
+Cost: of a micro-batch, its rows to the driver as Arrow, the engine's work, and two synced commits of
+a file, or by a URI one more file (`persisting`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ringview.errors import CheckpointError, RingviewError
 from ringview.follower import Follower
 from ringview.sinks.protocol import Sink, begin
 from ringview.spark.slots import ATOM
-from ringview.spark.streaming import keeping, latest, letters, marks, source, unsent
+from ringview.spark.streaming import latest, letters, marks, persisting, source, unsent
 from ringview.spark.streaming.applying import Applier
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.entries import Batch, Sent, Taken
@@ -49,12 +49,12 @@ class DriverState(State):
         super().__init__(plan, checkpoint, sink, letters)
         self._sources = sources
         self._closed = False
-        self._kept = keeping.opened(checkpoint, plan, plan.views)
-        self._database = self._kept.database
+        self._persistence = persisting.opened(checkpoint, plan, plan.views)
+        self._database = self._persistence.database
         try:
             self._open()
         except BaseException:
-            self._kept.close()
+            self._persistence.close()
             raise
 
     def view(self, name: str) -> View:
@@ -82,7 +82,7 @@ class DriverState(State):
             if self._closed:
                 return
             self._keep_unsent()
-            self._kept.close()
+            self._persistence.close()
             self._closed = True
 
     def _open(self) -> None:
@@ -105,7 +105,7 @@ class DriverState(State):
                 "empty folder"
             )
         self._checkpoint.clear()
-        self._kept.begin()
+        self._persistence.begin()
         self._followers: dict[str, Follower] = {}
         self._pending: dict[str, pa.Table] | None = None
         self._follow()
@@ -139,7 +139,7 @@ class DriverState(State):
         begin(self._sink, self._checkpoint.identity, list(views), not self._has_sent)
         if self._has_sent and self._is_waiting():
             kept = unsent.kept(unsent.of_batch(self._checkpoint.state, self._last))
-            self._pending = kept or self._evolved(self._kept.last_moved(views))
+            self._pending = kept or self._evolved(self._persistence.last_moved(views))
         for name in views:
             database[name].unfollow()
             self._followers[name] = database[name].follow(initial=not self._has_sent)
@@ -157,15 +157,15 @@ class DriverState(State):
         if not is_again:
             self._apply(rows, batch_id)
         # Also what an attempt left that ended here.
-        self._kept.flush()
+        self._persistence.flush()
         if self._sink is not None:
             self._send(self._sink)
         # Behind the sink: reopened, a file tells what its last transaction moved, and no other.
         self._send_letters()
         if is_again:
             # It may have been applied where there was no sink, and says so.
-            self._kept.flush(has_marks=True)
-        self._kept.compact()
+            self._persistence.flush(has_marks=True)
+        self._persistence.compact()
 
     def _apply(self, rows: DataFrame, batch_id: int) -> None:
         applied = self._applier.apply(
@@ -175,7 +175,7 @@ class DriverState(State):
             beside=partial(self._keep_letters, batch_id),
         )
         refused = letters.letters(applied.refused, batch_id) if applied.refused else None
-        self._kept.note(Batch(batch_id, applied.kept, refused, self._sink is not None))
+        self._persistence.note(Batch(batch_id, applied.kept, refused, self._sink is not None))
         self._last = batch_id
         self._metrics = {
             "batch_id": batch_id,
@@ -198,7 +198,7 @@ class DriverState(State):
         for batch_id, found in letters.waiting(self._plan, self._database).items():
             letters.send(self._letters, batch_id, found)
             letters.taken(self._plan, self._database, found)
-            self._kept.note(Taken(batch_id))
+            self._persistence.note(Taken(batch_id))
 
     def _send(self, sink: Sink) -> None:
         """Hand on what the last batch moved, unless that was done."""
@@ -211,7 +211,7 @@ class DriverState(State):
                 sink(name, self._last, changes)
         done = Sent(self._last)
         done.apply(self._plan, self._database)
-        self._kept.note(done)
+        self._persistence.note(done)
         self._pending, self._has_sent = None, True
         if self._is_beside:
             unsent.forget(self._checkpoint.state)
@@ -223,7 +223,7 @@ class DriverState(State):
 
         Once it is written anew, or has one more table, it would not tell.
         """
-        if self._kept.forgets and self._has_sent and self._is_waiting():
+        if self._persistence.forgets and self._has_sent and self._is_waiting():
             self._is_beside = True
             unsent.keep(unsent.of_batch(self._checkpoint.state, self._last), self._moved())
 

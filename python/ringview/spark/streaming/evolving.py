@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from ringview import Database
 from ringview.errors import CheckpointError, InvalidValueError, did_you_mean
-from ringview.spark.streaming import keeping, marks, places, replacing, unsent
+from ringview.spark.streaming import marks, persisting, places, replacing, unsent
 from ringview.spark.streaming.checkpoint import BECOMING, Checkpoint, difference
 from ringview.spark.streaming.marks import has_sent, is_waiting, last_batch
 from ringview.spark.streaming.partitioned import evolving as partitioned
@@ -89,16 +89,16 @@ def evolve(
         partitioned.evolve(plan, sources, checkpoint, noted)
         return
     was_there = was or {"views": noted["views"]}
-    with keeping.opened(checkpoint, plan, was_there["views"], tells_last=False) as kept:
-        if is_whole := _is_whole(plan, kept.database):
-            evolution = _Evolution(plan, checkpoint, kept.database, was_there)
+    with persisting.opened(checkpoint, plan, was_there["views"], tells_last=False) as persistence:
+        if is_whole := _is_whole(plan, persistence.database):
+            evolution = _Evolution(plan, checkpoint, persistence.database, was_there)
             if was is None:
                 evolution.check()
                 checkpoint.note({**described, BECOMING: evolution.begin()})
             evolution.run()
-            kept.rewrite()
+            persistence.rewrite()
     if not is_whole:
-        places.remove(checkpoint.state / keeping.STATE)
+        places.remove(checkpoint.state / persisting.STATE)
     checkpoint.note(described)
 
 

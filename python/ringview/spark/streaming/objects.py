@@ -9,10 +9,10 @@ generation ends with an entry of its log that names the next one, which is thus 
 its manifest, a copy of that, is written then, and what came before is removed.
 
 Invariant: a crash leaves the generation before, or the next one, each whole; what `append` returned
-from is in it. A writer that was overtaken learns it before its `append` returns, or has appended
-what the other one has read. Cost: an append is a file and a request more, whatever there is; the
-file is written anew once the log is several times as long, so a byte of the log pays for a part of
-a byte of the file. To read it takes a request a piece and an entry, several at once.
+from is in it. Of a writer that was overtaken `append` raises, or the other one has read what was
+appended. Cost: an append is a file and a request more, whatever there is; the file is written anew
+once the log is several times as long, so a byte of the log pays for a part of a byte of the file.
+To read it takes a request a piece and an entry, several at once.
 """
 
 from __future__ import annotations
@@ -104,9 +104,9 @@ class ObjectLog:
         if not numbers:
             return
         place = self._manifest(max(numbers))
-        self._go_on(self._parsed(self._read(place), place))
+        self._adopt(self._parsed(self._read(place), place))
         while (after := self._ended()) is not None:
-            self._go_on(after)
+            self._adopt(after)
             self._is_owed = True
         self._settle()
 
@@ -184,15 +184,15 @@ class ObjectLog:
         after = _Generation(number, folder, tuple(pieces))
         if self._now is None:
             self._create(self._manifest(number), after.manifest())
-            self._go_on(after)
+            self._adopt(after)
             return
         self._create(self._entry(self._next), self._framed(_END, after.manifest()))
         self._check()
-        self._go_on(after)
+        self._adopt(after)
         self._is_owed = True
         self._settle()
 
-    def _go_on(self, generation: _Generation) -> None:
+    def _adopt(self, generation: _Generation) -> None:
         self._now, self._next, self._weight = generation, 0, 0
 
     def _ended(self) -> _Generation | None:
@@ -241,7 +241,7 @@ class ObjectLog:
             try:
                 place.create_bytes(data)
             except FileExistsError as problem:
-                # Written by this writer, where it was not learnt that it was.
+                # This writer wrote it, and got no answer.
                 if place.read_bytes() != data:
                     raise self._overtaken() from problem
 

@@ -46,14 +46,13 @@ STATE = "state.ringview"
 _GROWN, _WORTH_IT = 3, 1 << 26
 
 
-class Keeping(ABC):
+class Persistence(ABC):
     """A database, and how it survives the process; the end of a `with` block closes it."""
 
     database: Database
 
     forgets: bool
-    """Whether it no longer tells what its last batch moved, once it was closed or has one more
-    table."""
+    """Whether the moves of its last batch are lost once it is closed or has one more table."""
 
     @abstractmethod
     def begin(self) -> None:
@@ -104,7 +103,7 @@ class Keeping(ABC):
         self.close()
 
 
-class InFile(Keeping):
+class FilePersistence(Persistence):
     """A database in a file, which keeps itself."""
 
     forgets = True
@@ -117,7 +116,7 @@ class InFile(Keeping):
         """Nothing: each of them was a commit."""
 
     def last_moved(self, views: Iterable[str]) -> dict[str, pa.Table]:
-        """As `Keeping.last_moved`."""
+        """As `Persistence.last_moved`."""
         return {name: self.database[name].changes() for name in views}
 
     def note(self, entry: Entry) -> None:
@@ -127,7 +126,7 @@ class InFile(Keeping):
         """Nothing: each of them was a commit."""
 
     def compact(self) -> None:
-        """As `Keeping.compact`."""
+        """As `Persistence.compact`."""
         if self._size() > max(_GROWN * self._snapshot_bytes, _WORTH_IT):
             self.database.snapshot()
             self._snapshot_bytes = self._size()
@@ -136,14 +135,14 @@ class InFile(Keeping):
         """Nothing: each change was a commit."""
 
     def close(self) -> None:
-        """As `Keeping.close`."""
+        """As `Persistence.close`."""
         self.database.close()
 
     def _size(self) -> int:
         return self.database.path.stat().st_size if self.database.path else 0
 
 
-class InObjects(Keeping):
+class LogPersistence(Persistence):
     """A database in memory, of which a copy and a log are where Spark reaches them by a URI."""
 
     forgets = False
@@ -183,44 +182,44 @@ class InObjects(Keeping):
             raise
 
     def begin(self) -> None:
-        """As `Keeping.begin`."""
+        """As `Persistence.begin`."""
         if not self._log.is_made:
             self.rewrite()
 
     def last_moved(self, views: Iterable[str]) -> dict[str, pa.Table]:
-        """As `Keeping.last_moved`."""
+        """As `Persistence.last_moved`."""
         return {name: self._moved[name] for name in views if name in self._moved}
 
     def note(self, entry: Entry) -> None:
-        """As `Keeping.note`."""
+        """As `Persistence.note`."""
         self._unwritten.append(entry)
 
     def flush(self, *, has_marks: bool = False) -> None:
-        """As `Keeping.flush`."""
+        """As `Persistence.flush`."""
         if (has_marks and self._unwritten) or any(
             isinstance(entry, Batch) for entry in self._unwritten
         ):
             self._append()
 
     def compact(self) -> None:
-        """As `Keeping.compact`."""
+        """As `Persistence.compact`."""
         if self._log.outgrows:
             self.rewrite()
 
     def rewrite(self) -> None:
-        """As `Keeping.rewrite`."""
+        """As `Persistence.rewrite`."""
         with _scratch() as path:
             self.database.save(path)
             self._log.rewrite(path)
         self._unwritten.clear()
 
     def close(self) -> None:
-        """As `Keeping.close`. What cannot be written is found out again at the next start."""
+        """As `Persistence.close`; marks that cannot be written are found at the next start."""
         try:
             if self._unwritten:
                 self._append()
         except (CheckpointError, StorageError):
-            # Whoever began a batch that is not there gets it again, and marks are in Spark's notes.
+            # Spark sends a batch again that it has not noted as done, and notes say what marks do.
             self._unwritten.clear()
         finally:
             self.database.close()
@@ -275,22 +274,22 @@ class InObjects(Keeping):
 
 def opened(
     checkpoint: Checkpoint, plan: Plan, views: Mapping[str, str], *, tells_last: bool = True
-) -> Keeping:
+) -> Persistence:
     """The state of a stream on the driver.
 
     Args:
         checkpoint: Its checkpoint.
         plan: Its tables.
         views: The views that its state has, if it is there.
-        tells_last: Whether `Keeping.last_moved` is asked for.
+        tells_last: Whether `Persistence.last_moved` is asked for.
 
     Raises:
         CheckpointError: Something is missing or damaged.
         StorageError: It cannot be read, or is open elsewhere.
     """
     if isinstance(checkpoint.state, Path):
-        return InFile(checkpoint.state, tells_last=tells_last)
-    return InObjects(checkpoint, plan, views)
+        return FilePersistence(checkpoint.state, tells_last=tells_last)
+    return LogPersistence(checkpoint, plan, views)
 
 
 def _as_kept(plan: Plan, database: Database, views: Mapping[str, str]) -> Plan:
