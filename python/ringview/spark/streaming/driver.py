@@ -3,8 +3,8 @@
 Invariant: a micro-batch is one transaction, and its number is in the same commit, so each counts
 once however often Spark sends it. What it moved goes to the sink until the sink took it, which is a
 commit of its own: a sink is told of every batch, of the last one maybe twice, with the same rows.
-Cost: of a micro-batch, its rows to the driver as Arrow, the engine's work, and two synced commits of
-a file, or by a URI one more file (`persisting`).
+Cost: of a micro-batch, its rows to the driver as Arrow, the engine's work, and two synced commits
+of a file, or by a URI one more file (`persisting`).
 """
 
 from __future__ import annotations

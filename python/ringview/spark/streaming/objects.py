@@ -319,6 +319,8 @@ class ObjectLog:
     def _problems(self, what: str, place: Remote | Path) -> Iterator[None]:
         try:
             yield
+        except StorageError:
+            raise
         except OSError as problem:
             raise StorageError(f"cannot {what} {place}: {problem}") from problem
 
