@@ -83,6 +83,12 @@ class Folder(Remote):
         self.steps.written[self.name] += len(data)
         self.steps.after()
 
+    def read_to(self, path: Path) -> None:
+        path.write_bytes(self.read_bytes())
+
+    def write_from(self, path: Path) -> None:
+        self.write_bytes(path.read_bytes())
+
     def create_bytes(self, data: bytes) -> None:
         if self.path.exists():
             raise FileExistsError(self.path)

@@ -82,11 +82,18 @@ def test_a_place_elsewhere_is_like_a_folder(
         (place / "x").create_bytes(b"a third")
     # Where two look at once, as one of them writes.
     with pytest.raises(FileExistsError):
-        (place / "x")._write(b"a third", False)
+        (place / "x")._write(lambda stream: stream.write(b"a third"), False)
     assert (place / "x").read_bytes() == b"another"
     (place / "new" / "y").create_bytes(b"one")
     assert (place / "new" / "y").read_bytes() == b"one"
     assert [found.name for found in place.glob("x*")] == ["x"]
+    (tmp_path / "large").write_bytes(bytes(range(256)) * 1_000)
+    for _ in range(2):
+        (place / "new" / "y").write_from(tmp_path / "large")
+        (place / "new" / "y").read_to(tmp_path / "again")
+        assert (tmp_path / "again").read_bytes() == (tmp_path / "large").read_bytes()
+    with pytest.raises(FileNotFoundError):
+        (place / "new" / "z").read_to(tmp_path / "again")
     assert list(place.glob("y*")) == []
     changes = {"v /": pa.table({"a": [1]})}
     unsent.keep(unsent.of_batch(place, 3), changes)

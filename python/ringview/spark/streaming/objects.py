@@ -22,10 +22,11 @@ import re
 import struct
 import zlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -122,7 +123,7 @@ class ObjectLog:
         return self._weight > max(GROWN * size, WORTH_IT)
 
     def fetch(self, path: Path) -> None:
-        """Write the file to a path of this machine.
+        """Write the file to a path of this machine, and for a moment pieces of it beside that.
 
         Raises:
             CheckpointError: A piece is missing or damaged.
@@ -131,7 +132,7 @@ class ObjectLog:
         now = self._known()
         places = [self._place(f"piece-{number:06d}") for number in range(len(now.pieces))]
         with self._problems("write", path), path.open("wb") as file:
-            parts = self._all(places)
+            parts = self._all(places, partial(self._read_by_file, path.parent))
             for place, (size, check), data in zip(places, now.pieces, parts, strict=True):
                 if (len(data), zlib.crc32(data)) != (size, check):
                     raise self._damaged(place)
@@ -146,7 +147,7 @@ class ObjectLog:
         """
         places = [self._entry(number) for number in range(self._next)]
         self._weight = 0
-        for place, data in zip(places, self._all(places), strict=True):
+        for place, data in zip(places, self._all(places, self._read), strict=True):
             _, found = self._unframed(data, place)
             self._weight += max(len(data), REQUEST)
             yield found
@@ -168,6 +169,8 @@ class ObjectLog:
     def rewrite(self, path: Path) -> None:
         """Let a file of this machine take the place of the file and its log.
 
+        For a moment there is a piece of it beside it.
+
         Raises:
             CheckpointError, StorageError: As `append`; what was there is there.
         """
@@ -178,8 +181,11 @@ class ObjectLog:
         with self._problems("read", path), path.open("rb") as file:
             while data := file.read(PIECE):
                 place = self._folder / folder / f"piece-{len(pieces):06d}"
+                part = path.with_name(place.name)
+                part.write_bytes(data)
                 with self._problems("write", place):
-                    place.write_bytes(data)
+                    place.write_from(part)
+                part.unlink()
                 pieces.append((len(data), zlib.crc32(data)))
         after = _Generation(number, folder, tuple(pieces))
         if self._now is None:
@@ -245,13 +251,13 @@ class ObjectLog:
                 if place.read_bytes() != data:
                     raise self._overtaken() from problem
 
-    def _all(self, places: list[Remote]) -> Iterator[bytes]:
+    def _all(self, places: list[Remote], read: Callable[[Remote], bytes]) -> Iterator[bytes]:
         """What files hold, some of them read ahead."""
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ringview-read") as pool:
             ahead: deque[Future[bytes]] = deque()
             try:
                 for place in places:
-                    ahead.append(pool.submit(self._read, place))
+                    ahead.append(pool.submit(read, place))
                     if len(ahead) == _AT_ONCE:
                         yield ahead.popleft().result()
                 while ahead:
@@ -266,6 +272,17 @@ class ObjectLog:
                 return place.read_bytes()
             except FileNotFoundError as problem:
                 raise self._missing(place) from problem
+
+    def _read_by_file(self, folder: Path, place: Remote) -> bytes:
+        part = folder / place.name
+        with self._problems("read", place):
+            try:
+                place.read_to(part)
+            except FileNotFoundError as problem:
+                raise self._missing(place) from problem
+            data = part.read_bytes()
+            part.unlink()
+            return data
 
     def _framed(self, kind: int, data: bytes) -> bytes:
         return _FRAME.pack(_MAGIC, kind, self._writer, len(data), zlib.crc32(data)) + data
