@@ -130,7 +130,8 @@ def check(sql: str, stream: list[Batch]) -> None:
         db.create_table(table, SCHEMA)
     view = db.create_view("v", sql)
     held: Rows = {table: [] for table in SCHEMAS}
-    for inserted, going in [*stream, ({table: [] for table in SCHEMAS}, 100)]:
+    last: Batch = ({table: [] for table in SCHEMAS}, 100)
+    for inserted, going in [*stream, last]:
         with db.transaction() as tx:
             for table, body in inserted.items():
                 tx.delete(table, held[table][:going])

@@ -1,4 +1,4 @@
-"""A checkpoint of mode="partitioned" by a URI, which neither the driver nor a worker has mounted.
+"""Checkpoints by a URI, which neither the driver nor a worker has mounted.
 
 The file system is Hadoop's own of another scheme, over a folder of this machine; only Java knows
 where that is.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import elsewhere
 import partition_crashes as crashes
@@ -36,8 +36,15 @@ def bucket(quick: SparkSession, tmp_path: Path) -> Iterator[str]:
     configuration.unset(name)
 
 
-def test_a_checkpoint_by_a_uri(quick: SparkSession, tmp_path: Path, bucket: str) -> None:
-    elsewhere.follow(quick, tmp_path, f"{bucket}/state")
+@pytest.mark.parametrize(("mode", "name"), elsewhere.MODES)
+def test_a_checkpoint_by_a_uri(
+    quick: SparkSession,
+    tmp_path: Path,
+    bucket: str,
+    mode: Literal["driver", "partitioned"],
+    name: str,
+) -> None:
+    elsewhere.follow(quick, tmp_path, f"{bucket}/{name}", mode)
 
 
 def test_what_partitions_begin_with_goes(
@@ -71,7 +78,22 @@ def test_a_place_elsewhere_is_like_a_folder(
     for data in (b"one", b"another"):
         write(place / "x", data)
         assert (place / "x").read_bytes() == data
+    with pytest.raises(FileExistsError):
+        (place / "x").create_bytes(b"a third")
+    # Where two look at once, as one of them writes.
+    with pytest.raises(FileExistsError):
+        (place / "x")._write(lambda stream: stream.write(b"a third"), False)
+    assert (place / "x").read_bytes() == b"another"
+    (place / "new" / "y").create_bytes(b"one")
+    assert (place / "new" / "y").read_bytes() == b"one"
     assert [found.name for found in place.glob("x*")] == ["x"]
+    (tmp_path / "large").write_bytes(bytes(range(256)) * 1_000)
+    for _ in range(2):
+        (place / "new" / "y").write_from(tmp_path / "large")
+        (place / "new" / "y").read_to(tmp_path / "again")
+        assert (tmp_path / "again").read_bytes() == (tmp_path / "large").read_bytes()
+    with pytest.raises(FileNotFoundError):
+        (place / "new" / "z").read_to(tmp_path / "again")
     assert list(place.glob("y*")) == []
     changes = {"v /": pa.table({"a": [1]})}
     unsent.keep(unsent.of_batch(place, 3), changes)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import signal
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +19,8 @@ import ringview as rv
 import ringview.spark as rs
 import state_crashes
 from evolve_crashes import become, plan
-from micro_batches import begun, slots
+from evolving_streams import Stream, fail, replayed
+from micro_batches import slots
 from oracle import comparable
 from ringview.errors import CheckpointError, InvalidValueError, RingviewError, UnsupportedError
 from ringview.spark import ParquetSink
@@ -32,75 +31,6 @@ from ringview.spark.streaming.plan import Plan, TablePlan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-class Stream:
-    """A stream whose query changes, and the rows that it should have."""
-
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.drawn, self.folder = random.Random(seed), folder
-        self.of, self.batch = plan(0), 0
-        self.checkpoint = begun(Checkpoint(folder / "checkpoint"), self.of)
-        self.rows: list[tuple[Any, ...]] = []
-        self.sink: Any = ParquetSink(folder / "out")
-
-    def start(self) -> DriverState:
-        return DriverState(self.of, {}, self.checkpoint, self.sink)
-
-    def take(self, *, fails: bool = False) -> None:
-        """A micro-batch, with a start of its own."""
-        drawn, has_y = self.drawn, "y" in self.of.tables[0].columns.names
-        new = [
-            (drawn.randrange(4), drawn.randrange(8), drawn.randrange(3) if has_y else None)
-            for _ in range(drawn.randrange(8))
-        ]
-        gone = drawn.sample(self.rows, min(len(self.rows), drawn.randrange(3)))
-        for row in gone:
-            self.rows.remove(row)
-        self.rows += new
-        width = len(self.of.tables[0].columns)
-        changes = [(*row[:width], times) for rows, times in ((new, 1), (gone, -1)) for row in rows]
-        batch: Any = state_crashes.Frame(slots(self.of, *changes))
-        if fails:
-            own, self.sink = self.sink, _fail
-            state = self.start()
-            with pytest.raises(ZeroDivisionError):
-                state.take(batch, self.batch)
-            state.close()
-            self.sink = own
-        state = self.start()
-        state.take(batch, self.batch)
-        self.batch += 1
-        self.check(state)
-        state.close()
-
-    def check(self, state: DriverState) -> None:
-        db = rv.Database()
-        self.of.create_tables(db)
-        names = self.of.tables[0].columns.names
-        if self.rows:
-            db.insert("t", [dict(zip(names, row, strict=False)) for row in self.rows])
-        self.of.create_views(db)
-        for name in self.of.views:
-            wanted = comparable(db[name].to_arrow())
-            assert comparable(state.view(name).to_arrow()) == wanted, name
-            if self.sink is not None:
-                assert replayed(self.sink.read(name)) == wanted, name
-
-
-def replayed(changes: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows that changes leave, each as often as they say."""
-    found: Counter[tuple[Any, ...]] = Counter()
-    for *row, times in (tuple(row.values()) for row in changes.to_pylist()):
-        found[tuple(row)] += int(times)
-    assert min(found.values(), default=0) >= 0
-    *names, _ = changes.column_names
-    rows = [dict(zip(names, row, strict=True)) for row in found.elements()]
-    return comparable(pa.Table.from_pylist(rows, changes.schema.remove(len(names))))
-
-
-def _fail(view: str, batch_id: int, changes: pa.Table) -> None:
-    raise ZeroDivisionError(view)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -224,7 +154,7 @@ def test_what_a_checkpoint_cannot_become(tmp_path: Path) -> None:
 def test_a_sink_that_waits_is_told_first(tmp_path: Path) -> None:
     of = Stream(tmp_path, 2)
     of.take()
-    own, of.sink = of.sink, _fail
+    own, of.sink = of.sink, fail
     state = of.start()
     batch: Any = state_crashes.Frame(slots(of.of, (1, 2, 1)))
     with pytest.raises(ZeroDivisionError):

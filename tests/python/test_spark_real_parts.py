@@ -306,7 +306,7 @@ def test_a_checkpoint_in_objects(tmp_path: Path) -> None:
         config = {f"spark.hadoop.fs.s3a.{name}": value for name, value in s3a.items()}
         config |= {**SPARK, "spark.jars": parts.s3a_jars()}
         paths = [str(HERE.parents[1] / "python"), os.environ.get("PYTHONPATH", "")]
-        asked = [str(tmp_path), "s3a://bucket/state", json.dumps(config)]
+        asked = [str(tmp_path), "s3a://bucket/states", json.dumps(config)]
         done = subprocess.run(
             [sys.executable, str(HERE / "elsewhere.py"), *asked],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
@@ -316,4 +316,6 @@ def test_a_checkpoint_in_objects(tmp_path: Path) -> None:
         )
     assert done.returncode == 0, done.stderr[-5000:]
     assert "went through" in done.stdout
-    assert {path.name for path in tmp_path.iterdir()} == {"t", "out", "letters"}
+    assert {path.name for path in tmp_path.iterdir()} == {"driver", "partitioned"}
+    for folder in tmp_path.iterdir():
+        assert {path.name for path in folder.iterdir()} == {"t", "out", "letters"}

@@ -371,8 +371,8 @@ def test_what_cannot_be_right_is_told_before_anything_runs(
     for wrong in ({"mode": "other"}, {"trigger": 5}):
         with pytest.raises(InvalidValueError, match=r"mode is|trigger=5"):
             asked.write_stream(tmp_path / "c", **wrong)
-    with pytest.raises(UnsupportedError, match="mounted"):
-        asked.write_stream("hdfs://host/folder")
+    with pytest.raises(UnsupportedError, match="give one by its path, or a URI"):
+        asked.write_stream("file://host/folder")
 
 
 def test_spark_connect_is_refused() -> None:

@@ -23,10 +23,11 @@ from micro_batches import VIEWS, begun, plan, slots, table
 from oracle import Oracle, comparable, plain_rows
 from ringview.errors import RingviewError, StorageError
 from ringview.spark import CheckpointError, ParquetSink
-from ringview.spark.streaming import driver
+from ringview.spark.streaming import persisting
 from ringview.spark.streaming.checkpoint import Checkpoint
-from ringview.spark.streaming.driver import DriverState, last_batch
+from ringview.spark.streaming.driver import DriverState
 from ringview.spark.streaming.locations import remove
+from ringview.spark.streaming.marks import last_batch
 from ringview.spark.streaming.partitioned.engine import PartitionEngine
 from shop import replayed
 
@@ -67,8 +68,8 @@ def test_a_state_counts_each_batch_once(
     """Batches that come again, sinks that fail, restarts in between, in a random order."""
     if seed % 2:
         # The file is written anew behind every batch.
-        monkeypatch.setattr(driver, "_WORTH_IT", 0)
-        monkeypatch.setattr(driver, "_GROWN", 0)
+        monkeypatch.setattr(persisting, "_WORTH_IT", 0)
+        monkeypatch.setattr(persisting, "_GROWN", 0)
     drawn, log = random.Random(seed), Log()
     of = plan(table("rows"), **VIEWS)
     checkpoint = begun(Checkpoint(tmp_path / "checkpoint"), of)

@@ -16,11 +16,12 @@ failed or was killed on the way. Cost: of a micro-batch, the engine's for its ro
 | applying, refusals | these changes in one transaction, without rows that break a contract |
 | letters | such rows, and where they go |
 | checkpoint | the folder, and whether it is of the same query |
-| paths | folders as Spark names them |
+| paths, locations | folders as Spark names them, and files there |
 | latest | changes by key that come late |
 | evolving, replacing | other views and columns for a checkpoint |
 | state | what every mode is |
-| driver, unsent | the state in one database on the driver |
+| driver, unsent, marks | the state in one database on the driver |
+| persisting, entries, objects | how that survives: in a file, or by a log in objects |
 | sinks | where changes go |
 | query, progress | the handle of a stream that runs, and what is known of its micro-batches |
 """

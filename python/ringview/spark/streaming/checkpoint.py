@@ -40,17 +40,6 @@ class Checkpoint:
         self.state: Location = self.folder / "ringview"
 
     @property
-    def files(self) -> Path:
-        """The folder of the state, where it is one of this machine.
-
-        Raises:
-            UnsupportedError: It is elsewhere.
-        """
-        if isinstance(self.state, Path):
-            return self.state
-        raise paths.elsewhere(str(self.folder))
-
-    @property
     def location(self) -> str:
         """What Spark calls its part, whatever its default file system is."""
         return paths.for_spark(self.spark)
@@ -75,6 +64,10 @@ class Checkpoint:
     def has_noted(self, batch_id: int) -> bool:
         """Whether Spark has noted what rows a micro-batch has."""
         return (self.spark / "offsets" / str(batch_id)).exists()
+
+    def has_done(self, batch_id: int) -> bool:
+        """Whether Spark has noted a micro-batch as done, which it does once its sink took it."""
+        return (self.spark / "commits" / str(batch_id)).exists()
 
     def clear(self) -> None:
         """Remove what Spark left of a start that noted no micro-batch, which it would stumble over.

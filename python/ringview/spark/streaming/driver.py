@@ -1,9 +1,10 @@
-"""The state of a stream in one database on the driver, in a file beside Spark's checkpoint.
+"""The state of a stream in one database on the driver, kept beside Spark's checkpoint.
 
 Invariant: a micro-batch is one transaction, and its number is in the same commit, so each counts
 once however often Spark sends it. What it moved goes to the sink until the sink took it, which is a
 commit of its own: a sink is told of every batch, of the last one maybe twice, with the same rows.
-Cost: of a micro-batch, its rows to the driver as Arrow, the engine's work, two synced commits.
+Cost: of a micro-batch, its rows to the driver as Arrow, the engine's work, and two synced commits
+of a file, or by a URI one more file (`persisting`).
 """
 
 from __future__ import annotations
@@ -17,29 +18,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from ringview import Database
 from ringview.errors import CheckpointError, RingviewError
 from ringview.follower import Follower
 from ringview.sinks.protocol import Sink, begin
 from ringview.spark.slots import ATOM
-from ringview.spark.streaming import latest, letters, source, unsent
+from ringview.spark.streaming import latest, letters, marks, persisting, source, unsent
 from ringview.spark.streaming.applying import Applier
 from ringview.spark.streaming.checkpoint import Checkpoint
+from ringview.spark.streaming.entries import Batch, Sent, Taken
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.refusals import Refused
 from ringview.spark.streaming.source import Source
 from ringview.spark.streaming.state import OBSERVED, State
 from ringview.transaction import Transaction
 from ringview.view import View
-
-STATE = "state.ringview"
-"""The name of the file."""
-
-# A file is written anew where it is several times what it was, and worth it.
-_GROWN, _WORTH_IT = 3, 1 << 26
-
-# The commit that says that the target of dead letters took some.
-_LETTERS = "dead letters"
 
 
 class DriverState(State):
@@ -53,16 +45,16 @@ class DriverState(State):
         sink: Sink | None,
         letters: Sink | None = None,
     ) -> None:
-        files = checkpoint.files
         checkpoint.agree({**plan.described(), "mode": "driver"})
         super().__init__(plan, checkpoint, sink, letters)
         self._sources = sources
         self._closed = False
-        self._database = Database.open(files / STATE, tell_last=True)
+        self._persistence = persisting.opened(checkpoint, plan, plan.views)
+        self._database = self._persistence.database
         try:
             self._open()
         except BaseException:
-            self._database.close()
+            self._persistence.close()
             raise
 
     def view(self, name: str) -> View:
@@ -85,12 +77,12 @@ class DriverState(State):
         return slots.writeStream.foreachBatch(self.take)
 
     def close(self) -> None:
-        """Wait for the micro-batch that runs, and let the file go."""
+        """Wait for the micro-batch that runs, and let the state go."""
         with self._lock:
             if self._closed:
                 return
             self._keep_unsent()
-            self._database.close()
+            self._persistence.close()
             self._closed = True
 
     def _open(self) -> None:
@@ -99,13 +91,13 @@ class DriverState(State):
         self._plan.create_histories(database)
         self._applier = Applier(self._plan, database)
         for table in self._plan.static:
-            loaded = f"table {table.name}"
+            loaded = marks.loaded(table.name)
             if not database.is_applied(loaded):
                 rows, times = source.static_rows(table, self._sources[table.name])
                 with database.transaction(net=times is not None, batch_id=loaded) as transaction:
                     transaction.insert(table.name, rows, multiplicity=times)
         self._plan.create_views(database)
-        self._last = last_batch(database)
+        self._last = marks.last_batch(database)
         if self._last >= 0 and not self._checkpoint.has_begun:
             raise CheckpointError(
                 f"the checkpoint {self._checkpoint.folder} lacks its part of Spark, which knows "
@@ -113,7 +105,7 @@ class DriverState(State):
                 "empty folder"
             )
         self._checkpoint.clear()
-        self._snapshot_bytes = 0
+        self._persistence.begin()
         self._followers: dict[str, Follower] = {}
         self._pending: dict[str, pa.Table] | None = None
         self._follow()
@@ -124,7 +116,7 @@ class DriverState(State):
         if self._letters is not None:
             self._keep_unsent()
             letters.prepare(self._plan, self._database)
-            is_new = not self._database.is_applied(_LETTERS)
+            is_new = not self._database.is_applied(marks.LETTERS)
             begin(self._letters, self._checkpoint.identity, [letters.NAME], is_new)
         elif letters.waiting(self._plan, self._database):
             raise CheckpointError(
@@ -135,7 +127,8 @@ class DriverState(State):
     def _follow(self) -> None:
         """Begin where the sink ended."""
         database, views = self._database, self._plan.views
-        self._has_sent = has_sent(database, self._last)
+        self._is_beside = unsent.is_any(self._checkpoint.state)
+        self._has_sent = marks.has_sent(database, self._last)
         if self._sink is None:
             if self._has_sent:
                 raise CheckpointError(
@@ -146,9 +139,7 @@ class DriverState(State):
         begin(self._sink, self._checkpoint.identity, list(views), not self._has_sent)
         if self._has_sent and self._is_waiting():
             kept = unsent.read(unsent.of_batch(self._checkpoint.state, self._last))
-            self._pending = kept or self._evolved(
-                {name: database[name].changes() for name in views}
-            )
+            self._pending = kept or self._evolved(self._persistence.last_moved(views))
         for name in views:
             database[name].unfollow()
             self._followers[name] = database[name].follow(initial=not self._has_sent)
@@ -162,16 +153,19 @@ class DriverState(State):
                 f"{batch_id}, and the state at {self._last}: they are not of one time; bring back "
                 "both, or start with an empty folder"
             )
-        if batch_id > self._last:
+        is_again = batch_id == self._last
+        if not is_again:
             self._apply(rows, batch_id)
+        # Also what an attempt left that ended here.
+        self._persistence.flush()
         if self._sink is not None:
             self._send(self._sink)
         # Behind the sink: reopened, a file tells what its last transaction moved, and no other.
         self._send_letters()
-        size = self._database.path.stat().st_size if self._database.path else 0
-        if size > max(_GROWN * self._snapshot_bytes, _WORTH_IT):
-            self._database.snapshot()
-            self._snapshot_bytes = self._database.path.stat().st_size if self._database.path else 0
+        if is_again:
+            # It may have been applied where there was no sink, and says so.
+            self._persistence.flush(has_marks=True)
+        self._persistence.compact()
 
     def _apply(self, rows: DataFrame, batch_id: int) -> None:
         applied = self._applier.apply(
@@ -180,6 +174,8 @@ class DriverState(State):
             leaves_out=self._letters is not None,
             beside=partial(self._keep_letters, batch_id),
         )
+        refused = letters.letters(applied.refused, batch_id) if applied.refused else None
+        self._persistence.note(Batch(batch_id, applied.kept, refused, self._sink is not None))
         self._last = batch_id
         self._metrics = {
             "batch_id": batch_id,
@@ -201,9 +197,8 @@ class DriverState(State):
             return
         for batch_id, found in letters.waiting(self._plan, self._database).items():
             letters.send(self._letters, batch_id, found)
-            first = None if self._database.is_applied(_LETTERS) else _LETTERS
-            with self._database.transaction(batch_id=first) as transaction:
-                transaction.delete(self._plan.letters, found)
+            letters.taken(self._plan, self._database, found)
+            self._persistence.note(Taken(batch_id))
 
     def _send(self, sink: Sink) -> None:
         """Hand on what the last batch moved, unless that was done."""
@@ -214,10 +209,13 @@ class DriverState(State):
             # The first time it is told of every view, for what columns they have.
             if changes.num_rows or not self._has_sent:
                 sink(name, self._last, changes)
-        with self._database.transaction(batch_id=_sent(self._last)):
-            pass
+        done = Sent(self._last)
+        done.apply(self._plan, self._database)
+        self._persistence.note(done)
         self._pending, self._has_sent = None, True
-        unsent.forget(self._checkpoint.state)
+        if self._is_beside:
+            unsent.forget(self._checkpoint.state)
+            self._is_beside = False
         self._metrics["moved"] = {name: changes.num_rows for name, changes in moved.items()}
 
     def _keep_unsent(self) -> None:
@@ -225,11 +223,12 @@ class DriverState(State):
 
         Once it is written anew, or has one more table, it would not tell.
         """
-        if self._has_sent and self._is_waiting():
+        if self._persistence.forgets and self._has_sent and self._is_waiting():
+            self._is_beside = True
             unsent.keep(unsent.of_batch(self._checkpoint.state, self._last), self._batch_changes())
 
     def _is_waiting(self) -> bool:
-        return is_waiting(self._database, self._last)
+        return marks.is_waiting(self._database, self._last)
 
     def _batch_changes(self) -> dict[str, pa.Table]:
         """What the last batch moved; the first time, all that views hold."""
@@ -240,35 +239,6 @@ class DriverState(State):
 
     def _evolved(self, moved: dict[str, pa.Table]) -> dict[str, pa.Table]:
         """What the last batch moved, behind what moved by new views before it."""
+        if not self._is_beside:
+            return moved
         return unsent.with_evolutions(self._checkpoint.state, self._last, moved, self._plan.views)
-
-
-def _sent(batch_id: int) -> int:
-    """The identity of the commit that says that a sink took a batch; that of batch -1 is free."""
-    return -2 - batch_id
-
-
-def is_waiting(database: Database, last: int) -> bool:
-    """Whether a sink, if there is one, has not taken the last batch."""
-    return last >= 0 and not database.is_applied(_sent(last))
-
-
-def has_sent(database: Database, last: int) -> bool:
-    """Whether a sink took a batch, and no more than the last one waits for it."""
-    return last >= 0 and any(database.is_applied(_sent(batch)) for batch in (last, last - 1))
-
-
-def last_batch(database: Database) -> int:
-    """The last micro-batch that was applied, for there are no gaps; -1 if there was none."""
-    known, above = -1, 1
-    while database.is_applied(above - 1):
-        known, above = above - 1, 2 * above
-    # Applied up to `known`, and not from `above` - 1 on.
-    above -= 1
-    while above - known > 1:
-        middle = (known + above) // 2
-        if database.is_applied(middle):
-            known = middle
-        else:
-            above = middle
-    return known

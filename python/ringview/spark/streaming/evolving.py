@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from ringview import Database
 from ringview.errors import CheckpointError, InvalidValueError, did_you_mean
-from ringview.spark.streaming import locations, replacing, unsent
+from ringview.spark.streaming import locations, marks, persisting, replacing, unsent
 from ringview.spark.streaming.checkpoint import BECOMING, Checkpoint, difference
-from ringview.spark.streaming.driver import STATE, has_sent, is_waiting, last_batch
+from ringview.spark.streaming.marks import has_sent, is_waiting, last_batch
 from ringview.spark.streaming.partitioned import evolving as partitioned
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.source import Source
@@ -88,13 +88,27 @@ def evolve(
     if noted["mode"] == "partitioned":
         partitioned.evolve(plan, sources, checkpoint, noted)
         return
-    with Database.open(checkpoint.files / STATE) as database:
-        evolution = _Evolution(plan, checkpoint, database, was or {"views": noted["views"]})
-        if was is None:
-            evolution.check()
-            checkpoint.note({**described, BECOMING: evolution.begin()})
-        evolution.run()
+    was_there = was or {"views": noted["views"]}
+    with persisting.opened(checkpoint, plan, was_there["views"], tells_last=False) as persistence:
+        if is_whole := _is_whole(plan, persistence.database):
+            evolution = _Evolution(plan, checkpoint, persistence.database, was_there)
+            if was is None:
+                evolution.check()
+                checkpoint.note({**described, BECOMING: evolution.begin()})
+            evolution.run()
+            persistence.rewrite()
+    if not is_whole:
+        locations.remove(checkpoint.state / persisting.STATE)
     checkpoint.note(described)
+
+
+def _is_whole(plan: Plan, database: Database) -> bool:
+    """Whether the first start came to its end; if not, there is no row, and the next one does."""
+    return all(
+        table.name in database.tables
+        and (not table.static or database.is_applied(marks.loaded(table.name)))
+        for table in plan.tables
+    )
 
 
 class _Evolution:

@@ -116,9 +116,9 @@ class Stream:
         """How the stream runs; `start` begins it.
 
         Args:
-            checkpoint: A folder of this stream alone, on the driver's machine or mounted there;
-                with mode="partitioned" also a URI where Spark reads and writes, such as
-                "s3a://bucket/spent". A stream that is started with it again goes on where it was.
+            checkpoint: A folder of this stream alone, on the driver's machine or mounted there; or
+                a URI where Spark reads and writes, such as "s3a://bucket/spent". A stream that is
+                started with it again goes on where it was.
             sink: Where changes go: called as ``sink(view, batch_id, changes)`` for each view that a
                 micro-batch moved, with an Arrow table as `ringview.View.changes` gives; a
                 `ParquetSink`; or a dict of these by view. The first batch it is told of comes with
@@ -172,12 +172,10 @@ class Stream:
             PartitionSinks.of(partition_sink, views),
             target_of(on_error, dead_letters, views),
         )
-        # The driver's own engine is a file of this machine.
-        spark = self._spark if _mode(mode) == "partitioned" else None
         return StreamWriter(
             self.plan,
             self._sources,
-            Checkpoint(checkpoint, spark),
+            Checkpoint(checkpoint, self._spark),
             ends,
             _mode(mode),
             _trigger(trigger),
@@ -234,7 +232,8 @@ class Stream:
             UnsupportedError: A view that a sink was told of would have other columns, or is not
                 kept in partitions.
             InvalidValueError: A new column is none.
-            StorageError: It cannot be written, or the stream runs.
+            StorageError: It cannot be written, or the stream runs; by a URI, where there are no
+                locks, one that runs ends with its next micro-batch.
 
         Complexity: as `ringview.Database.create_view` for each view that is filled; those that are
         replaced are read whole. With mode="partitioned" as `repartition`.
@@ -286,7 +285,8 @@ class StreamWriter:
         Raises:
             CheckpointError: The checkpoint is of another query, or lacks a part; the message says
                 what.
-            StorageError: It cannot be opened, or another stream has it open.
+            StorageError: It cannot be opened, or another stream has it open; by a URI, where there
+                are no locks, one of the two ends with its next micro-batch.
             UnsupportedError: The mode cannot keep these views.
         """
         place = str(self._checkpoint.folder.resolve())

@@ -23,6 +23,7 @@ from ringview import Database
 from ringview.errors import CheckpointError, ExistsError, InvalidValueError, StorageError
 from ringview.sinks.protocol import Sink
 from ringview.spark.slots import MULTIPLICITY
+from ringview.spark.streaming import marks
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.refusals import Refused
 from ringview.whole import write
@@ -84,6 +85,13 @@ def waiting(plan: Plan, database: Database) -> dict[int, pa.Table]:
     found = in_order(database.tables[plan.letters].to_arrow())
     batches = pc.unique(found["batch_id"]).to_pylist()
     return {batch: found.filter(pc.equal(found["batch_id"], batch)) for batch in batches}
+
+
+def taken(plan: Plan, database: Database, found: pa.Table) -> None:
+    """Remove letters that a target took."""
+    first = None if database.is_applied(marks.LETTERS) else marks.LETTERS
+    with database.transaction(batch_id=first) as transaction:
+        transaction.delete(plan.letters, found)
 
 
 def send(target: Sink, batch_id: int, found: pa.Table) -> None:

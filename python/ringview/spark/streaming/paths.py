@@ -47,14 +47,9 @@ def local(path: str | os.PathLike[str]) -> Path:
         rest = slash + below if host in ("", "localhost") else ""
     if scheme[1].lower() == "file" and rest:
         return Path(unquote(rest))
-    raise elsewhere(text)
-
-
-def elsewhere(path: str) -> UnsupportedError:
-    """What is wrong with a folder that is on another file system."""
-    return UnsupportedError(
-        f"checkpoint={path!r}: the state is a file of this machine; give a folder that the driver "
-        'has mounted, or keep it with mode="partitioned"'
+    raise UnsupportedError(
+        f"checkpoint={text!r} is no folder of this machine; give one by its path, or a URI of a "
+        "file system that Spark knows"
     )
 
 

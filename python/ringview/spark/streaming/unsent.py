@@ -59,6 +59,11 @@ def with_evolutions(
     return found
 
 
+def is_any(state: Location) -> bool:
+    """Whether there is something that a sink is still to be told."""
+    return any(True for name in ("unsent-*", "evolved-*") for _ in state.glob(name))
+
+
 def keep(place: Location, changes: Mapping[str, pa.Table]) -> None:
     """Write changes by view, unless they are there."""
     try:
