@@ -54,6 +54,7 @@ impl Lowering<'_> {
                 read.entry(atom.table.clone()).or_default().extend(names);
             }
         }
+        note_condition(query, &[], read);
         // What an aggregate is of is named, even where the engine need not read it.
         for (atom, name) in query.outputs.iter().flat_map(arguments) {
             if let Some(atom) = query.atoms.get(atom) {
@@ -61,6 +62,29 @@ impl Lowering<'_> {
             }
         }
     }
+}
+
+/// Notes the columns that the text of a condition and its subqueries name: `a OR TRUE` names one that decides nothing.
+fn note_condition(query: &Query, outer: &[&Query], read: &mut Read) {
+    let mut scopes = outer.to_vec();
+    scopes.push(query);
+    let named = query.condition.as_deref().map(Named::all);
+    for named in named.into_iter().flatten().flatten() {
+        let Named::Column {
+            depth,
+            atom,
+            column,
+        } = named
+        else {
+            continue;
+        };
+        let scope = scopes.iter().rev().nth(depth);
+        if let Some(atom) = scope.and_then(|scope| scope.atoms.get(atom)) {
+            read.entry(atom.table.clone()).or_default().insert(column);
+        }
+    }
+    let subqueries = query.subqueries.iter();
+    subqueries.for_each(|one| note_condition(one, &scopes, read));
 }
 
 /// The columns that the text of an output names.
