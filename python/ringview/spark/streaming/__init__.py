@@ -18,6 +18,7 @@ failed or was killed on the way. Cost: of a micro-batch, the engine's for its ro
 | checkpoint | the folder, and whether it is of the same query |
 | paths, locations | folders as Spark names them, and files there |
 | latest | changes by key that come late |
+| clock | the clock that follows the times of rows, and rows that leave by it |
 | evolving, replacing | other views and columns for a checkpoint |
 | state | what every mode is |
 | driver, unsent, marks | the state in one database on the driver |

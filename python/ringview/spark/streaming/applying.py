@@ -19,6 +19,7 @@ from ringview import Database
 from ringview.errors import OverDeleteError, RingviewError
 from ringview.spark.streaming import letters
 from ringview.spark.streaming.changes import changes_of, is_net
+from ringview.spark.streaming.clock import Clock, Expiry
 from ringview.spark.streaming.latest import Latest
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.refusals import OF_ROWS, Refusals, Refused, Rows
@@ -43,6 +44,8 @@ class Applied:
     refused: Sequence[Refused]
     seconds: float
     """How long all of it took."""
+    expired: Mapping[str, int]
+    """How many rows left for their age, by table whose rows come by their multiplicity."""
 
 
 class Applier:
@@ -51,6 +54,7 @@ class Applier:
     def __init__(self, plan: Plan, database: Database) -> None:
         self._plan, self._database = plan, database
         self._latest = Latest(plan, database)
+        self._clock = Clock(plan, database)
 
     def apply(
         self,
@@ -73,6 +77,7 @@ class Applier:
         """
         start = time.perf_counter()
         rows = {name: found.num_rows for name, found in arrived.items()}
+        expiry = Expiry(self._plan, self._database)
         kept, refused = arrived, list[Refused]()
         try:
             late = self._commit(kept, batch_id, refused, beside)
@@ -80,7 +85,8 @@ class Applier:
             if not leaves_out:
                 raise
             kept, refused, late = self._commit_rest(arrived, batch_id, beside)
-        return Applied(rows, late, kept, refused, time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        return Applied(rows, late, kept, refused, seconds, expiry.counted(kept))
 
     def _commit_rest(
         self, arrived: Rows, batch_id: int | None, beside: Beside | None
@@ -104,11 +110,14 @@ class Applier:
         beside: Beside | None = None,
     ) -> dict[str, int]:
         changes, late = self._latest.resolve(changes_of(self._plan, rows))
+        step = self._clock.step(rows)
         with self._database.transaction(net=is_net(changes), batch_id=batch_id) as transaction:
             for change in changes:
                 change.apply(transaction)
+            self._clock.advance(step, transaction)
             if beside is not None:
                 beside(transaction, refused)
+        self._clock.keep(step)
         return late
 
     def _attempt(self, rows: Rows) -> RingviewError | None:

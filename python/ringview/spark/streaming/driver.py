@@ -25,6 +25,7 @@ from ringview.spark.slots import ATOM
 from ringview.spark.streaming import latest, letters, marks, persisting, source, unsent
 from ringview.spark.streaming.applying import Applier
 from ringview.spark.streaming.checkpoint import Checkpoint
+from ringview.spark.streaming.clock import CLOCK, EXPIRED
 from ringview.spark.streaming.entries import Batch, Sent, Taken
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.refusals import Refused
@@ -184,6 +185,10 @@ class DriverState(State):
             letters.NAME: letters.counted(applied.refused),
             "engine_seconds": applied.seconds,
         }
+        if self._plan.watermarked:
+            now = self._database.now
+            self._metrics[CLOCK] = None if now is None else now.isoformat()
+            self._metrics[EXPIRED] = dict(applied.expired)
 
     def _keep_letters(
         self, batch_id: int, transaction: Transaction, refused: Sequence[Refused]

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ringview.errors import InvalidValueError
+from ringview.errors import InvalidValueError, UnsupportedError
 from ringview.queries import Parameters
 from ringview.sinks.protocol import Sink
 from ringview.spark.session import use_this_python
@@ -27,7 +27,7 @@ from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.progress import watch
 from ringview.spark.streaming.query import StreamQuery
 from ringview.spark.streaming.sinks import Ends, PartitionSink, PartitionSinks, sink_of
-from ringview.spark.streaming.source import Keys, Named, Source, prepare
+from ringview.spark.streaming.source import Keys, Named, Source, Times, prepare
 from ringview.spark.streaming.state import State
 
 Mode = Literal["driver", "partitioned"]
@@ -43,6 +43,8 @@ def stream(
     op: Named | None = None,
     keys: Keys | None = None,
     order: Named | None = None,
+    keep_for: Times | None = None,
+    watermark: Times | None = None,
     parameters: Parameters | None = None,
     dialect: str = "duckdb",
 ) -> Stream:
@@ -68,6 +70,13 @@ def stream(
             micro-batch it comes in; its place is kept for every key that ever was. Spark keeps no
             order within a micro-batch: without one, inserts come before updates, updates before
             deletes. Two changes of a key that are not told apart are refused.
+        keep_for: By table a column of dates or timestamps and how long rows stay, as in
+            ``{"orders": ("ts", "7 days")}``: a row leaves once its moment is so much before the
+            clock of the stream, as `ringview.Database.create_table` says.
+        watermark: By table the column of dates or timestamps that the clock follows, and how late
+            rows may come, as in ``{"orders": ("ts", "10 minutes")}``. The clock is so much behind
+            the greatest moment that came; with several tables, where the slowest is. It is what
+            `now()` is in a query, and begins in 1970.
         parameters: As for `ringview.Database.create_views`.
         dialect: As there.
 
@@ -89,7 +98,9 @@ def stream(
                 q.process_all_available()
                 q["spent"].to_arrow()
     """
-    plan, sources = prepare(views, tables, multiplicity, op, keys, order, parameters, dialect)
+    plan, sources = prepare(
+        views, tables, multiplicity, op, keys, order, parameters, dialect, keep_for, watermark
+    )
     return Stream(plan, sources)
 
 
@@ -315,6 +326,10 @@ class StreamWriter:
         plan = widened(self._plan, sources, checkpoint)
         if self._mode == "driver":
             return DriverState(plan, sources, checkpoint, ends.sink, ends.letters)
+        if plan.watermarked:
+            raise UnsupportedError(
+                'keep_for and watermark need one clock for all rows; leave out mode="partitioned"'
+            )
         return PartitionedState(
             plan,
             sources,

@@ -29,6 +29,11 @@ row with its key.
 AT, RANK = "at", "rank"
 """Of the last change of a key: where it is in the order, and which of its equals there it is."""
 
+GREATEST = "at"
+"""Of the greatest time that came in a table: the time in microseconds."""
+
+_BEGIN = "1970-01-01"
+
 
 @dataclass(frozen=True)
 class TablePlan:
@@ -41,6 +46,15 @@ class TablePlan:
     static: bool
     order: pa.DataType | None = None
     """The type of the column that says which of two changes came first; None if none does."""
+    keep_for: tuple[str, str] | None = None
+    """A column of times and how long rows stay behind the clock; None if they stay for good."""
+    watermark: tuple[str, int] | None = None
+    """The column of times that the clock follows, and the delay in microseconds; None if none."""
+
+    @property
+    def delay(self) -> int | None:
+        """How far the clock is behind the greatest time, in microseconds."""
+        return None if self.watermark is None else self.watermark[1]
 
     @cached_property
     def op(self) -> str | None:
@@ -74,13 +88,19 @@ class TablePlan:
 
     def described(self) -> dict[str, Any]:
         """What a checkpoint remembers of the table."""
-        found = {
+        found: dict[str, Any] = {
             "columns": {field.name: str(field.type) for field in self.columns},
             "keys": self.keys and list(self.keys),
             "changes": self.changes,
             "static": self.static,
         }
-        return found if self.order is None else {**found, "order": str(self.order)}
+        if self.order is not None:
+            found["order"] = str(self.order)
+        if self.keep_for is not None:
+            found["keep_for"] = list(self.keep_for)
+        if self.watermark is not None:
+            found["watermark"] = list(self.watermark)
+        return found
 
     def history(self, name: str) -> TablePlan:
         """The table of the last change of each key: the key, its place in the order, its rank."""
@@ -136,19 +156,42 @@ class Plan:
         return found
 
     def create_tables(self, database: Database) -> None:
-        """Declare the tables that are not there yet."""
+        """Declare the tables that are not there yet; where rows move a clock, it begins."""
         for table in self.tables:
             if table.name not in database.tables:
                 database.create_table(
-                    table.name, table.columns, unique=table.keys, static=table.static
+                    table.name,
+                    table.columns,
+                    unique=table.keys,
+                    static=table.static,
+                    keep_for=table.keep_for,
                 )
+        if self.watermarked:
+            if database.now is None:
+                database.advance(_BEGIN)
+            if self.greatest not in database.tables:
+                columns = {"table": "string", GREATEST: "int64"}
+                database.create_table(self.greatest, columns, unique="table")
+
+    @cached_property
+    def watermarked(self) -> tuple[TablePlan, ...]:
+        """The streams whose times the clock follows."""
+        return tuple(table for table in self.streams if table.watermark is not None)
+
+    @cached_property
+    def greatest(self) -> str:
+        """The table of the greatest time that came in each of these."""
+        return self._free("greatest times")
 
     @cached_property
     def letters(self) -> str:
         """The table of dead letters that no target took yet."""
+        return self._free("dead letters")
+
+    def _free(self, name: str) -> str:
+        """A name that no table or view has."""
         taken = {table.name for table in (*self.tables, *self.histories.values())}
         taken |= self.views.keys() | {self.history_view(name) for name in taken}
-        name = "dead letters"
         while name in taken:
             name += "_"
         return name

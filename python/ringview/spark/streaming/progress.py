@@ -32,9 +32,10 @@ def metrics(progress: StreamingQueryProgress) -> dict[str, Any] | None:
 
     Returns:
         As ``q.progress["ringview"]``: "batch_id"; "rows", "late" and "dead_letters" by table;
-        "moved" by view; "engine_seconds", "state_bytes"; with mode="partitioned" "engines" and
-        "partitions". None if the stream is none of ringview's in this process, the trigger had no
-        micro-batch, or it was more than 64 of them ago.
+        "moved" by view; "engine_seconds", "state_bytes"; with a watermark "clock" and "expired";
+        with mode="partitioned" "engines" and "partitions". None if the stream is none of
+        ringview's in this process, the trigger had no micro-batch, or it was more than 64 of them
+        ago.
 
     Complexity: O(1).
 

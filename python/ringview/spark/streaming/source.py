@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import reduce
 from typing import Any
 
@@ -19,6 +20,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from ringview import Database
+from ringview.clock import interval
 from ringview.errors import (
     InvalidValueError,
     TypeMismatchError,
@@ -31,11 +33,13 @@ from ringview.queries import Parameters
 from ringview.spark.frames import column
 from ringview.spark.slots import ATOM, MULTIPLICITY, PARTITION
 from ringview.spark.streaming.changes import GOES
+from ringview.spark.streaming.clock import delay
 from ringview.spark.streaming.plan import Changes, Plan, TablePlan
 from ringview.spark.types import arrow_schema, to_arrow, to_spark
 
 Named = str | Mapping[str, str]
 Keys = Mapping[str, str | Sequence[str]]
+Times = Mapping[str, tuple[str, str | timedelta]]
 
 _INTEGERS = (st.ByteType, st.ShortType, st.IntegerType, st.LongType)
 _UPDATES = ("update", "u")
@@ -83,6 +87,8 @@ def prepare(
     order: Named | None,
     parameters: Parameters | None = None,
     dialect: str = "duckdb",
+    keep_for: Times | None = None,
+    watermark: Times | None = None,
 ) -> tuple[Plan, dict[str, Source]]:
     """The plan of a stream, and where the rows of its tables come from."""
     if not views:
@@ -103,6 +109,7 @@ def prepare(
                     f'order: the order of rows matters only to changes by key, and "{table.name}" '
                     "is changed by whole rows; leave it out"
                 )
+    planned = _with_times(planned, keep_for or {}, watermark or {})
     refused = [
         f"{name}.{found}"
         for name, source in sources.items()
@@ -166,6 +173,53 @@ def _named(what: str, given: Named | None, tables: Mapping[str, DataFrame]) -> d
             )
         _check_column(what, name, wanted, tables[name].columns)
     return dict(given)
+
+
+def _with_times(planned: Sequence[TablePlan], keep_for: Times, watermark: Times) -> list[TablePlan]:
+    """Tables with how long their rows stay, and with the times that the clock follows."""
+    known = {table.name: table for table in planned}
+    stay = {name: interval(time) for name, time in _times("keep_for", keep_for, known).items()}
+    late = {name: delay(time) for name, time in _times("watermark", watermark, known).items()}
+    if keep_for and not watermark:
+        raise InvalidValueError(
+            "keep_for: rows leave as the clock goes on, and nothing moves it; say by which times, "
+            'such as watermark={"orders": ("ts", "10 minutes")}'
+        )
+    return [
+        replace(
+            table,
+            keep_for=(keep_for[table.name][0], stay[table.name]) if table.name in stay else None,
+            watermark=(watermark[table.name][0], late[table.name]) if table.name in late else None,
+        )
+        for table in planned
+    ]
+
+
+def _times(what: str, given: Times, known: Mapping[str, TablePlan]) -> dict[str, object]:
+    """By table, the length of time that it is given beside a column of times."""
+    found: dict[str, object] = {}
+    for name, pair in given.items():
+        if name not in known:
+            raise UnknownTableError(
+                f'{what}: there is no table "{name}" in tables{did_you_mean(name, known)}'
+            )
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeMismatchError(
+                f'{what}: table "{name}" is given a column and a length of time, as in '
+                f'("ts", "10 minutes"), not {pair!r}'
+            )
+        table, (column, length) = known[name], pair
+        if table.static:
+            raise InvalidValueError(f'{what}: table "{name}" is static, and its rows stay')
+        _check_column(what, name, column, table.columns.names)
+        kind = table.columns.field(column).type
+        if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+            raise TypeMismatchError(
+                f'{what}: column "{column}" of table "{name}" is {kind}; it must be a date or a '
+                "timestamp"
+            )
+        found[name] = length
+    return found
 
 
 def _check_column(what: str, table: str, name: str, known: Sequence[str]) -> None:
@@ -272,10 +326,11 @@ def _texts(part: Any) -> list[str]:
 
 def _pruned(table: TablePlan, used: set[str]) -> TablePlan:
     """The table without what no view reads; rows of a table of which nothing is read count."""
-    wanted = used.union(table.keys or ())
+    times = [pair[0] for pair in (table.keep_for, table.watermark) if pair is not None]
+    wanted = used.union(table.keys or (), times)
     kept = [field for field in table.columns if field.name in wanted]
     columns = pa.schema(kept or [table.columns.field(0)])
-    return TablePlan(table.name, columns, table.keys, table.changes, table.static, table.order)
+    return replace(table, columns=columns)
 
 
 def _in_slots(plan: Plan, atom: int, table: TablePlan, source: Source) -> DataFrame:

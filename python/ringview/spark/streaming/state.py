@@ -81,7 +81,8 @@ class State(ABC):
 
         Under "rows" how many came, and under "dead_letters" how many of these broke a contract, by
         table; under "late" how many keys came late; under "moved" the rows that sinks were told of,
-        by view; "engine_seconds"; "state_bytes".
+        by view; "engine_seconds"; "state_bytes"; with a watermark "clock", and under "expired" how
+        many rows left for their age, by table.
         """
 
     @abstractmethod
