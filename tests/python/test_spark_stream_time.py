@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,7 +19,9 @@ import ringview.spark as rs
 from dead_letters import Letters, take
 from micro_batches import slots
 from oracle import comparable
+from pyspark.sql import types as st
 from ringview.errors import (
+    CheckpointError,
     InvalidValueError,
     OverDeleteError,
     TypeMismatchError,
@@ -30,6 +33,7 @@ from ringview.spark import ParquetSink
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.clock import delay
 from ringview.spark.streaming.driver import DriverState
+from ringview.spark.streaming.evolving import evolve
 from ringview.spark.streaming.locations import write
 from ringview.spark.streaming.plan import Changes, Plan, TablePlan
 from shop import replayed
@@ -196,6 +200,36 @@ def test_a_batch_that_fails_leaves_the_clock(tmp_path: Path) -> None:
     assert (state._database.now, len(rows_of(state))) == (before, 2)
     assert len(letters.told[1]) == 1
     state.close()
+
+
+@pytest.mark.parametrize("where", ["file", "objects"])
+def test_a_view_over_the_clock_may_come_later(tmp_path: Path, where: str) -> None:
+    def at() -> Checkpoint:
+        local = Checkpoint(tmp_path / "checkpoint")
+        return local if where == "file" else object_folder.checkpoint(tmp_path / "checkpoint")
+
+    of, sink = Plan((timed(),), {"v": VIEWS["v"]}), ParquetSink(tmp_path / "out")
+    columns = [("id", st.LongType()), ("ts", st.TimestampNTZType())]
+    row = st.StructType([st.StructField(*column) for column in columns])
+    sources: Any = {"t": SimpleNamespace(row=row)}
+    state = opened(at(), of, sink)
+    take(state, 0, (1, BEGIN, 1), (2, BEGIN + timedelta(hours=30), 1), of=of)
+    (at().spark / "commits").mkdir(parents=True, exist_ok=True)
+    write(at().spark / "commits" / "0", b"")
+    state.close()
+    more = Plan((timed(),), VIEWS)
+    evolve(more, sources, at(), {})
+    state = opened(at(), more, sink)
+    assert state._database.now == (BEGIN + timedelta(hours=29)).replace(tzinfo=UTC)
+    assert state.view("recent").scalar() == 1
+    take(state, 1, (3, BEGIN + timedelta(hours=60), 1), of=more)
+    assert rows_of(state) == [(3, BEGIN + timedelta(hours=60))]
+    for name in VIEWS:
+        assert replayed(sink.read(name)) == comparable(state.view(name).to_arrow())
+    state.close()
+    forgetful = Plan((timed(keep_for=False),), VIEWS)
+    with pytest.raises(CheckpointError, match='keep_for of table "t" was'):
+        evolve(forgetful, sources, at(), {})
 
 
 def test_a_time_beyond_the_calendar_is_the_last_one(tmp_path: Path) -> None:
