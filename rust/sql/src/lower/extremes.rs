@@ -2,7 +2,8 @@
 //!
 //! Some `b` of a group is above `a` if MAX(b) is; some differs from `a` if MIN(b) or MAX(b) does. So the partners are
 //! grouped by key, and the pairs are never listed. Invariant: NULL is below, above and different from nothing, as MIN and
-//! MAX leave it out and are NULL over no other value. Cost of a change: that of MIN and MAX, and of the rows of its key.
+//! MAX leave it out and are NULL over no other value. Cost: O(1) for each row of both sides. For queries that are asked
+//! once: a view would keep all values of each key in their order.
 
 use arrow_schema::DataType;
 use datafusion_expr::{Expr, Operator, binary_expr};

@@ -141,7 +141,10 @@ impl Lowering<'_> {
         let (one, other): (Vec<Expr>, Vec<Expr>) = keys.into_iter().unzip();
         let left = self.side(left, one.into_iter())?;
         let right = self.side(right, other.into_iter())?;
-        if let Some(comparison) = self.comparison(&left, &right, conditions)? {
+        // Kept by key for all rows of the other side, extremes take more memory than the pairs of those that join.
+        if self.once
+            && let Some(comparison) = self.comparison(&left, &right, conditions)?
+        {
             return self.partnered_by_extremes(&left, &right, &comparison, negated);
         }
         let (mut inner, seen) = pairs(&left, &right, conditions)?;
