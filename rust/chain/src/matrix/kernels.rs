@@ -60,7 +60,7 @@ pub(super) fn largest(values: &[f64]) -> f64 {
     f64::from_bits(most.unwrap_or_default())
 }
 
-/// out[c] = matrix * u[c] for each row c of `u`; the largest magnitude of `out`.
+/// `out[c] = matrix * u[c]` for each row c of `u`; the largest magnitude of `out`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 #[must_use]
 pub(super) fn times(matrix: &[f64], columns: usize, u: &[f64], out: &mut [f64]) -> f64 {
@@ -75,7 +75,7 @@ pub(super) fn times(matrix: &[f64], columns: usize, u: &[f64], out: &mut [f64]) 
     largest(out)
 }
 
-/// out[c] = v[c]^T * matrix for each row c of `v`; the largest magnitude of `out`.
+/// `out[c] = v[c]^T * matrix` for each row c of `v`; the largest magnitude of `out`.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 #[must_use]
 pub(super) fn transposed_times(matrix: &[f64], rows: usize, v: &[f64], out: &mut [f64]) -> f64 {
@@ -109,7 +109,7 @@ pub(super) fn transposed_times(matrix: &[f64], rows: usize, v: &[f64], out: &mut
     largest(out)
 }
 
-/// matrix += sum of u[c] v[c]^T over the rows c of `u` and `v`, where `u[c]` is not 0; the largest
+/// `matrix += sum of u[c] v[c]^T` over the rows c of `u` and `v`, where `u[c]` is not 0; the largest
 /// magnitude in the rows that it wrote to.
 #[multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 #[must_use]
