@@ -181,13 +181,3 @@ def test_one_of_many_partners_decides(operator: str, word: str) -> None:
         ">=": [n for n in own if n >= 0],
     }
     assert found["n"].to_pylist() == [n for n in own if (n in holds[operator]) != bool(word)]
-
-
-def test_the_right_side_of_a_left_join_is_grouped_before_it() -> None:
-    db = rv.Database()
-    for table in SCHEMAS:
-        db.create_table(table, SCHEMA)
-    query = "SELECT l.s, {} AS v FROM l LEFT JOIN r ON l.k = r.k GROUP BY l.s"
-    before, behind = (str(db.explain(query.format(of))) for of in ("COUNT(r.n)", "AVG(r.n)"))
-    assert "block groups\n" in before
-    assert "block groups\n" not in behind
