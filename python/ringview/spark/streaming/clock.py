@@ -81,7 +81,7 @@ class Clock:
             self._greatest = {row["table"]: row[GREATEST] for row in known}
 
     def step(self, rows: Rows) -> Step:
-        """How far rows bring it, which changes nothing yet."""
+        """The step that rows cause; it is not taken yet."""
         new = {}
         for table in self._plan.watermarked:
             found = _greatest(table, rows.get(table.name))

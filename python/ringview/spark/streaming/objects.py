@@ -224,7 +224,7 @@ class ObjectLog:
             return
         self._create(self._manifest(now.number), now.manifest())
         self._is_owed = False
-        # Without their manifests nobody goes on with them, and only then they are removed.
+        # A generation without a manifest is never read, so the manifests are removed first.
         with suppress(OSError):
             for place in self._manifests():
                 if int(place.name.rpartition("-")[2]) < now.number:
@@ -234,7 +234,7 @@ class ObjectLog:
                     place.remove()
 
     def _check(self) -> None:
-        """Raise if somebody went on with a later generation, and removed this one."""
+        """Raise if another writer has begun a later generation and removed this one."""
         place = self._manifest(self._known().number)
         with self._problems("read", place):
             is_there = place.exists()
@@ -242,7 +242,7 @@ class ObjectLog:
             raise self._overtaken()
 
     def _create(self, place: Remote, data: bytes) -> None:
-        """Write a file under a name that nobody has."""
+        """Write a file under a name that no file has yet."""
         with self._problems("write", place):
             try:
                 place.create_bytes(data)

@@ -6,10 +6,10 @@ it, and now and then a copy of the database takes the place of the log. That a s
 appended with the next one, or at the end; where it was lost, Spark's note that the batch is done
 says the same.
 
-Invariant: a micro-batch that was handed to a sink is there after a crash, and what it moved is told
-again with the same rows unless the sink took it. Cost: by a URI a micro-batch writes one file, with
-its rows, compressed; a copy of the database is in a temporary folder where it is read or written
-anew.
+Invariant: after a crash the state has every micro-batch that a sink was given, and repeats its
+changes with the same rows unless the sink took them. Cost: by a URI a micro-batch writes one file,
+with its rows, compressed; a copy of the database is in a temporary folder while it is read or
+written.
 """
 
 from __future__ import annotations
