@@ -4,11 +4,9 @@
 //! taken back, last first. Rows that only come, and need not be looked for, are left to `pending`.
 //! Cost: the memory that a row will touch is asked for a few rows ahead.
 
-use std::hash::{BuildHasher, Hasher};
-
 use ringview_core::{Batch, Dictionary, Error, Result, format_row, random_hasher};
 
-use super::{MOST, RowStore, Scratch};
+use super::{MOST, PackedRows, RowStore, Scratch};
 use crate::hash::{Ahead, HashDirectory};
 use crate::sort::sort;
 
@@ -37,6 +35,10 @@ impl RowStore {
             return Ok(());
         }
         let mut scratch = self.prepare(batch);
+        let comes = |row| sign * batch.multiplicity(row) > 0;
+        if (0..batch.rows).any(comes) {
+            self.rows.widen(&scratch.packed.spreads);
+        }
         let mut coming = self.coming(&scratch.hashes);
         let mut done = Ok(());
         for row in 0..batch.rows {
@@ -77,20 +79,21 @@ impl RowStore {
         self.counts.prefetch(slot);
     }
 
-    /// Packs and hashes a batch, for a directory that knows all rows.
+    /// Transposes and hashes a batch, for a directory that knows all rows.
     pub(super) fn prepare(&mut self, batch: &Batch) -> Scratch {
         self.pending.expect_looks();
         self.enter_pending();
         let mut scratch = std::mem::take(&mut self.scratch);
-        self.packing.pack(batch, &mut scratch.packed);
-        self.hash_all(&mut scratch, batch.rows);
+        self.words.pack(batch, 0..batch.rows, &mut scratch.packed);
+        self.hash_all(&scratch.packed, batch.rows, &mut scratch.hashes);
         scratch
     }
 
-    pub(super) fn hash_all(&self, scratch: &mut Scratch, rows: usize) {
-        scratch.hashes.clear();
-        let hash = |row| self.hash(&scratch.packed[self.bytes_of(row)]);
-        scratch.hashes.extend((0..rows).map(hash));
+    /// Refills `hashes` with those of so many rows.
+    pub(super) fn hash_all(&self, packed: &PackedRows, rows: usize, hashes: &mut Vec<u64>) {
+        hashes.clear();
+        let hash = |row| self.hash(self.words_of(packed, row));
+        hashes.extend((0..rows).map(hash));
     }
 
     /// Hashes all rows of the directory anew, under a seed that nobody can know.
@@ -98,7 +101,7 @@ impl RowStore {
     pub(super) fn reseed(&mut self) {
         self.hasher = random_hasher();
         self.reseeds += 1;
-        let entry = |slot| HashDirectory::entry(self.hash(self.rows.row(slot)), slot);
+        let entry = |slot| HashDirectory::entry(self.hash_slot(slot), slot);
         let mut entries: Vec<u64> = self.directory.slots().map(entry).collect();
         sort(&mut entries);
         let mut directory = self.directory.successor();
@@ -109,48 +112,54 @@ impl RowStore {
         }
     }
 
-    /// The hash of the key of a packed row.
+    /// The hash of the key of a row.
     #[inline(always)]
-    pub(super) fn hash(&self, packed: &[u8]) -> u64 {
-        let mut hasher = self.hasher.build_hasher();
-        hasher.write(&packed[..self.packing.key_bytes()]);
-        hasher.finish()
+    pub(super) fn hash(&self, words: &[u64]) -> u64 {
+        self.words.hash(&self.hasher, words.iter().copied())
     }
 
+    /// The hash of the key of a stored row.
     #[inline(always)]
-    pub(super) fn bytes_of(&self, row: usize) -> std::ops::Range<usize> {
-        let start = row * self.packing.stride();
-        start..start + self.packing.stride()
+    pub(super) fn hash_slot(&self, slot: u32) -> u64 {
+        self.words.hash(&self.hasher, self.rows.words(slot))
     }
 
-    /// Where the directory has the key of `packed`, or would have it.
+    /// A row of those that are packed.
     #[inline(always)]
-    pub(super) fn find_entry(&self, hash: u64, packed: &[u8]) -> std::result::Result<usize, usize> {
-        let key = &packed[..self.packing.key_bytes()];
+    pub(super) fn words_of<'a>(&self, packed: &'a PackedRows, row: usize) -> &'a [u64] {
+        let width = self.words.len();
+        &packed.words[row * width..][..width]
+    }
+
+    /// Where the directory has the key of a row, or would have it.
+    #[inline(always)]
+    pub(super) fn find_entry(&self, hash: u64, words: &[u64]) -> std::result::Result<usize, usize> {
+        let key = &words[..self.words.key_words()];
         self.directory
-            .find_entry(hash, |slot| self.rows.row(slot)[..key.len()] == *key)
+            .find_entry(hash, |slot| self.rows.equals(slot, key))
     }
 
     /// Changes how often a row is there; its entry may have been seen at a place.
     #[inline(always)]
     fn change(&mut self, scratch: &mut Scratch, row: usize, seen: usize, amount: i64) -> Step {
-        let (hash, packed) = (scratch.hashes[row], &scratch.packed[self.bytes_of(row)]);
+        let (hash, words) = (scratch.hashes[row], self.words_of(&scratch.packed, row));
         let step = if amount > 0 {
-            self.add(hash, packed, amount.unsigned_abs())
+            self.add(hash, words, amount.unsigned_abs())
         } else if amount < 0 {
-            self.remove(seen, hash, packed, amount.unsigned_abs())
+            self.remove(seen, hash, words, amount.unsigned_abs())
         } else {
             Ok(())
         };
         if self.directory.is_degraded() {
             self.reseed();
-            self.hash_all(scratch, scratch.hashes.len());
+            let rows = scratch.hashes.len();
+            self.hash_all(&scratch.packed, rows, &mut scratch.hashes);
         }
         step
     }
 
     #[inline(always)]
-    fn add(&mut self, hash: u64, packed: &[u8], amount: u64) -> Step {
+    fn add(&mut self, hash: u64, words: &[u64], amount: u64) -> Step {
         if self.unique.is_some() && amount > 1 {
             return Err(Refusal::Duplicate);
         }
@@ -159,7 +168,7 @@ impl RowStore {
         if self.directory.is_due() {
             self.directory.grow();
         }
-        match self.find_entry(hash, packed) {
+        match self.find_entry(hash, words) {
             Ok(_) if self.unique.is_some() => return Err(Refusal::Duplicate),
             Ok(at) => {
                 let slot = self.directory.slot_at(at);
@@ -168,7 +177,7 @@ impl RowStore {
                 self.counts.set(slot, present + amount);
             }
             Err(at) => {
-                let slot = self.fill_slot(packed).ok_or(Refusal::Overflow)?;
+                let slot = self.fill_slot(words).ok_or(Refusal::Overflow)?;
                 self.counts.set(slot, amount);
                 self.directory.insert_at(at, hash, slot);
             }
@@ -178,8 +187,8 @@ impl RowStore {
     }
 
     #[inline(always)]
-    fn remove(&mut self, seen: usize, hash: u64, packed: &[u8], amount: u64) -> Step {
-        let at = self.place_of(seen, hash, packed);
+    fn remove(&mut self, seen: usize, hash: u64, words: &[u64], amount: u64) -> Step {
+        let at = self.place_of(seen, hash, words);
         let at = at.ok_or(Refusal::OverDelete(0))?;
         let slot = self.directory.slot_at(at);
         let present = self.counts.get(slot);
@@ -199,30 +208,30 @@ impl RowStore {
 
     /// Where the directory has the whole row; its entry may have been seen at a place.
     #[inline(always)]
-    fn place_of(&self, seen: usize, hash: u64, packed: &[u8]) -> Option<usize> {
+    fn place_of(&self, seen: usize, hash: u64, words: &[u64]) -> Option<usize> {
         let likely = self.directory.candidate_at(seen, hash);
-        if likely.is_some_and(|slot| *self.rows.row(slot) == *packed) {
+        if likely.is_some_and(|slot| self.rows.equals(slot, words)) {
             return Some(seen);
         }
-        let at = self.find_entry(hash, packed).ok()?;
+        let at = self.find_entry(hash, words).ok()?;
         let slot = self.directory.slot_at(at);
-        let whole = self.packing.key_bytes() == packed.len() || *self.rows.row(slot) == *packed;
+        let whole = self.words.key_words() == words.len() || self.rows.equals(slot, words);
         whole.then_some(at)
     }
 
     /// Writes a row into a free slot or a new one, which the caller enters in the directory; `None`
     /// when the slots are used up.
     #[inline(always)]
-    pub(super) fn fill_slot(&mut self, packed: &[u8]) -> Option<u32> {
+    pub(super) fn fill_slot(&mut self, words: &[u64]) -> Option<u32> {
         if let Some(slot) = self.journal.reuse().or_else(|| self.free.pop()) {
             self.note(slot, 0);
-            self.rows.row_mut(slot).copy_from_slice(packed);
+            self.rows.set(slot, words);
             return Some(slot);
         }
         let slot = u32::try_from(self.counts.len())
             .ok()
             .filter(|&slot| slot != crate::ABSENT)?;
-        self.rows.extend(packed, 1);
+        self.rows.push(words);
         self.counts.push_free();
         self.pending.enter_below(slot + 1);
         Some(slot)
@@ -255,8 +264,8 @@ impl RowStore {
             },
             Refusal::OverDelete(left) => {
                 // Earlier rows of the batch have taken or brought their share.
-                let packed = &scratch.packed[self.bytes_of(row)];
-                let at = self.place_of(NOWHERE, scratch.hashes[row], packed);
+                let words = self.words_of(&scratch.packed, row);
+                let at = self.place_of(NOWHERE, scratch.hashes[row], words);
                 let present = at.map_or(0, |at| self.counts.get(self.directory.slot_at(at)));
                 let asked = (sign * batch.multiplicity(row)).unsigned_abs();
                 let asked = i128::from(asked) + i128::from(present) - i128::from(left);

@@ -168,7 +168,7 @@ impl RowStore {
         self.pending.refilled.truncate(self.journal.waiting);
         self.cut_off();
         while let Some((slot, was)) = self.journal.pop() {
-            let hash = self.hash(self.rows.row(slot));
+            let hash = self.hash_slot(slot);
             if was == 0 {
                 // It may wait, or have come together with an equal row: then it is not there.
                 self.directory.remove(hash, slot);
@@ -195,7 +195,7 @@ impl RowStore {
         let entered = self.pending.known.saturating_sub(mark);
         if (entered as usize) < self.directory.len() / PASS {
             for slot in mark..mark + entered {
-                self.directory.remove(self.hash(self.rows.row(slot)), slot);
+                self.directory.remove(self.hash_slot(slot), slot);
             }
         } else if entered > 0 {
             self.directory.retain(|slot| slot < mark);
@@ -213,7 +213,7 @@ impl RowStore {
 
     /// From here on everything is remembered.
     fn begin(&mut self) {
-        empty(&mut self.scratch.packed);
+        empty(&mut self.scratch.packed.words);
         empty(&mut self.scratch.hashes);
         let journal = &mut self.journal;
         journal.notes.clear();

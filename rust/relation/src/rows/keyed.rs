@@ -10,6 +10,7 @@
 use ringview_core::{Batch, Dictionary, Error, Result, format_row};
 
 use super::change::Refusal;
+use super::words::BLOCK;
 use super::{MOST, RowStore, Scratch};
 
 /// What a row does by its key.
@@ -47,13 +48,13 @@ impl Actions<'_> {
 /// The rows that went and came.
 #[derive(Clone, Debug, Default)]
 pub struct KeyedDelta {
-    packed: Vec<u8>,
+    words: Vec<u64>,
     /// -1 for a row that went, 1 for one that came.
     signs: Vec<i64>,
     /// The row of the batch that moved it.
     origins: Vec<u32>,
     /// The row at hand.
-    row: Vec<u8>,
+    row: Vec<u64>,
 }
 
 impl KeyedDelta {
@@ -73,14 +74,14 @@ impl KeyedDelta {
     }
 
     fn clear(&mut self) {
-        self.packed.clear();
+        self.words.clear();
         self.signs.clear();
         self.origins.clear();
     }
 
     #[inline(always)]
-    fn push(&mut self, packed: &[u8], sign: i64, row: usize) {
-        self.packed.extend_from_slice(packed);
+    fn push(&mut self, words: impl Iterator<Item = u64>, sign: i64, row: usize) {
+        self.words.extend(words);
         self.signs.push(sign);
         self.origins.push(row as u32);
     }
@@ -110,6 +111,7 @@ impl RowStore {
         let given: Vec<usize> = (0..batch.columns.len()).filter(given).collect();
         let part = (given.len() < batch.columns.len()).then_some(&given[..]);
         let mut scratch = self.prepare(batch);
+        self.rows.widen(&scratch.packed.spreads);
         let mut coming = self.coming(&scratch.hashes);
         let mut done = Ok(());
         for row in 0..batch.rows {
@@ -121,7 +123,7 @@ impl RowStore {
             }
             if self.directory.is_degraded() {
                 self.reseed();
-                self.hash_all(&mut scratch, batch.rows);
+                self.hash_all(&scratch.packed, batch.rows, &mut scratch.hashes);
             }
         }
         self.scratch = scratch;
@@ -138,8 +140,8 @@ impl RowStore {
         let scratch = self.prepare(batch);
         let (mut slots, mut places) = (Vec::new(), Vec::new());
         for row in 0..batch.rows {
-            let packed = &scratch.packed[self.bytes_of(row)];
-            if let Ok(at) = self.find_entry(scratch.hashes[row], packed) {
+            let words = self.words_of(&scratch.packed, row);
+            if let Ok(at) = self.find_entry(scratch.hashes[row], words) {
                 slots.push(self.directory.slot_at(at));
                 places.push(row);
             }
@@ -155,8 +157,13 @@ impl RowStore {
     pub fn read_delta(&self, delta: &KeyedDelta, needed: &[bool], batch: &mut Batch) -> i64 {
         batch.reset(needed);
         batch.rows = delta.len();
-        let rows = delta.packed.chunks_exact(self.packing.stride());
-        self.packing.unpack(rows, &mut batch.columns);
+        let rows: Vec<&[u64]> = delta.words.chunks_exact(self.words.len()).collect();
+        self.words.begin_unpacking(rows.len(), &mut batch.columns);
+        for block in rows.chunks(BLOCK) {
+            let reader = |word| move |row: &[u64]| row[word];
+            self.words.unpack(block, &mut batch.columns, reader);
+        }
+        self.words.end_unpacking(&mut batch.columns);
         let first = delta.signs.first().copied().unwrap_or(1);
         if delta.signs.iter().any(|&sign| sign != first) {
             batch.multiplicity = Some(delta.signs.clone());
@@ -177,8 +184,8 @@ impl RowStore {
         if self.directory.is_due() {
             self.directory.grow();
         }
-        let (hash, packed) = (scratch.hashes[row], &scratch.packed[self.bytes_of(row)]);
-        match (action, self.find_entry(hash, packed)) {
+        let (hash, words) = (scratch.hashes[row], self.words_of(&scratch.packed, row));
+        match (action, self.find_entry(hash, words)) {
             (Action::Insert, Ok(_)) => Err(Refusal::Duplicate),
             (Action::Update, Err(_)) => Err(Refusal::Absent),
             (Action::Delete, Err(_)) => Err(Refusal::OverDelete(0)),
@@ -186,28 +193,28 @@ impl RowStore {
                 if self.len >= MOST {
                     return Err(Refusal::Overflow);
                 }
-                let slot = self.fill_slot(packed).ok_or(Refusal::Overflow)?;
+                let slot = self.fill_slot(words).ok_or(Refusal::Overflow)?;
                 self.counts.set(slot, 1);
                 self.directory.insert_at(at, hash, slot);
                 self.len += 1;
-                delta.push(packed, 1, row);
+                delta.push(words.iter().copied(), 1, row);
                 Ok(())
             }
             (Action::Delete, Ok(at)) => {
                 let slot = self.directory.slot_at(at);
-                delta.push(self.rows.row(slot), -1, row);
+                delta.push(self.rows.words(slot), -1, row);
                 self.leave(slot, 1);
                 self.directory.remove_at(at);
                 self.len -= 1;
                 Ok(())
             }
             (Action::Upsert | Action::Update, Ok(at)) => match part {
-                None => self.replace(at, packed, row, delta),
+                None => self.replace(at, words, row, delta),
                 Some(columns) => {
                     let mut whole = std::mem::take(&mut delta.row);
                     whole.clear();
-                    whole.extend_from_slice(self.rows.row(self.directory.slot_at(at)));
-                    self.packing.overlay(packed, columns, &mut whole);
+                    whole.extend(self.rows.words(self.directory.slot_at(at)));
+                    self.words.overlay(words, columns, &mut whole);
                     let done = self.replace(at, &whole, row, delta);
                     delta.row = whole;
                     done
@@ -220,24 +227,23 @@ impl RowStore {
     fn replace(
         &mut self,
         at: usize,
-        packed: &[u8],
+        words: &[u64],
         row: usize,
         delta: &mut KeyedDelta,
     ) -> std::result::Result<(), Refusal> {
         let slot = self.directory.slot_at(at);
-        let old = self.rows.row(slot);
-        if old == packed {
+        if self.rows.equals(slot, words) {
             return Ok(());
         }
-        delta.push(old, -1, row);
-        delta.push(packed, 1, row);
+        delta.push(self.rows.words(slot), -1, row);
+        delta.push(words.iter().copied(), 1, row);
         if self.journal.was_there(slot) {
-            let fresh = self.fill_slot(packed).ok_or(Refusal::Overflow)?;
+            let fresh = self.fill_slot(words).ok_or(Refusal::Overflow)?;
             self.leave(slot, 1);
             self.counts.set(fresh, 1);
             self.directory.set_slot(at, fresh);
         } else {
-            self.rows.row_mut(slot).copy_from_slice(packed);
+            self.rows.set(slot, words);
         }
         Ok(())
     }
@@ -259,7 +265,8 @@ impl RowStore {
             },
             Refusal::OverDelete(_) => {
                 // Where all rows delete, those before it of the same key have taken what was there.
-                let key_of = |row| &scratch.packed[self.bytes_of(row)][..self.packing.key_bytes()];
+                let key_words = self.words.key_words();
+                let key_of = |row| &self.words_of(&scratch.packed, row)[..key_words];
                 let same = (0..row).filter(|&other| key_of(other) == key_of(row));
                 let present = match actions {
                     Actions::All(_) => same.count() as u64,

@@ -6,9 +6,9 @@
 //! fails has changed nothing; `rollback` takes back all that was done since the last `commit`
 //! (`journal`). Cost: O(1) amortised and expected to insert or delete a row. A batch is packed
 //! column by column; the rows of a bag enter the directory when one is looked for, or when they
-//! repeat (`pending`, `repeats`): a table from which nothing is deleted has none. A row takes the
-//! widths of its columns (`packing`), one byte of multiplicity and, in the directory, 10 to 14
-//! bytes. Slots of deleted rows are reused, and given back where they are most of all (`shrink`).
+//! repeat (`pending`, `repeats`): a table from which nothing is deleted has none. A row is compared
+//! and hashed as words (`words`); it takes the bytes that the values seen so far need (`stored`,
+//! `pages`), one byte of multiplicity and, in the directory, 10 to 14 bytes. Slots of deleted rows are reused, and given back where they are most of all (`shrink`).
 //! Rows that were chosen to collide are hashed anew under a seed that nobody knows; nothing but the
 //! places in the directory depends on it.
 
@@ -17,11 +17,12 @@ mod counts;
 mod journal;
 mod keyed;
 mod net;
-mod packing;
 mod pages;
 mod pending;
 mod repeats;
 mod shrink;
+mod stored;
+mod words;
 
 use foldhash::quality::SeedableRandomState;
 use ringview_core::{Batch, Dictionary, FreedIds, HoldsStrings, LiveIds, Result, Schema};
@@ -30,9 +31,9 @@ use crate::hash::HashDirectory;
 use counts::Counts;
 pub use keyed::{Action, Actions, KeyedDelta};
 pub use net::Net;
-use packing::Packing;
 use pages::Pages;
 use repeats::Repeats;
+use words::{PackedRows, RowWords};
 
 /// Rows of a table, each as often as it is there: what other layers can count too.
 const MOST: u64 = i64::MAX as u64;
@@ -56,8 +57,8 @@ pub struct RowStore {
     table: String,
     schema: Schema,
     unique: Option<Vec<usize>>,
-    packing: Packing,
-    /// Packed rows by slot.
+    words: RowWords,
+    /// By slot.
     rows: Pages,
     counts: Counts,
     free: Vec<u32>,
@@ -83,10 +84,10 @@ struct Pending {
     repeats: Repeats,
 }
 
-/// The rows of the batch at hand, packed, and the hashes of their keys.
+/// The rows of the batch at hand as words, and the hashes of their keys.
 #[derive(Clone, Debug, Default)]
 struct Scratch {
-    packed: Vec<u8>,
+    packed: PackedRows,
     hashes: Vec<u64>,
 }
 
@@ -95,12 +96,12 @@ impl RowStore {
     /// NULL. `table` names the rows in messages.
     pub fn new(table: &str, schema: &Schema, unique: Option<Vec<usize>>) -> RowStore {
         let all: Vec<usize> = (0..schema.len()).collect();
-        let packing = Packing::new(schema, unique.as_deref().unwrap_or(&all));
+        let words = RowWords::new(schema, unique.as_deref().unwrap_or(&all));
         RowStore {
             table: table.to_owned(),
             schema: schema.clone(),
-            rows: Pages::new(packing.stride()),
-            packing,
+            rows: Pages::new(words.ranges()),
+            words,
             unique,
             counts: Counts::new(),
             free: Vec::new(),
@@ -138,8 +139,8 @@ impl RowStore {
             + self.pending.memory_usage()
             + self.directory.memory_usage()
             + self.journal.memory_usage()
-            + self.scratch.packed.capacity()
-            + self.scratch.hashes.capacity() * size_of::<u64>()
+            + (self.scratch.packed.words.capacity() + self.scratch.hashes.capacity())
+                * size_of::<u64>()
     }
 
     /// How often the rows were hashed anew because they collided as they do not by chance, and how
@@ -151,6 +152,12 @@ impl RowStore {
     /// How many entries moved as the directory grew: what bounds a single insert is tested by.
     pub fn entries_moved(&self) -> u64 {
         self.directory.entries_moved()
+    }
+
+    /// How many rows were written anew as values came that are wider than those before: what
+    /// bounds a single insert is tested by.
+    pub fn rows_rewritten(&self) -> u64 {
+        self.rows.rewritten()
     }
 
     /// Adds the rows of a batch, in order and with their multiplicities: a negative one deletes.
@@ -204,8 +211,7 @@ impl RowStore {
     /// Refills a batch with the rows of some slots, in the columns that it has, with their multiplicities. O(rows).
     pub fn read(&self, slots: &[u32], batch: &mut Batch) {
         batch.rows = slots.len();
-        let rows = slots.iter().map(|&slot| self.rows.row(slot));
-        self.packing.unpack(rows, &mut batch.columns);
+        self.rows.read(&self.words, slots, &mut batch.columns);
         let once = self.len == (self.directory.len() + self.waiting()) as u64;
         batch.multiplicity = (!once).then(|| {
             let count = |&slot| self.counts.get(slot).cast_signed();
@@ -223,14 +229,15 @@ impl RowStore {
 
 impl HoldsStrings for RowStore {
     fn mark_strings(&self, held: &mut LiveIds) {
-        let places: Vec<usize> = self.texts().collect();
-        if places.is_empty() {
+        let texts = self.texts().map(|column| self.words.word_of(column));
+        let texts: Vec<usize> = texts.collect();
+        if texts.is_empty() {
             return;
         }
         let live = (0..self.counts.len() as u32).filter(|&slot| self.counts.get(slot) > 0);
-        for row in live.map(|slot| self.rows.row(slot)) {
-            for &column in &places {
-                held.mark(self.packing.id(row, column));
+        for slot in live {
+            for &word in &texts {
+                held.mark(self.rows.word(slot, word));
             }
         }
     }

@@ -4,28 +4,26 @@
 //! positive, and may pass through anything on the way. The order is that in which rows came first.
 //! Cost: O(1) expected a row that is added, and the room of the distinct rows.
 
-use std::hash::{BuildHasher, Hasher};
-
 use foldhash::quality::SeedableRandomState;
 use ringview_core::{Batch, Error, Result, random_hasher};
 
 use super::RowStore;
-use super::packing::Packing;
 use super::pages::Pages;
+use super::words::{PackedRows, RowWords};
 use crate::hash::HashDirectory;
 
 /// The net effect of changes.
 #[derive(Clone, Debug)]
 pub struct Net {
     table: String,
-    packing: Packing,
+    words: RowWords,
     rows: Pages,
     amounts: Vec<i64>,
     /// Where each row stood first, counted as users count.
     origins: Vec<u64>,
     directory: HashDirectory,
     hasher: SeedableRandomState,
-    packed: Vec<u8>,
+    packed: PackedRows,
 }
 
 impl Net {
@@ -33,13 +31,13 @@ impl Net {
     pub fn of(store: &RowStore) -> Net {
         Net {
             table: store.table.clone(),
-            packing: store.packing.clone(),
-            rows: Pages::new(store.packing.stride()),
+            words: store.words.clone(),
+            rows: Pages::new(store.words.ranges()),
             amounts: Vec::new(),
             origins: Vec::new(),
             directory: HashDirectory::new(),
             hasher: random_hasher(),
-            packed: Vec::new(),
+            packed: PackedRows::default(),
         }
     }
 
@@ -50,13 +48,14 @@ impl Net {
     /// `Overflow`.
     pub fn add(&mut self, batch: &Batch, sign: i64, first: u64) -> Result<()> {
         let mut packed = std::mem::take(&mut self.packed);
-        self.packing.pack(batch, &mut packed);
-        let stride = self.packing.stride();
+        self.words.pack(batch, 0..batch.rows, &mut packed);
+        self.rows.widen(&packed.spreads);
+        let width = self.words.len();
         let mut done = Ok(());
         for row in 0..batch.rows {
-            let bytes = &packed[row * stride..][..stride];
+            let words = &packed.words[row * width..][..width];
             let amount = batch.multiplicity(row).checked_mul(sign);
-            if amount.is_none_or(|amount| !self.add_row(bytes, amount, first + row as u64)) {
+            if amount.is_none_or(|amount| !self.add_row(words, amount, first + row as u64)) {
                 done = Err(Error::Overflow {
                     place: format!("the rows of table {:?}", self.table),
                 });
@@ -69,26 +68,22 @@ impl Net {
 
     /// Bytes held on the heap.
     pub fn memory_usage(&self) -> usize {
-        let words = self.amounts.capacity() + self.origins.capacity();
-        self.rows.memory_usage()
-            + words * size_of::<u64>()
-            + self.directory.memory_usage()
-            + self.packed.capacity()
+        let words =
+            self.amounts.capacity() + self.origins.capacity() + self.packed.words.capacity();
+        self.rows.memory_usage() + words * size_of::<u64>() + self.directory.memory_usage()
     }
 
     /// Whether there was room.
-    fn add_row(&mut self, bytes: &[u8], amount: i64, origin: u64) -> bool {
-        let mut hasher = self.hasher.build_hasher();
-        hasher.write(bytes);
-        let hash = hasher.finish();
+    fn add_row(&mut self, words: &[u64], amount: i64, origin: u64) -> bool {
+        let hash = self.words.hash(&self.hasher, words.iter().copied());
         let (rows, fresh) = (&self.rows, self.amounts.len());
         if fresh >= crate::ABSENT as usize {
             return false;
         }
-        let same = |slot| rows.row(slot) == bytes;
+        let same = |slot| rows.equals(slot, words);
         let (slot, made) = self.directory.find_or_insert(hash, same, || fresh as u32);
         if made {
-            self.rows.extend(bytes, 1);
+            self.rows.push(words);
             self.amounts.push(0);
             self.origins.push(origin);
         }
@@ -112,7 +107,7 @@ impl Net {
         mut take: impl FnMut(&Batch, &[u64]) -> Result<()>,
     ) -> Result<()> {
         let mut batch = Batch::new();
-        batch.reset(&vec![true; self.packing.columns()]);
+        batch.reset(&vec![true; self.words.columns()]);
         let amount = |slot: u32| self.amounts[slot as usize] * sign;
         let mut left = (0..self.amounts.len() as u32).filter(|&slot| amount(slot) > 0);
         loop {
@@ -121,8 +116,7 @@ impl Net {
                 return Ok(());
             }
             batch.rows = slots.len();
-            let rows = slots.iter().map(|&slot| self.rows.row(slot));
-            self.packing.unpack(rows, &mut batch.columns);
+            self.rows.read(&self.words, &slots, &mut batch.columns);
             let amounts: Vec<i64> = slots.iter().map(|&slot| amount(slot)).collect();
             let once = amounts.iter().all(|&amount| amount == 1);
             batch.multiplicity = (!once).then_some(amounts);

@@ -12,7 +12,7 @@
 use ringview_core::{Batch, in_large_pages};
 
 use super::repeats::Repeats;
-use super::{MOST, Pending, RowStore};
+use super::{MOST, Pending, RowStore, Scratch};
 use crate::hash::HashDirectory;
 use crate::sort::sort;
 
@@ -66,26 +66,26 @@ impl RowStore {
         };
         self.len = len;
         let mut scratch = std::mem::take(&mut self.scratch);
-        self.packing.pack(batch, &mut scratch.packed);
+        self.widen_for(batch, &mut scratch.packed.spreads);
         let free = self.free.len() + self.journal.reusable();
         let reused = free.min(batch.rows);
+        self.words.pack(batch, 0..reused, &mut scratch.packed);
         for row in 0..reused {
-            let packed = &scratch.packed[self.bytes_of(row)];
-            if let Some(slot) = self.fill_slot(packed) {
+            let words = self.words_of(&scratch.packed, row);
+            if let Some(slot) = self.fill_slot(words) {
                 self.counts.set(slot, amount(row));
                 self.pending.refilled.push(slot);
             }
         }
         let first = self.counts.len() as u32;
-        let fresh = &scratch.packed[self.bytes_of(reused).start..];
-        self.rows.extend(fresh, batch.rows - reused);
+        self.store_rows(batch, reused);
         self.counts.push_ones(batch.rows - reused);
         if batch.multiplicity.is_some() {
             for (slot, row) in (first..).zip(reused..batch.rows) {
                 self.counts.set(slot, amount(row));
             }
         }
-        self.watch_for_repeats(&scratch.packed, batch.rows);
+        self.watch_for_repeats(batch, &mut scratch);
         self.scratch = scratch;
         if self.pending.is_bounded && self.waiting() > FEW {
             self.enter_pending();
@@ -93,13 +93,37 @@ impl RowStore {
         true
     }
 
+    /// Makes the rows wide enough for a batch.
+    fn widen_for(&mut self, batch: &Batch, spreads: &mut Vec<u64>) {
+        spreads.clear();
+        spreads.resize(self.words.len(), 0);
+        self.words.spread(batch, 0..batch.rows, spreads);
+        self.rows.widen(spreads);
+    }
+
+    /// Stores the rows of a batch from one on in fresh slots, word by word.
+    fn store_rows(&mut self, batch: &Batch, first: usize) {
+        let words = &self.words;
+        let count = batch.rows - first;
+        self.rows.extend(count, |layout, rows, bytes| {
+            let rows = first + rows.start..first + rows.end;
+            words.each_word(batch, rows, |word, values| {
+                layout.store_word(word, values, bytes);
+            });
+        });
+    }
+
     /// Where rows repeat, those that wait take more room than a directory would.
-    fn watch_for_repeats(&mut self, packed: &[u8], rows: usize) {
+    fn watch_for_repeats(&mut self, batch: &Batch, scratch: &mut Scratch) {
         if self.pending.is_bounded {
             return;
         }
         let mut repeats = std::mem::take(&mut self.pending.repeats);
-        repeats.watch(rows, |row| self.hash(&packed[self.bytes_of(row)]));
+        let Scratch { packed, hashes } = scratch;
+        repeats.watch(batch.rows, hashes, |rows, hashes| {
+            self.words.pack(batch, rows.clone(), packed);
+            self.hash_all(packed, rows.len(), hashes);
+        });
         self.pending.is_bounded = repeats.are_many();
         if !self.pending.is_bounded {
             self.pending.repeats = repeats;
@@ -178,7 +202,7 @@ impl RowStore {
 
     /// Entries of slots, first of some and then of a range.
     fn entries(&self, some: &[u32], range: std::ops::Range<u32>) -> Vec<u64> {
-        let entry = |slot: u32| HashDirectory::entry(self.hash(self.rows.row(slot)), slot);
+        let entry = |slot: u32| HashDirectory::entry(self.hash_slot(slot), slot);
         let mut entries = Vec::with_capacity(some.len() + range.len());
         in_large_pages(&entries);
         entries.extend(some.iter().copied().chain(range).map(entry));
@@ -192,7 +216,8 @@ impl RowStore {
             self.directory.grow();
         }
         let slot = entry as u32;
-        match self.find_entry(entry, self.rows.row(slot)) {
+        let same = |known| self.rows.are_equal(known, slot);
+        match self.directory.find_entry(entry, same) {
             Err(at) => self.directory.insert_at(at, entry, slot),
             Ok(at) => self.unite(self.directory.slot_at(at), slot, undoable),
         }
@@ -200,7 +225,7 @@ impl RowStore {
 
     /// Unites two slots if they hold the same row; whether they do.
     fn absorb(&mut self, known: u32, slot: u32, undoable: u32) -> bool {
-        let same = self.rows.row(known) == self.rows.row(slot);
+        let same = self.rows.are_equal(known, slot);
         if same {
             self.unite(known, slot, undoable);
         }

@@ -6,6 +6,8 @@
 //! a fifth of all rows show as one repeat in `FEW_OF` rows at the least. Cost: a hash for one row in
 //! `APART`, and some 16 KB a table.
 
+use std::ops::Range;
+
 use crate::hash::HashDirectory;
 
 /// Rows of a block.
@@ -49,15 +51,21 @@ impl Default for Repeats {
 }
 
 impl Repeats {
-    /// Takes so many rows into account; `hash` gives that of one.
-    pub(super) fn watch(&mut self, rows: usize, hash: impl Fn(usize) -> u64) {
+    /// Takes so many rows into account; `hash` refills a list with the hashes of some of them.
+    pub(super) fn watch(
+        &mut self,
+        rows: usize,
+        hashes: &mut Vec<u64>,
+        mut hash: impl FnMut(Range<usize>, &mut Vec<u64>),
+    ) {
         let mut row = 0;
         while row < rows {
             let block = self.came / BLOCK;
             let rest = ((block + 1) * BLOCK - self.came) as usize;
             let end = rows.min(row + rest);
             if is_watched(block) {
-                (row..end).for_each(|row| self.count(hash(row)));
+                hash(row..end, hashes);
+                hashes.iter().for_each(|&hash| self.count(hash));
             }
             self.came += (end - row) as u64;
             row = end;

@@ -188,7 +188,7 @@ fn colliding_rows(rows: usize) -> Vec<u64> {
     let state = SeedableRandomState::fixed();
     let chosen = |&row: &u64| {
         let mut hasher = state.build_hasher();
-        hasher.write(&row.to_le_bytes());
+        hasher.write_u64(row);
         hasher.finish() >> 56 == 1
     };
     (0u64..).filter(chosen).take(rows).collect()

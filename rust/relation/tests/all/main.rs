@@ -4,6 +4,7 @@ mod crafted;
 mod growth;
 mod join;
 mod keyed_table;
+mod narrow;
 mod partition;
 mod relation;
 mod room;
