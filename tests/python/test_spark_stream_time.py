@@ -203,6 +203,31 @@ def test_a_batch_that_fails_leaves_the_clock(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["file", "objects"])
+def test_a_key_that_is_taken_moves_the_clock(tmp_path: Path, where: str) -> None:
+    """Rows that the state refuses came all the same: the clock depends on the rows alone."""
+
+    def start() -> DriverState:
+        local = Checkpoint(tmp_path / "checkpoint")
+        at = local if where == "file" else object_folder.checkpoint(tmp_path / "checkpoint")
+        return opened(at, of, letters=letters)
+
+    of, letters = Plan((timed(changes="words", late=0),), {"v": VIEWS["v"]}), Letters()
+    late, far = BEGIN + timedelta(hours=30), BEGIN + timedelta(days=9)
+    state = start()
+    take(state, 0, (1, late, "insert", 1), (2, BEGIN + timedelta(hours=7), "insert", 1), of=of)
+    taken = (1, BEGIN + timedelta(hours=40), "insert", 1)
+    take(state, 1, taken, (None, far, "insert", 1), (3, far, "delete", 1), of=of)
+    for _ in range(2):
+        assert clock(state) == taken[1].replace(tzinfo=UTC)
+        assert rows_of(state) == [(1, late)]
+        state.close()
+        state = start()
+        take(state, 2, (4, BEGIN, "insert", 1), of=of)
+    assert len(letters.told[1]) == 3
+    state.close()
+
+
+@pytest.mark.parametrize("where", ["file", "objects"])
 def test_a_view_over_the_clock_may_come_later(tmp_path: Path, where: str) -> None:
     def at() -> Checkpoint:
         local = Checkpoint(tmp_path / "checkpoint")

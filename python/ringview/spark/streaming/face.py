@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ringview.errors import InvalidValueError, UnsupportedError
+from ringview.errors import InvalidValueError
 from ringview.queries import Parameters
 from ringview.sinks.protocol import Sink
 from ringview.spark.session import use_this_python
@@ -326,10 +326,6 @@ class StreamWriter:
         plan = widened(self._plan, sources, checkpoint)
         if self._mode == "driver":
             return DriverState(plan, sources, checkpoint, ends.sink, ends.letters)
-        if plan.watermarked:
-            raise UnsupportedError(
-                'keep_for and watermark need one clock for all rows; leave out mode="partitioned"'
-            )
         return PartitionedState(
             plan,
             sources,
