@@ -6,14 +6,17 @@ import random
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
 
+import partition_crashes
+import ringview.spark as rs
+import timed_crashes as crashes
 from dead_letters import Letters
 from micro_batches import begun, slots
 from oracle import comparable
@@ -23,104 +26,26 @@ from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState
 from ringview.spark.streaming.letters import in_order
 from ringview.spark.streaming.partitioned import versions
-from ringview.spark.streaming.plan import Changes, Plan, TablePlan
+from ringview.spark.streaming.plan import Changes, Plan
 from shop import replayed
+from starting import through
 from state_crashes import Frame
+from timed_streams import BEGIN, VIEWS, Batch, Model, Row, arrive, asked, batches, timed
 
-HOUR = 3_600_000_000
-BEGIN = datetime(2026, 3, 1)
-COLUMNS = pa.schema({"id": pa.int64(), "ts": pa.timestamp("us")})
-VIEWS = {
-    "v": "SELECT id, COUNT(*) AS n, MAX(ts) AS last FROM t GROUP BY id",
-    "recent": "SELECT id, COUNT(*) AS n FROM t WHERE ts > now() - INTERVAL '6 hours' GROUP BY id",
-    "quiet": "SELECT id, COUNT(*) AS n FROM t GROUP BY id "
-    "HAVING MAX(ts) < now() - INTERVAL '3 hours'",
-    "both": "SELECT t.id, COUNT(*) AS n FROM t JOIN u ON t.id = u.id "
-    "WHERE u.ts > now() - INTERVAL '12 hours' GROUP BY t.id",
-}
-
-Row = tuple[int, datetime | None]
-
-
-def timed(name: str, changes: Changes = "rows", late: int = 1, stay: str = "1 day") -> TablePlan:
-    keys = None if changes in ("rows", "signs") else ("id",)
-    watermark = ("ts", late * HOUR)
-    return TablePlan(
-        name, COLUMNS, keys, changes, False, keep_for=("ts", stay), watermark=watermark
-    )
-
-
-class Model:
-    """Tables as lists of rows, and a clock."""
-
-    def __init__(self, stay: dict[str, timedelta], late: dict[str, timedelta]) -> None:
-        self.rows: dict[str, list[Row]] = {name: [] for name in stay}
-        self.greatest: dict[str, datetime] = {}
-        self.now = datetime(1970, 1, 1)
-        self.expired: dict[str, int] = {}
-        self._stay, self._late = stay, late
-
-    def take(self, changes: dict[str, list[tuple[Row, int]]]) -> None:
-        for name, rows in changes.items():
-            self.rows[name] += [row for row, times in rows if times > 0]
-            for row, times in rows:
-                if times < 0:
-                    self.rows[name].remove(row)
-                elif row[1] is not None:
-                    self.greatest[name] = max(row[1], self.greatest.get(name, row[1]))
-        if len(self.greatest) == len(self._late):
-            to = min(at - self._late[name] for name, at in self.greatest.items())
-            self.now = max(to, self.now)
-        for name, held in self.rows.items():
-            first = self.now - self._stay[name] if self.now.year > 1970 else self.now
-            left = [row for row in held if row[1] is None or row[1] >= first]
-            self.expired[name] = len(held) - len(left)
-            self.rows[name] = left
-
-    def views(self) -> dict[str, list[tuple[Any, ...]]]:
-        with duckdb.connect(config={"threads": 1}) as con:
-            for name, rows in self.rows.items():
-                columns = [list(column) for column in zip(*rows, strict=True)] or [[], []]
-                con.register(name, pa.table(columns, schema=COLUMNS))
-            now = f"TIMESTAMP '{self.now}'"
-            return {
-                name: comparable(con.sql(sql.replace("now()", now)).to_arrow_table())
-                for name, sql in VIEWS.items()
-            }
-
-
-def draw(drawn: random.Random, model: Model, moved: float) -> dict[str, list[tuple[Row, int]]]:
-    """A micro-batch: rows of few ids, late ones, deletes, NULL times, often of one table alone."""
-    found: dict[str, list[tuple[Row, int]]] = {}
-    for name in drawn.choice([["t"], ["u"], ["t", "u"], ["t", "u"], []]):
-        # Often of one id, so that most partitions get none.
-        ids = drawn.choice([[0], [1], range(5)])
-        changes = []
-        for _ in range(drawn.randrange(4)):
-            at = BEGIN + timedelta(hours=moved - drawn.choice([0, 0, 1, 5, 12, 26, 40]))
-            changes.append(((drawn.choice(ids), drawn.choice([at, at, at, None])), 1))
-        here = list(model.rows[name])
-        drawn.shuffle(here)
-        changes += [(row, -1) for row in here[: drawn.choice([0, 0, 1, 2])]]
-        drawn.shuffle(changes)
-        found[name] = changes
-    return found
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from ringview.spark.streaming import StreamQuery
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_partitions_have_the_clock_of_the_driver(tmp_path: Path, seed: int) -> None:
     """After every micro-batch, over restarts: tables, views, clock, and how many rows left."""
-    of = Plan((timed("t"), timed("u", late=2, stay="18 hours")), VIEWS)
-    stay = {"t": timedelta(days=1), "u": timedelta(hours=18)}
-    model = Model(stay, {"t": timedelta(hours=1), "u": timedelta(hours=2)})
+    of = Plan((timed("t"), timed("u")), VIEWS)
     engines = PartitionEngines(of, 1 + seed % 4)
     told = {name: [none] for name, none in versions.nothing(of).items()}
     checkpoint = begun(Checkpoint(tmp_path / "checkpoint"), of)
-    state, drawn, moved = DriverState(of, {}, checkpoint, None), random.Random(seed), 0.0
-    expired = 0
-    for number in range(20):
-        moved += drawn.choice([0, 0.1, 1, 1, 3, 8, 20])
-        changes = draw(drawn, model, moved)
+    state, drawn, expired = DriverState(of, {}, checkpoint, None), random.Random(-seed - 1), 0
+    for number, (model, changes) in enumerate(batches(seed, 20)):
         tables = [
             slots(of, *((*row, times) for row, times in changes[table.name]), atom=atom)
             for atom, table in enumerate(of.streams)
@@ -128,7 +53,6 @@ def test_partitions_have_the_clock_of_the_driver(tmp_path: Path, seed: int) -> N
         ]
         state.take(Frame(pa.concat_tables(tables or [slots(of)])), number)  # type: ignore[arg-type]
         reports = engines.take(number, tables, drawn.choice([1, 2, 4]), drawn)
-        model.take(changes)
         wanted = model.views()
         for name in VIEWS:
             assert comparable(engines.view(name)) == wanted[name]
@@ -145,7 +69,7 @@ def test_partitions_have_the_clock_of_the_driver(tmp_path: Path, seed: int) -> N
         assert {r.numbers["clock"] for r in reports} <= {microseconds(now)}
         if drawn.random() < 0.3:
             engines.restart()
-    assert expired > 5
+    assert expired > 2
     for name in VIEWS:
         assert comparable(engines.merged(name)) == wanted[name]
     state.close()
@@ -190,3 +114,102 @@ def test_rows_that_are_left_out(tmp_path: Path, changes: Changes, seed: int) -> 
 
 def counted(rows: pa.Table) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row.values()) for row in rows.to_pylist())
+
+
+def hours(*times: int | None) -> list[datetime | None]:
+    return [None if time is None else BEGIN + timedelta(hours=time) for time in times]
+
+
+def of_id(which: int, *times: int | None) -> list[tuple[Row, int]]:
+    return [((which, at), 1) for at in hours(*times)]
+
+
+def of_all(time: int) -> list[tuple[Row, int]]:
+    return [row for which in range(5) for row in of_id(which, time)]
+
+
+FIRST: list[Batch] = [
+    {"t": of_all(0), "u": of_all(0)},
+    # The clock waits for the other stream, and moves by it alone.
+    {"t": of_id(0, 20)},
+    {"u": of_id(0, 26)},
+]
+RESTARTED: list[Batch] = [{}, {"t": of_id(1, None, 27)}]
+MOVED: list[Batch] = [
+    # In partitions that have no row of the micro-batch nearly all rows leave.
+    {"t": of_id(2, 40), "u": of_id(2, 41)},
+    {"t": [*of_id(3, 1), ((2, hours(40)[0]), -1)]},
+]
+EVOLVED: list[Batch] = [{"t": of_id(4, 45, 66), "u": of_id(4, 65)}]
+MORE = {
+    **VIEWS,
+    "days": "SELECT id, COUNT(*) AS n FROM t WHERE ts > now() - INTERVAL '30 hours' GROUP BY id",
+}
+
+
+def test_a_stream_in_partitions_forgets(quick: SparkSession, tmp_path: Path) -> None:
+    """After each micro-batch, over a restart, a move to more partitions, and another view."""
+    sink, checkpoint, told = rs.ParquetSink(tmp_path / "out"), tmp_path / "state", list[Batch]()
+
+    def runs(views: dict[str, str], changes: list[Batch], **options: Any) -> None:
+        first = len(told)
+        told.extend(changes)
+        # A query that runs might see the file of one table before that of the other.
+        for number in range(first, len(told)):
+            arrive(tmp_path, number, told[number])
+        of = asked(quick, tmp_path, views)
+
+        def goes_on(q: StreamQuery) -> None:
+            q.process_all_available()
+            for number in range(first, len(told)):
+                model = Model.of(told[: number + 1])
+                wanted = model.views(views)
+                for name in views:
+                    assert replayed(read(sink, name, number)) == wanted[name]
+                known = q._state.metrics_of(number)
+                if known is not None:
+                    assert known["clock"] == model.now.replace(tzinfo=UTC).isoformat()
+                    assert known["expired"] == model.expired
+            assert known is not None
+            assert q.batch_id == len(told) - 1
+            for name in ("recent", "quiet"):
+                assert comparable(q[name].to_arrow()) == wanted[name]
+
+        through(
+            lambda: of.write_stream(checkpoint, sink, mode="partitioned", **options).start(),
+            goes_on,
+        )
+
+    runs(VIEWS, FIRST, partitions=2)
+    runs(VIEWS, RESTARTED)
+    asked(quick, tmp_path).repartition(checkpoint, partitions=3)
+    runs(VIEWS, MOVED)
+    asked(quick, tmp_path, MORE).evolve(checkpoint)
+    runs(MORE, EVOLVED)
+    assert Model.of(told).rows["t"]
+
+
+def read(sink: rs.ParquetSink, view: str, last: int) -> pa.Table:
+    """What a sink was told of a view, up to a micro-batch."""
+    files = sorted((sink.folder / view).glob("[0-9]*.parquet"))
+    return pa.concat_tables(pq.read_table(path) for path in files if int(path.stem) <= last)
+
+
+@pytest.mark.long
+def test_a_stream_in_partitions_with_a_clock_is_killed(quick: SparkSession, tmp_path: Path) -> None:
+    """Also in the sinks of partitions, from which rows leave that have none of the micro-batch."""
+    files = partition_crashes.outlive(crashes.__file__, tmp_path, 12, 5, crashes.arrive)
+    *_, (model, _) = batches(crashes.SEED, files)
+    writer = crashes.asked(quick, tmp_path).write_stream(
+        tmp_path / "checkpoint",
+        mode="partitioned",
+        partition_sink=partition_crashes.by_partition(tmp_path / "out"),
+        on_error="dead_letter",
+        dead_letters=tmp_path / "letters",
+    )
+    with writer.start() as q:
+        q.process_all_available()
+        assert q.batch_id == files - 1
+        assert comparable(q["both"].to_arrow()) == model.views()["both"]
+    assert sorted(partition_crashes.told(tmp_path / "out").elements()) == model.views()["both"]
+    assert not list((tmp_path / "letters").glob("*.jsonl"))

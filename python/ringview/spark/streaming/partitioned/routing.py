@@ -121,8 +121,10 @@ class Pack:
             found = list(messages(batch, self.plan.layout))
             if found:
                 yield _sent(found)
-        if greatest and self.labels:
-            yield _sent([(label, times.message(greatest)) for label in self.labels])
+        if self.plan.watermarked:
+            # Where there are none, the first partition says all the same where the clock is.
+            said = self.labels if greatest else self.labels[:1]
+            yield _sent([(label, times.message(greatest)) for label in said])
 
 
 def batch_of_task() -> int:
