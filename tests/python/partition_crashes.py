@@ -146,8 +146,10 @@ def outlive(
             files += 1
         where = ("driver", "worker")[kills % 2]
         command = [sys.executable, script, str(folder), str(drawn.randrange(10**9)), where]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with subprocess.Popen(command, **pipes, env=env, start_new_session=True) as done:
+        to = subprocess.PIPE
+        with subprocess.Popen(
+            command, stdout=to, stderr=to, env=env, start_new_session=True
+        ) as done:
             said = b"".join(done.communicate())
         assert done.returncode in (0, -signal.SIGKILL), said.decode()[-3000:]
         kills += done.returncode != 0

@@ -198,7 +198,7 @@ def read(sink: rs.ParquetSink, view: str, last: int) -> pa.Table:
 @pytest.mark.long
 def test_a_stream_in_partitions_with_a_clock_is_killed(quick: SparkSession, tmp_path: Path) -> None:
     """Also in the sinks of partitions, from which rows leave that have none of the micro-batch."""
-    files = partition_crashes.outlive(crashes.__file__, tmp_path, 12, 5, crashes.arrive)
+    files = partition_crashes.outlive(crashes.__file__, tmp_path, 4, 5, crashes.arrive)
     *_, (model, _) = batches(crashes.SEED, files)
     writer = crashes.asked(quick, tmp_path).write_stream(
         tmp_path / "checkpoint",
