@@ -76,7 +76,7 @@ def stream(
         watermark: By table the column of dates or timestamps that the clock follows, and how late
             rows may come, as in ``{"orders": ("ts", "10 minutes")}``. The clock is so much behind
             the greatest moment that came; with several tables, where the slowest is. It is what
-            `now()` is in a query, and begins in 1970.
+            `now()` is in a query, and begins in 1970. All partitions have the same.
         parameters: As for `ringview.Database.create_views`.
         dialect: As there.
 
