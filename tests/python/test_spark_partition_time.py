@@ -37,11 +37,21 @@ if TYPE_CHECKING:
     from ringview.spark.streaming import StreamQuery
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_partitions_have_the_clock_of_the_driver(tmp_path: Path, seed: int) -> None:
+EVERYWHERE = {
+    "pairs": "SELECT t.id, COUNT(*) AS n FROM t, u "
+    "WHERE u.ts > now() - INTERVAL '12 hours' GROUP BY t.id"
+}
+
+
+@pytest.mark.parametrize("views", [VIEWS, EVERYWHERE], ids=["by id", "everywhere"])
+@pytest.mark.parametrize("seed", range(5))
+def test_partitions_have_the_clock_of_the_driver(
+    tmp_path: Path, seed: int, views: dict[str, str]
+) -> None:
     """After every micro-batch, over restarts: tables, views, clock, and how many rows left."""
-    of = Plan((timed("t"), timed("u")), VIEWS)
+    of = Plan((timed("t"), timed("u")), views)
     engines = PartitionEngines(of, 1 + seed % 4)
+    assert (engines.placement["u"] is None) == (views is EVERYWHERE)
     told = {name: [none] for name, none in versions.nothing(of).items()}
     checkpoint = begun(Checkpoint(tmp_path / "checkpoint"), of)
     state, drawn, expired = DriverState(of, {}, checkpoint, None), random.Random(-seed - 1), 0
@@ -53,15 +63,19 @@ def test_partitions_have_the_clock_of_the_driver(tmp_path: Path, seed: int) -> N
         ]
         state.take(Frame(pa.concat_tables(tables or [slots(of)])), number)  # type: ignore[arg-type]
         reports = engines.take(number, tables, drawn.choice([1, 2, 4]), drawn)
-        wanted = model.views()
-        for name in VIEWS:
+        wanted = model.views(views)
+        for name in views:
             assert comparable(engines.view(name)) == wanted[name]
             assert comparable(state.view(name).to_arrow()) == wanted[name]
             told[name] += engines.moved(reports)[name]
             assert replayed(pa.concat_tables(told[name])) == wanted[name]
         for name, rows in model.rows.items():
             assert counted(engines.rows(name)) == Counter(rows)
-        left = {name: sum(r.numbers[f"expired.{name}"] for r in reports) for name in model.rows}
+            came = len(changes.get(name, []))
+            assert sum(r.numbers.get(f"rows.{name}", 0) for r in reports) == came
+        left = {
+            name: sum(r.numbers.get(f"expired.{name}", 0) for r in reports) for name in model.rows
+        }
         assert left == state.metrics()["expired"] == model.expired
         expired += sum(left.values())
         now = model.now.replace(tzinfo=UTC)
@@ -70,7 +84,7 @@ def test_partitions_have_the_clock_of_the_driver(tmp_path: Path, seed: int) -> N
         if drawn.random() < 0.3:
             engines.restart()
     assert expired > 2
-    for name in VIEWS:
+    for name in views:
         assert comparable(engines.merged(name)) == wanted[name]
     state.close()
 

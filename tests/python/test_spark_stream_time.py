@@ -27,7 +27,6 @@ from ringview.errors import (
     TypeMismatchError,
     UnknownColumnError,
     UnknownTableError,
-    UnsupportedError,
 )
 from ringview.spark import ParquetSink
 from ringview.spark.streaming.checkpoint import Checkpoint
@@ -302,8 +301,6 @@ def test_a_stream_of_spark_forgets(spark: SparkSession, tmp_path: Path) -> None:
     other = rs.stream(VIEWS, {"t": frame}, **{**times, "keep_for": {"t": ("ts", "2 days")}})
     with pytest.raises(rs.CheckpointError, match='keep_for of table "t" was'):
         other.write_stream(tmp_path / "checkpoint").start()
-    with pytest.raises(UnsupportedError, match='leave out mode="partitioned"'):
-        asked.write_stream(tmp_path / "other", mode="partitioned").start()
     wrong: list[tuple[type[Exception], str, dict[str, Any]]] = [
         (InvalidValueError, "nothing moves it", {"keep_for": {"t": ("ts", "1 day")}}),
         (UnknownTableError, 'no table "x"', {"watermark": {"x": ("ts", "1 day")}}),

@@ -145,7 +145,7 @@ def greatest_times(plan: Plan, rows: Rows) -> dict[str, int]:
         if table.name not in rows:
             continue
         assert table.watermark is not None
-        times = rows[table.name].filter(coming(table, rows[table.name]))[table.watermark[0]]
+        times = rows[table.name][table.watermark[0]].filter(coming(table, rows[table.name]))
         zone = getattr(times.type, "tz", None)
         greatest = pc.max(times).cast(pa.timestamp("us", zone), safe=False)
         if greatest.is_valid:
