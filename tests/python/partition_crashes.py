@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -126,7 +128,38 @@ def told(folder: Path) -> Counter[Row]:
     return +found
 
 
-def main() -> None:
+def outlive(
+    script: str, folder: Path, times: int, seed: int, arrive: Callable[[Path, int], None]
+) -> int:
+    """Kills of drivers behind the states of partitions, and in sinks before them, in turn.
+
+    Returns:
+        How many files came.
+    """
+    # Workers find the sinks of a script that imports them.
+    own = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, own))}
+    drawn, files, kills = random.Random(seed), 0, 0
+    while kills < times:
+        for _ in range(2):
+            arrive(folder, files)
+            files += 1
+        where = ("driver", "worker")[kills % 2]
+        command = [sys.executable, script, str(folder), str(drawn.randrange(10**9)), where]
+        to = subprocess.PIPE
+        with subprocess.Popen(
+            command, stdout=to, stderr=to, env=env, start_new_session=True
+        ) as done:
+            said = b"".join(done.communicate())
+        assert done.returncode in (0, -signal.SIGKILL), said.decode()[-3000:]
+        kills += done.returncode != 0
+        while servers(done.pid):
+            # None outlives its executor.
+            threading.Event().wait(0.05)
+    return files
+
+
+def main(asked: Callable[[SparkSession, Path], Stream] = asked) -> None:
     """Until it is killed, or all is taken."""
     import ringview.spark as rs
     from ringview.spark.streaming.partitioned import layout

@@ -17,13 +17,13 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from ringview.errors import InvalidValueError, OverDeleteError, StorageError, UnsupportedError
 from ringview.spark import CheckpointError, ParquetSink, stream
 from ringview.spark.streaming import Stream, StreamQuery
 from ringview.spark.streaming.partitioned.routing import labels
 from ringview.spark.streaming.partitioned.segments import Sizes
+from starting import through
 
 VIEWS = {
     "spent": "SELECT o.id, c.country, SUM(l.price) AS price, MAX(l.price) AS most FROM orders o "
@@ -143,18 +143,6 @@ def same(q: StreamQuery, rows: Rows, sink: ParquetSink) -> None:
     for name in VIEWS:
         assert counted(q[name].to_arrow()) == wanted[name]
         assert replayed(sink, name) == wanted[name]
-
-
-def through(start: Callable[[], StreamQuery], do: Callable[[StreamQuery], Any]) -> Any:
-    """Do something with a stream. Spark gives a new worker ten seconds to say that it is there, and
-    ends the stream where a busy machine needs more: then it is started again."""
-    while True:
-        with start() as q:
-            try:
-                return do(q)
-            except PySparkException as raised:
-                if "failed to connect back" not in str(raised):
-                    raise
 
 
 def bases(checkpoint: Path) -> set[str]:

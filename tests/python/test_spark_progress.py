@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
-import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -260,28 +256,7 @@ def _frame(quick: SparkSession, folder: Path, name: str = "t") -> Any:
 
 def survive(quick: SparkSession, folder: Path, times: int, seed: int) -> None:
     """Kills of drivers behind the states of partitions, and in sinks before them, in turn."""
-    drawn, files = random.Random(seed), 0
-    kills = 0
-    while kills < times:
-        for _ in range(2):
-            crashes.arrive(folder, files)
-            files += 1
-        where = ("driver", "worker")[kills % 2]
-        command = [
-            sys.executable,
-            crashes.__file__,
-            str(folder),
-            str(drawn.randrange(10**9)),
-            where,
-        ]
-        pipes = subprocess.PIPE
-        with subprocess.Popen(command, stdout=pipes, stderr=pipes, start_new_session=True) as done:
-            said = b"".join(done.communicate())
-        assert done.returncode in (0, -signal.SIGKILL), said.decode()[-3000:]
-        kills += done.returncode != 0
-        while crashes.servers(done.pid):
-            # None outlives its executor.
-            threading.Event().wait(0.05)
+    files = crashes.outlive(crashes.__file__, folder, times, seed, crashes.arrive)
     writer = crashes.asked(quick, folder).write_stream(
         folder / "checkpoint",
         mode="partitioned",

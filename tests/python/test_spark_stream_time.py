@@ -27,7 +27,6 @@ from ringview.errors import (
     TypeMismatchError,
     UnknownColumnError,
     UnknownTableError,
-    UnsupportedError,
 )
 from ringview.spark import ParquetSink
 from ringview.spark.streaming.checkpoint import Checkpoint
@@ -203,6 +202,31 @@ def test_a_batch_that_fails_leaves_the_clock(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["file", "objects"])
+def test_a_key_that_is_taken_moves_the_clock(tmp_path: Path, where: str) -> None:
+    """Rows that the state refuses came all the same: the clock depends on the rows alone."""
+
+    def start() -> DriverState:
+        local = Checkpoint(tmp_path / "checkpoint")
+        at = local if where == "file" else object_folder.checkpoint(tmp_path / "checkpoint")
+        return opened(at, of, letters=letters)
+
+    of, letters = Plan((timed(changes="words", late=0),), {"v": VIEWS["v"]}), Letters()
+    late, far = BEGIN + timedelta(hours=30), BEGIN + timedelta(days=9)
+    state = start()
+    take(state, 0, (1, late, "insert", 1), (2, BEGIN + timedelta(hours=7), "insert", 1), of=of)
+    taken = (1, BEGIN + timedelta(hours=40), "insert", 1)
+    take(state, 1, taken, (None, far, "insert", 1), (3, far, "delete", 1), of=of)
+    for _ in range(2):
+        assert clock(state) == taken[1].replace(tzinfo=UTC)
+        assert rows_of(state) == [(1, late)]
+        state.close()
+        state = start()
+        take(state, 2, (4, BEGIN, "insert", 1), of=of)
+    assert len(letters.told[1]) == 3
+    state.close()
+
+
+@pytest.mark.parametrize("where", ["file", "objects"])
 def test_a_view_over_the_clock_may_come_later(tmp_path: Path, where: str) -> None:
     def at() -> Checkpoint:
         local = Checkpoint(tmp_path / "checkpoint")
@@ -277,8 +301,6 @@ def test_a_stream_of_spark_forgets(spark: SparkSession, tmp_path: Path) -> None:
     other = rs.stream(VIEWS, {"t": frame}, **{**times, "keep_for": {"t": ("ts", "2 days")}})
     with pytest.raises(rs.CheckpointError, match='keep_for of table "t" was'):
         other.write_stream(tmp_path / "checkpoint").start()
-    with pytest.raises(UnsupportedError, match='leave out mode="partitioned"'):
-        asked.write_stream(tmp_path / "other", mode="partitioned").start()
     wrong: list[tuple[type[Exception], str, dict[str, Any]]] = [
         (InvalidValueError, "nothing moves it", {"keep_for": {"t": ("ts", "1 day")}}),
         (UnknownTableError, 'no table "x"', {"watermark": {"x": ("ts", "1 day")}}),

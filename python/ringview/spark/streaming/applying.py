@@ -19,7 +19,14 @@ from ringview import Database
 from ringview.errors import OverDeleteError, RingviewError
 from ringview.spark.streaming import letters
 from ringview.spark.streaming.changes import changes_of, is_net
-from ringview.spark.streaming.clock import Clock, Expiry
+from ringview.spark.streaming.clock import (
+    STAYS,
+    Clock,
+    Expiry,
+    Greatest,
+    Step,
+    greatest_times,
+)
 from ringview.spark.streaming.latest import Latest
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.refusals import OF_ROWS, Refusals, Refused, Rows
@@ -42,6 +49,8 @@ class Applied:
     kept: Rows
     """The rows that were applied, by table."""
     refused: Sequence[Refused]
+    came: Greatest
+    """The times that moved the clock, or would have, were they later than those before."""
     seconds: float
     """How long all of it took."""
     expired: Mapping[str, int]
@@ -63,6 +72,7 @@ class Applier:
         *,
         leaves_out: bool = False,
         beside: Beside | None = None,
+        came: Greatest | None = None,
     ) -> Applied:
         """Apply rows by table, as `Plan.arrived` gives them.
 
@@ -71,6 +81,7 @@ class Applier:
             batch_id: Under which identity, if any.
             leaves_out: Whether rows that break a contract are left out.
             beside: What else is in the transaction, given the rows that are left out.
+            came: The times that move the clock; by default those of the rows.
 
         Raises:
             RingviewError: What the tables or views refuse; nothing has changed then.
@@ -78,28 +89,31 @@ class Applier:
         start = time.perf_counter()
         rows = {name: found.num_rows for name, found in arrived.items()}
         expiry = Expiry(self._plan, self._database)
+        if came is None:
+            came = greatest_times(self._plan, arrived)
+        step = self._clock.step(came)
         kept, refused = arrived, list[Refused]()
         try:
-            late = self._commit(kept, batch_id, refused, beside)
+            late = self._commit(kept, batch_id, refused, beside, step)
         except OF_ROWS:
             if not leaves_out:
                 raise
-            kept, refused, late = self._commit_rest(arrived, batch_id, beside)
+            kept, refused, late = self._commit_rest(arrived, batch_id, beside, step)
         seconds = time.perf_counter() - start
-        return Applied(rows, late, kept, refused, seconds, expiry.counted(kept))
+        return Applied(rows, late, kept, refused, came, seconds, expiry.counted(kept))
 
     def _commit_rest(
-        self, arrived: Rows, batch_id: int | None, beside: Beside | None
+        self, arrived: Rows, batch_id: int | None, beside: Beside | None, step: Step
     ) -> tuple[Rows, list[Refused], dict[str, int]]:
         letters.prepare(self._plan, self._database)
         found = Refusals(self._plan, arrived)
         found.find(self._attempt)
         try:
-            late = self._commit(found.left, batch_id, found.refused, beside)
+            late = self._commit(found.left, batch_id, found.refused, beside, step)
         except OF_ROWS:
             # Of no table's rows: what views make of them is seen at the end of a transaction.
             self._find_on_copy(found)
-            late = self._commit(found.left, batch_id, found.refused, beside)
+            late = self._commit(found.left, batch_id, found.refused, beside, step)
         return found.left, found.refused, late
 
     def _commit(
@@ -108,9 +122,9 @@ class Applier:
         batch_id: int | None,
         refused: Sequence[Refused] = (),
         beside: Beside | None = None,
+        step: Step = STAYS,
     ) -> dict[str, int]:
         changes, late = self._latest.resolve(changes_of(self._plan, rows))
-        step = self._clock.step(rows)
         with self._database.transaction(net=is_net(changes), batch_id=batch_id) as transaction:
             for change in changes:
                 change.apply(transaction)
@@ -121,7 +135,10 @@ class Applier:
         return late
 
     def _attempt(self, rows: Rows) -> RingviewError | None:
-        """Why the tables refuse rows, or None; nothing changes."""
+        """Why the tables refuse rows, or None; nothing changes.
+
+        The clock stays: it moves behind the rows, so a table refuses the same ones either way.
+        """
         nobody = [dict.fromkeys(letters.SCHEMA.names, _NOBODY) | {"batch_id": -1}]
 
         def undo(transaction: Transaction, refused: Sequence[Refused]) -> None:

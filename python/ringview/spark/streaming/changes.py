@@ -138,6 +138,23 @@ def changes_of(
     ]
 
 
+def coming(table: TablePlan, rows: pa.Table) -> pa.ChunkedArray:
+    """Which rows come: those that do not go, and that `changes_of` refuses for nothing but ties."""
+    if table.changes == "rows":
+        comes = pc.greater(rows[table.multiplicity], 0)
+    elif table.op is None:
+        comes = pc.is_valid(rows[table.multiplicity])
+    else:
+        named = [*COMES, *(_RANKS[2] if table.keys else ())]
+        comes = _among(pc.utf8_lower(rows[table.op]), named)
+    known = list(table.keys or ())
+    if table.order_column is not None:
+        known.append(table.order_column)
+    for name in known:
+        comes = pc.and_(comes, pc.invert(pc.is_null(rows[name], nan_is_null=True)))
+    return pc.fill_null(comes, False)
+
+
 def is_net(changes: Sequence[Change]) -> bool:
     """Whether the net effect of a transaction of these must count."""
     return any(change.net for change in changes)

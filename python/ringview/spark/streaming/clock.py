@@ -2,17 +2,18 @@
 
 A table with a watermark says how late its rows may come. The clock is at the greatest time that
 came in the table, less that; of several tables, at the least of these, so that it waits for the
-slowest. It begins in 1970.
+slowest. It begins in 1970. Rows that go do not move it, nor do rows that are wrong by themselves.
 
-Invariant: the clock never goes back, and is a function of the rows that were applied, so a
-micro-batch that is applied again finds it where it was. Cost: O(rows) a micro-batch, and a step of
-time in its transaction.
+Invariant: the clock never goes back, and is a function of the rows that came, whatever the state
+makes of them: so engines in partitions that are sent the same greatest times have the same clock,
+and a micro-batch that is applied again finds it where it was. Cost: O(rows) a micro-batch, and a
+step of time in its transaction.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -22,7 +23,8 @@ import pyarrow.compute as pc
 from ringview import Database
 from ringview.clock import microseconds, moment
 from ringview.errors import InvalidValueError
-from ringview.spark.streaming.plan import GREATEST, Plan, TablePlan
+from ringview.spark.streaming.changes import coming
+from ringview.spark.streaming.plan import GREATEST, TABLE, Plan
 from ringview.transaction import Transaction
 
 CLOCK = "clock"
@@ -31,6 +33,8 @@ EXPIRED = "expired"
 """Under this name they say how many rows left for their age, by table."""
 
 Rows = Mapping[str, pa.Table]
+Greatest = Mapping[str, int]
+"""By table a greatest time, in microseconds since 1970."""
 
 _LAST = microseconds(datetime.max)
 _UNITS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
@@ -63,10 +67,14 @@ def delay(given: object) -> int:
 class Step:
     """How far the rows of a micro-batch bring the clock."""
 
-    greatest: Mapping[str, int]
-    """By table, the greatest time that came, in microseconds, where it is a new one."""
+    greatest: Greatest
+    """Those that are new."""
     to: datetime | None
     """Where the clock goes; None if it stays."""
+
+
+STAYS = Step({}, None)
+"""Of rows that do not move it."""
 
 
 class Clock:
@@ -76,33 +84,25 @@ class Clock:
         self._plan, self._database = plan, database
         self._greatest: dict[str, int] = {}
         if plan.watermarked:
-            name = plan.greatest.replace('"', '""')
-            known = database.sql(f'SELECT * FROM "{name}"').to_pylist()
-            self._greatest = {row["table"]: row[GREATEST] for row in known}
+            known = database.tables[plan.greatest.name].to_arrow().to_pylist()
+            self._greatest = {row[TABLE]: row[GREATEST] for row in known}
 
-    def step(self, rows: Rows) -> Step:
-        """The step that rows cause; it is not taken yet."""
-        new = {}
-        for table in self._plan.watermarked:
-            found = _greatest(table, rows.get(table.name))
-            if found is not None and found > self._greatest.get(table.name, -1):
-                new[table.name] = found
-        if not new:
-            return Step(new, None)
-        seen = self._greatest | new
-        tables = self._plan.watermarked
-        if any(table.name not in seen for table in tables):
-            return Step(new, None)
-        at = min(seen[table.name] - (table.delay or 0) for table in tables)
-        to = moment(max(at, 0))
-        now = self._database.now
-        return Step(new, None if now is not None and to <= now else to)
+    def step(self, came: Greatest) -> Step:
+        """The step that times cause; it is not taken yet."""
+        new = {name: at for name, at in came.items() if at > self._greatest.get(name, -1)}
+        return Step(new, self._to(self._greatest | new))
+
+    def restore(self) -> None:
+        """Go where the greatest times of the database say: its rows were copied, its clock not."""
+        to = self._to(self._greatest)
+        if to is not None:
+            self._database.advance(to)
 
     def advance(self, step: Step, transaction: Transaction) -> None:
         """Go that far, in a transaction behind its other changes."""
         if step.greatest:
-            rows = [{"table": name, GREATEST: at} for name, at in step.greatest.items()]
-            transaction.upsert(self._plan.greatest, rows)
+            rows = [{TABLE: name, GREATEST: at} for name, at in step.greatest.items()]
+            transaction.upsert(self._plan.greatest.name, rows)
         if step.to is not None:
             transaction.advance(step.to)
 
@@ -110,14 +110,22 @@ class Clock:
         """Remember it, once the transaction was committed."""
         self._greatest |= step.greatest
 
+    def _to(self, seen: Greatest) -> datetime | None:
+        """Where the clock goes by greatest times; None if it stays."""
+        tables = self._plan.watermarked
+        if not tables or any(table.name not in seen for table in tables):
+            return None
+        at = min(seen[table.name] - (table.delay or 0) for table in tables)
+        to, now = moment(max(at, 0)), self._database.now
+        return None if now is not None and to <= now else to
+
 
 class Expiry:
     """How many rows leave tables for their age while something is done."""
 
     def __init__(self, plan: Plan, database: Database) -> None:
-        tables = [table for table in plan.streams if table.keep_for and table.changes == "rows"]
-        self._tables, self._database = tables, database
-        self._before = {table.name: len(database.tables[table.name]) for table in tables}
+        self._tables, self._database = plan.expiring, database
+        self._before = {table.name: len(database.tables[table.name]) for table in plan.expiring}
 
     def counted(self, rows: Rows) -> dict[str, int]:
         """By table, those that left since, where some rows came."""
@@ -130,11 +138,29 @@ class Expiry:
         return found
 
 
-def _greatest(table: TablePlan, rows: pa.Table | None) -> int | None:
-    """The greatest time of rows in microseconds; None where there is none."""
-    if rows is None or table.watermark is None:
-        return None
-    times = rows[table.watermark[0]]
-    zone = getattr(times.type, "tz", None)
-    greatest = pc.max(times).cast(pa.timestamp("us", zone), safe=False)
-    return min(greatest.value, _LAST) if greatest.is_valid else None
+def greatest_times(plan: Plan, rows: Rows) -> dict[str, int]:
+    """The greatest times of rows by table, as `Plan.arrived` gives them, where there are some."""
+    found = {}
+    for table in plan.watermarked:
+        if table.name not in rows:
+            continue
+        assert table.watermark is not None
+        times = rows[table.name][table.watermark[0]].filter(coming(table, rows[table.name]))
+        zone = getattr(times.type, "tz", None)
+        greatest = pc.max(times).cast(pa.timestamp("us", zone), safe=False)
+        if greatest.is_valid:
+            found[table.name] = min(greatest.value, _LAST)
+    return found
+
+
+def greatest_of(parts: Iterable[Greatest]) -> dict[str, int]:
+    """By table the greatest of several times.
+
+    >>> greatest_of([{"r": 1, "s": 5}, {}, {"r": 3}])
+    {'r': 3, 's': 5}
+    """
+    found: dict[str, int] = {}
+    for part in parts:
+        for name, at in part.items():
+            found[name] = max(at, found.get(name, at))
+    return found

@@ -176,7 +176,8 @@ class DriverState(State):
             beside=partial(self._keep_letters, batch_id),
         )
         refused = letters.letters(applied.refused, batch_id) if applied.refused else None
-        self._persistence.note(Batch(batch_id, applied.kept, refused, self._sink is not None))
+        came = applied.came if applied.refused else None
+        self._persistence.note(Batch(batch_id, applied.kept, refused, self._sink is not None, came))
         self._last = batch_id
         self._metrics = {
             "batch_id": batch_id,

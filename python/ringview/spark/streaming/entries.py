@@ -7,6 +7,7 @@ rows that were refused are not among them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -14,12 +15,14 @@ import pyarrow as pa
 
 from ringview import Database
 from ringview.spark.streaming import letters, marks
+from ringview.spark.streaming.clock import Greatest
 from ringview.spark.streaming.plan import Plan
 
 _SCHEMA = pa.schema(
     {"kind": pa.string(), "batch": pa.int64(), "name": pa.string(), "rows": pa.large_binary()}
 )
-_BATCH, _ROWS, _LETTERS, _SENT, _TAKEN = "batch", "rows", "letters", "sent", "taken"
+_BATCH, _ROWS, _LETTERS, _TIMES = "batch", "rows", "letters", "times"
+_SENT, _TAKEN = "sent", "taken"
 _FOR_SINK = "sink"
 _SMALL = pa.ipc.IpcWriteOptions(compression="zstd")
 
@@ -35,6 +38,8 @@ class Batch:
     """The rows that were refused, if any."""
     has_sink: bool = False
     """Whether what it moved is for a sink."""
+    came: Greatest | None = None
+    """The times that moved the clock, if not those of the rows alone."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,8 @@ def packed(entries: Iterable[Entry]) -> bytes:
         found += [(_ROWS, entry.number, name, _stream(rows)) for name, rows in entry.rows.items()]
         if entry.letters is not None:
             found.append((_LETTERS, entry.number, "", _stream(entry.letters)))
+        if entry.came is not None:
+            found.append((_TIMES, entry.number, "", json.dumps(dict(entry.came)).encode()))
     columns = [list(column) for column in zip(*found, strict=True)]
     return _stream(pa.table(columns, schema=_SCHEMA), None)
 
@@ -104,15 +111,17 @@ def unpacked(data: bytes) -> Iterator[Entry]:
         elif each["kind"] == _TAKEN:
             yield Taken(number)
         elif each["kind"] == _BATCH:
-            rows, refused = {}, None
+            rows, refused, came = {}, None, None
             for part in listed[place + 1 :]:
                 if part["kind"] == _ROWS:
                     rows[part["name"]] = pa.ipc.open_stream(part["rows"]).read_all()
                 elif part["kind"] == _LETTERS:
                     refused = pa.ipc.open_stream(part["rows"]).read_all()
+                elif part["kind"] == _TIMES:
+                    came = json.loads(part["rows"])
                 else:
                     break
-            yield Batch(number, rows, refused, each["name"] == _FOR_SINK)
+            yield Batch(number, rows, refused, each["name"] == _FOR_SINK, came)
 
 
 def grouped(entries: Iterable[Entry]) -> Iterator[Group]:

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ringview.errors import InvalidValueError, UnsupportedError
+from ringview.errors import InvalidValueError
 from ringview.queries import Parameters
 from ringview.sinks.protocol import Sink
 from ringview.spark.session import use_this_python
@@ -76,7 +76,7 @@ def stream(
         watermark: By table the column of dates or timestamps that the clock follows, and how late
             rows may come, as in ``{"orders": ("ts", "10 minutes")}``. The clock is so much behind
             the greatest moment that came; with several tables, where the slowest is. It is what
-            `now()` is in a query, and begins in 1970.
+            `now()` is in a query, and begins in 1970. All partitions have the same.
         parameters: As for `ringview.Database.create_views`.
         dialect: As there.
 
@@ -326,10 +326,6 @@ class StreamWriter:
         plan = widened(self._plan, sources, checkpoint)
         if self._mode == "driver":
             return DriverState(plan, sources, checkpoint, ends.sink, ends.letters)
-        if plan.watermarked:
-            raise UnsupportedError(
-                'keep_for and watermark need one clock for all rows; leave out mode="partitioned"'
-            )
         return PartitionedState(
             plan,
             sources,

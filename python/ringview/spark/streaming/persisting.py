@@ -257,7 +257,7 @@ class LogPersistence(Persistence):
             if batch.letters is not None:
                 letters.prepare(plan, self.database)
             beside = partial(_keep_letters, plan, batch.letters)
-            applier.apply(batch.rows, batch.number, beside=beside)
+            applier.apply(batch.rows, batch.number, beside=beside, came=batch.came)
         for mark in group.marks:
             mark.apply(plan, self.database)
 

@@ -29,8 +29,8 @@ row with its key.
 AT, RANK = "at", "rank"
 """Of the last change of a key: where it is in the order, and which of its equals there it is."""
 
-GREATEST = "at"
-"""Of the greatest time that came in a table: the time in microseconds."""
+TABLE, GREATEST = "table", "at"
+"""Of the greatest time that came in a table: its name, and the time in microseconds."""
 
 _BEGIN = "1970-01-01"
 
@@ -169,19 +169,32 @@ class Plan:
         if self.watermarked:
             if database.now is None:
                 database.advance(_BEGIN)
-            if self.greatest not in database.tables:
-                columns = {"table": "string", GREATEST: "int64"}
-                database.create_table(self.greatest, columns, unique="table")
+            if self.greatest.name not in database.tables:
+                database.create_table(
+                    self.greatest.name, self.greatest.columns, unique=self.greatest.keys
+                )
 
     @cached_property
     def watermarked(self) -> tuple[TablePlan, ...]:
         """The streams whose times the clock follows."""
         return tuple(table for table in self.streams if table.watermark is not None)
 
+    @property
+    def expiring(self) -> tuple[TablePlan, ...]:
+        """The streams of which it is counted how many rows leave for their age."""
+        return tuple(table for table in self.streams if table.keep_for and table.changes == "rows")
+
     @cached_property
-    def greatest(self) -> str:
+    def greatest(self) -> TablePlan:
         """The table of the greatest time that came in each of these."""
-        return self._free("greatest times")
+        columns = pa.schema([(TABLE, pa.string()), (GREATEST, pa.int64())])
+        return TablePlan(self._free("greatest times"), columns, (TABLE,), "upserts", False)
+
+    @property
+    def kept(self) -> tuple[TablePlan, ...]:
+        """All tables of the state but for dead letters: it follows from their rows."""
+        clock = (self.greatest,) if self.watermarked else ()
+        return (*self.tables, *self.histories.values(), *clock)
 
     @cached_property
     def letters(self) -> str:

@@ -5,6 +5,7 @@
 | placement | which column of a table says in which partition a row lies |
 | layout | the partitions of a stream, as data |
 | routing | rows on their way: labels, messages |
+| times | the greatest times of rows on their way to all partitions, which have one clock by them |
 | segments | the state of one partition in Spark's store: a snapshot and a log; no Spark |
 | bases | what partitions begin with; no Spark |
 | store | the engine of one partition between micro-batches, by a token; no Spark |

@@ -3,7 +3,8 @@
 A partition tells one number for each name, in the order of the names, so that Spark's own metrics
 (`observe`) and ringview's progress read the same.
 
-Invariant: numbers of partitions are added; a name is there whether anything happened or not.
+Invariant: numbers of partitions are added, but for the clock, which all that had rows agree on; a
+name is there whether anything happened or not.
 Cost: O(tables + views) a partition and micro-batch.
 """
 
@@ -17,6 +18,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
 from ringview.spark.streaming import letters
+from ringview.spark.streaming.clock import CLOCK, EXPIRED
 from ringview.spark.streaming.latest import LATE
 from ringview.spark.streaming.plan import Plan
 
@@ -43,7 +45,10 @@ class Counts:
     def of(plan: Plan) -> Counts:
         """Those of a plan."""
         by_table = [f"{what}.{table.name}" for what in _BY_TABLE for table in plan.streams]
-        return Counts((*by_table, *(f"{MOVED}.{view}" for view in plan.views), *_OF_ENGINES))
+        by_table += [f"{EXPIRED}.{table.name}" for table in plan.expiring]
+        clock = (CLOCK,) if plan.watermarked else ()
+        views = (f"{MOVED}.{view}" for view in plan.views)
+        return Counts((*by_table, *views, *clock, *_OF_ENGINES))
 
     def listed(self, known: Mapping[str, int]) -> list[int]:
         """Numbers in the order of their names; those that are not known are 0."""
@@ -54,15 +59,19 @@ class Counts:
         found = dict.fromkeys(self.names, 0)
         for numbers in lists:
             for name, number in zip(self.names, numbers, strict=True):
-                found[name] += number
+                found[name] = max(found[name], number) if name == CLOCK else found[name] + number
         return found
 
     def columns(self, listed: str) -> list[Column]:
         """What Spark observes of a column of such lists, which is NULL in other rows."""
         return [
-            sf.coalesce(sf.sum(sf.element_at(listed, number + 1)), sf.lit(0)).alias(name)
+            sf.coalesce(_merged(name, sf.element_at(listed, number + 1)), sf.lit(0)).alias(name)
             for number, name in enumerate(self.names)
         ]
+
+
+def _merged(name: str, numbers: Column) -> Column:
+    return sf.max(numbers) if name == CLOCK else sf.sum(numbers)
 
 
 def by(what: str, numbers: Mapping[str, int]) -> dict[str, int]:

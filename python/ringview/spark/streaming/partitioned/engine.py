@@ -1,8 +1,9 @@
 """The database of one partition, as the store keeps it.
 
-Invariant: it has the plan's tables, with the rows that lie in the partition, and the plan's views
-over them; a micro-batch is one transaction. Rows are kept, so that what cannot be deleted is told.
-Cost: the engine's; of slices, all rows are sorted, and packed but for those that are skipped.
+Invariant: it has the plan's tables, with the rows that lie in the partition, the clock of the
+stream, and the plan's views over them; a micro-batch is one transaction. Rows are kept, so that
+what cannot be deleted is told. Cost: the engine's; of slices, all rows are sorted, and packed but
+for those that are skipped.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import pyarrow.compute as pc
 from ringview import Database
 from ringview.follower import Follower
 from ringview.spark.streaming.applying import Applied, Applier
+from ringview.spark.streaming.clock import Clock
+from ringview.spark.streaming.partitioned import times
 from ringview.spark.streaming.partitioned.routing import in_slots, message
 from ringview.spark.streaming.partitioned.segments import Delta
 from ringview.spark.streaming.plan import Plan, TablePlan
@@ -44,13 +47,16 @@ class PartitionEngine:
         plan.create_histories(database)
         if slices:
             PartitionEngine(rows, database, True).apply(slices)
+            Clock(plan, database).restore()
         plan.create_views(database)
         return PartitionEngine(plan, database, begins and (is_first or not slices))
 
     def apply(self, delta: Delta) -> Delta:
         """One micro-batch, as one transaction; what of it was applied."""
-        batches = [batch for message in delta for batch in pa.ipc.open_stream(message)]
-        applied = self._applier.apply(self._plan.arrived(batches), leaves_out=self.leaves_out)
+        messages, came = times.split(delta)
+        batches = [batch for message in messages for batch in pa.ipc.open_stream(message)]
+        arrived = self._plan.arrived(batches)
+        applied = self._applier.apply(arrived, leaves_out=self.leaves_out, came=came)
         self._is_new = False
         self.applied = applied
         if not applied.refused:
@@ -61,6 +67,8 @@ class PartitionEngine:
             for name, rows in applied.kept.items()
             for batch in in_slots(self._plan, names.index(name), rows)
         ]
+        if came:
+            kept.append(times.message(came))
         # A micro-batch of which nothing is left has a message all the same: the log counts it.
         nothing = [pa.array([], kind) for kind in layout.schema.types]
         return kept or [message(pa.record_batch(nothing, schema=layout.schema), layout)]
@@ -87,13 +95,16 @@ class PartitionEngine:
 
 
 def rows_of(plan: Plan) -> Plan:
-    """All tables, and those of last changes, as if they were streams of rows."""
-    return as_rows([*plan.tables, *plan.histories.values()])
+    """All tables of the state, as if they were streams of rows."""
+    return as_rows(plan.kept)
 
 
 def as_rows(tables: Sequence[TablePlan]) -> Plan:
-    """Tables as if they were streams of rows with multiplicities."""
-    plain = [replace(table, static=False, changes="rows", order=None) for table in tables]
+    """Tables as if they were streams of rows with multiplicities, which move no clock."""
+    plain = [
+        replace(table, static=False, changes="rows", order=None, keep_for=None, watermark=None)
+        for table in tables
+    ]
     return Plan(tuple(plain), {})
 
 

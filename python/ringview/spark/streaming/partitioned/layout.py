@@ -66,13 +66,18 @@ class Partitions:
         )
         return state / f"g{self.generation}"
 
+    def whole(self, plan: Plan) -> list[str]:
+        """The tables and views that each partition has whole."""
+        copied = [name for name, column in self.placement.items() if column is None]
+        return [*copied, *placing.everywhere(plan, queries(plan), self.placement)]
+
     def setting(self, plan: Plan, checkpoint: Checkpoint) -> Setting:
         """What workers must know."""
         return Setting(
             plan,
             str(self.folder(checkpoint)),
             {label: partition for partition, label in enumerate(self.labels)},
-            frozenset(placing.everywhere(plan, queries(plan), self.placement)),
+            frozenset(self.whole(plan)),
             self.generation == 1,
             SIZES,
         )

@@ -86,7 +86,7 @@ class Moving:
         folder = new.folder(self._checkpoint)
         locations.remove(folder)
         rows = rows_of(becomes)
-        placed = with_histories(plan, old.placement)
+        placed = of_all_tables(plan, old.placement)
         copied = frozenset(name for name, column in placed.items() if column is None)
         giving = old.setting(plan, self._checkpoint)
         bases = versions.bases(self.spark, old.folder(self._checkpoint))
@@ -94,7 +94,7 @@ class Moving:
         version = versions.version(self.spark, giving, self._checkpoint, self.batch)
         with raising():
             slots = version.mapInArrow(step, spark_schema(rows.layout.schema))
-            placement = with_histories(becomes, new.placement)
+            placement = of_all_tables(becomes, new.placement)
             versions.begin(slots, replace(new, placement=placement), setting, rows, folder)
 
     def end(self, plan: Plan, new: Partitions) -> None:
@@ -113,8 +113,8 @@ class Moving:
         self._held.close()
 
 
-def with_histories(plan: Plan, placement: Placement) -> Placement:
-    """Where the last changes of keys lie: with the rows of the keys."""
+def of_all_tables(plan: Plan, placement: Placement) -> Placement:
+    """Where the last changes of keys lie: with the rows of the keys; greatest times everywhere."""
     found = dict(placement)
     for table in plan.tables:
         history = plan.histories.get(table.name)
@@ -124,4 +124,6 @@ def with_histories(plan: Plan, placement: Placement) -> Placement:
         assert table.keys is not None
         assert history.keys is not None
         found[history.name] = None if column is None else history.keys[table.keys.index(column)]
+    if plan.watermarked:
+        found[plan.greatest.name] = None
     return found

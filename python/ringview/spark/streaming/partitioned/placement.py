@@ -140,6 +140,8 @@ def _layouts(
 def _lies(query: Query, known: Mapping[str, Lies | None], whole: bool) -> Lies | None:
     """How the rows of a query lie; raises `_SplitError`."""
     layouts = dict(known)
+    if _is_timed(query):
+        return layouts[query["atoms"][0]["table"]]
     for block in query.get("blocks") or ():
         layouts[block["name"]] = _lies(block["query"], layouts, True)
     atoms = [layouts[atom["table"]] for atom in query["atoms"]]
@@ -238,12 +240,24 @@ def _joined_or_grouped_by(table: TablePlan, queries: Mapping[str, Query]) -> set
 
 
 def _joined_or_grouped(query: Query, table: str) -> set[str]:
-    atoms = {number for number, atom in enumerate(query["atoms"]) if atom["table"] == table}
+    shown = {table}
+    for block in query.get("blocks") or ():
+        inner = block["query"]
+        if _is_timed(inner) and inner["atoms"][0]["table"] in shown:
+            shown.add(block["name"])
+    atoms = {number for number, atom in enumerate(query["atoms"]) if atom["table"] in shown}
     columns = [*query["group_by"], *(column for join in query["joins"] for column in join)]
     found = {column["column"] for column in columns if column["atom"] in atoms}
     for block in query.get("blocks") or ():
-        found |= _joined_or_grouped(block["query"], table)
+        for name in shown:
+            found |= _joined_or_grouped(block["query"], name)
     return found
+
+
+def _is_timed(query: Query) -> bool:
+    """Whether a query is a table, of whose rows it shows some by the clock, with all columns."""
+    rows = query.get("rows")
+    return rows is not None and rows["kind"] == "timed"
 
 
 def _why(plan: Plan, queries: Mapping[str, Query], name: str, whole: bool) -> str:

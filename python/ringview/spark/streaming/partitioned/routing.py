@@ -22,6 +22,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from ringview.spark.slots import ATOM, PARTITION, Layout
+from ringview.spark.streaming.clock import greatest_of, greatest_times
+from ringview.spark.streaming.partitioned import times
 from ringview.spark.streaming.partitioned.placement import Placement
 from ringview.spark.streaming.plan import Plan, TablePlan
 
@@ -98,25 +100,31 @@ def _partitions(
 class Pack:
     """Rows in slots, with a label, as messages: for ``mapInArrow``."""
 
-    layout: Layout
+    plan: Plan
+    labels: Sequence[int] = ()
+    """Those of all partitions, which get the greatest times."""
     retired: Sequence[int] = ()
     """Labels that get NULL, by which their state goes."""
     since: int = 0
     """In which micro-batch."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """One message for each label of a batch."""
+        """One message for each label of a batch; behind them the greatest times, for all."""
         if self.retired and batch_of_task() == self.since:
             arrays = [pa.array(self.retired, pa.int64()), pa.nulls(len(self.retired), pa.binary())]
             yield pa.RecordBatch.from_arrays(arrays, names=[LABEL, "message"])
+        greatest: dict[str, int] = {}
         for batch in batches:
-            found = list(messages(batch, self.layout))
+            if self.plan.watermarked:
+                came = greatest_times(self.plan, self.plan.arrived([_unlabelled(batch)]))
+                greatest = greatest_of([greatest, came])
+            found = list(messages(batch, self.plan.layout))
             if found:
-                arrays = [
-                    pa.array([label for label, _ in found], pa.int64()),
-                    pa.array([message for _, message in found], pa.binary()),
-                ]
-                yield pa.RecordBatch.from_arrays(arrays, names=[LABEL, "message"])
+                yield _sent(found)
+        if self.plan.watermarked:
+            # Where there are none, the first partition says all the same where the clock is.
+            said = self.labels if greatest else self.labels[:1]
+            yield _sent([(label, times.message(greatest)) for label in said])
 
 
 def batch_of_task() -> int:
@@ -132,12 +140,26 @@ def messages(batch: pa.RecordBatch, layout: Layout) -> Iterator[tuple[int, bytes
         return
     order = pc.sort_indices(batch, sort_keys=[(LABEL, "ascending"), (ATOM, "ascending")])
     batch = batch.take(order)
-    rows = pa.RecordBatch.from_arrays(batch.columns[1:], names=batch.schema.names[1:])
+    rows = _unlabelled(batch)
     runs = pc.run_end_encode(batch.column(0))
     start = 0
     for label, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
         yield label, message(rows.slice(start, end - start), layout)
         start = end
+
+
+def _unlabelled(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows in slots without their label."""
+    return pa.RecordBatch.from_arrays(batch.columns[1:], names=batch.schema.names[1:])
+
+
+def _sent(found: Sequence[tuple[int, bytes]]) -> pa.RecordBatch:
+    """Messages by label, for Spark."""
+    arrays = [
+        pa.array([label for label, _ in found], pa.int64()),
+        pa.array([message for _, message in found], pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=[LABEL, "message"])
 
 
 def message(rows: pa.RecordBatch, layout: Layout, compression: str = "lz4") -> bytes:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from ringview.clock import microseconds
+from ringview.spark.streaming.clock import CLOCK, EXPIRED
 from ringview.spark.streaming.latest import LATE
 from ringview.spark.streaming.letters import NAME, counted, letters
 from ringview.spark.streaming.partitioned.counts import MOVED, ROWS, named
@@ -31,7 +33,7 @@ class Setting:
     partitions: Mapping[int, int]
     """The number of a partition by its label."""
     everywhere: frozenset[str]
-    """Views that each partition has whole, of which the first one speaks."""
+    """Tables and views that each partition has whole, of which the first one speaks."""
     is_first: bool
     """Whether what partitions begin with is news to the sink."""
     sizes: Sizes = SIZES
@@ -41,9 +43,9 @@ class Setting:
         start = partial(PartitionEngine.start, self.plan, self.is_first)
         return Store(self.name, start, self.sizes)
 
-    def speaks(self, partition: int, view: str) -> bool:
-        """Whether what a partition has of a view is asked for."""
-        return partition == 0 or view not in self.everywhere
+    def speaks(self, partition: int, name: str) -> bool:
+        """Whether what a partition has of a table or view is asked for."""
+        return partition == 0 or name not in self.everywhere
 
 
 @dataclass(frozen=True)
@@ -101,11 +103,22 @@ class StreamEngines:
             for view, changes in engine.changes().items()
             if changes.num_rows and self.setting.speaks(partition, view)
         }
+        by_table = {
+            ROWS: applied.rows,
+            LATE: applied.late,
+            EXPIRED: applied.expired,
+            NAME: counted(applied.refused),
+        }
+        now = engine.database.now
         numbers = {
-            **named(ROWS, applied.rows),
-            **named(LATE, applied.late),
-            **named(NAME, counted(applied.refused)),
+            f"{what}.{table}": number
+            for what, by_name in by_table.items()
+            for table, number in by_name.items()
+            if self.setting.speaks(partition, table)
+        }
+        numbers |= {
             **named(MOVED, {view: changes.num_rows for view, changes in moved.items()}),
+            CLOCK: 0 if now is None else microseconds(now),
             "engine_nanoseconds": int(applied.seconds * 1e9),
             "state_bytes": sum(engine.database.memory_usage().values()),
         }

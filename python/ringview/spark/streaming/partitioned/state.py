@@ -21,6 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from ringview.clock import moment
 from ringview.errors import RingviewError, UnknownViewError, UnsupportedError, did_you_mean
 from ringview.sinks.protocol import Sink, begin
 from ringview.spark.failure import error_of, raising
@@ -28,6 +29,7 @@ from ringview.spark.session import cores
 from ringview.spark.ship import Shipped
 from ringview.spark.streaming import letters, locations, paths, source, unsent
 from ringview.spark.streaming.checkpoint import Checkpoint
+from ringview.spark.streaming.clock import CLOCK, EXPIRED
 from ringview.spark.streaming.latest import LATE
 from ringview.spark.streaming.locations import Location, Remote
 from ringview.spark.streaming.partitioned import versions
@@ -84,6 +86,7 @@ class PartitionedState(State):
         self._setting = self._partitions.setting(plan, checkpoint)
         self._counts = Counts.of(plan)
         self._bytes: dict[int, int] = {}
+        self._clock: str | None = None
         try:
             self._last = versions.last(checkpoint)
             # Of generations that never came to be.
@@ -111,7 +114,8 @@ class PartitionedState(State):
         slots = source.slots(self._plan, self._sources)
         layout, placement = self._plan.layout, self._partitions.placement
         labelled = routed(slots, layout, self._plan.streams, placement, self._partitions.labels)
-        pack = Pack(layout, self._partitions.retired, self._partitions.since)
+        placed = self._partitions
+        pack = Pack(self._plan, placed.labels, placed.retired, placed.since)
         packed = labelled.mapInArrow(Shipped(pack), PACKED)
         keep = Keep(
             self._setting,
@@ -260,11 +264,14 @@ class PartitionedState(State):
             self._bytes[row["partition"]] = counts.added([row["counts"]])["state_bytes"]
         found = counts.added(row["counts"] for row in rows)
         placed = self._partitions.placement
+        if rows and self._plan.watermarked:
+            self._clock = moment(found[CLOCK]).isoformat()
         return {
             "batch_id": batch_id,
             "rows": by(ROWS, found),
             LATE: {name: found[f"{LATE}.{name}"] for name in self._plan.histories},
             letters.NAME: by(letters.NAME, found),
+            **self._timed(found),
             "moved": by(MOVED_ROWS, found),
             "engine_seconds": found["engine_nanoseconds"] / 1e9,
             "state_bytes": sum(self._bytes.values()),
@@ -279,6 +286,13 @@ class PartitionedState(State):
                 "copied": [table.name for table in self._plan.tables if placed[table.name] is None],
             },
         }
+
+    def _timed(self, found: Mapping[str, int]) -> dict[str, Any]:
+        """What time did, if the stream has a clock."""
+        if not self._plan.watermarked:
+            return {}
+        expired = {table.name: found[f"{EXPIRED}.{table.name}"] for table in self._plan.expiring}
+        return {CLOCK: self._clock, EXPIRED: expired}
 
     def _set(self, name: str, value: str, where: Callable[[str], bool]) -> None:
         given = self._spark.conf.get(name, None)

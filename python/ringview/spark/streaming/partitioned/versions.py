@@ -113,7 +113,7 @@ def begin(
 ) -> None:
     """Write what partitions begin with, from the rows of some tables in slots."""
     labelled = routed(slots, rows.layout, rows.streams, partitions.placement, partitions.labels)
-    packed = labelled.mapInArrow(Shipped(Pack(rows.layout)), PACKED)
+    packed = labelled.mapInArrow(Shipped(Pack(rows)), PACKED)
     numbers = sf.create_map(*[sf.lit(each) for pair in setting.partitions.items() for each in pair])
     number = sf.element_at(numbers, sf.col(LABEL)).cast("int")
     together = packed.repartitionById(len(partitions.labels), number)

@@ -33,6 +33,7 @@ from ringview.spark.streaming.partitioned.segments import (
 )
 from ringview.spark.streaming.partitioned.setting import Report, Setting, StreamEngines
 from ringview.spark.streaming.partitioned.store import PartitionBatch
+from ringview.spark.streaming.partitioned.times import gathered
 from ringview.spark.streaming.plan import Plan, TablePlan
 from ringview.spark.streaming.sinks import PartitionSink
 
@@ -103,7 +104,7 @@ class Keep:
             meta.clear()
             segments.clear()
             return
-        delta = [bytes(row.message) for row in rows]
+        delta = gathered([bytes(row.message) for row in rows])
         batch = batch_of_task()
         of = StreamEngines(self.setting, self.tells, self.leaves_out)
 
