@@ -103,7 +103,7 @@ impl Reader<'_> {
         match changed.any(|table| tables.contains(table)) {
             true => self
                 .database
-                .apart(names, (pending, net), &mut *self.poll)
+                .detached(names, (pending, net), &mut *self.poll)
                 .map(Some),
             false => Ok(None),
         }

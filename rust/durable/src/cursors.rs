@@ -1,7 +1,7 @@
-//! Where followers with names stand, in the file.
+//! The positions of named followers, in the file.
 //!
-//! Invariant: a cursor is written in the commit of what makes it true, and goes in that in which its view goes. Cost:
-//! that of a commit, and of the rows that a follower is still to be given of what the file does not tell.
+//! Invariant: a cursor is written in the commit of the transaction that moves it, and is removed in the one that drops
+//! its view. Cost: that of a commit, and of the rows that the follower still has to get and the file does not hold.
 
 use arrow_buffer::Buffer;
 use redb::{ReadableTable, TableDefinition, TableError, WriteTransaction};
@@ -28,7 +28,7 @@ pub(crate) struct FollowerCursor {
     pub(crate) parts: Vec<Buffer>,
 }
 
-/// What happens to a cursor.
+/// A change of a cursor.
 #[derive(Clone, Debug)]
 pub(crate) enum Move {
     Put(FollowerCursor),

@@ -234,7 +234,7 @@ impl DurableDatabase {
             let record = Record::changes(changes, net, id)?;
             return self.apply_written([&record], net, poll).map(|()| true);
         }
-        self.engine.apply_kept(changes, net, poll, &mut || Ok(()))?;
+        self.engine.apply_with(changes, net, poll, &mut || Ok(()))?;
         self.ahead = true;
         self.applied.extend(id);
         Ok(true)
@@ -252,7 +252,7 @@ impl DurableDatabase {
         } = self;
         let mut keep = || journal.write_changes(records.clone());
         Steps::read(records.clone())?
-            .with(|changes| engine.apply_kept(changes, net, poll, &mut keep))?;
+            .with(|changes| engine.apply_with(changes, net, poll, &mut keep))?;
         self.ahead = true;
         let ids = records.into_iter().filter_map(|record| record.identity().0);
         self.applied.extend(ids.cloned());

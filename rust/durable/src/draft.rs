@@ -126,7 +126,7 @@ impl DurableDatabase {
             .try_for_each(|one| run(engine, one, &mut *poll))
             .and_then(|()| Steps::read([&changes]))
             .and_then(|steps| {
-                steps.with(|changes| engine.apply_kept(changes, false, poll, &mut keep))
+                steps.with(|changes| engine.apply_with(changes, false, poll, &mut keep))
             });
         if let Err(problem) = done {
             return engine.roll_back_definitions().and(Err(problem));

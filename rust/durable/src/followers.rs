@@ -126,7 +126,7 @@ impl DurableDatabase {
     /// The same.
     pub fn has_moved_as(&mut self, follower: &NamedFollower) -> Result<bool> {
         let (standing, engine) = self.of(follower)?;
-        Ok(standing.given < standing.parts.len() || engine.has_moved(&standing.cursor)?)
+        Ok(standing.given < standing.parts.len() || engine.has_changes(&standing.cursor)?)
     }
 
     /// Forgets the cursor of a follower, if there is one of this name.
@@ -234,7 +234,7 @@ impl DurableDatabase {
         &mut self,
         follower: &NamedFollower,
     ) -> Result<(&mut Standing, &mut ringview_engine::Database)> {
-        self.engine.has_moved(&follower.cursor)?;
+        self.engine.has_changes(&follower.cursor)?;
         self.standing(&(follower.view.clone(), follower.name.clone()))
     }
 

@@ -72,7 +72,7 @@ impl DurableDatabase {
             ..options
         };
         let (mut database, _) = Self::replayed(&file, options, bind, false, poll)?;
-        database.engine.hold_beside(0);
+        database.engine.count_external_bytes(0);
         Ok(database)
     }
 
@@ -84,7 +84,7 @@ impl DurableDatabase {
         poll: Poll<'_>,
     ) -> Result<(Self, Sizes)> {
         let mut database = Self::new(options);
-        database.engine.hold_beside(file.cache_bytes());
+        database.engine.count_external_bytes(file.cache_bytes());
         let mut told = !tell_last;
         // The first one last; who was given nothing yet comes behind all records.
         let mut cursors = file.cursors()?;
@@ -179,7 +179,7 @@ impl DurableDatabase {
             }
             Entry::Changes { net, id, .. } => {
                 let steps = Steps::read([record])?;
-                steps.with(|changes| engine.apply_kept(changes, *net, poll, &mut || Ok(())))?;
+                steps.with(|changes| engine.apply_with(changes, *net, poll, &mut || Ok(())))?;
                 if let Some(id) = id {
                     self.applied.add(id.clone());
                 }
@@ -237,7 +237,7 @@ impl File {
             }
             Entry::Changes { .. } => {
                 let steps = Steps::read([&record])?;
-                steps.with(|changes| rows.apply_kept(changes, true, poll, &mut || Ok(())))
+                steps.with(|changes| rows.apply_with(changes, true, poll, &mut || Ok(())))
             }
             _ => Ok(()),
         })?;

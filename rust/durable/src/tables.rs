@@ -104,7 +104,7 @@ impl DurableDatabase {
                 Ok(vec![table, Operation::Changes(filled)])
             })
         };
-        if let Err(problem) = engine.apply_kept(&[all], false, poll, &mut keep) {
+        if let Err(problem) = engine.apply_with(&[all], false, poll, &mut keep) {
             return engine.drop_table(name).and(Err(problem));
         }
         self.ahead = true;

@@ -62,7 +62,7 @@ pub(crate) fn normalise(statement: &mut Statement, context: &Context) -> Result<
         return Err(refusal);
     }
     let _ = VisitMut::visit(statement, &mut Partial(context));
-    outer::settle(statement, context);
+    outer::rename_hidden(statement, context);
     if let ControlFlow::Break(refusal) = VisitMut::visit(statement, &mut ByName::new(context)) {
         return Err(refusal);
     }

@@ -16,7 +16,7 @@ use datafusion_sql::sqlparser::ast::{
 use crate::context::Context;
 
 /// Renames the tables that a column of an inner scope hides.
-pub(crate) fn settle(statement: &mut Statement, context: &Context) {
+pub(crate) fn rename_hidden(statement: &mut Statement, context: &Context) {
     let mut hidden = Hidden {
         context,
         queries: Queries::default(),

@@ -41,7 +41,7 @@ impl Database {
         let options = Options {
             trust_deletes,
             memory_limit,
-            keep_apart: !share,
+            unshared: !share,
             threads: NonZeroUsize::new(threads),
         };
         let mut database = Self::opened(py, progress, functions, |bind, poll| {
@@ -75,7 +75,7 @@ impl Database {
         let options = Options {
             trust_deletes: false,
             memory_limit,
-            keep_apart: !share,
+            unshared: !share,
             threads: NonZeroUsize::new(threads),
         };
         Self::opened(py, progress, functions, |bind, poll| {

@@ -44,7 +44,7 @@ pub(crate) enum ChangeCursor {
 impl ChangeCursor {
     fn has_changes(&self, database: &mut DurableDatabase) -> ringview_core::Result<bool> {
         match self {
-            Self::Own(cursor) => database.has_moved(cursor),
+            Self::Own(cursor) => database.has_changes(cursor),
             Self::Named(cursor) => database.has_moved_as(cursor),
         }
     }

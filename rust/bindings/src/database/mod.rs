@@ -91,7 +91,7 @@ impl Database {
         let options = Options {
             trust_deletes,
             memory_limit,
-            keep_apart: !share,
+            unshared: !share,
             threads: NonZeroUsize::new(threads),
         };
         Database::of(Engine::new(options))

@@ -20,7 +20,7 @@ impl Database {
     where
         C: Copy + Into<Change<'a>>,
     {
-        self.apply_kept(ops, false, poll, &mut || Ok(()))
+        self.apply_with(ops, false, poll, &mut || Ok(()))
     }
 
     /// Applies a transaction of which the net effect counts: a delete may stand before its insert.
@@ -31,7 +31,7 @@ impl Database {
     where
         C: Copy + Into<Change<'a>>,
     {
-        self.apply_kept(ops, true, poll, &mut || Ok(()))
+        self.apply_with(ops, true, poll, &mut || Ok(()))
     }
 
     /// Applies a transaction, of which the net effect counts if `net`, and calls `keep` once it is known
@@ -39,7 +39,7 @@ impl Database {
     ///
     /// # Errors
     /// As `apply` or `apply_net`; what `keep` returns, and then nothing has changed either.
-    pub fn apply_kept<'a, C>(
+    pub fn apply_with<'a, C>(
         &mut self,
         ops: &[C],
         net: bool,

@@ -113,7 +113,7 @@ impl Database {
             .into_iter()
             .for_each(|view| graph.declare(view));
         graph.wire_from((first, view), storage);
-        self.let_go(gone);
+        self.release_nodes(gone);
         self.state.count();
     }
 
@@ -123,7 +123,7 @@ impl Database {
             .options
             .threads
             .is_some_and(|threads| threads.get() > 1);
-        let sharing = match self.options.keep_apart {
+        let sharing = match self.options.unshared {
             true => Sharing::Nothing,
             // One tree is the work of one thread.
             false if several => Sharing::Sums,
@@ -163,13 +163,13 @@ impl Database {
 
     /// The nodes of drafts, filled.
     pub(super) fn make(&mut self, drafts: Drafts<'_>, budget: &Budget<'_>) -> Result<Vec<Node>> {
-        let mut births = Births::beside(std::mem::take(&mut self.state.graph));
-        let made = self.make_beside(drafts, &mut births, budget);
+        let mut births = Births::over(std::mem::take(&mut self.state.graph));
+        let made = self.make_nodes(drafts, &mut births, budget);
         self.state.graph = births.graph;
         made.map(|()| births.family)
     }
 
-    fn make_beside(
+    fn make_nodes(
         &mut self,
         drafts: Drafts<'_>,
         births: &mut Births,

@@ -39,7 +39,7 @@ pub(super) enum Reading {
 
 impl Births {
     /// None yet, beside the nodes of a graph.
-    pub(super) fn beside(graph: Graph) -> Self {
+    pub(super) fn over(graph: Graph) -> Self {
         Self {
             graph,
             ..Self::default()

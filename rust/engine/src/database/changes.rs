@@ -153,7 +153,7 @@ impl Database {
     ///
     /// # Errors
     /// `UnknownView` or `Stale` if the view was dropped.
-    pub fn has_moved(&self, follower: &ViewFollower) -> Result<bool> {
+    pub fn has_changes(&self, follower: &ViewFollower) -> Result<bool> {
         let log = &self.state.graph.nodes[self.followed(follower)?].log;
         Ok(log
             .as_ref()

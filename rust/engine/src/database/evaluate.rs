@@ -64,7 +64,7 @@ impl Database {
         poll: Poll<'_>,
     ) -> Result<RecordBatch> {
         let budget = self.state.budget(poll);
-        let mut births = Births::beside(std::mem::take(&mut self.state.graph));
+        let mut births = Births::over(std::mem::take(&mut self.state.graph));
         let asked = self.ask(drafts, last, &mut births, &budget);
         let found = asked.and_then(|()| {
             let Some(node) = births.find(last) else {

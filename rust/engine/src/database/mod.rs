@@ -6,7 +6,6 @@
 
 mod alter;
 pub(crate) mod alteration;
-mod apart;
 mod apply;
 pub(crate) mod birth;
 mod births;
@@ -14,6 +13,7 @@ pub(crate) mod changes;
 mod clock;
 mod defaults;
 mod definitions;
+mod detached;
 mod drafts;
 mod evaluate;
 mod explained;
@@ -60,7 +60,7 @@ pub struct Options {
     pub memory_limit: Option<u64>,
     /// Whether views and blocks whose queries are equal, or have sums or inner views in common, are kept each by itself,
     /// and not once for all.
-    pub keep_apart: bool,
+    pub unshared: bool,
     /// How many threads share the work of a transaction; one, that of the caller, where absent. The results are the
     /// same for any number, to the last bit.
     pub threads: Option<NonZeroUsize>,
@@ -290,8 +290,8 @@ impl Database {
     }
 
     /// Counts so many bytes more against the limit: whoever keeps the database holds them for it.
-    pub fn hold_beside(&mut self, bytes: u64) {
-        self.state.hold_beside(bytes);
+    pub fn count_external_bytes(&mut self, bytes: u64) {
+        self.state.count_external_bytes(bytes);
     }
 
     /// Checks the invariants of all views; for tests.

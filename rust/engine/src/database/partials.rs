@@ -58,14 +58,14 @@ impl Database {
         rows: &[RecordBatch],
         poll: Poll<'_>,
     ) -> Result<()> {
-        self.merge_partials_kept(name, rows, poll, &mut || Ok(()))
+        self.merge_partials_with(name, rows, poll, &mut || Ok(()))
     }
 
     /// The same; `keep` is called once it is known that nothing else can fail.
     ///
     /// # Errors
     /// The same; what `keep` returns.
-    pub fn merge_partials_kept(
+    pub fn merge_partials_with(
         &mut self,
         name: &str,
         rows: &[RecordBatch],
@@ -73,7 +73,7 @@ impl Database {
         keep: OnCommit<'_>,
     ) -> Result<()> {
         let budget = self.state.budget(poll);
-        self.keep_apart(name, &budget)?;
+        self.unshare(name, &budget)?;
         let index = self.state.graph.index(name)?;
         let mut undo = self.state.undo.take().unwrap_or_default();
         undo.begin(self.state.graph.nodes.len());
@@ -115,7 +115,7 @@ impl Database {
     }
 
     /// Gives a view a node of its own, for what is merged into it is not merged into others.
-    fn keep_apart(&mut self, name: &str, budget: &Budget<'_>) -> Result<()> {
+    fn unshare(&mut self, name: &str, budget: &Budget<'_>) -> Result<()> {
         let (place, index) = (
             self.state.graph.declared_index(name)?,
             self.state.graph.index(name)?,

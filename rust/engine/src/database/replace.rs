@@ -210,12 +210,12 @@ impl Database {
 
     fn swept(&mut self, gone: Vec<Node>) {
         self.state.wire();
-        self.let_go(gone);
+        self.release_nodes(gone);
         self.state.recount();
     }
 
     /// Lets go of nodes that were taken out, and of what only they held.
-    pub(super) fn let_go(&mut self, gone: Vec<Node>) {
+    pub(super) fn release_nodes(&mut self, gone: Vec<Node>) {
         if gone.is_empty() {
             return;
         }

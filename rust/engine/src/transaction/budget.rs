@@ -11,7 +11,7 @@ use crate::state::State;
 
 impl State {
     /// Counts so many bytes more against the limit: whoever keeps the database holds them for it.
-    pub(crate) fn hold_beside(&mut self, bytes: u64) {
+    pub(crate) fn count_external_bytes(&mut self, bytes: u64) {
         self.memory.other_columns = bytes;
         self.count();
     }

@@ -15,7 +15,7 @@ const SUMS: &str = r#"{"atoms": [{"table": "r", "alias": "r"}], "group_by": [{"a
 /// With views that share and by one thread, and apart and by two.
 fn ways() -> [Options; 2] {
     let apart = Options {
-        keep_apart: true,
+        unshared: true,
         threads: std::num::NonZeroUsize::new(2),
         ..Options::default()
     };
@@ -187,7 +187,7 @@ fn a_database_by_itself_has_what_changes_would_leave() {
         ];
         let names = BTreeSet::from(["v".to_owned()]);
         let apart = db
-            .apart(&names, (&pending, false), &mut |_| Ok(()))
+            .detached(&names, (&pending, false), &mut |_| Ok(()))
             .unwrap();
         assert_eq!((apart.tables(), apart.views()), (db.tables(), db.views()));
         assert_eq!(apart.view_len("v").unwrap(), 3);

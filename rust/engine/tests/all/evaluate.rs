@@ -34,9 +34,9 @@ fn filled(options: Options) -> (Database, Model) {
 
 #[test]
 fn a_query_is_answered_as_its_view_would_be() {
-    for keep_apart in [false, true] {
+    for unshared in [false, true] {
         let (mut db, model) = filled(Options {
-            keep_apart,
+            unshared,
             ..Options::default()
         });
         for (at, query) in queries::all().iter().enumerate() {

@@ -84,7 +84,7 @@ fn a_refused_step_moves_nothing() {
     let mut db = database();
     advance(&mut db, 50).unwrap();
     let stop = &mut || Err(Error::Interrupted);
-    let done = db.apply_kept(&[Change::Advance(300)], false, &mut |_| Ok(()), stop);
+    let done = db.apply_with(&[Change::Advance(300)], false, &mut |_| Ok(()), stop);
     assert_eq!(done, Err(Error::Interrupted));
     let done = advance(&mut db, 49);
     assert!(matches!(done, Err(Error::Value { .. })), "{done:?}");
@@ -98,7 +98,7 @@ fn a_refused_step_moves_nothing() {
     for net in [false, true] {
         let changes = [Change::Advance(60 + i64::from(net)), Change::Advance(59)];
         assert!(
-            db.apply_kept(&changes, net, &mut |_| Ok(()), &mut || Ok(()))
+            db.apply_with(&changes, net, &mut |_| Ok(()), &mut || Ok(()))
                 .is_err()
         );
         assert_eq!(db.now(), Some(50));

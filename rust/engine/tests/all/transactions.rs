@@ -149,7 +149,7 @@ fn live(
                 let gone = trust_deletes && (0..2).any(|t| read(t) && model.len(t) > 0);
                 // What keeps the other view keeps this one.
                 let other = named(index, !twin);
-                let shared = !way.keep_apart && views.iter().any(|view| view.name == other);
+                let shared = !way.unshared && views.iter().any(|view| view.name == other);
                 let gone = gone && !shared;
                 let outcome = db.create_view_with(&name, &query, Some(engine), &mut unpolled);
                 match outcome {
@@ -159,7 +159,7 @@ fn live(
                         prop_assert_eq!(outcome, Ok(()));
                         // Or what keeps the sums of others has its own.
                         let description = db.view_explanation(&name).unwrap();
-                        let gone = gone && (way.keep_apart || description.merged.is_none());
+                        let gone = gone && (way.unshared || description.merged.is_none());
                         prop_assert!(!known && !gone && takes[index]);
                         views.push(Watched {
                             name,

@@ -275,7 +275,7 @@ impl KeyedTable {
     /// How often the keys were hashed anew because they collided as they do not by chance, and how
     /// many places insertions and removals have passed in the table that they are hashed to.
     #[must_use]
-    pub fn strain(&self) -> (u32, u64) {
+    pub fn degradation(&self) -> (u32, u64) {
         match &self.directory {
             Directory::Hash(hash) => (self.reseeds, hash.passed()),
             Directory::Dense(_) => (self.reseeds, 0),

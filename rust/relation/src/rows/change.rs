@@ -188,7 +188,7 @@ impl RowStore {
 
     #[inline(always)]
     fn remove(&mut self, seen: usize, hash: u64, words: &[u64], amount: u64) -> Step {
-        let at = self.place_of(seen, hash, words);
+        let at = self.entry_of(seen, hash, words);
         let at = at.ok_or(Refusal::OverDelete(0))?;
         let slot = self.directory.slot_at(at);
         let present = self.counts.get(slot);
@@ -208,7 +208,7 @@ impl RowStore {
 
     /// Where the directory has the whole row; its entry may have been seen at a place.
     #[inline(always)]
-    fn place_of(&self, seen: usize, hash: u64, words: &[u64]) -> Option<usize> {
+    fn entry_of(&self, seen: usize, hash: u64, words: &[u64]) -> Option<usize> {
         let likely = self.directory.candidate_at(seen, hash);
         if likely.is_some_and(|slot| self.rows.equals(slot, words)) {
             return Some(seen);
@@ -265,7 +265,7 @@ impl RowStore {
             Refusal::OverDelete(left) => {
                 // Earlier rows of the batch have taken or brought their share.
                 let words = self.words_of(&scratch.packed, row);
-                let at = self.place_of(NOWHERE, scratch.hashes[row], words);
+                let at = self.entry_of(NOWHERE, scratch.hashes[row], words);
                 let present = at.map_or(0, |at| self.counts.get(self.directory.slot_at(at)));
                 let asked = (sign * batch.multiplicity(row)).unsigned_abs();
                 let asked = i128::from(asked) + i128::from(present) - i128::from(left);

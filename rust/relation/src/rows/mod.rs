@@ -145,7 +145,7 @@ impl RowStore {
 
     /// How often the rows were hashed anew because they collided as they do not by chance, and how
     /// many places their coming and going has passed in the directory.
-    pub fn strain(&self) -> (u32, u64) {
+    pub fn degradation(&self) -> (u32, u64) {
         (self.reseeds, self.directory.passed())
     }
 

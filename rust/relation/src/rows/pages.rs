@@ -179,7 +179,7 @@ impl Pages {
         );
         let old = &self.pages[page];
         let rows = (self.rows - (page << self.bits)).min(1 << self.bits);
-        let mut bytes = Vec::with_capacity(self.room(page, rows, to.stride()));
+        let mut bytes = Vec::with_capacity(self.page_capacity(page, rows, to.stride()));
         bytes.resize(rows * to.stride(), 0);
         let mut words = Vec::with_capacity(self.ranges.len());
         for row in 0..rows {
@@ -197,7 +197,7 @@ impl Pages {
     }
 
     /// The capacity of a page in bytes: all but the first are made whole.
-    fn room(&self, page: usize, rows: usize, stride: usize) -> usize {
+    fn page_capacity(&self, page: usize, rows: usize, stride: usize) -> usize {
         let rows = if page == 0 { rows } else { 1 << self.bits };
         rows * stride + SLACK
     }
@@ -256,7 +256,7 @@ impl Pages {
         let layout = self.newest();
         if self.rows & ((1 << self.bits) - 1) == 0 {
             let stride = self.layouts[layout].stride();
-            let bytes = Vec::with_capacity(self.room(self.pages.len(), 0, stride));
+            let bytes = Vec::with_capacity(self.page_capacity(self.pages.len(), 0, stride));
             self.pages.push(Page {
                 bytes,
                 stride,

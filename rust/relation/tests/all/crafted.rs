@@ -54,7 +54,7 @@ fn keys_chosen_to_collide_pass_few_places() {
             slots.extend(locate(&mut table, some));
         }
         table.check();
-        let (reseeds, passed) = table.strain();
+        let (reseeds, passed) = table.degradation();
         assert_eq!(reseeds, 1, "they were told");
         assert!(passed < 64 * keys.len() as u64, "{passed} places");
         // As other keys: a slot each, in the order in which they came.
@@ -81,7 +81,7 @@ fn other_keys_are_never_hashed_anew() {
     table.commit(&slots, |_| true);
     locate(&mut table, &keys);
     table.check();
-    let (reseeds, passed) = table.strain();
+    let (reseeds, passed) = table.degradation();
     assert_eq!(reseeds, 0);
     assert!(passed < 16 * 700_000, "{passed} places");
 }
@@ -107,14 +107,14 @@ fn coming_and_going_before_a_long_run_passes_few_places() {
     });
     let mut table = table();
     locate(&mut table, &keys);
-    let before = table.strain().1;
+    let before = table.degradation().1;
     let rounds = 3_000;
     for _ in 0..rounds {
         let slots = locate(&mut table, &[front]);
         table.commit(&slots, |_| true);
     }
     table.check();
-    let passed = table.strain().1 - before;
+    let passed = table.degradation().1 - before;
     assert!(passed < 200 * rounds, "{passed} places");
 }
 
@@ -143,13 +143,13 @@ fn going_from_the_front_of_a_long_run_passes_few_places() {
     table.reserve(ROOM);
     let slots = locate(&mut table, &keys);
     table.commit(&[], |_| true);
-    let (reseeds, before) = table.strain();
+    let (reseeds, before) = table.degradation();
     assert_eq!(reseeds, 0, "they came in their order");
     let stays = slots.len() as u64;
     table.commit(&slots, |payload| payload[0] != stays);
     table.check();
     assert!(table.iter().eq(slots.last().copied()));
-    let (reseeds, passed) = table.strain();
+    let (reseeds, passed) = table.degradation();
     assert_eq!(reseeds, 1);
     let passed = passed - before;
     assert!(passed < 64 * stays, "{passed} places");
@@ -170,7 +170,7 @@ fn a_dense_range_that_breaks_up_is_watched_too() {
     locate(&mut table, &keys);
     locate(&mut table, &[u64::MAX >> 2]);
     table.check();
-    let (_, passed) = table.strain();
+    let (_, passed) = table.degradation();
     assert!(passed < 64 * keys.len() as u64, "{passed} places");
     let mut found = Vec::new();
     let columns = [vec![1, 59_999_999]];
@@ -248,7 +248,7 @@ fn rows_chosen_to_collide_pass_few_places_and_come_out_the_same() {
             let (again, _) = history(unique, batch);
             assert_eq!(found, again, "whatever the seeds");
             assert_eq!(store.distinct(), 6_000);
-            let (reseeds, passed) = store.strain();
+            let (reseeds, passed) = store.degradation();
             assert!(reseeds > 0);
             assert!(passed < 100 * 6_000, "{passed} places");
         }

@@ -113,7 +113,9 @@ fn run(steps: &[Step], unique: Option<Vec<usize>>) {
             store.rollback();
         } else {
             store.commit();
-            gone.iter().for_each(|row| drop(model.remove(row)));
+            for row in &gone {
+                model.remove(row);
+            }
             model.extend(came.iter().map(|&row| (row, 1)));
         }
         assert_eq!(contents(&store), model);

@@ -40,8 +40,8 @@ pub fn schema(columns: &[(&str, Type)]) -> Schema {
 
 /// How a database may be told to work; what its views show is the same.
 pub fn ways() -> impl Strategy<Value = Options> {
-    (any::<bool>(), 1usize..3).prop_map(|(keep_apart, threads)| Options {
-        keep_apart,
+    (any::<bool>(), 1usize..3).prop_map(|(unshared, threads)| Options {
+        unshared,
         threads: NonZeroUsize::new(threads),
         ..Options::default()
     })

@@ -26,9 +26,9 @@ fn groupings() -> [Q; 3] {
     [by_c, by_d, both].map(|query| query.count("n").sum("b", "0.b"))
 }
 
-fn with(keep_apart: bool) -> Database {
+fn with(unshared: bool) -> Database {
     let mut db = database(Options {
-        keep_apart,
+        unshared,
         ..Options::default()
     });
     apply(&mut db, &[u(&[(3, 7), (4, 7), (4, 8)])]).unwrap();
@@ -70,8 +70,8 @@ fn rows(of: &[&[i64]]) -> Vec<Row> {
 
 #[test]
 fn the_work_of_an_inner_view_is_done_once_for_all_that_have_it() {
-    let taken = |keep_apart: bool, queries: &[Q]| {
-        let mut db = with(keep_apart);
+    let taken = |unshared: bool, queries: &[Q]| {
+        let mut db = with(unshared);
         for (at, query) in queries.iter().enumerate() {
             create(&mut db, &format!("v{at}"), query);
         }
@@ -82,7 +82,7 @@ fn the_work_of_an_inner_view_is_done_once_for_all_that_have_it() {
         .unwrap();
         let steps = |db: &Database| -> u64 {
             let all = (0..queries.len()).map(|at| db.view_steps(&format!("v{at}")).unwrap());
-            match keep_apart {
+            match unshared {
                 true => all.sum(),
                 // They have one tree.
                 false => all.max().unwrap(),
@@ -172,14 +172,14 @@ fn what_is_shared_is_counted_once() {
         let some: Vec<_> = (0..50).map(|b| (b, 3 + b % 2, "p")).collect();
         apply(db, &[s(&some), r(&many(0))]).unwrap();
     };
-    let held = |keep_apart: bool, queries: &[Q]| {
-        let mut db = with(keep_apart);
+    let held = |unshared: bool, queries: &[Q]| {
+        let mut db = with(unshared);
         for (at, query) in queries.iter().enumerate() {
             create(&mut db, &format!("v{at}"), query);
         }
         fill(&mut db);
         let parts = bytes(&db);
-        if !keep_apart {
+        if !unshared {
             // All of it is counted at the oldest.
             assert!(parts[1..].iter().all(|(_, bytes)| *bytes == 0), "{parts:?}");
             let all = (0..queries.len()).map(|at| db.view_explanation(&format!("v{at}")).unwrap());
@@ -328,8 +328,8 @@ fn what_does_not_fit_one_of_them_is_refused_and_undone_in_all() {
 
 #[test]
 fn sums_that_grow_grow_for_all_groupings() {
-    let results = [false, true].map(|keep_apart| {
-        let mut db = with(keep_apart);
+    let results = [false, true].map(|unshared| {
+        let mut db = with(unshared);
         let [by_c, by_d, both] = groupings().map(|query| query.sum("a", "0.a"));
         create(&mut db, "by_c", &by_c);
         create(&mut db, "by_d", &by_d);
@@ -373,8 +373,8 @@ fn products_of_factors_go_along_all_branches() {
             .unwrap();
         db.check();
     };
-    let results = [false, true].map(|keep_apart| {
-        let mut db = with(keep_apart);
+    let results = [false, true].map(|unshared| {
+        let mut db = with(unshared);
         let [by_c, by_d, both] = groupings().map(|query| query.sum("a", "0.a"));
         let by_a = joined().by("0.a", "a").sum("b", "0.b");
         let all = [

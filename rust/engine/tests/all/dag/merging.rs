@@ -30,9 +30,9 @@ fn rows(of: &[&[i64]]) -> Vec<Row> {
     of.iter().map(row).collect()
 }
 
-fn with(keep_apart: bool) -> Database {
+fn with(unshared: bool) -> Database {
     database(Options {
-        keep_apart,
+        unshared,
         ..Options::default()
     })
 }
@@ -56,8 +56,8 @@ fn steps(db: &mut Database, views: &[String]) -> u64 {
 
 #[test]
 fn sixteen_views_of_other_sums_take_the_steps_of_one() {
-    let of = |number: usize, keep_apart: bool| {
-        let mut db = with(keep_apart);
+    let of = |number: usize, unshared: bool| {
+        let mut db = with(unshared);
         let names: Vec<String> = (0..number).map(|at| format!("v{at}")).collect();
         for (name, query) in names.iter().zip(sums()) {
             create(&mut db, name, &query);
@@ -115,8 +115,8 @@ fn what_is_merged_is_told_and_counted_once() {
 
 #[test]
 fn a_view_tells_its_own_changes_alone() {
-    for keep_apart in [false, true] {
-        let mut db = with(keep_apart);
+    for unshared in [false, true] {
+        let mut db = with(unshared);
         create(&mut db, "count", &joined().count("n"));
         create(&mut db, "sum", &sum("\"0\".\"b\" * \"1\".\"c\""));
         create(
@@ -301,8 +301,8 @@ fn partials_of_merged_views_are_those_of_views_apart() {
         sum("\"1\".\"c\""),
         sum("\"0\".\"b\" + \"1\".\"c\""),
     ];
-    let partials = |keep_apart: bool| {
-        let mut db = with(keep_apart);
+    let partials = |unshared: bool| {
+        let mut db = with(unshared);
         for (at, query) in queries.iter().enumerate() {
             create(&mut db, &format!("v{at}"), query);
         }
@@ -332,8 +332,8 @@ fn a_view_of_groups_that_are_there_is_refused_if_it_cannot_be_shown() {
     let product = "\"0\".\"a\" * \"1\".\"c\"";
     let four = vec![format!("sum({product})"); 4].join(" + ");
     let too_much = joined().expression("total", four);
-    for keep_apart in [false, true] {
-        let mut db = with(keep_apart);
+    for unshared in [false, true] {
+        let mut db = with(unshared);
         create(&mut db, "product", &sum(product));
         let most = i64::MAX;
         apply(&mut db, &[s(&[(1, most, "p")]), r(&[(most, 1, 0.0)])]).unwrap();
@@ -352,8 +352,8 @@ fn a_term_goes_with_the_last_view_that_reads_it() {
     let cube = "\"0\".\"b\" * \"0\".\"b\" * \"0\".\"b\"";
     let of_r = || Q::over(&["r"]).by("0.a", "a");
     let huge = || [r(&[(1, i64::MAX, 0.5)])];
-    for keep_apart in [false, true] {
-        let mut db = with(keep_apart);
+    for unshared in [false, true] {
+        let mut db = with(unshared);
         create(&mut db, "n", &of_r().count("n"));
         create(&mut db, "cube", &of_r().call("total", Function::Sum, cube));
         create(&mut db, "sum", &of_r().sum("b", "0.b").sum("x", "0.x"));

@@ -24,7 +24,7 @@ fn rows(of: &[&[i64]]) -> Vec<Row> {
 
 fn apart() -> Database {
     database(Options {
-        keep_apart: true,
+        unshared: true,
         ..Options::default()
     })
 }

@@ -54,7 +54,7 @@ impl Database {
     ///
     /// # Errors
     /// `UnknownTable` for a name that is none; `Unsupported` for tables whose rows are not kept; as the changes.
-    pub fn apart(
+    pub fn detached(
         &self,
         names: &BTreeSet<String>,
         (changes, net): (&[Change<'_>], bool),
@@ -85,7 +85,7 @@ impl Database {
             table.is_none_or(|table| tables.contains(table))
         };
         let own: Vec<Change<'_>> = changes.iter().filter(is_of).copied().collect();
-        made.apply_kept(&own, net, &mut *poll, &mut || Ok(()))?;
+        made.apply_with(&own, net, &mut *poll, &mut || Ok(()))?;
         let mut left: Vec<&Declared> = self.state.graph.declared.iter().collect();
         left.retain(|view| views.contains(&view.name));
         // One that was replaced may stand behind those that read it.
