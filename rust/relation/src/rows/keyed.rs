@@ -161,7 +161,8 @@ impl RowStore {
         self.words.begin_unpacking(rows.len(), &mut batch.columns);
         for block in rows.chunks(BLOCK) {
             let reader = |word| move |row: &[u64]| row[word];
-            self.words.unpack(block, &mut batch.columns, reader);
+            let rows = block.iter().copied();
+            self.words.unpack(rows, &mut batch.columns, reader);
         }
         self.words.end_unpacking(&mut batch.columns);
         let first = delta.signs.first().copied().unwrap_or(1);

@@ -196,11 +196,23 @@ impl RowStore {
         chunk_rows: usize,
         mut take: impl FnMut(&mut Vec<u32>) -> Result<()>,
     ) -> Result<()> {
-        let mut slots = Vec::new();
-        let mut live = (0..self.counts.len() as u32).filter(|&slot| self.counts.get(slot) > 0);
+        let (mut slots, chunk) = (
+            Vec::new(),
+            chunk_rows.clamp(1, crate::ABSENT as usize) as u32,
+        );
+        let end = self.counts.len() as u32;
+        if self.free.is_empty() && self.journal.released() == (0, 0) {
+            for first in (0..end).step_by(chunk as usize) {
+                slots.clear();
+                slots.extend(first..end.min(first.saturating_add(chunk)));
+                take(&mut slots)?;
+            }
+            return Ok(());
+        }
+        let mut live = (0..end).filter(|&slot| self.counts.get(slot) > 0);
         loop {
             slots.clear();
-            slots.extend(live.by_ref().take(chunk_rows.max(1)));
+            slots.extend(live.by_ref().take(chunk as usize));
             if slots.is_empty() {
                 return Ok(());
             }

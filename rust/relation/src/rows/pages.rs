@@ -19,6 +19,9 @@ use super::words::{BLOCK, RowWords, WordRange};
 /// would map and unmap by itself.
 const PAGE: usize = 1 << 15;
 
+/// Rows one behind the other that are read as such.
+const LONG_RUN: usize = 8;
+
 /// Bytes behind a row that storing it may touch.
 const SLACK: usize = size_of::<u64>();
 
@@ -112,41 +115,56 @@ impl Pages {
         }
     }
 
-    /// Refills the columns that are there with the rows of some slots, a block at a time: each row
-    /// is found once for all columns, and a block stays in the nearest cache until all have read it.
+    /// Refills the columns that are there with the rows of some slots, a block at a time: a block
+    /// stays in the nearest cache until all columns have read it.
     pub(super) fn read(&self, words: &RowWords, slots: &[u32], columns: &mut [Option<Column>]) {
         words.begin_unpacking(slots.len(), columns);
-        self.each_block(slots, |layout, rows| {
-            words.unpack(rows, columns, |word| {
-                let field = layout.field(word);
-                move |row: &[u8]| field.load(row)
-            });
-        });
-        words.end_unpacking(columns);
-    }
-
-    /// Hands out rows in blocks of one layout.
-    #[inline(always)]
-    fn each_block<'a>(
-        &'a self,
-        slots: &[u32],
-        mut take: impl FnMut(&'a StoredLayout, &[&'a [u8]]),
-    ) {
         let mut rows = Vec::with_capacity(BLOCK.min(slots.len()));
         let mut rest = slots;
         while let Some(&first) = rest.first() {
-            let layout = self.pages[self.page_of(first)].layout;
+            let page = &self.pages[self.page_of(first)];
+            let layout = &self.layouts[page.layout];
+            let reader = |word| {
+                let field = layout.field(word);
+                move |row: &[u8]| field.load(row)
+            };
+            let run = self.run_length(rest);
+            if run >= LONG_RUN {
+                let start = self.row_of_page(first) * page.stride;
+                let bytes = &page.bytes[start..];
+                let run_rows = (0..run).map(|row| &bytes[row * page.stride..]);
+                words.unpack(run_rows, columns, reader);
+                rest = &rest[run..];
+                continue;
+            }
+            // Rows from anywhere are found once for all columns.
             rows.clear();
             for &slot in rest.iter().take(BLOCK) {
-                let page = &self.pages[self.page_of(slot)];
-                if page.layout != layout {
+                let other = &self.pages[self.page_of(slot)];
+                if other.layout != page.layout {
                     break;
                 }
-                rows.push(&page.bytes[self.row_of_page(slot) * page.stride..]);
+                rows.push(&other.bytes[self.row_of_page(slot) * other.stride..]);
             }
-            take(&self.layouts[layout], &rows);
+            words.unpack(rows.iter().copied(), columns, reader);
             rest = &rest[rows.len()..];
         }
+        words.end_unpacking(columns);
+    }
+
+    /// How many of the first slots stand one behind the other in one page, at most a block.
+    fn run_length(&self, slots: &[u32]) -> usize {
+        let first = slots[0];
+        let left = (1 << self.bits) - self.row_of_page(first);
+        let most = &slots[..slots.len().min(left).min(BLOCK)];
+        let is_run = |slots: &[u32]| {
+            let mut differs = 0;
+            for (&slot, next) in slots.iter().zip(first..) {
+                differs |= slot ^ next;
+            }
+            differs == 0
+        };
+        if is_run(most) { most.len() } else { 0 }
     }
 
     fn newest(&self) -> usize {

@@ -263,9 +263,9 @@ impl RowWords {
     /// Appends a block of rows to the columns that are there; `reader` makes a reader of one word
     /// of a row.
     #[inline(always)]
-    pub(super) fn unpack<R: Copy, F: Fn(R) -> u64>(
+    pub(super) fn unpack<R, F: Fn(R) -> u64>(
         &self,
-        block: &[R],
+        rows: impl ExactSizeIterator<Item = R> + Clone,
         columns: &mut [Option<Column>],
         reader: impl Fn(usize) -> F,
     ) {
@@ -273,12 +273,13 @@ impl RowWords {
             let Some(column) = column else { continue };
             let (words, high) = (&mut column.words, &mut column.high);
             let first = words.len();
-            let rows = block.iter().copied();
             let read = reader(at.word);
             match at.encoding {
-                Encoding::Single => words
-                    .extend(rows.map(|row| f64::from(f32::from_bits(read(row) as u32)).to_bits())),
-                _ => words.extend(rows.map(read)),
+                Encoding::Single => words.extend(
+                    rows.clone()
+                        .map(|row| f64::from(f32::from_bits(read(row) as u32)).to_bits()),
+                ),
+                _ => words.extend(rows.clone().map(read)),
             }
             match at.encoding {
                 Encoding::Word | Encoding::Single => {}
@@ -286,10 +287,10 @@ impl RowWords {
                     let sign = |&word: &u64| (word as i64 >> 63) as u64;
                     high.extend(words[first..].iter().map(sign));
                 }
-                Encoding::Decimal => high.extend(block.iter().copied().map(reader(at.word + 1))),
+                Encoding::Decimal => high.extend(rows.clone().map(reader(at.word + 1))),
             }
             if let Some((word, bit)) = at.null {
-                let nulls = block.iter().copied().map(reader(word));
+                let nulls = rows.clone().map(reader(word));
                 let valid = column.valid.get_or_insert_default();
                 valid.extend(nulls.map(|bits| bits & bit == 0));
             }
