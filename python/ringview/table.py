@@ -70,6 +70,21 @@ class Table(Reading):
         return found
 
     @property
+    def expired(self) -> int:
+        """How many rows left for their age since the table was made or its file opened. O(1).
+
+        >>> import ringview as rv
+        >>> from datetime import datetime
+        >>> db = rv.Database()
+        >>> table = db.create_table("r", {"ts": "timestamp"}, keep_for=("ts", "1 day"))
+        >>> table.insert({"ts": [datetime(2026, 3, 1), datetime(2026, 3, 5)]})
+        >>> db.advance(datetime(2026, 3, 4))
+        >>> table.expired, len(table)
+        (1, 1)
+        """
+        return int(self._info()["expired"])
+
+    @property
     def defaults(self) -> dict[str, Any]:
         """What columns are in the rows of an `INSERT` of SQL that does not say. O(columns).
 

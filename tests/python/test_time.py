@@ -65,6 +65,7 @@ def test_views_are_what_duckdb_makes_of_the_moment(seed: int, keep_for: bool) ->
     db = rv.Database()
     define(db, QUERIES, keep_for)
     followed = [Counter[Any]() for _ in QUERIES]
+    left = Counter[str]()
     with durable_twin(lambda file: define(file, QUERIES, keep_for)) as file:
         for _ in range(14):
             come, go = batch(rng, rows, now)
@@ -85,9 +86,12 @@ def test_views_are_what_duckdb_makes_of_the_moment(seed: int, keep_for: bool) ->
                 rows[table] += come[table]
                 for gone in go[table]:
                     rows[table].remove(gone)
+            before = Counter({table: len(rows[table]) for table in SCHEMAS})
             if keep_for:
                 expired(rows, now)
             for table in SCHEMAS:
+                left[table] += before[table] - len(rows[table])
+                assert db.tables[table].expired == left[table]
                 assert len(db.tables[table]) == len(twin.tables[table]) == len(rows[table])
             for number, sql in enumerate(QUERIES):
                 right = expected(sql, rows, now)

@@ -54,7 +54,7 @@ class Applied:
     seconds: float
     """How long all of it took."""
     expired: Mapping[str, int]
-    """How many rows left for their age, by table whose rows come by their multiplicity."""
+    """How many rows left for their age, by table that keeps rows for a time."""
 
 
 class Applier:
@@ -100,7 +100,7 @@ class Applier:
                 raise
             kept, refused, late = self._commit_rest(arrived, batch_id, beside, step)
         seconds = time.perf_counter() - start
-        return Applied(rows, late, kept, refused, came, seconds, expiry.counted(kept))
+        return Applied(rows, late, kept, refused, came, seconds, expiry.counted())
 
     def _commit_rest(
         self, arrived: Rows, batch_id: int | None, beside: Beside | None, step: Step

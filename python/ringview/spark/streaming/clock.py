@@ -124,18 +124,16 @@ class Expiry:
     """How many rows leave tables for their age while something is done."""
 
     def __init__(self, plan: Plan, database: Database) -> None:
-        self._tables, self._database = plan.expiring, database
-        self._before = {table.name: len(database.tables[table.name]) for table in plan.expiring}
+        self._plan, self._database = plan, database
+        self._before = self._all()
 
-    def counted(self, rows: Rows) -> dict[str, int]:
-        """By table, those that left since, where some rows came."""
-        found = {}
-        for table in self._tables:
-            came = rows.get(table.name)
-            times = 0 if came is None else pc.sum(came[table.multiplicity]).as_py() or 0
-            left = self._before[table.name] + times - len(self._database.tables[table.name])
-            found[table.name] = left
-        return found
+    def counted(self) -> dict[str, int]:
+        """By table, those that left since."""
+        return {name: now - self._before[name] for name, now in self._all().items()}
+
+    def _all(self) -> dict[str, int]:
+        names = [table.name for table in self._plan.expiring]
+        return {name: self._database.tables[name].expired for name in names}
 
 
 def greatest_times(plan: Plan, rows: Rows) -> dict[str, int]:

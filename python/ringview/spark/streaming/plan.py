@@ -182,7 +182,7 @@ class Plan:
     @property
     def expiring(self) -> tuple[TablePlan, ...]:
         """The streams of which it is counted how many rows leave for their age."""
-        return tuple(table for table in self.streams if table.keep_for and table.changes == "rows")
+        return tuple(table for table in self.streams if table.keep_for)
 
     @cached_property
     def greatest(self) -> TablePlan:

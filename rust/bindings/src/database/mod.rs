@@ -216,7 +216,8 @@ impl Database {
     }
 
     /// What is known of a table: `rows`, `unique`, `static`, `bytes` and `id`, its number; `keep_for`, a column and how
-    /// long rows stay, and `oldest`, when the oldest row is of, in microseconds since 1970.
+    /// long rows stay; `oldest`, when the oldest row is of, in microseconds since 1970; `expired`, how many rows left for
+    /// their age.
     fn table_info<'py>(&self, py: Python<'py>, table: Handle) -> PyResult<Bound<'py, PyDict>> {
         let status = self.table_status(py, &table)?;
         let info = PyDict::new(py);
@@ -230,6 +231,7 @@ impl Database {
             .map(|one| (one.column, one.interval.to_string()));
         info.set_item("keep_for", keep_for)?;
         info.set_item("oldest", status.oldest)?;
+        info.set_item("expired", status.expired)?;
         Ok(info)
     }
 

@@ -37,6 +37,9 @@ pub(crate) struct Retention {
     wide: Vec<bool>,
     rows: BTreeMap<Aged, i64>,
     journal: Vec<(Aged, i64)>,
+    /// How many rows left for their age, and how many by the last commit.
+    expired: u64,
+    committed: u64,
 }
 
 impl Retention {
@@ -90,6 +93,8 @@ impl Retention {
                 .collect(),
             rows: BTreeMap::new(),
             journal: Vec::new(),
+            expired: 0,
+            committed: 0,
         })
     }
 
@@ -199,12 +204,24 @@ impl Retention {
         }
     }
 
+    /// Counts rows that left for their age.
+    pub(crate) fn count_expired(&mut self, rows: u64) {
+        self.expired += rows;
+    }
+
+    /// How many rows left for their age, each as often as it was there, since the table was made or read from a file.
+    pub(crate) fn expired(&self) -> u64 {
+        self.expired
+    }
+
     pub(crate) fn commit(&mut self) {
+        self.committed = self.expired;
         self.journal.clear();
         self.journal.shrink_to(1 << 10);
     }
 
     pub(crate) fn rollback(&mut self) {
+        self.expired = self.committed;
         for (aged, change) in std::mem::take(&mut self.journal).into_iter().rev() {
             self.put(&aged, -change);
         }

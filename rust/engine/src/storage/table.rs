@@ -31,6 +31,8 @@ pub struct TableStatus {
     pub keep_for: Option<KeepFor>,
     /// When its oldest row is of, in microseconds, where rows stay for a time.
     pub oldest: Option<i64>,
+    /// How many rows left for their age, each as often as it was there, since the table was made or read from a file.
+    pub expired: u64,
     /// How many rows it has, each as often as it is there.
     pub rows: u64,
     /// Bytes that they take.
@@ -302,6 +304,7 @@ impl Table {
             is_static: self.is_static,
             keep_for: self.retention.as_ref().map(|aged| aged.keep_for.clone()),
             oldest: self.retention.as_ref().and_then(Retention::oldest),
+            expired: self.retention.as_ref().map_or(0, Retention::expired),
             rows: self.len(),
             bytes: self.bytes(),
             id: self.id,

@@ -11,6 +11,7 @@ use super::chunks::RowNumbers;
 use crate::CHUNK;
 use crate::op::Direction;
 use crate::state::State;
+use crate::storage::table::Table;
 use crate::undo::Undo;
 
 impl State {
@@ -76,6 +77,9 @@ impl State {
             }
             let place = RowNumbers::From(0);
             self.apply_chunk((index, Direction::Delete), place, undo, &batch, budget)?;
+            if let Some(aged) = &mut self.storage.tables[index].retention {
+                aged.count_expired(Table::count(&batch).unsigned_abs());
+            }
             self.done(batch.rows, budget)?;
         }
     }
