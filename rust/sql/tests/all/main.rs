@@ -1,6 +1,7 @@
 //! Texts that are refused, with their places; texts that are taken; how deeply texts may be nested; what a text names; definitions;
-//! scripts.
+//! scripts; queries that are asked once.
 
+mod asked_once;
 mod catalog;
 mod definition;
 mod depth;

@@ -1,0 +1,66 @@
+//! Queries that are asked once: forms that no view has, for a view would keep more for them.
+
+use ringview_core::Result;
+use ringview_query::Query;
+use ringview_sql::Options;
+
+use crate::catalog::{definition, query};
+
+fn asked_once(text: &str) -> Result<Query> {
+    let once = true;
+    let options = Options {
+        once,
+        ..Options::default()
+    };
+    definition(text, options)?.bind()
+}
+
+/// Texts whose pairs of rows are never listed, and the function that stands for the rows of a key.
+const GROUPED: &[(&str, &str)] = &[
+    (
+        "SELECT r.a, COUNT(s.c) AS n FROM r LEFT JOIN s USING (b) GROUP BY r.a",
+        "Count",
+    ),
+    (
+        "SELECT a FROM r WHERE EXISTS (SELECT 1 FROM t WHERE t.a = r.a AND t.at < r.d)",
+        "Min",
+    ),
+    (
+        "SELECT a FROM r WHERE EXISTS (SELECT 1 FROM t WHERE t.a = r.a AND t.at > r.d)",
+        "Max",
+    ),
+    (
+        "SELECT r.a FROM r SEMI JOIN t ON t.a = r.a AND t.at <> r.d",
+        "Max",
+    ),
+    (
+        "SELECT r.a FROM r ANTI JOIN t ON t.a = r.a AND t.at <= r.d",
+        "Min",
+    ),
+];
+
+#[test]
+fn partners_are_grouped_by_key_where_a_query_is_asked_once() {
+    for (text, function) in GROUPED {
+        let (once, kept) = (asked_once(text).unwrap(), query(text).unwrap());
+        assert_ne!(once, kept, "{text}");
+        let uses = |query: &Query| {
+            format!("{query:?}")
+                .matches(&format!("function: {function}"))
+                .count()
+        };
+        assert!(uses(&once) > uses(&kept), "{text}: {once:?}");
+    }
+}
+
+#[test]
+fn other_partners_are_as_in_views() {
+    let texts = [
+        "SELECT s.c, COUNT(*) AS n FROM r LEFT JOIN s USING (b) GROUP BY s.c",
+        "SELECT a FROM r WHERE EXISTS (SELECT 1 FROM t WHERE t.a = r.a)",
+        "SELECT a FROM r WHERE EXISTS (SELECT 1 FROM t WHERE t.a = r.a AND t.at < r.d AND t.c <> 'x')",
+    ];
+    for text in texts {
+        assert_eq!(asked_once(text).unwrap(), query(text).unwrap(), "{text}");
+    }
+}
