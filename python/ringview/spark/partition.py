@@ -20,10 +20,14 @@ import pyarrow.compute as pc
 
 from ringview._native import Database
 from ringview.errors import InvalidValueError
+from ringview.queries import Definition
 from ringview.spark.grid import Distribution
 from ringview.spark.slots import PARTITION, Layout, rows_to_batches
 from ringview.spark.variables import Query
 from ringview.words import quoted
+
+# Spark takes a batch as a whole.
+_ROWS_A_BATCH = 100_000
 
 Op = tuple[str, int, pa.RecordBatch, str | None]
 
@@ -49,7 +53,8 @@ class Result:
     """A view as a cell finds it: all of its groups that are there, or parts of them.
 
     Of the cells only the first ``cells`` have rows for it. ``schema`` are the columns as Spark has
-    them.
+    them. A view whose rows are all in one cell is computed from its text, ``definition``, as one
+    that is asked once, in its order.
     """
 
     name: str
@@ -57,6 +62,7 @@ class Result:
     schema: pa.Schema
     whole: bool
     cells: int
+    definition: Definition | None = None
 
 
 @dataclass(frozen=True)
@@ -64,17 +70,20 @@ class Partition:
     """Runs views over the rows of one cell.
 
     As it is for ``mapInArrow``; ``on_rows`` does the same for ``mapPartitions``. Several results
-    come in the slots of ``output``.
+    come in the slots of ``output``; ``now`` is the moment of the clock.
     """
 
     relations: tuple[Relation, ...]
     results: tuple[Result, ...]
     layout: Layout
     output: Layout | None = None
+    now: int | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Slots in, results out."""
         database = Database(True)
+        if self.now is not None:
+            database.apply([("", "advance", self.now)])
         for relation in self.relations:
             # Static: rows are kept until views have read them, and views store less.
             database.create_table(relation.name, relation.schema, None, True)
@@ -111,13 +120,8 @@ class Partition:
         return cell
 
     def _found(self, database: Any, number: int, result: Result) -> Iterator[pa.RecordBatch]:
-        database.create_view_of(result.name, json.dumps(result.query))
-        if result.whole:
-            found = rows_of(database, result.name)
-        else:
-            found = iter([pa.table(database.view_partials(result.name))])
-        for rows in found:
-            for batch in rows.cast(result.schema).to_batches():
+        for rows in _rows_found(database, result):
+            for batch in rows.cast(result.schema).to_batches(max_chunksize=_ROWS_A_BATCH):
                 yield batch if self.output is None else self.output.filled(number, batch)
 
 
@@ -151,6 +155,15 @@ class Merge:
         if merged:
             for rows in rows_of(database, name):
                 yield from rows.cast(self.schema).to_batches()
+
+
+def _rows_found(database: Any, result: Result) -> Iterator[pa.Table]:
+    if result.definition is not None:
+        return iter([pa.table(database.evaluate(result.definition.native()))])
+    database.create_view_of(result.name, json.dumps(result.query))
+    if result.whole:
+        return rows_of(database, result.name)
+    return iter([pa.table(database.view_partials(result.name))])
 
 
 def rows_of(database: Any, view: str) -> Iterator[pa.Table]:

@@ -7,7 +7,7 @@ are, so that the driver and the workers cannot disagree. Cost: that of planning;
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -104,16 +104,35 @@ class Planner:
         assert refusal is not None
         raise refusal
 
-    def _translated(
-        self, sql: str, catalog: Mapping[str, pa.Schema], form: Mapping[str, bool]
-    ) -> Query:
-        definition = Definition(
+    def once(self, sql: str, views: Collection[str]) -> tuple[Definition, pa.Schema] | None:
+        """What an engine that has all rows of a text's tables is asked, and the columns of it.
+
+        None if the text reads one of the views, or is none that an engine computes once.
+        """
+        named = {name.lower() for name in _native.tables_named(sql, self._dialect)}
+        if named & {name.lower() for name in views}:
+            return None
+        read = [name for name in self.schemas if name.lower() in named]
+        definition = self._definition(sql)
+        try:
+            found = self._database(read, self.schemas).evaluate(definition.native())
+        except UnsupportedError:
+            return None
+        return definition, pa.table(found).schema.remove_metadata()
+
+    def _definition(self, sql: str, **form: bool) -> Definition:
+        return Definition(
             sql,
             parameters=self._parameters,
             dialect=self._dialect,
             in_blocks=form.get("in_blocks", False),
             only_joins=form.get("only_joins", False),
         )
+
+    def _translated(
+        self, sql: str, catalog: Mapping[str, pa.Schema], form: Mapping[str, bool]
+    ) -> Query:
+        definition = self._definition(sql, **form)
         try:
             query = definition.query(catalog)
         except UnknownColumnError as error:
@@ -145,16 +164,23 @@ class Planner:
 
     def _view(self, query: Query, schemas: Mapping[str, pa.Schema]) -> tuple[_native.Database, str]:
         """A query as a view over empty tables."""
-        database = _native.Database(trust_deletes=True)
-        if self.now is not None:
-            database.apply([("", "advance", self.now)])
-        for name in tables_below(query):
-            database.create_table(name, schemas[name], None, False)
+        database = self._database(tables_below(query), schemas)
         view = "result"
         while view in schemas:
             view += "'"
         database.create_view_of(view, json.dumps(query))
         return database, view
+
+    def _database(
+        self, tables: Iterable[str], schemas: Mapping[str, pa.Schema]
+    ) -> _native.Database:
+        """Empty tables."""
+        database = _native.Database(trust_deletes=True)
+        if self.now is not None:
+            database.apply([("", "advance", self.now)])
+        for name in tables:
+            database.create_table(name, schemas[name], None, False)
+        return database
 
 
 def kind_of(query: Query) -> str | None:

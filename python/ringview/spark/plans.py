@@ -3,7 +3,8 @@
 A block of computed rows is a stage of its own, and so is what it reads (`rows`). A block of joins
 is found in the cells of its reader where it can lie as the reader needs it, in one shuffle.
 Where that would load a cell more than a shuffle of its own, a block is found first, and its reader
-reads its rows as it reads those of a table.
+reads its rows as it reads those of a table. Where there is one cell, all texts over tables are
+found in it at once (`single`).
 
 Invariant: a plan holds no Spark and no rows but those of small tables, and can be pickled; a stage
 reads tables and what stages before it found. Cost: that of choosing a route for each view, with its
@@ -26,6 +27,8 @@ from ringview.spark.planning import Planner, catalog_of, kind_of, tables_below
 from ringview.spark.route import Asked, choose
 from ringview.spark.rows import RowStage, row_stage
 from ringview.spark.ship import Shipped
+from ringview.spark.single import Asked as Alone
+from ringview.spark.single import in_one_cell
 from ringview.spark.skew import Heavy, split_heavy
 from ringview.spark.stage import Stage, Wanted, stage_of
 from ringview.spark.types import spark_schema
@@ -129,12 +132,17 @@ def plan_of(
     sizes: Sizes,
 ) -> Plan:
     """The stages that find some views."""
-    steps = [
-        step
-        for name, query in planner.queries(views).items()
-        for step in _Steps(name, planner, multiplicities, sizes).of(query)
-    ]
-    tables = dict(planner.schemas)
+    steps: list[Wanted | RowStage] = []
+    alone: list[Alone] = []
+    for name, query in planner.queries(views).items():
+        found = _Steps(name, planner, multiplicities, sizes).of(query)
+        others = {*views} - {name}
+        once = planner.once(views[name], others) if sizes.partitions == 1 else None
+        if once is None:
+            steps += found
+        else:
+            alone.append(Alone(name, once[0], query, once[1], found))
+    tables = dict(planner.schemas) | {one.name: one.schema for one in alone}
     told = dict(multiplicities)
     stages: list[list[Wanted] | RowStage] = []
     for step in steps:
@@ -149,11 +157,14 @@ def plan_of(
         else:
             _together(step, stages, planner.schemas).append(step)
     one = sizes.partitions == 1
-    made = tuple(
-        wanted
-        if isinstance(wanted, RowStage)
-        else stage_of(wanted, tables, told, gathered=one).sending(sizes.small)
-        for wanted in stages
+    made = (
+        *([in_one_cell(alone, planner.schemas, told, planner.now)] if alone else []),
+        *(
+            wanted
+            if isinstance(wanted, RowStage)
+            else stage_of(wanted, tables, told, gathered=one).sending(sizes.small)
+            for wanted in stages
+        ),
     )
     places = {
         name: (number, place)

@@ -85,6 +85,15 @@ class RowStage:
         return found
 
     @property
+    def readings(self) -> list[tuple[str, str, str | None]]:
+        """Each atom: its alias, its table, and the condition of rows that it takes, if it has."""
+        atoms = self.query["atoms"]
+        taken: list[str | None] = [None] * len(atoms)
+        if self.is_map:
+            taken = [branch.get("filter") for branch in self.query["rows"]["branches"]]
+        return [(a["alias"], a["table"], f) for a, f in zip(atoms, taken, strict=True)]
+
+    @property
     def is_sorted(self) -> bool:
         """Whether all rows are shown, in an order."""
         rows = self.query["rows"]
