@@ -34,9 +34,31 @@ def test_everyday_texts_take_one_stage_and_keep_their_order(spark: SparkSession)
 def test_the_columns_are_those_of_many_cells() -> None:
     planner = Planner()
     planner.create_table("orders", ORDERS.schema, None, [])
-    once = planner.once(EVERYDAY, ())
+    once = planner.once(EVERYDAY)
     assert once is not None
     assert once[1] == planner.result(planner.queries({"v": EVERYDAY})["v"], planner.schemas)
+
+
+def test_columns_that_give_a_text_its_meaning_are_there(spark: SparkSession) -> None:
+    kinds = [pa.bool_(), pa.int8(), pa.float64(), pa.string(), pa.date32(), pa.decimal128(15, 2)]
+    kinds += [pa.timestamp("us"), pa.timestamp("us", tz="UTC"), pa.int64()]
+    fields = [pa.field(f"c{at}", kind, at % 2 == 0) for at, kind in enumerate(kinds)]
+    values = {pa.bool_(): True, pa.string(): "7"}
+    columns = [pa.repeat(pa.scalar(values.get(kind, 1), kind), 3) for kind in kinds]
+    rows = pa.table(columns, schema=pa.schema(fields)).append_column("m", [[1, 2, 1]])
+    # Nothing is read of what the subquery shows.
+    sql = (
+        "SELECT a.c8, COUNT(a.c1) AS n FROM r AS a WHERE NOT EXISTS "
+        "(SELECT * FROM r AS b WHERE b.c8 = a.c8 AND b.c4 <> a.c4) GROUP BY a.c8"
+    )
+    steps = prepare(sql, {"r": spark.createDataFrame(rows)}, multiplicity="m", partitions=1)
+    (relation,) = steps.plan.grids[0].relations
+    assert relation.whole is not None
+    assert len(relation.schema) < len(relation.whole)
+    assert [tuple(row) for row in steps.result().collect()] == [(1, 4)]
+    natural = "SELECT COUNT(*) AS n FROM r NATURAL JOIN (SELECT * FROM r WHERE c8 > 0) AS o"
+    found = evaluate(natural, {"r": spark.createDataFrame(rows)}, multiplicity="m", partitions=1)
+    assert found.collect()[0].n == 16
 
 
 def test_rows_that_no_step_takes_do_not_move(spark: SparkSession) -> None:

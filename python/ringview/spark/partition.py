@@ -37,7 +37,8 @@ class Relation:
     """Rows of a table as a cell holds them: under a name, by a distribution, and which columns.
 
     ``multiplicity`` is the column of the table that says how often a row is there; ``sent`` are its
-    rows as an Arrow stream, if they come with the plan.
+    rows as an Arrow stream, if they come with the plan. The table has the columns of ``whole``, if
+    that is said: those that do not come have any values.
     """
 
     name: str
@@ -46,6 +47,26 @@ class Relation:
     schema: pa.Schema
     multiplicity: str | None = None
     sent: bytes | None = None
+    whole: pa.Schema | None = None
+
+    def filled(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows that come, with all columns of the table."""
+        if self.whole is None:
+            return rows
+        fields = [*self.whole, *[*rows.schema][len(self.schema) :]]
+        columns = [
+            rows.column(field.name)
+            if field.name in rows.schema.names
+            else pa.repeat(_any_value(field.type), rows.num_rows)
+            for field in fields
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _any_value(kind: pa.DataType) -> pa.Scalar:
+    if pa.types.is_boolean(kind):
+        return pa.scalar(False)
+    return pa.scalar("" if pa.types.is_string(kind) else 0, kind)
 
 
 @dataclass(frozen=True)
@@ -86,7 +107,7 @@ class Partition:
             database.apply([("", "advance", self.now)])
         for relation in self.relations:
             # Static: rows are kept until views have read them, and views store less.
-            database.create_table(relation.name, relation.schema, None, True)
+            database.create_table(relation.name, relation.whole or relation.schema, None, True)
         deletions: list[Op] = []
         cell = self._load(database, batches, deletions)
         if cell is None:
@@ -116,7 +137,8 @@ class Partition:
             if cell is None and batch.num_rows:
                 cell = batch.column(PARTITION)[0].as_py()
             for number, rows in self.layout.relations(batch, schemas):
-                insert(database, self.relations[number], [rows], deletions)
+                relation = self.relations[number]
+                insert(database, relation, [relation.filled(rows)], deletions)
         return cell
 
     def _found(self, database: Any, number: int, result: Result) -> Iterator[pa.RecordBatch]:
@@ -178,10 +200,11 @@ def insert(
 ) -> None:
     """Rows that come into a table; those that leave wait in ``deletions``."""
     for rows in batches:
-        if rows.num_columns == len(relation.schema):
+        columns = len(relation.whole or relation.schema)
+        if rows.num_columns == columns:
             database.apply([(relation.name, 1, rows, None)])
             continue
-        name, multiplicity = rows.schema.names[-1], rows.column(len(relation.schema))
+        name, multiplicity = rows.schema.names[-1], rows.column(columns)
         if multiplicity.null_count:
             raise InvalidValueError(
                 f"multiplicity: {relation.multiplicity!r} is NULL in a row of table "

@@ -7,7 +7,7 @@ are, so that the driver and the workers cannot disagree. Cost: that of planning;
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -104,21 +104,26 @@ class Planner:
         assert refusal is not None
         raise refusal
 
-    def once(self, sql: str, views: Collection[str]) -> tuple[Definition, pa.Schema] | None:
-        """What an engine that has all rows of a text's tables is asked, and the columns of it.
-
-        None if the text reads one of the views, or is none that an engine computes once.
-        """
-        named = {name.lower() for name in _native.tables_named(sql, self._dialect)}
-        if named & {name.lower() for name in views}:
-            return None
-        read = [name for name in self.schemas if name.lower() in named]
+    def once(self, sql: str) -> tuple[Definition, pa.Schema] | None:
+        """What an engine that has all rows is asked, and its columns; None if it computes none."""
         definition = self._definition(sql)
         try:
-            found = self._database(read, self.schemas).evaluate(definition.native())
+            found = self._database(self.schemas, self.schemas).evaluate(definition.native())
         except UnsupportedError:
             return None
         return definition, pa.table(found).schema.remove_metadata()
+
+    def means_the_same(self, definition: Definition, read: Mapping[str, pa.Schema]) -> bool:
+        """Whether a text means over these columns what it means over all: it may have a `*`."""
+        try:
+            return definition.query(read) == definition.query(self.schemas)
+        except RingviewError:
+            return False
+
+    def named(self, sql: str, among: Iterable[str]) -> set[str]:
+        """Those of some names that a text has in FROM."""
+        found = {name.lower() for name in _native.tables_named(sql, self._dialect)}
+        return {name for name in among if name.lower() in found}
 
     def _definition(self, sql: str, **form: bool) -> Definition:
         return Definition(

@@ -27,8 +27,7 @@ from ringview.spark.planning import Planner, catalog_of, kind_of, tables_below
 from ringview.spark.route import Asked, choose
 from ringview.spark.rows import RowStage, row_stage
 from ringview.spark.ship import Shipped
-from ringview.spark.single import Asked as Alone
-from ringview.spark.single import in_one_cell
+from ringview.spark.single import Single, in_one_cell, read_by
 from ringview.spark.skew import Heavy, split_heavy
 from ringview.spark.stage import Stage, Wanted, stage_of
 from ringview.spark.types import spark_schema
@@ -132,17 +131,25 @@ def plan_of(
     sizes: Sizes,
 ) -> Plan:
     """The stages that find some views."""
-    steps: list[Wanted | RowStage] = []
-    alone: list[Alone] = []
-    for name, query in planner.queries(views).items():
-        found = _Steps(name, planner, multiplicities, sizes).of(query)
-        others = {*views} - {name}
-        once = planner.once(views[name], others) if sizes.partitions == 1 else None
-        if once is None:
-            steps += found
-        else:
-            alone.append(Alone(name, once[0], query, once[1], found))
-    tables = dict(planner.schemas) | {one.name: one.schema for one in alone}
+    queries = planner.queries(views)
+    taken = {
+        name: _Steps(name, planner, multiplicities, sizes).of(query)
+        for name, query in queries.items()
+    }
+    alone = {
+        name: steps
+        for name, steps in taken.items()
+        if sizes.partitions == 1 and not planner.named(views[name], {*views} - {name})
+    }
+    read = read_by([step for steps in alone.values() for step in steps], planner.schemas)
+    single: list[Single] = []
+    for name in alone:
+        all_read = planner.named(views[name], planner.schemas) <= {*read.schemas}
+        if all_read and (once := planner.once(views[name])) is not None:
+            single.append(Single(name, once[0], queries[name], once[1]))
+            del taken[name]
+    steps = [step for found in taken.values() for step in found]
+    tables = dict(planner.schemas) | {one.name: one.schema for one in single}
     told = dict(multiplicities)
     stages: list[list[Wanted] | RowStage] = []
     for step in steps:
@@ -158,7 +165,7 @@ def plan_of(
             _together(step, stages, planner.schemas).append(step)
     one = sizes.partitions == 1
     made = (
-        *([in_one_cell(alone, planner.schemas, told, planner.now)] if alone else []),
+        *([in_one_cell(single, read, multiplicities, planner)] if single else []),
         *(
             wanted
             if isinstance(wanted, RowStage)

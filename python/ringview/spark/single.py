@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ringview.queries import Definition
 from ringview.spark.partition import Relation, Result
-from ringview.spark.planning import catalog_of
+from ringview.spark.planning import Planner, catalog_of
 from ringview.spark.route import Route
 from ringview.spark.rows import RowStage
 from ringview.spark.slots import Layout
@@ -24,55 +24,79 @@ from ringview.spark.stage import Reading, Stage, Wanted, columns_of, layout_of, 
 from ringview.spark.types import shown_schema
 from ringview.spark.variables import Query
 
+Steps = Sequence[Wanted | RowStage]
+
 
 @dataclass(frozen=True)
-class Asked:
-    """A view by its text, with its query and the steps that it would take in many cells."""
+class Single:
+    """A view as one engine is asked for it, with its query and its columns."""
 
     name: str
     definition: Definition
     query: Query
     schema: pa.Schema
-    steps: Sequence[Wanted | RowStage]
+
+
+@dataclass(frozen=True)
+class Read:
+    """The columns of tables that the steps of some views read, and the rows that they take."""
+
+    schemas: Mapping[str, pa.Schema]
+    readings: tuple[Reading, ...]
+
+
+def read_by(steps: Steps, schemas: Mapping[str, pa.Schema]) -> Read:
+    """What steps read of tables of these columns."""
+    used: dict[str, set[str]] = {}
+    readings: dict[Reading, None] = {}
+    for table, columns, reading in (each for step in steps for each in _reads(step)):
+        if table in schemas:
+            used.setdefault(table, set()).update(columns)
+            readings[reading] = None
+    read = {table: columns_of(schemas[table], columns) for table, columns in used.items()}
+    return Read(read, tuple(readings))
 
 
 def in_one_cell(
-    views: Sequence[Asked],
-    schemas: Mapping[str, pa.Schema],
-    multiplicities: Mapping[str, str],
-    now: int | None,
+    views: Sequence[Single], read: Read, multiplicities: Mapping[str, str], planner: Planner
 ) -> Stage:
-    """The stage that finds views over tables of these columns, in one pass over the rows."""
-    used: dict[str, set[str]] = {}
-    readings: list[Reading] = []
-    for step in (step for view in views for step in view.steps):
-        for table, columns, reading in _reads(step):
-            if table in schemas:
-                used.setdefault(table, set()).update(columns)
-                readings.append(reading)
+    """The stage that finds views, in one pass over the rows that are read.
+
+    Columns that no step reads have no effect, so where a text needs them for its meaning, a table
+    has them with any values.
+    """
+    enough = all(planner.means_the_same(view.definition, read.schemas) for view in views)
     relations = tuple(
-        Relation(table, table, (), columns_of(schemas[table], columns), multiplicities.get(table))
-        for table, columns in used.items()
+        Relation(
+            table,
+            table,
+            (),
+            schema,
+            multiplicities.get(table),
+            whole=None if enough else planner.schemas[table],
+        )
+        for table, schema in read.schemas.items()
     )
     results = tuple(
         Result(view.name, view.query, shown_schema(view.schema), True, 1, view.definition)
         for view in views
     )
     route = Route((), True, 0.0)
+    wanted = tuple(
+        Wanted(view.name, view.query, catalog_of(view.query, planner.schemas), route, view.schema)
+        for view in views
+    )
     return Stage(
-        tuple(
-            Wanted(view.name, view.query, catalog_of(view.query, schemas), route, view.schema)
-            for view in views
-        ),
+        wanted,
         relations,
         results,
-        tuple(dict.fromkeys(readings)),
+        read.readings,
         layout_of(relations, ()),
         None if len(results) == 1 else Layout.of([result.schema for result in results]),
         1,
         None,
         gathered=True,
-        now=now,
+        now=planner.now,
     )
 
 
