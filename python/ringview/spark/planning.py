@@ -47,6 +47,8 @@ class Planner:
         self.now = now
         self._parameters, self._dialect = parameters, dialect
         self._refused: list[str] = []
+        self._meant: dict[str, tuple[Definition, str]] = {}
+        self._results: dict[tuple[str, tuple[pa.Schema, ...]], pa.Schema] = {}
 
     def __repr__(self) -> str:
         return f"Planner({', '.join(self.schemas)})"
@@ -107,16 +109,18 @@ class Planner:
     def once(self, sql: str) -> tuple[Definition, pa.Schema] | None:
         """What an engine that has all rows is asked, and its columns; None if it computes none."""
         definition = self._definition(sql)
+        read = self.named(sql, self.schemas)
         try:
-            found = self._database(self.schemas, self.schemas).evaluate(definition.native())
+            found = self._database(read, self.schemas).evaluate(definition.native())
         except UnsupportedError:
             return None
         return definition, pa.table(found).schema.remove_metadata()
 
-    def means_the_same(self, definition: Definition, read: Mapping[str, pa.Schema]) -> bool:
+    def means_the_same(self, sql: str, read: Mapping[str, pa.Schema]) -> bool:
         """Whether a text means over these columns what it means over all: it may have a `*`."""
+        definition, meant = self._meant[sql]
         try:
-            return definition.query(read) == definition.query(self.schemas)
+            return bool(definition.query(read) == json.loads(meant))
         except RingviewError:
             return False
 
@@ -146,6 +150,7 @@ class Planner:
                     "Left out, for ringview does not hold their types: " + ", ".join(self._refused)
                 )
             raise
+        self._meant[sql] = definition, json.dumps(query)
         if self.now is None and any(kind_of(one) == "timed" for one in all_of(query)):
             raise InvalidValueError(
                 "now() needs a moment, and Spark's clocks are not asked: say it, such as "
@@ -154,12 +159,17 @@ class Planner:
         return query
 
     def result(self, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
-        """The columns of a query's result over tables of these columns."""
-        if computed := query.get("rows"):
-            below = [(name, schemas[name]) for name in tables_below(query)]
-            if computed["kind"] == "map" and not query.get("blocks"):
-                return pa.schema(_native.output_schema(json.dumps(query), below))
-        database, view = self._view(query, schemas)
+        """The columns of a query's result over tables of these columns; found once for each."""
+        below = {name: schemas[name] for name in tables_below(query)}
+        key = (json.dumps(query), tuple(below.values()))
+        if key not in self._results:
+            self._results[key] = self._result(query, below)
+        return self._results[key]
+
+    def _result(self, query: Query, below: Mapping[str, pa.Schema]) -> pa.Schema:
+        if kind_of(query) == "map" and not query.get("blocks"):
+            return pa.schema(_native.output_schema(json.dumps(query), [*below.items()]))
+        database, view = self._view(query, below)
         return pa.table(database.view_result(view)).schema.remove_metadata()
 
     def partial(self, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:

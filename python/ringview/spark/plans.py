@@ -274,6 +274,9 @@ class _Steps:
         blocks = {block["name"]: block["query"] for block in query.get("blocks", ())}
         single = [name for name, block in blocks.items() if _is_one_row(block)]
         apart = dict.fromkeys(tuple(names) for names in ([], single, list(blocks)))
+        if self._sizes.partitions == 1:
+            # In one cell nothing is nearer to its reader.
+            apart = {(): None}
         found = [self._with_steps_before(name, query, blocks, names) for names in apart]
         return min(found, key=lambda steps: sum(step.route.load for step in steps))
 

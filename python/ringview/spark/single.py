@@ -65,7 +65,7 @@ def in_one_cell(
     Columns that no step reads have no effect, so where a text needs them for its meaning, a table
     has them with any values.
     """
-    enough = all(planner.means_the_same(view.definition, read.schemas) for view in views)
+    enough = all(planner.means_the_same(view.definition.sql, read.schemas) for view in views)
     relations = tuple(
         Relation(
             table,
