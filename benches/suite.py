@@ -25,6 +25,10 @@ from workloads import (
     SHAPED_SIZES,
     SPARK,
     SPARK_CORES,
+    SPARK_STREAM,
+    SPARK_TPCH,
+    STREAM_MODES,
+    STREAM_SIZES,
     STREAMS,
     TRIANGLES,
 )
@@ -208,7 +212,13 @@ def files(bench: Bench, cell: Cell) -> None:
 
 
 def spark(bench: Bench, cell: Cell) -> None:
-    """Views over DataFrames beside Spark SQL, on one core and on two."""
+    """Views over DataFrames beside Spark SQL, on one core and on two, and over streams."""
+    if cell.workload == SPARK_STREAM:
+        spark_streams(bench, cell)
+        return
+    if cell.workload == SPARK_TPCH:
+        spark_tpch(bench, cell)
+        return
     name = cell.workload.removeprefix(OVER_SPARK)
     script = [sys.executable, str(HERE / "python" / "spark_batch.py"), name]
     script += ["--edges", str(bench.edges())] if name == "triangles" else []
@@ -216,6 +226,27 @@ def spark(bench: Bench, cell: Cell) -> None:
     for cores in SPARK_CORES:
         limit = ["--seconds", str(5 * bench.options.seconds)]
         keep(bench, cell, [*script, "--cores", str(cores), *limit])
+
+
+def spark_tpch(bench: Bench, cell: Cell) -> None:
+    """The texts of TPC-H, a few at a time."""
+    script = [sys.executable, str(HERE / "python" / "spark_tpch.py")]
+    script += ["--scale", "0.01", "--rounds", "1"] if bench.options.quick else []
+    for cores in SPARK_CORES:
+        for first in range(1, 23, 8):
+            only = ",".join(f"q{number}" for number in range(first, min(first + 8, 23)))
+            keep(bench, cell, [*script, "--cores", str(cores), "--only", only])
+
+
+def spark_streams(bench: Bench, cell: Cell) -> None:
+    """A stream by the size of its state, and where that is."""
+    script = [sys.executable, str(HERE / "python" / "spark_stream.py")]
+    for rows, (warm, batches) in STREAM_SIZES.items():
+        if bench.options.quick and rows > min(STREAM_SIZES):
+            break
+        counts = ["--rows", str(rows), "--warm", str(warm), "--batches", str(batches)]
+        for mode in STREAM_MODES:
+            keep(bench, cell, [*script, mode, *counts])
 
 
 def worst(bench: Bench, cell: Cell) -> None:
@@ -283,6 +314,8 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     yield Cell("files", "files", "sorted")
     for name in SPARK:
         yield Cell("spark", OVER_SPARK + name, "-")
+    yield Cell("spark", SPARK_TPCH, "-")
+    yield Cell("spark", SPARK_STREAM, "-")
     for workload in ("toggles", "exponents"):
         yield Cell("worst", workload, "-")
     yield Cell("stalls", "stalls", "-")

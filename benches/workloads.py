@@ -22,3 +22,8 @@ SHAPED_SIZES = (0.01, 0.03, 0.1)
 OVER_SPARK = "spark-"
 SPARK = ("aggregates", "priority", "order", "chain", "self-join", "many-to-many", "triangles")
 SPARK_CORES = (1, 2)
+SPARK_TPCH = f"{OVER_SPARK}tpch"
+SPARK_STREAM = f"{OVER_SPARK}stream"
+# Rows before, with the micro-batches that are not counted and those that are.
+STREAM_SIZES = {100_000: (12, 20), 1_000_000: (12, 20), 10_000_000: (6, 6)}
+STREAM_MODES = ("driver", "partitioned", "recompute")

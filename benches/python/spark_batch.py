@@ -15,7 +15,8 @@ import math
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -176,54 +177,79 @@ def seconds() -> float:
     return total
 
 
-def main() -> None:
-    """Measure workloads under both systems."""
+def arguments() -> argparse.ArgumentParser:
+    """What is asked of every comparison."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("workload", nargs="*", default=[*WORKLOADS])
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--edges", type=Path, help="a graph as pairs of int32")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="where a workload is cut")
-    options = parser.parse_args()
-    # Imported here, for they start nothing and take seconds.
+    return parser
+
+
+@contextmanager
+def session(cores: int) -> Iterator[Any]:
+    """A session on so many cores, and its end."""
+    # Imported here, for it starts nothing and takes seconds.
     import ringview.spark
 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     spark = ringview.spark.session(
         "bench",
         {
-            "spark.master": f"local[{options.cores}]",
+            "spark.master": f"local[{cores}]",
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
-            "spark.sql.shuffle.partitions": str(options.cores),
+            "spark.sql.shuffle.partitions": str(cores),
             "spark.driver.memory": "3g",
         },
     )
     spark.sparkContext.setLogLevel("ERROR")
-    with tempfile.TemporaryDirectory() as folder:
-        for name in options.workload:
-            measure(spark, name, options, Path(folder))
+    yield spark
     spark.stop()
 
 
-def measure(spark: Any, name: str, options: argparse.Namespace, folder: Path) -> None:
-    """The line of each system under one workload."""
-    import ringview.spark
+def main() -> None:
+    """Measure workloads under both systems."""
+    parser = arguments()
+    parser.add_argument("workload", nargs="*", default=[*WORKLOADS])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--edges", type=Path, help="a graph as pairs of int32")
+    options = parser.parse_args()
+    with session(options.cores) as spark, tempfile.TemporaryDirectory() as folder:
+        for name in options.workload:
+            workload = WORKLOADS[name]
+            tables = workload.tables(options.rows, options.edges)
+            frames = written(spark, tables, Path(folder) / name)
+            for line in compared(spark, workload.sql, frames, options):
+                print(json.dumps({"workload": f"spark-{name}", **line}), flush=True)
+            for table in frames:
+                spark.catalog.dropTempView(table)
 
-    workload = WORKLOADS[name]
+
+def written(spark: Any, tables: Tables, folder: Path) -> dict[str, Any]:
+    """The tables as Parquet files, each a DataFrame and a name of Spark SQL."""
+    folder.mkdir()
     frames = {}
-    for table, rows in workload.tables(options.rows, options.edges).items():
-        path = folder / f"{name}-{table}.parquet"
+    for table, rows in tables.items():
+        path = folder / f"{table}.parquet"
         # So that tasks can share a file.
         pq.write_table(rows, path, row_group_size=100_000)
         frames[table] = spark.read.parquet(str(path))
         frames[table].createOrReplaceTempView(table)
+    return frames
+
+
+def compared(
+    spark: Any, sql: str, frames: dict[str, Any], options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """The line of each system under one query."""
+    import ringview.spark
+
     systems: dict[str, Callable[[], Any]] = {
-        "spark-sql": lambda: spark.sql(workload.sql).toArrow(),
-        "ringview": lambda: ringview.spark.evaluate(workload.sql, frames).toArrow(),
+        "spark-sql": lambda: spark.sql(sql).toArrow(),
+        "ringview": lambda: ringview.spark.evaluate(sql, frames).toArrow(),
     }
     taken: dict[str, list[tuple[float, float]]] = {system: [] for system in systems}
     found: dict[str, list[Row]] = {}
@@ -241,15 +267,15 @@ def measure(spark: Any, name: str, options: argparse.Namespace, folder: Path) ->
                 found[system] = plain(result)
     first, *others = found.values()
     agreed = all(alike(first, other) for other in others)
+    lines = []
     for system, times in taken.items():
-        line = {"workload": f"spark-{name}", "system": system, "cores": options.cores}
+        line: dict[str, Any] = {"system": system, "cores": options.cores}
         line["cpu_seconds"] = round(median(cpu for cpu, _ in times), 2)
         line |= {"seconds": round(median(wall for _, wall in times), 2), "rounds": len(times)}
         if not agreed:
             line["failed"] = "the results of the two differ"
-        print(json.dumps(line), flush=True)
-    for frame in frames:
-        spark.catalog.dropTempView(frame)
+        lines.append(line)
+    return lines
 
 
 def plain(result: pa.Table) -> list[Row]:

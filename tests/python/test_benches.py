@@ -246,7 +246,32 @@ def test_what_spark_took_becomes_a_table() -> None:
     assert row["local[2]: `evaluate`"] == "3"
     # The last of the two columns of this name.
     assert row["ratio"] == "0.75"
-    assert "spark-order: failed: the results of the two differ" in text
+    assert "spark-order failed: the results of the two differ" in text
+
+
+def test_what_spark_took_for_tpch_and_streams_becomes_tables() -> None:
+    known = {"workload": "spark-tpch", "order": "-", "tpch_scale": 0.1, "cores": 1}
+    lines = [
+        {**known, "query": query, "system": system, "cpu_seconds": spent}
+        for query, ours in (("q1", 1.0), ("q2", 3.0), ("q3", 0.5))
+        for system, spent in (("spark-sql", 2.0), ("ringview", ours))
+    ]
+    lines.append({**known, "query": "q4", "system": "ringview", "failed": "it fell"})
+    stream = {"workload": "spark-stream", "order": "-", "rows": 100_000, "batches": 20}
+    stream |= {"cpu_seconds": 0.3, "written_kb": 2.0, "uploaded_kb": 1.0, "written_most_kb": 4.0}
+    lines += [
+        {**stream, "mode": "recompute", "batches": 4},
+        {**stream, "mode": "driver", "memory_mb": 300.0, "state_mb": 5.0},
+        {**stream, "mode": "floor"},
+    ]
+    text = render.tables({"machine": MACHINE, "lines": lines})
+    assert cells(text, "TPC-H at scale factor 0.1 over Spark", "q2")["ratio"] == "1.5"
+    assert cells(text, "TPC-H at scale factor 0.1 over Spark", "median")["ratio"] == "0.5"
+    assert "spark-tpch q4 failed: it fell" in text
+    kept = cells(text, "rows before", "100,000", '`mode="driver"`')
+    assert (kept["kB written"], kept["MB of memory"]) == ("3", "300")
+    again = cells(text, "rows before", "100,000", "Spark SQL recomputing*")
+    assert (again["s a batch"], again["MB of memory"]) == ("0.3", NONE)
 
 
 def test_samples_become_tables() -> None:

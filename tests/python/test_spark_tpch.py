@@ -16,7 +16,8 @@ from ringview.spark import views
 from ringview.spark.types import spark_schema
 
 
-def test_the_queries_equal_duckdb(quick: SparkSession) -> None:
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_the_queries_equal_duckdb(quick: SparkSession, partitions: int) -> None:
     rng = random.Random(3)
     held: Rows = {}
     for table in SCHEMAS:
@@ -28,7 +29,7 @@ def test_the_queries_equal_duckdb(quick: SparkSession) -> None:
     }
     sizes = {table: len(rows) for table, rows in held.items()}
     oracle = Oracle(SCHEMAS)
-    found = views(QUERIES, frames, partitions=2, rows=sizes)
+    found = views(QUERIES, frames, partitions=partitions, rows=sizes)
     rows = 0
     for name in QUERIES:
         result = found[name].toArrow()

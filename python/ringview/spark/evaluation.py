@@ -66,7 +66,7 @@ def evaluate(
         multiplicity: The integer column that says how often a row is there (negative:
             it is deleted), for all tables or for those named.
         partitions: How many engines; by default one a core, and where rows are counted or given, at
-            most one for each 100,000.
+            most one for each million.
         rows: About how many rows each table has, if known: saves counting them.
         now: The moment that ``now()`` is, if the text asks for it: a datetime, a date or an ISO
             text, of UTC where no zone is said.

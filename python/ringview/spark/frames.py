@@ -1,5 +1,8 @@
 """DataFrames in and out of the slots that cells read.
 
+Expressions are texts of Spark SQL: a column that is built by methods costs some calls to the JVM
+for each of them, which for many columns is more than the query.
+
 Invariant: each row is scanned once, and goes to the cells that `grid.cells` tells, once for each
 role that it has there; no cell is split or merged on the way. Rows that no reader takes, by its
 filter or for a NULL in what it joins on, are left out before they move.
@@ -9,9 +12,8 @@ for. Tables that are sent along come in one job, and take no slots of those that
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
-from operator import add, and_, or_
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -48,43 +50,50 @@ def of_result(stage: Stage, number: int, found: DataFrame) -> DataFrame:
         return found
     names = stage.output.names
     columns = [
-        sf.col(names[place]).alias(name)
+        f"{names[place]} AS {identifier(name)}"
         for place, name in zip(
             stage.output.places[number], stage.results[number].schema.names, strict=True
         )
     ]
-    return found.where(sf.col(ATOM) == number).select(*columns)
+    return found.where(f"{ATOM} = {number}").selectExpr(*columns)
 
 
 def column(name: str) -> Column:
     """The column called ``name``, whatever characters are in it."""
-    return sf.col("`" + name.replace("`", "``") + "`")
+    return sf.col(identifier(name))
+
+
+def identifier(name: str) -> str:
+    """The same as text."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def cast(value: str, kind: pa.DataType) -> str:
+    """A value in the type that Spark has for ``kind``."""
+    return f"CAST({value} AS {to_spark(kind).simpleString()})"
 
 
 def _table(stage: Stage, numbers: Sequence[int], frame: DataFrame) -> DataFrame:
     """The rows of one table for all of its relations."""
     relations = [stage.relations[number] for number in numbers]
-    first = relations[0]
     taken = [_taken(stage, relation) for relation in relations]
-    rest = _columns(stage.layout, numbers[0], first)
+    rest = _columns(stage.layout, numbers[0], relations[0])
     wanted = _wanted(frame, taken)
     if stage.in_place is not None:
-        return wanted.select(_atom(sf.lit(numbers[0])), sf.lit(0).alias(PARTITION), *rest)
-    targets = [_targets(relation, stage.cells) for relation in relations]
-    if len(relations) == 1 and isinstance(targets[0], Column):
-        return wanted.select(_atom(sf.lit(numbers[0])), targets[0].alias(PARTITION), *rest)
+        return wanted.selectExpr(_atom(numbers[0]), _to_cell("0"), *rest)
+    wanted, marks = _marked(wanted, relations)
+    targets = [_targets(relation, stage.cells, marks) for relation in relations]
+    if len(relations) == 1 and isinstance(targets[0], str):
+        return wanted.selectExpr(_atom(numbers[0]), _to_cell(targets[0]), *rest)
     coded = [
-        _coded(number, target, take if len(relations) > 1 else None, stage.cells)
+        _coded(stage, number, target, take if len(relations) > 1 else None)
         for number, target, take in zip(numbers, targets, taken, strict=True)
     ]
-    exploded = wanted.select(
-        sf.explode(sf.concat(*coded) if len(coded) > 1 else coded[0]).alias(_TARGET), *rest
-    )
-    code, cells = sf.col(_TARGET), sf.lit(stage.cells)
-    return exploded.select(
-        _atom(sf.floor(code / cells)),
-        sf.pmod(code, cells).cast("int").alias(PARTITION),
-        *(sf.col(name) for name in stage.layout.schema.names[2:]),
+    exploded = wanted.selectExpr(f"explode(concat({', '.join(coded)})) AS {_TARGET}", *rest)
+    return exploded.selectExpr(
+        _atom(f"{_TARGET} DIV {stage.cells}"),
+        _to_cell(f"pmod({_TARGET}, {stage.cells})"),
+        *stage.layout.schema.names[2:],
     )
 
 
@@ -100,7 +109,7 @@ def small(stage: Stage, frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
         takers = [_taken(stage, each) for each in stage.relations if each.table == relation.table]
         rows = _wanted(frames[relation.table], takers)
         columns = _columns(layout, number, relation)
-        parts.append(rows.select(_atom(sf.lit(number)), sf.lit(0).alias(PARTITION), *columns))
+        parts.append(rows.selectExpr(_atom(number), _to_cell("0"), *columns))
     found: list[list[pa.RecordBatch]] = [[] for _ in relations]
     for batch in reduce(DataFrame.union, parts).toArrow().to_batches():
         for number, rows in layout.relations(batch, schemas):
@@ -135,132 +144,170 @@ def frequent(frame: DataFrame, name: str, rows: int, share: int) -> dict[object,
         # Zeros of both signs are one value here and two in a list.
         return {}
     part = min(1.0, _SAMPLE / max(rows, 1))
-    drawn = frame.select(column(name).alias("value")).where(sf.col("value").isNotNull())
+    drawn = frame.selectExpr(f"{identifier(name)} AS `value`").where("`value` IS NOT NULL")
     sampled = drawn if part == 1.0 else drawn.sample(fraction=part, seed=1)
     counts = sampled.groupBy("value").agg(sf.count(sf.lit(1)).alias("rows"))
-    heavy = counts.where(sf.col("rows") > rows * part / (2 * share)).collect()
+    heavy = counts.where(f"`rows` > {rows * part / (2 * share)!r}D").collect()
     return {row["value"]: row["rows"] / part for row in heavy}
 
 
-def _atom(number: Column) -> Column:
-    return number.cast("smallint").alias(ATOM)
+def _atom(number: int | str) -> str:
+    return f"CAST({number} AS SMALLINT) AS {ATOM}"
 
 
-def _taken(stage: Stage, relation: Relation) -> Column | None:
+def _to_cell(cell: str) -> str:
+    return f"CAST({cell} AS INT) AS {PARTITION}"
+
+
+def _taken(stage: Stage, relation: Relation) -> str | None:
     """Whether some reader of a relation takes a row; nothing if one takes all."""
-    found = None
+    found: dict[str, None] = {}
     for reading in stage.readings:
         if reading.relation != relation.name:
             continue
-        conjuncts = [column(name).isNotNull() for name in reading.joined]
+        conjuncts = [f"{identifier(name)} IS NOT NULL" for name in reading.joined]
         if reading.filter is not None:
             filtered = _native.spark_filter(reading.filter, relation.schema)
             if filtered is not None:
-                conjuncts.append(sf.expr(filtered))
+                conjuncts.append(f"({filtered})")
         if not conjuncts:
             return None
-        taken = reduce(and_, conjuncts)
-        found = taken if found is None else found | taken
-    return found
+        found[" AND ".join(conjuncts)] = None
+    return _any(found) if found else None
 
 
-def _targets(relation: Relation, cells: int) -> Column | list[Column]:
+def _any(conditions: Collection[str]) -> str:
+    return " OR ".join(f"({condition})" for condition in conditions)
+
+
+def _marked(
+    frame: DataFrame, relations: Sequence[Relation]
+) -> tuple[DataFrame, dict[tuple[str, tuple[object, ...]], str]]:
+    """The rows with columns that say whether a value is heavy, and the names of these columns."""
+    marks: dict[tuple[str, tuple[object, ...]], str] = {}
+    found = []
+    for relation in relations:
+        for along in relation.distribution:
+            if along.heavy and (along.columns[0], along.heavy) not in marks:
+                mark = _free(f"heavy{len(marks)}", frame.columns)
+                marks[along.columns[0], along.heavy] = identifier(mark)
+                # Values of any type, which have no text that all sessions read alike.
+                values = column(along.columns[0]).isin(list(along.heavy))
+                found.append(values.alias(mark))
+    return (frame.select("*", *found) if found else frame), marks
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """A name that no column has; Spark does not tell letters by their case."""
+    others = {each.lower() for each in taken}
+    while name.lower() in others:
+        name += "_"
+    return name
+
+
+def _targets(
+    relation: Relation, cells: int, marks: Mapping[tuple[str, tuple[object, ...]], str]
+) -> str | list[str]:
     """The cell of each row, or for each dimension the cells that it goes to, to be combined."""
-    fixed: list[Column] = []
-    several: list[Column] = []
+    fixed: list[str] = []
+    several: list[str] = []
     stride = 1
     for along in relation.distribution:
-        share = _share(relation, along)
-        if isinstance(share, Column):
-            fixed.append(share * sf.lit(stride))
+        share = _share(relation, along, marks)
+        if isinstance(share, str):
+            fixed.append(f"{share} * {stride}")
         else:
             several.append(share[0] if stride == 1 else _times(share[0], stride))
         stride *= along.share
-    one = reduce(add, fixed) if fixed else sf.lit(0)
-    return [one.cast("int"), *several] if several else one.cast("int")
+    one = " + ".join(fixed) or "0"
+    return [one, *several] if several else one
 
 
-def _times(shares: Column, stride: int) -> Column:
-    return sf.transform(shares, lambda share: share * sf.lit(stride))
+def _times(shares: str, stride: int) -> str:
+    return f"transform({shares}, share -> share * {stride})"
 
 
-def _share(relation: Relation, along: Along) -> Column | list[Column]:
+def _share(
+    relation: Relation, along: Along, marks: Mapping[tuple[str, tuple[object, ...]], str]
+) -> str | list[str]:
     """The share of each row along one dimension, or in a list the array of its shares."""
-    everywhere = sf.sequence(sf.lit(0), sf.lit(along.share - 1))
+    everywhere = f"sequence(0, {along.share - 1})"
     # By value and not by position, so that a task that runs twice does the same.
-    anywhere = _hashed([column(name) for name in relation.schema.names], along.share)
+    anywhere = _hashed([identifier(name) for name in relation.schema.names], along.share)
     if not along.columns:
         return anywhere if along.scattered else [everywhere]
-    values = [alike(column(c), relation.schema.field(c).type) for c in along.columns]
+    values = [alike(identifier(c), relation.schema.field(c).type) for c in along.columns]
     hashed = _hashed(values, along.share)
     if not along.heavy:
         return hashed
-    heavy = column(along.columns[0]).isin(list(along.heavy))
+    heavy = marks[along.columns[0], along.heavy]
     if along.scattered:
-        return sf.when(heavy, anywhere).otherwise(hashed)
-    return [sf.when(heavy, everywhere).otherwise(sf.array(hashed))]
+        return f"if({heavy}, {anywhere}, {hashed})"
+    return [f"if({heavy}, {everywhere}, array({hashed}))"]
 
 
-def _coded(number: int, target: Column | list[Column], taken: Column | None, cells: int) -> Column:
+def _coded(stage: Stage, number: int, target: str | list[str], taken: str | None) -> str:
     """The array of what tells relation and cell of each copy of a row."""
     first, *several = target if isinstance(target, list) else [target]
-    found = sf.array(first + sf.lit(number * cells))
+    found = f"array(CAST({first} + {number * stage.cells} AS INT))"
     for shares in several:
-        found = _sums(found, shares)
+        found = _sums(found, shares, stage.relations[number].schema.names)
     if taken is None:
         return found
-    return sf.when(taken, found).otherwise(sf.array().cast("array<int>"))
+    return f"if({taken}, {found}, CAST(array() AS ARRAY<INT>))"
 
 
-def _sums(one: Column, other: Column) -> Column:
-    """Every sum of two numbers, one of each array."""
-    return sf.flatten(sf.transform(one, lambda a: sf.transform(other, lambda b: a + b)))
+def _sums(one: str, other: str, names: Sequence[str]) -> str:
+    """Every sum of two numbers, one of each array, which name columns of these names."""
+    a = _free("one", names)
+    b = _free("other", names)
+    return f"flatten(transform({one}, {a} -> transform({other}, {b} -> {a} + {b})))"
 
 
-def _wanted(frame: DataFrame, taken: Sequence[Column | None]) -> DataFrame:
+def _wanted(frame: DataFrame, taken: Sequence[str | None]) -> DataFrame:
     """The rows that some reader takes."""
-    takers = [each for each in taken if each is not None]
-    return frame.where(reduce(or_, takers)) if len(takers) == len(taken) else frame
+    takers = dict.fromkeys(each for each in taken if each is not None)
+    return frame if None in taken else frame.where(_any(takers))
 
 
-def _columns(layout: Layout, number: int, relation: Relation) -> list[Column]:
+def _columns(layout: Layout, number: int, relation: Relation) -> list[str]:
     """The columns of a relation in their slots, after how often a row is there if that is told."""
     columns = _slots(layout, layout.places[number], relation.schema)
     if layout.counted:
-        how_often = column(relation.multiplicity) if relation.multiplicity else sf.lit(1)
-        columns.insert(0, how_often.cast("bigint").alias(MULTIPLICITY))
+        how_often = identifier(relation.multiplicity) if relation.multiplicity else "1"
+        columns.insert(0, f"{cast(how_often, pa.int64())} AS {MULTIPLICITY}")
     return columns
 
 
-def _slots(layout: Layout, places: Sequence[int], schema: pa.Schema) -> list[Column]:
+def _slots(layout: Layout, places: Sequence[int], schema: pa.Schema) -> list[str]:
     holds = dict(zip(places, schema.names, strict=True))
     return [
-        (column(holds[slot]) if slot in holds else sf.lit(None)).cast(to_spark(kind)).alias(name)
+        f"{cast(identifier(holds[slot]) if slot in holds else 'NULL', kind)} AS {name}"
         for slot, (name, kind) in enumerate(zip(layout.names, layout.slots, strict=True))
     ]
 
 
-def _hashed(columns: list[Column], share: int) -> Column:
-    return sf.pmod(sf.hash(*columns), sf.lit(share)).cast("int")
+def _hashed(values: Sequence[str], share: int) -> str:
+    return f"pmod(hash({', '.join(values)}), {share})"
 
 
-def alike(value: Column, kind: pa.DataType) -> Column:
+def alike(value: str, kind: pa.DataType) -> str:
     """Values that join must hash alike: integers of all widths, 0.0 and -0.0."""
     if kind in _INTEGERS:
-        return value.cast("bigint")
+        return cast(value, pa.int64())
     return one_zero(value, kind)
 
 
-def one_zero(value: Column, kind: pa.DataType) -> Column:
+def one_zero(value: str, kind: pa.DataType) -> str:
     """A number whose zero has one sign, as an engine has it."""
-    return value + sf.lit(0.0).cast(to_spark(kind)) if kind in _FLOATS else value
+    return f"{value} + {cast('0.0', kind)}" if kind in _FLOATS else value
 
 
 def _nobody(frame: DataFrame, layout: Layout) -> DataFrame:
     """One row of no relation: over empty tables too, a cell runs and says COUNT = 0."""
-    return frame.sparkSession.range(1).select(
-        _atom(sf.lit(NOBODY)),
-        sf.lit(0).alias(PARTITION),
-        *([sf.lit(0).cast("bigint").alias(MULTIPLICITY)] if layout.counted else []),
+    return frame.sparkSession.range(1).selectExpr(
+        _atom(NOBODY),
+        _to_cell("0"),
+        *([f"{cast('0', pa.int64())} AS {MULTIPLICITY}"] if layout.counted else []),
         *_slots(layout, (), pa.schema([])),
     )

@@ -16,8 +16,8 @@ from ringview.errors import InvalidValueError, TypeMismatchError, UnknownTableEr
 from ringview.spark.session import cores
 from ringview.words import quoted
 
-# What one engine takes in a fraction of a second, less than a task more costs.
-_ROWS_AN_ENGINE = 100_000
+# What one engine takes in about a second: with two, a shuffle costs more than both save.
+_ROWS_AN_ENGINE = 1_000_000
 
 
 def check_frame(name: str, frame: DataFrame) -> None:

@@ -20,10 +20,14 @@ import pyarrow.compute as pc
 
 from ringview._native import Database
 from ringview.errors import InvalidValueError
+from ringview.queries import Definition
 from ringview.spark.grid import Distribution
 from ringview.spark.slots import PARTITION, Layout, rows_to_batches
 from ringview.spark.variables import Query
 from ringview.words import quoted
+
+# Spark takes a batch as a whole.
+_ROWS_A_BATCH = 100_000
 
 Op = tuple[str, int, pa.RecordBatch, str | None]
 
@@ -33,7 +37,8 @@ class Relation:
     """Rows of a table as a cell holds them: under a name, by a distribution, and which columns.
 
     ``multiplicity`` is the column of the table that says how often a row is there; ``sent`` are its
-    rows as an Arrow stream, if they come with the plan.
+    rows as an Arrow stream, if they come with the plan. The table has the columns of ``whole``, if
+    that is said: those that do not come have any values.
     """
 
     name: str
@@ -42,6 +47,26 @@ class Relation:
     schema: pa.Schema
     multiplicity: str | None = None
     sent: bytes | None = None
+    whole: pa.Schema | None = None
+
+    def filled(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows that come, with all columns of the table."""
+        if self.whole is None:
+            return rows
+        fields = [*self.whole, *[*rows.schema][len(self.schema) :]]
+        columns = [
+            rows.column(field.name)
+            if field.name in rows.schema.names
+            else pa.repeat(_any_value(field.type), rows.num_rows)
+            for field in fields
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _any_value(kind: pa.DataType) -> pa.Scalar:
+    if pa.types.is_boolean(kind):
+        return pa.scalar(False)
+    return pa.scalar("" if pa.types.is_string(kind) else 0, kind)
 
 
 @dataclass(frozen=True)
@@ -49,7 +74,8 @@ class Result:
     """A view as a cell finds it: all of its groups that are there, or parts of them.
 
     Of the cells only the first ``cells`` have rows for it. ``schema`` are the columns as Spark has
-    them.
+    them. A view whose rows are all in one cell is computed from its text, ``definition``, as one
+    that is asked once, in its order.
     """
 
     name: str
@@ -57,6 +83,7 @@ class Result:
     schema: pa.Schema
     whole: bool
     cells: int
+    definition: Definition | None = None
 
 
 @dataclass(frozen=True)
@@ -64,20 +91,23 @@ class Partition:
     """Runs views over the rows of one cell.
 
     As it is for ``mapInArrow``; ``on_rows`` does the same for ``mapPartitions``. Several results
-    come in the slots of ``output``.
+    come in the slots of ``output``; ``now`` is the moment of the clock.
     """
 
     relations: tuple[Relation, ...]
     results: tuple[Result, ...]
     layout: Layout
     output: Layout | None = None
+    now: int | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Slots in, results out."""
         database = Database(True)
+        if self.now is not None:
+            database.apply([("", "advance", self.now)])
         for relation in self.relations:
             # Static: rows are kept until views have read them, and views store less.
-            database.create_table(relation.name, relation.schema, None, True)
+            database.create_table(relation.name, relation.whole or relation.schema, None, True)
         deletions: list[Op] = []
         cell = self._load(database, batches, deletions)
         if cell is None:
@@ -107,17 +137,13 @@ class Partition:
             if cell is None and batch.num_rows:
                 cell = batch.column(PARTITION)[0].as_py()
             for number, rows in self.layout.relations(batch, schemas):
-                insert(database, self.relations[number], [rows], deletions)
+                relation = self.relations[number]
+                insert(database, relation, [relation.filled(rows)], deletions)
         return cell
 
     def _found(self, database: Any, number: int, result: Result) -> Iterator[pa.RecordBatch]:
-        database.create_view_of(result.name, json.dumps(result.query))
-        if result.whole:
-            found = rows_of(database, result.name)
-        else:
-            found = iter([pa.table(database.view_partials(result.name))])
-        for rows in found:
-            for batch in rows.cast(result.schema).to_batches():
+        for rows in _rows_found(database, result):
+            for batch in rows.cast(result.schema).to_batches(max_chunksize=_ROWS_A_BATCH):
                 yield batch if self.output is None else self.output.filled(number, batch)
 
 
@@ -153,6 +179,15 @@ class Merge:
                 yield from rows.cast(self.schema).to_batches()
 
 
+def _rows_found(database: Any, result: Result) -> Iterator[pa.Table]:
+    if result.definition is not None:
+        return iter([pa.table(database.evaluate(result.definition.native()))])
+    database.create_view_of(result.name, json.dumps(result.query))
+    if result.whole:
+        return rows_of(database, result.name)
+    return iter([pa.table(database.view_partials(result.name))])
+
+
 def rows_of(database: Any, view: str) -> Iterator[pa.Table]:
     """The rows of a view, some at a time."""
     stream = database.view_stream(view)
@@ -165,10 +200,11 @@ def insert(
 ) -> None:
     """Rows that come into a table; those that leave wait in ``deletions``."""
     for rows in batches:
-        if rows.num_columns == len(relation.schema):
+        columns = len(relation.whole or relation.schema)
+        if rows.num_columns == columns:
             database.apply([(relation.name, 1, rows, None)])
             continue
-        name, multiplicity = rows.schema.names[-1], rows.column(len(relation.schema))
+        name, multiplicity = rows.schema.names[-1], rows.column(columns)
         if multiplicity.null_count:
             raise InvalidValueError(
                 f"multiplicity: {relation.multiplicity!r} is NULL in a row of table "

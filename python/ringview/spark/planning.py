@@ -7,7 +7,7 @@ are, so that the driver and the workers cannot disagree. Cost: that of planning;
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -47,6 +47,8 @@ class Planner:
         self.now = now
         self._parameters, self._dialect = parameters, dialect
         self._refused: list[str] = []
+        self._meant: dict[str, tuple[Definition, str]] = {}
+        self._results: dict[tuple[str, tuple[pa.Schema, ...]], pa.Schema] = {}
 
     def __repr__(self) -> str:
         return f"Planner({', '.join(self.schemas)})"
@@ -104,16 +106,42 @@ class Planner:
         assert refusal is not None
         raise refusal
 
-    def _translated(
-        self, sql: str, catalog: Mapping[str, pa.Schema], form: Mapping[str, bool]
-    ) -> Query:
-        definition = Definition(
+    def once(self, sql: str) -> tuple[Definition, pa.Schema] | None:
+        """What an engine that has all rows is asked, and its columns; None if it computes none."""
+        definition = self._definition(sql)
+        read = self.named(sql, self.schemas)
+        try:
+            found = self._database(read, self.schemas).evaluate(definition.native())
+        except UnsupportedError:
+            return None
+        return definition, pa.table(found).schema.remove_metadata()
+
+    def means_the_same(self, sql: str, read: Mapping[str, pa.Schema]) -> bool:
+        """Whether a text means over these columns what it means over all: it may have a `*`."""
+        definition, meant = self._meant[sql]
+        try:
+            return bool(definition.query(read) == json.loads(meant))
+        except RingviewError:
+            return False
+
+    def named(self, sql: str, among: Iterable[str]) -> set[str]:
+        """Those of some names that a text has in FROM."""
+        found = {name.lower() for name in _native.tables_named(sql, self._dialect)}
+        return {name for name in among if name.lower() in found}
+
+    def _definition(self, sql: str, **form: bool) -> Definition:
+        return Definition(
             sql,
             parameters=self._parameters,
             dialect=self._dialect,
             in_blocks=form.get("in_blocks", False),
             only_joins=form.get("only_joins", False),
         )
+
+    def _translated(
+        self, sql: str, catalog: Mapping[str, pa.Schema], form: Mapping[str, bool]
+    ) -> Query:
+        definition = self._definition(sql, **form)
         try:
             query = definition.query(catalog)
         except UnknownColumnError as error:
@@ -122,6 +150,7 @@ class Planner:
                     "Left out, for ringview does not hold their types: " + ", ".join(self._refused)
                 )
             raise
+        self._meant[sql] = definition, json.dumps(query)
         if self.now is None and any(kind_of(one) == "timed" for one in all_of(query)):
             raise InvalidValueError(
                 "now() needs a moment, and Spark's clocks are not asked: say it, such as "
@@ -130,12 +159,17 @@ class Planner:
         return query
 
     def result(self, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
-        """The columns of a query's result over tables of these columns."""
-        if computed := query.get("rows"):
-            below = [(name, schemas[name]) for name in tables_below(query)]
-            if computed["kind"] == "map" and not query.get("blocks"):
-                return pa.schema(_native.output_schema(json.dumps(query), below))
-        database, view = self._view(query, schemas)
+        """The columns of a query's result over tables of these columns; found once for each."""
+        below = {name: schemas[name] for name in tables_below(query)}
+        key = (json.dumps(query), tuple(below.values()))
+        if key not in self._results:
+            self._results[key] = self._result(query, below)
+        return self._results[key]
+
+    def _result(self, query: Query, below: Mapping[str, pa.Schema]) -> pa.Schema:
+        if kind_of(query) == "map" and not query.get("blocks"):
+            return pa.schema(_native.output_schema(json.dumps(query), [*below.items()]))
+        database, view = self._view(query, below)
         return pa.table(database.view_result(view)).schema.remove_metadata()
 
     def partial(self, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
@@ -145,16 +179,23 @@ class Planner:
 
     def _view(self, query: Query, schemas: Mapping[str, pa.Schema]) -> tuple[_native.Database, str]:
         """A query as a view over empty tables."""
-        database = _native.Database(trust_deletes=True)
-        if self.now is not None:
-            database.apply([("", "advance", self.now)])
-        for name in tables_below(query):
-            database.create_table(name, schemas[name], None, False)
+        database = self._database(tables_below(query), schemas)
         view = "result"
         while view in schemas:
             view += "'"
         database.create_view_of(view, json.dumps(query))
         return database, view
+
+    def _database(
+        self, tables: Iterable[str], schemas: Mapping[str, pa.Schema]
+    ) -> _native.Database:
+        """Empty tables."""
+        database = _native.Database(trust_deletes=True)
+        if self.now is not None:
+            database.apply([("", "advance", self.now)])
+        for name in tables:
+            database.create_table(name, schemas[name], None, False)
+        return database
 
 
 def kind_of(query: Query) -> str | None:

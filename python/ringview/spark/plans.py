@@ -3,7 +3,8 @@
 A block of computed rows is a stage of its own, and so is what it reads (`rows`). A block of joins
 is found in the cells of its reader where it can lie as the reader needs it, in one shuffle.
 Where that would load a cell more than a shuffle of its own, a block is found first, and its reader
-reads its rows as it reads those of a table.
+reads its rows as it reads those of a table. Where there is one cell, all texts over tables are
+found in it at once (`single`).
 
 Invariant: a plan holds no Spark and no rows but those of small tables, and can be pickled; a stage
 reads tables and what stages before it found. Cost: that of choosing a route for each view, with its
@@ -26,6 +27,7 @@ from ringview.spark.planning import Planner, catalog_of, kind_of, tables_below
 from ringview.spark.route import Asked, choose
 from ringview.spark.rows import RowStage, row_stage
 from ringview.spark.ship import Shipped
+from ringview.spark.single import Single, in_one_cell, read_by
 from ringview.spark.skew import Heavy, split_heavy
 from ringview.spark.stage import Stage, Wanted, stage_of
 from ringview.spark.types import spark_schema
@@ -129,12 +131,25 @@ def plan_of(
     sizes: Sizes,
 ) -> Plan:
     """The stages that find some views."""
-    steps = [
-        step
-        for name, query in planner.queries(views).items()
-        for step in _Steps(name, planner, multiplicities, sizes).of(query)
-    ]
-    tables = dict(planner.schemas)
+    queries = planner.queries(views)
+    taken = {
+        name: _Steps(name, planner, multiplicities, sizes).of(query)
+        for name, query in queries.items()
+    }
+    alone = {
+        name: steps
+        for name, steps in taken.items()
+        if sizes.partitions == 1 and not planner.named(views[name], {*views} - {name})
+    }
+    read = read_by([step for steps in alone.values() for step in steps], planner.schemas)
+    single: list[Single] = []
+    for name in alone:
+        all_read = planner.named(views[name], planner.schemas) <= {*read.schemas}
+        if all_read and (once := planner.once(views[name])) is not None:
+            single.append(Single(name, once[0], queries[name], once[1]))
+            del taken[name]
+    steps = [step for found in taken.values() for step in found]
+    tables = dict(planner.schemas) | {one.name: one.schema for one in single}
     told = dict(multiplicities)
     stages: list[list[Wanted] | RowStage] = []
     for step in steps:
@@ -149,11 +164,14 @@ def plan_of(
         else:
             _together(step, stages, planner.schemas).append(step)
     one = sizes.partitions == 1
-    made = tuple(
-        wanted
-        if isinstance(wanted, RowStage)
-        else stage_of(wanted, tables, told, gathered=one).sending(sizes.small)
-        for wanted in stages
+    made = (
+        *([in_one_cell(single, read, multiplicities, planner)] if single else []),
+        *(
+            wanted
+            if isinstance(wanted, RowStage)
+            else stage_of(wanted, tables, told, gathered=one).sending(sizes.small)
+            for wanted in stages
+        ),
     )
     places = {
         name: (number, place)
@@ -256,6 +274,9 @@ class _Steps:
         blocks = {block["name"]: block["query"] for block in query.get("blocks", ())}
         single = [name for name, block in blocks.items() if _is_one_row(block)]
         apart = dict.fromkeys(tuple(names) for names in ([], single, list(blocks)))
+        if self._sizes.partitions == 1:
+            # In one cell nothing is nearer to its reader.
+            apart = {(): None}
         found = [self._with_steps_before(name, query, blocks, names) for names in apart]
         return min(found, key=lambda steps: sum(step.route.load for step in steps))
 

@@ -29,7 +29,7 @@ from ringview.spark.row_steps import BlockRows, MapRows
 from ringview.spark.ship import Shipped
 from ringview.spark.slots import with_multiplicity
 from ringview.spark.stage import columns_of
-from ringview.spark.types import shown_schema, spark_schema, to_spark
+from ringview.spark.types import shown_schema, spark_schema
 from ringview.spark.variables import Query
 
 
@@ -83,6 +83,15 @@ class RowStage:
         """The columns that tell partitions apart."""
         found: list[str] = self.query["rows"].get("partition", [])
         return found
+
+    @property
+    def readings(self) -> list[tuple[str, str, str | None]]:
+        """Each atom: its alias, its table, and the condition of rows that it takes, if it has."""
+        atoms = self.query["atoms"]
+        taken: list[str | None] = [None] * len(atoms)
+        if self.is_map:
+            taken = [branch.get("filter") for branch in self.query["rows"]["branches"]]
+        return [(a["alias"], a["table"], f) for a, f in zip(atoms, taken, strict=True)]
 
     @property
     def is_sorted(self) -> bool:
@@ -176,19 +185,20 @@ def run(stage: RowStage, tables: Mapping[str, DataFrame]) -> DataFrame:
     told = stage.multiplicities.get(stage.table)
     columns = _columns(schema)
     if stage.kind == "timed" and told is None:
-        return _block(stage, stage.query, rows.select(*columns), told)
+        return _block(stage, stage.query, rows.selectExpr(*columns), told)
     if stage.is_sorted and told is None:
         return rows
     if stage.by or stage.is_sorted or stage.kind == "timed":
         by = [name for name in stage.by if name in schema.names] or schema.names
-        keys = [frames.alike(frames.column(name), schema.field(name).type) for name in by]
-        rows = rows.repartition(stage.partitions, *keys).select(*columns, *_often(told))
+        keys = [frames.alike(frames.identifier(name), schema.field(name).type) for name in by]
+        spread = rows.repartition(stage.partitions, *map(sf.expr, keys))
+        rows = spread.selectExpr(*columns, *_often(told))
         if stage.is_sorted:
             return _block(stage, _with_outputs(stage.query, schema.names), rows, told, schema)
         return _block(stage, stage.query, rows, told)
     if stage.first is not None and stage.partitions > 1:
         local = _with_outputs(stage.query, schema.names, skip=0, keep=stage.first)
-        rows = _block(stage, local, rows.select(*columns), None, schema)
+        rows = _block(stage, local, rows.selectExpr(*columns), None, schema)
     return _alone(stage, rows, schema, told)
 
 
@@ -208,7 +218,7 @@ def _mapped(stage: RowStage, tables: Mapping[str, DataFrame]) -> list[DataFrame]
     schema = pa.schema(fields)
     for table, atoms in computed.items():
         read, told = stage.inputs[table], stage.multiplicities.get(table)
-        rows = _by_place(tables[table].select(*_columns(read), *_often(told)))
+        rows = _by_place(tables[table].selectExpr(*_columns(read), *_often(told)))
         counted = stage.multiplicity is not None
         tables_read = dict(stage.tables)
         step = MapRows(stage.query, tables_read, tuple(atoms), read, told, schema, counted)
@@ -222,19 +232,18 @@ def _handed_on(
     """The columns of a table under the names of a map."""
     branch = stage.query["rows"]["branches"][atom]
     columns = [
-        (sf.lit(None) if name is None else frames.column(name))
-        .cast(to_spark(field.type))
-        .alias(field.name)
+        f"{frames.cast('NULL' if name is None else frames.identifier(name), field.type)}"
+        f" AS {frames.identifier(field.name)}"
         for name, field in zip(names, stage.schema, strict=True)
     ]
     if stage.multiplicity is not None:
         told = stage.multiplicities.get(stage.query["atoms"][atom]["table"])
-        often = sf.lit(1) if told is None else frames.column(told)
-        signed = -often if branch.get("minus") else often
-        columns.append(signed.cast("bigint").alias(stage.multiplicity))
+        often = "1" if told is None else frames.identifier(told)
+        signed = frames.cast(f"-{often}" if branch.get("minus") else often, pa.int64())
+        columns.append(f"{signed} AS {frames.identifier(stage.multiplicity)}")
     if branch.get("filter") is not None:
-        rows = rows.where(sf.lit(False))
-    return rows.select(*columns)
+        rows = rows.where("false")
+    return rows.selectExpr(*columns)
 
 
 def _block(
@@ -253,21 +262,19 @@ def _block(
 
 def _alone(stage: RowStage, rows: DataFrame, schema: pa.Schema, told: str | None) -> DataFrame:
     """What one task makes of all rows; it runs over none, too."""
-    often = _often(told) or [sf.lit(1).cast("bigint")]
-    nobody = rows.sparkSession.range(1).select(
-        *(sf.lit(None).cast(to_spark(field.type)) for field in schema),
-        sf.lit(0).cast("bigint"),
+    often = _often(told) or [frames.cast("1", pa.int64())]
+    nobody = rows.sparkSession.range(1).selectExpr(
+        *(frames.cast("NULL", field.type) for field in schema), frames.cast("0", pa.int64())
     )
-    together = rows.select(*_columns(schema), *often).union(nobody)
+    together = rows.selectExpr(*_columns(schema), *often).union(nobody)
     one = together.coalesce(1) if stage.partitions == 1 else together.repartition(1)
     return _block(stage, stage.query, one, told or "rows")
 
 
-def _columns(schema: pa.Schema) -> list[Column]:
+def _columns(schema: pa.Schema) -> list[str]:
     """The columns of a table, as an engine reads them."""
-    return [
-        frames.one_zero(frames.column(field.name), field.type).alias(field.name) for field in schema
-    ]
+    named = [(frames.identifier(field.name), field.type) for field in schema]
+    return [f"{frames.one_zero(name, kind)} AS {name}" for name, kind in named]
 
 
 def _with_outputs(query: Query, names: Sequence[str], **window: int) -> Query:
@@ -275,9 +282,9 @@ def _with_outputs(query: Query, names: Sequence[str], **window: int) -> Query:
     return {**query, "rows": {**query["rows"], "names": names, **window}}
 
 
-def _often(told: str | None) -> list[Column]:
+def _often(told: str | None) -> list[str]:
     """The column that says how often a row is there, if one does."""
-    return [] if told is None else [frames.column(told).cast("bigint")]
+    return [] if told is None else [frames.cast(frames.identifier(told), pa.int64())]
 
 
 def _by_place(rows: DataFrame) -> DataFrame:

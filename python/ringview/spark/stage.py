@@ -71,6 +71,7 @@ class Stage:
     in_place: str | None
     gathered: bool = False
     sends: frozenset[str] = frozenset()
+    now: int | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -108,7 +109,7 @@ class Stage:
             and self.cells > 1
             and all(copies(distributions[number]) == self.cells for number in numbers)
         )
-        return replace(self, sends=sends, layout=_layout(self.relations, sends))
+        return replace(self, sends=sends, layout=layout_of(self.relations, sends))
 
     def sent(self, rows: Mapping[str, bytes]) -> Stage:
         """The same with the rows of the tables that come with the plan."""
@@ -121,7 +122,7 @@ class Stage:
     @property
     def partition(self) -> Shipped:
         """What runs in each cell."""
-        return Shipped(Partition(self.relations, self.results, self.layout, self.output))
+        return Shipped(Partition(self.relations, self.results, self.layout, self.output, self.now))
 
     def merge(self, number: int) -> Shipped | None:
         """What adds up the parts of a result; nothing if its groups are whole."""
@@ -181,7 +182,7 @@ def stage_of(
         relations,
         tuple(results),
         tuple(readings),
-        _layout(relations, ()),
+        layout_of(relations, ()),
         None if len(results) == 1 else Layout.of([result.schema for result in results]),
         max(one.route.cells for one in wanted),
         in_place,
@@ -189,7 +190,7 @@ def stage_of(
     )
 
 
-def _layout(relations: Sequence[Relation], sends: Collection[str]) -> Layout:
+def layout_of(relations: Sequence[Relation], sends: Collection[str]) -> Layout:
     """The slots of what moves, which rows of tables that come with the plan do not."""
     moved = [None if relation.table in sends else relation for relation in relations]
     return Layout.of(

@@ -61,8 +61,8 @@ def merged(stage: Stage, number: int, partials: DataFrame) -> DataFrame:
     merge = stage.merge(number)
     if merge is None:
         return partials
-    keys = [frames.column(key) for key in one.keys]
-    together = partials.repartition(stage.cells, *keys) if keys else partials.repartition(1)
+    keys = [frames.identifier(key) for key in one.keys]
+    together = partials.repartition(stage.cells if keys else 1, *keys)
     # The step takes columns by place; PySpark looks them up by name, where a dot means a field.
     together = together.toDF(*(f"column{at}" for at in range(len(partials.columns))))
     return together.mapInArrow(merge, spark_schema(one.schema))
