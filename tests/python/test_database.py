@@ -202,7 +202,8 @@ def test_memory_is_counted(db: rv.Database) -> None:
     before = sum(db.memory_usage().values())
     db.insert("r", {"a": range(100_000), "b": range(100_000)})
     assert sum(db.memory_usage().values()) > before + 100_000 * 16
-    assert db.tables["r"].nbytes >= 100_000 * 16
+    # Three bytes are enough for each value, and one counts the row.
+    assert 100_000 * 7 <= db.tables["r"].nbytes < 100_000 * 10
 
 
 def test_a_name_that_is_not_there_says_so() -> None:
