@@ -71,7 +71,9 @@ class Table(Reading):
 
     @property
     def expired(self) -> int:
-        """How many rows left for their age since the table was made or its file opened. O(1).
+        """How many rows left for their age since the table was made or altered or its file opened.
+
+        O(1).
 
         >>> import ringview as rv
         >>> from datetime import datetime

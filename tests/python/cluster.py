@@ -97,7 +97,7 @@ def _daemon(name: str, arguments: list[str], said: str) -> Iterator[str]:
                     break
             else:
                 raise RuntimeError(f"{name} ended: {''.join(lines)}")
-            # A pipe that nobody reads would stop it once it is full.
+            # A pipe without a reader would block it once it is full.
             threading.Thread(target=daemon.stderr.read, daemon=True).start()
             yield found[1]
         finally:

@@ -26,7 +26,7 @@ BATCH = 3
 
 
 def kill_executor(marker: str) -> None:
-    """Kill the executor whose worker this is, if nobody did so before."""
+    """Kill the executor of this worker, unless one was killed before."""
     try:
         os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
     except FileExistsError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
 
+from partition_engines import DictState
 from ringview.spark.streaming.partitioned.engine import PartitionEngine, rows_of, slices
 from ringview.spark.streaming.partitioned.live import Cache
 from ringview.spark.streaming.partitioned.routing import in_slots, message
@@ -50,38 +50,22 @@ ROWS_A_BATCH = 1000
 SIZES = Sizes()
 
 
-@dataclass
-class Counted:
+class Counted(DictState):
     """A partition's share of a state store that counts what is put into it."""
 
-    said: Meta | None = None
-    held: dict[tuple[str, int], tuple[int, bytes]] = field(default_factory=dict)
-    written: int = 0
-    calls: int = 0
-
-    def meta(self) -> Meta | None:
-        return self.said
-
-    def base(self, is_needed: bool) -> None:
-        assert not is_needed
-
-    def forget_base(self) -> None:
-        pass
-
-    def get(self, kind: str, number: int) -> tuple[int, bytes] | None:
-        return self.held.get((kind, number))
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = 0
+        self.calls = 0
 
     def put(self, kind: str, number: int, batch: int, message: bytes) -> None:
-        self.held[kind, number] = batch, message
+        super().put(kind, number, batch, message)
         self.written += len(message)
         self.calls += 1
 
     def remove(self, kind: str, number: int) -> None:
-        del self.held[kind, number]
+        super().remove(kind, number)
         self.calls += 1
-
-    def update(self, meta: Meta) -> None:
-        self.said = meta
 
     def segments(self) -> Segments:
         found = [(*key, *value) for key, value in self.held.items()]

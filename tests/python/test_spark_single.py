@@ -46,7 +46,7 @@ def test_columns_that_give_a_text_its_meaning_are_there(spark: SparkSession) -> 
     values = {pa.bool_(): True, pa.string(): "7"}
     columns = [pa.repeat(pa.scalar(values.get(kind, 1), kind), 3) for kind in kinds]
     rows = pa.table(columns, schema=pa.schema(fields)).append_column("m", [[1, 2, 1]])
-    # Rows without a partner are told by all of their columns, of which few are read.
+    # A row without a partner is identified by all of its columns, of which few are read.
     sql = (
         "SELECT x, COUNT(*) AS m, SUM(n) AS n FROM (SELECT a.c8 AS x, COUNT(b.c1) AS n FROM r a "
         "LEFT JOIN r b ON a.c8 = b.c8 AND b.c4 > DATE '1960-01-01' GROUP BY a.c8) GROUP BY x"

@@ -1,4 +1,4 @@
-"""Two streams with a clock, and a model of what they come to: lists of rows, and DuckDB.
+"""Two streams with a clock, and a model of their results: lists of rows, and DuckDB.
 
 Invariant: the model reads no code of streams. Cost: every view is computed anew after each step.
 """

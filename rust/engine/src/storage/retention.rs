@@ -209,7 +209,7 @@ impl Retention {
         self.expired += rows;
     }
 
-    /// How many rows left for their age, each as often as it was there, since the table was made or read from a file.
+    /// How many rows left for their age, each as often as it was there, since the table was made, altered or read.
     pub(crate) fn expired(&self) -> u64 {
         self.expired
     }

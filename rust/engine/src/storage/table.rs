@@ -31,7 +31,7 @@ pub struct TableStatus {
     pub keep_for: Option<KeepFor>,
     /// When its oldest row is of, in microseconds, where rows stay for a time.
     pub oldest: Option<i64>,
-    /// How many rows left for their age, each as often as it was there, since the table was made or read from a file.
+    /// How many rows left for their age, each as often as it was there, since the table was made, altered or read.
     pub expired: u64,
     /// How many rows it has, each as often as it is there.
     pub rows: u64,

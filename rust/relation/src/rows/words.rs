@@ -1,8 +1,8 @@
 //! A row at hand as words: one or two words a column, those of the key first.
 //!
 //! Invariant: equal rows are equal words. A NULL has words of 0 and a bit in a word of null bits, of
-//! which there is one for each eight columns that may be NULL; the null bits of the key stand in
-//! front of the key, the others behind it. So the key is a prefix. A decimal of more than 18 digits
+//! which there is one for each eight columns that may be NULL; the null bits of the key
+//! precede the key, the others follow it. So the key is a prefix. A decimal of more than 18 digits
 //! takes two words, all other values one. Batches are transposed column by column, one tight loop
 //! each, over a block of rows at a time, which stays in the nearest cache until it is whole.
 
@@ -39,7 +39,7 @@ pub(super) enum WordRange {
     Float(usize),
 }
 
-/// Where the values of a column stand in a row.
+/// The words of a column in a row.
 #[derive(Clone, Copy, Debug)]
 struct ColumnWords {
     word: usize,
@@ -75,7 +75,7 @@ pub(super) struct RowWords {
 #[derive(Clone, Debug, Default)]
 pub(super) struct PackedRows {
     pub(super) words: Vec<u64>,
-    /// By word, the bits that tell in how few bytes all values fit; see [`WordRange::spread`].
+    /// By word, the bits that determine the bytes that all values need; see [`WordRange::spread`].
     pub(super) spreads: Vec<u64>,
 }
 

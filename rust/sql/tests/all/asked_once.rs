@@ -15,7 +15,7 @@ fn asked_once(text: &str) -> Result<Query> {
     definition(text, options)?.bind()
 }
 
-/// Texts whose pairs of rows are never listed, and the function that stands for the partners of a key.
+/// Texts whose pairs of rows are never listed, and the function that replaces the partners of a key.
 const GROUPED: &[(&str, &str)] = &[
     (
         "SELECT r.a, COUNT(s.c) AS n FROM r LEFT JOIN s USING (b) GROUP BY r.a",
