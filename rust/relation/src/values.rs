@@ -62,13 +62,14 @@ impl ValueSet {
 
     /// Keeps those of some numbers of which the word, at the same place of the other list, is there.
     pub fn retain(&self, words: &[u64], numbers: &mut Vec<u32>) {
-        let mut kept = 0;
-        for (at, &word) in words.iter().enumerate() {
-            // Without a branch a row: which rows pass is not foreseen.
-            numbers[kept] = numbers[at];
-            kept += usize::from(self.contains(word));
+        match &self.0 {
+            Storage::Bits { least, bits } => retain(words, numbers, |word| {
+                let at = word.wrapping_sub(*least);
+                let found = bits.get((at / 64) as usize).copied().unwrap_or(0);
+                found >> (at % 64) & 1 == 1
+            }),
+            Storage::Hashed(set) => retain(words, numbers, |word| set.contains(&word)),
         }
-        numbers.truncate(kept);
     }
 
     /// Bytes held on the heap.
@@ -79,6 +80,18 @@ impl ValueSet {
             Storage::Hashed(words) => words.allocation_size(),
         }
     }
+}
+
+#[inline(always)]
+fn retain(words: &[u64], numbers: &mut Vec<u32>, contains: impl Fn(u64) -> bool) {
+    let all = &mut numbers[..words.len()];
+    let mut kept = 0;
+    for (at, &word) in words.iter().enumerate() {
+        // Without a branch a row: which rows pass is not foreseen.
+        all[kept] = all[at];
+        kept += usize::from(contains(word));
+    }
+    numbers.truncate(kept);
 }
 
 #[cfg(test)]

@@ -158,7 +158,8 @@ impl RowStore {
         batch.reset(needed);
         batch.rows = delta.len();
         let rows: Vec<&[u64]> = delta.words.chunks_exact(self.words.len()).collect();
-        self.words.begin_unpacking(rows.len(), &mut batch.columns);
+        self.words
+            .begin_unpacking(rows.len(), &mut batch.columns, self.rows.spreads());
         for block in rows.chunks(BLOCK) {
             let reader = |word| move |row: &[u64]| row[word];
             let rows = block.iter().copied();

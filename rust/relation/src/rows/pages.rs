@@ -22,6 +22,9 @@ const PAGE: usize = 1 << 15;
 /// Rows one behind the other that are read as such.
 const LONG_RUN: usize = 8;
 
+/// Bytes that memory hands over at once.
+const CACHE_LINE: usize = 64;
+
 /// Bytes behind a row that storing it may touch.
 const SLACK: usize = size_of::<u64>();
 
@@ -36,6 +39,8 @@ struct Page {
 pub(super) struct Pages {
     pages: Vec<Page>,
     ranges: Vec<WordRange>,
+    /// By word, the spread of all rows so far.
+    spreads: Vec<u64>,
     /// The newest is the last.
     layouts: Vec<StoredLayout>,
     bits: u32,
@@ -53,10 +58,16 @@ impl Pages {
             pages: Vec::new(),
             layouts: vec![StoredLayout::new(ranges, narrowest)],
             ranges: ranges.to_vec(),
+            spreads: vec![0; ranges.len()],
             bits: PAGE.div_ceil(half).next_power_of_two().ilog2(),
             rows: 0,
             rewritten: 0,
         }
+    }
+
+    /// By word, the spread of all rows so far: a bit that is in none of them is in no row.
+    pub(super) fn spreads(&self) -> &[u64] {
+        &self.spreads
     }
 
     /// How many rows were written anew as their page became wider.
@@ -118,7 +129,7 @@ impl Pages {
     /// Refills the columns that are there with the rows of some slots, a block at a time: a block
     /// stays in the nearest cache until all columns have read it.
     pub(super) fn read(&self, words: &RowWords, slots: &[u32], columns: &mut [Option<Column>]) {
-        words.begin_unpacking(slots.len(), columns);
+        words.begin_unpacking(slots.len(), columns, &self.spreads);
         let mut rows = Vec::with_capacity(BLOCK.min(slots.len()));
         let mut rest = slots;
         while let Some(&first) = rest.first() {
@@ -133,6 +144,7 @@ impl Pages {
                 let start = self.row_of_page(first) * page.stride;
                 let bytes = &page.bytes[start..];
                 let run_rows = (0..run).map(|row| &bytes[row * page.stride..]);
+                self.prefetch_run(first + run as u32, run);
                 words.unpack(run_rows, columns, reader);
                 rest = &rest[run..];
                 continue;
@@ -150,6 +162,16 @@ impl Pages {
             rest = &rest[rows.len()..];
         }
         words.end_unpacking(columns);
+    }
+
+    /// Asks for rows one behind the other together, while those before them are read.
+    #[inline(always)]
+    fn prefetch_run(&self, first: u32, rows: usize) {
+        if let Some(page) = self.pages.get(self.page_of(first)) {
+            let start = self.row_of_page(first) * page.stride;
+            let lines = (start..start + rows * page.stride).step_by(CACHE_LINE);
+            lines.for_each(|line| prefetch(&page.bytes, line));
+        }
     }
 
     /// How many of the first slots stand one behind the other in one page, at most a block.
@@ -173,6 +195,9 @@ impl Pages {
 
     /// Sees to it that the newest layout holds words of these spreads.
     pub(super) fn widen(&mut self, spreads: &[u64]) {
+        for (all, spread) in self.spreads.iter_mut().zip(spreads) {
+            *all |= spread;
+        }
         let newest = self.layouts[self.newest()].bytes();
         let needed = self.ranges.iter().zip(spreads).zip(newest);
         let needed = needed.map(|((range, &spread), now)| (range.bytes(spread), now));
@@ -233,6 +258,7 @@ impl Pages {
         let layout = &self.layouts[page.layout];
         debug_assert!(layout.holds(words), "the newest layout is wide enough");
         layout.store(words, &mut page.bytes[row * page.stride..]);
+        debug_assert!(self.are_noted(words), "rows were made room for");
     }
 
     /// Appends a row.
@@ -245,6 +271,15 @@ impl Pages {
         layout.store(words, &mut page.bytes[start..]);
         page.bytes.truncate(start + layout.stride());
         self.rows += 1;
+        debug_assert!(self.are_noted(words), "rows were made room for");
+    }
+
+    /// Whether the spreads are those of a row, too; a float takes all of its bytes.
+    fn are_noted(&self, words: &[u64]) -> bool {
+        let mut words = self.ranges.iter().zip(words).zip(&self.spreads);
+        words.all(|((range, &word), spread)| {
+            matches!(range, WordRange::Float(_)) || range.spread(word) & !spread == 0
+        })
     }
 
     /// Appends rows, at most a block at a time: `store` stores them in the bytes that they take.

@@ -187,10 +187,21 @@ impl RowWords {
     /// Unites `spreads` with those of some rows of a batch.
     pub(super) fn spread(&self, batch: &Batch, rows: Range<usize>, spreads: &mut [u64]) {
         for (word, source) in self.sources.iter().enumerate() {
+            let column = |column: &usize| batch.columns[*column].as_ref();
             let values = match source {
-                Source::Words(column) => batch.columns[*column].as_ref().map(|all| &all.words),
-                Source::High(column) => batch.columns[*column].as_ref().map(|all| &all.high),
-                Source::Singles(_) | Source::Nulls(_) => None,
+                Source::Words(of) => column(of).map(|all| &all.words),
+                Source::High(of) => column(of).map(|all| &all.high),
+                // Their width is fixed.
+                Source::Singles(_) => None,
+                Source::Nulls(columns) => {
+                    let has_null = |of: &usize| {
+                        let valid = column(of).and_then(|all| all.valid.as_ref());
+                        valid.is_some_and(|valid| valid[rows.clone()].contains(&false))
+                    };
+                    let bits = columns.iter().filter(|(of, _)| has_null(of));
+                    spreads[word] |= bits.fold(0, |all, (_, bit)| all | bit);
+                    None
+                }
             };
             if let Some(values) = values {
                 spreads[word] |= self.ranges[word].spread_of(&values[rows.clone()]);
@@ -252,11 +263,20 @@ impl RowWords {
         }
     }
 
-    /// Empties the columns that are there, and makes room for so many rows.
-    pub(super) fn begin_unpacking(&self, rows: usize, columns: &mut [Option<Column>]) {
-        for column in columns.iter_mut().flatten() {
+    /// Empties the columns that are there, and makes room for so many rows, the words of which are of these spreads.
+    pub(super) fn begin_unpacking(
+        &self,
+        rows: usize,
+        columns: &mut [Option<Column>],
+        spreads: &[u64],
+    ) {
+        for (at, column) in self.columns.iter().zip(columns) {
+            let Some(column) = column else { continue };
             column.clear();
             column.words.reserve(rows);
+            // Most columns may have NULL, and have none: then nobody looks for it.
+            let has_null = at.null.is_some_and(|(word, bit)| spreads[word] & bit != 0);
+            column.valid = has_null.then(|| Vec::with_capacity(rows));
         }
     }
 
@@ -289,9 +309,8 @@ impl RowWords {
                 }
                 Encoding::Decimal => high.extend(rows.clone().map(reader(at.word + 1))),
             }
-            if let Some((word, bit)) = at.null {
+            if let (Some((word, bit)), Some(valid)) = (at.null, &mut column.valid) {
                 let nulls = rows.clone().map(reader(word));
-                let valid = column.valid.get_or_insert_default();
                 valid.extend(nulls.map(|bits| bits & bit == 0));
             }
         }
