@@ -53,14 +53,17 @@ fn condition(of: &Expr, schema: &DFSchema) -> Option<String> {
             }
         }
         Expr::InList(within) if !within.negated => {
-            let values = within.list.iter();
-            let values = values.map(|one| constant(one, &within.expr, schema));
+            let (tested, ty) = operand(&within.expr, schema)?;
+            let values = within.list.iter().map(|one| constant(one, &ty));
             let values = values.collect::<Option<Vec<String>>>()?;
-            Some(format!(
-                "{} IN ({})",
-                column(&within.expr)?,
-                values.join(", ")
-            ))
+            Some(format!("{tested} IN ({})", values.join(", ")))
+        }
+        Expr::Like(like) if like.escape_char.is_none() && !like.case_insensitive => {
+            let (tested, ty) = operand(&like.expr, schema)?;
+            let pattern = constant(&like.pattern, &ty).filter(|_| ty == DataType::Utf8)?;
+            let not = if like.negated { "NOT " } else { "" };
+            // Which characters a backslash may stand before, Spark says otherwise.
+            (!pattern.contains('\\')).then(|| format!("{tested} {not}LIKE {pattern}"))
         }
         _ => None,
     }
@@ -71,13 +74,53 @@ fn comparison(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Opt
     if !matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq) {
         return None;
     }
-    if let Some(column) = column(left) {
-        return Some(
-            format!("{column} {op} {}", constant(right, left, schema)?).replace("!=", "<>"),
-        );
+    let Some((tested, ty)) = operand(left, schema) else {
+        operand(right, schema)?;
+        return comparison(right, op.swap()?, left, schema);
+    };
+    let other = match operand(right, schema) {
+        Some((other, own)) => (own == ty && is_compared_alike(&ty)).then_some(other),
+        None => constant(right, &ty),
+    };
+    let op = if op == NotEq {
+        "<>".to_owned()
+    } else {
+        op.to_string()
+    };
+    Some(format!("{tested} {op} {}", other?))
+}
+
+/// Whether Spark compares values of a type as the engine does.
+fn is_compared_alike(ty: &DataType) -> bool {
+    ty.is_integer()
+        || matches!(
+            ty,
+            DataType::Decimal128(..) | DataType::Date32 | DataType::Utf8
+        )
+}
+
+/// What is compared: a column, or a part of a text; with its type.
+fn operand(of: &Expr, schema: &DFSchema) -> Option<(String, DataType)> {
+    if let Some(name) = column(of) {
+        return Some((name, of.get_type(schema).ok()?));
     }
-    column(right)?;
-    comparison(right, op.swap()?, left, schema)
+    let Expr::ScalarFunction(call) = of else {
+        return None;
+    };
+    let [text, bounds @ ..] = &call.args[..] else {
+        return None;
+    };
+    let is_text = call.name() == "substr" && text.get_type(schema).ok()? == DataType::Utf8;
+    let bounds = bounds.iter().map(|bound| match bound {
+        Expr::Literal(ScalarValue::Int64(Some(bound @ 1..)), _) => Some(bound.to_string()),
+        _ => None,
+    });
+    let bounds = bounds.collect::<Option<Vec<String>>>()?.join(", ");
+    is_text.then_some(())?;
+    Some((
+        format!("substring({}, {bounds})", column(text)?),
+        DataType::Utf8,
+    ))
 }
 
 fn column(of: &Expr) -> Option<String> {
@@ -87,20 +130,20 @@ fn column(of: &Expr) -> Option<String> {
     }
 }
 
-/// A constant that Spark compares with the column as the engine does.
-fn constant(of: &Expr, column: &Expr, schema: &DFSchema) -> Option<String> {
+/// A constant that Spark compares with values of a type as the engine does.
+fn constant(of: &Expr, ty: &DataType) -> Option<String> {
     if !of.column_refs().is_empty() {
         return None;
     }
-    let ty = column.get_type(schema).ok()?;
     let is_exact = ty.is_integer() || matches!(ty, DataType::Decimal128(..));
     let found = value(of).ok()??;
     match &found {
-        ScalarValue::Utf8(Some(text)) if ty == DataType::Utf8 => {
+        ScalarValue::Utf8(Some(text)) if *ty == DataType::Utf8 => {
             let text = text.replace('\\', "\\\\").replace('\'', "\\'");
             Some(format!("'{text}'"))
         }
-        ScalarValue::Date32(Some(_)) if ty == DataType::Date32 => Some(format!("DATE '{found}'")),
+        ScalarValue::Date32(Some(_)) if *ty == DataType::Date32 => Some(format!("DATE '{found}'")),
+        moment if *ty == DataType::Date32 => midnight(moment),
         ScalarValue::Decimal128(Some(_), _, scale) if is_exact => {
             let digits = found.cast_to(&DataType::Utf8).ok()?.to_string();
             let many = digits.bytes().filter(u8::is_ascii_digit).count();
@@ -112,6 +155,20 @@ fn constant(of: &Expr, column: &Expr, schema: &DFSchema) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The date of a moment at which a day begins.
+fn midnight(moment: &ScalarValue) -> Option<String> {
+    let (time, a_second) = match *moment {
+        ScalarValue::TimestampSecond(time, None) => (time?, 1),
+        ScalarValue::TimestampMillisecond(time, None) => (time?, 1_000),
+        ScalarValue::TimestampMicrosecond(time, None) => (time?, 1_000_000),
+        ScalarValue::TimestampNanosecond(time, None) => (time?, 1_000_000_000),
+        _ => return None,
+    };
+    let a_day = 86_400 * a_second;
+    let day = ScalarValue::Date32(Some(i32::try_from(time.div_euclid(a_day)).ok()?));
+    (time.rem_euclid(a_day) == 0).then(|| format!("DATE '{day}'"))
 }
 
 #[cfg(test)]
@@ -130,6 +187,7 @@ mod tests {
             ("p", decimal),
             ("s", Type::Utf8),
             ("d", Type::Date32),
+            ("e", Type::Date32),
             ("f", Type::Float32),
         ];
         let fields = fields.map(|(name, ty)| Field::new(name, ty, true));
@@ -145,10 +203,31 @@ mod tests {
                 Some("(`p` >= CAST('1.5' AS DECIMAL(2, 1))) AND (`p` <= 2)"),
             ),
             ("s <> 'it''s'", Some("`s` <> 'it\\'s'")),
+            ("s <> 'a!=b'", Some("`s` <> 'a!=b'")),
             ("s IN ('a', 'b')", Some("`s` IN ('a', 'b')")),
             ("s IN ('a', NULL)", None),
             ("d < DATE '1995-03-15'", Some("`d` < DATE '1995-03-15'")),
             ("d < '1995-03-15'", None),
+            (
+                "d < DATE '1995-03-15' + INTERVAL '1 month'",
+                Some("`d` < DATE '1995-04-15'"),
+            ),
+            ("d < TIMESTAMP '1995-03-15 00:00:01'", None),
+            ("d < e AND d <> d", Some("(`d` < `e`) AND (`d` <> `d`)")),
+            ("n < p", None),
+            ("f = f", None),
+            (
+                "s LIKE '%a_b%' OR s NOT LIKE 'x%'",
+                Some("(`s` LIKE '%a_b%') OR (`s` NOT LIKE 'x%')"),
+            ),
+            ("s ILIKE 'a%' OR n = 1", None),
+            (r"s LIKE 'a\%'", None),
+            (
+                "substr(s, 1, 2) IN ('13', '31')",
+                Some("substring(`s`, 1, 2) IN ('13', '31')"),
+            ),
+            ("'b' < substr(s, 3)", Some("substring(`s`, 3) > 'b'")),
+            ("substr(s, 0, 2) = 'a'", None),
             ("length(s) > 3", None),
             ("n + 1 > 3", None),
         ] {
