@@ -52,6 +52,7 @@ mod lateral;
 mod levels;
 mod linear;
 mod lowered;
+mod null_rejecting;
 mod order;
 mod pairs;
 mod pending;

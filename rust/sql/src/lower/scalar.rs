@@ -4,12 +4,12 @@
 //! counted by their keys.
 
 use datafusion_common::DFSchema;
-use datafusion_expr::Expr;
+use datafusion_expr::{Expr, Operator, binary_expr};
 use ringview_core::Result;
 use ringview_expr::Functions;
 use ringview_query::{Function, Rows};
 
-use super::pending::Pending;
+use super::pending::{Pending, of_atom, renamed};
 use super::state::Lowering;
 use crate::error::unsupported;
 
@@ -23,11 +23,9 @@ impl Lowering<'_> {
         keys: Vec<(Expr, Expr)>,
         schema: &DFSchema,
     ) -> Result<Expr> {
-        let is_known = if keys.is_empty() {
-            self.is_one_row(&inner)
-        } else {
-            let is_plain = inner.is_whole();
-            matches!(&inner.atoms[..], [name] if is_plain && self.is_grouped(name))
+        let is_known = match keys.is_empty() {
+            true => self.is_one_row(&inner),
+            false => self.is_one_row_a_key(&inner),
         };
         let value = inner.columns[0].clone();
         if !is_known {
@@ -39,6 +37,27 @@ impl Lowering<'_> {
         }
         let values = self.looked_up(rows, exprs, inner, keys, vec![value])?;
         Ok(values[0].clone())
+    }
+
+    /// The value of the group of each row; rows without a group are left out.
+    pub(super) fn joined_with_group(
+        &mut self,
+        rows: &mut Pending,
+        groups: Pending,
+        keys: Vec<(Expr, Expr)>,
+    ) -> Result<Expr> {
+        let by = rows.atoms.len();
+        let value = rows.join(groups)?.swap_remove(0);
+        for (around, key) in keys {
+            let key = renamed(key, &|atom, name| Some(of_atom(atom + by, name)))?;
+            rows.restrict(binary_expr(around, Operator::Eq, key));
+        }
+        Ok(value)
+    }
+
+    /// Whether rows are those of an aggregate with groups.
+    pub(super) fn is_one_row_a_key(&self, rows: &Pending) -> bool {
+        matches!(&rows.atoms[..], [name] if rows.is_whole() && self.is_grouped(name))
     }
 
     /// Whether rows are those of an aggregate without groups.

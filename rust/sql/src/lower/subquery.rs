@@ -9,10 +9,19 @@ use datafusion_expr::expr::{Exists, InSubquery};
 use datafusion_expr::{Expr, LogicalPlan, Operator};
 use ringview_core::{Error, Result};
 
+use super::null_rejecting::{is_null_of_nothing, rejects_null};
 use super::pairs::Conditions;
 use super::pending::{Pending, any, atoms_of, column_ref, is_nested, of_atom, renamed, split};
 use super::state::Lowering;
 use crate::error::{refusal, unsupported};
+
+/// What expressions with subqueries are for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// Rows that do not meet all of them are left out.
+    Condition,
+    Column,
+}
 
 /// What of the query around equals what of this one, if a condition says that and no more.
 pub(crate) fn correlation(condition: &Expr) -> Option<(Expr, Expr)> {
@@ -209,9 +218,10 @@ impl Lowering<'_> {
         condition: Expr,
         schema: &DFSchema,
     ) -> Result<Pending> {
-        let (mut rows, mut conditions) = self.with_values(rows, vec![condition], schema)?;
+        let (mut rows, conditions) =
+            self.with_values_for(Use::Condition, rows, vec![condition], schema)?;
         conditions
-            .drain(..)
+            .into_iter()
             .for_each(|condition| rows.restrict(condition));
         Ok(rows)
     }
@@ -236,6 +246,18 @@ impl Lowering<'_> {
     /// Rows joined with the values of the subqueries of some expressions, and the expressions over those.
     pub(super) fn with_values(
         &mut self,
+        rows: Pending,
+        exprs: Vec<Expr>,
+        schema: &DFSchema,
+    ) -> Result<(Pending, Vec<Expr>)> {
+        self.with_values_for(Use::Column, rows, exprs, schema)
+    }
+
+    /// The same for expressions that are used so. Rows that no condition lets through without a value need not be kept for
+    /// want of it.
+    fn with_values_for(
+        &mut self,
+        used: Use,
         mut rows: Pending,
         mut exprs: Vec<Expr>,
         schema: &DFSchema,
@@ -247,7 +269,20 @@ impl Lowering<'_> {
                 Expr::ScalarSubquery(subquery) => {
                     let mut inner = self.correlated_rows(&subquery.subquery, &rows, schema)?;
                     let keys = correlated(&mut inner, &rows, schema)?;
-                    self.scalar_value(&mut rows, &mut exprs, inner, keys, schema)?
+                    let mut all = exprs.iter();
+                    let is_needed = used == Use::Condition
+                        && all.any(|expr| rejects_null(expr, &value_of_node()));
+                    let of_one_atom = |(around, _): &(Expr, Expr)| atoms_of(around).len() == 1;
+                    let is_joined = is_needed
+                        && rows.windows.is_empty()
+                        && !keys.is_empty()
+                        && keys.iter().all(of_one_atom)
+                        && self.is_one_row_a_key(&inner)
+                        && is_null_of_nothing(&inner.columns[0]);
+                    match is_joined {
+                        true => self.joined_with_group(&mut rows, inner, keys)?,
+                        false => self.scalar_value(&mut rows, &mut exprs, inner, keys, schema)?,
+                    }
                 }
                 _ => self.truth(&mut rows, &mut exprs, &node, schema)?,
             };

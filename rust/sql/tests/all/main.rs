@@ -1,5 +1,5 @@
 //! Texts that are refused, with their places; texts that are taken; how deeply texts may be nested; what a text names; definitions;
-//! scripts; queries that are asked once.
+//! scripts; queries that are asked once; values of subqueries.
 
 mod asked_once;
 mod catalog;
@@ -8,4 +8,5 @@ mod depth;
 mod named;
 mod refused;
 mod scripts;
+mod subquery_values;
 mod taken;
