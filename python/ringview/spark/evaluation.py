@@ -1,8 +1,8 @@
 """Views over DataFrames: planned on the driver, run in the cells.
 
 Invariant: the result is that of one engine over all the rows, however many cells there are.
-Cost: rows of tables that are joined are counted in one Spark job, unless ``rows`` is given or there
-is one partition; small tables are collected, to be sent along with the plan.
+Cost: rows of tables that are joined are counted in one Spark job, unless ``rows`` is given, there
+is one partition, or Spark estimates few bytes; small tables are collected, to be sent along.
 """
 
 from __future__ import annotations
@@ -260,13 +260,16 @@ class Views:
         use_this_python(spark)
         if rows is not None and (missing := set(read) - set(rows)):
             raise UnknownTableError(f"rows: the number of rows of {sorted(missing)} is not given")
-        most = partitions or options.engines(self._frames[read[0]], None)
+        first = self._frames[read[0]]
+        if partitions is None and rows is None and self._is_little():
+            partitions = 1
+        most = partitions or options.engines(first, None)
         joins = any(len(tables_below(query)) > 1 for query in queries.values())
         if rows is None and joins and most > 1:
             rows = options.counted(self._frames)
         if partitions is None:
             total = None if rows is None else sum(rows[name] for name in read)
-            partitions = options.engines(self._frames[read[0]], total)
+            partitions = options.engines(first, total)
         self._small = {n for n in read if rows is not None and rows[n] <= _SMALL_ROWS}
         self._planner, self._sql, self._rows, self._partitions = planner, views, rows, partitions
         self._found: dict[str, DataFrame] | None = None
@@ -277,6 +280,11 @@ class Views:
         if self._heavy:
             self.plan = self._planned()
         _warn_of_one_partition(self.plan, rows)
+
+    def _is_little(self) -> bool:
+        """Whether one engine is enough for all rows, as far as is known before they are counted."""
+        rows = options.estimated(self._frames.values())
+        return rows is not None and options.engines(next(iter(self._frames.values())), rows) == 1
 
     def _planned(self) -> Plan:
         sizes = Sizes(self._rows, self._partitions, self._small, self._heavy)
