@@ -15,6 +15,7 @@ pytest.importorskip("pyspark", minversion="4.1")
 import ringview as rv
 from ringview.errors import UnsupportedError
 from ringview.spark.streaming.partitioned.layout import queries
+from ringview.spark.streaming.partitioned.lying import Lies, SplitError, handed_on, of_rows
 from ringview.spark.streaming.partitioned.placement import Placement, choose_placement, everywhere
 from ringview.spark.streaming.plan import Plan, TablePlan
 
@@ -109,6 +110,38 @@ KEPT = {
     },
     "exists": {"v": "SELECT o.k, o.c FROM o WHERE EXISTS (SELECT 1 FROM l WHERE l.k = o.k)"},
     "distinct": {"v": "SELECT DISTINCT d, p FROM l"},
+    "computed": {"v": "SELECT k, p + 1 AS p FROM l WHERE p * d > 4"},
+    "union": {"v": "SELECT k, d FROM o UNION ALL SELECT k, p FROM l"},
+    "groups of a union": {
+        "v": "SELECT k, SUM(d) AS s FROM (SELECT k, d FROM o UNION ALL SELECT k, p FROM l) u "
+        "GROUP BY k"
+    },
+    "distinct union": {"v": "SELECT k FROM o UNION SELECT k FROM l"},
+    "left join": {"v": "SELECT o.k, o.c, l.p FROM o LEFT JOIN l ON o.k = l.k"},
+    "groups of a left join": {
+        "v": "SELECT o.k, COUNT(l.p) AS n FROM o LEFT JOIN l ON o.k = l.k GROUP BY o.k"
+    },
+    "full join": {"v": "SELECT o.d, l.p FROM o FULL JOIN l ON o.k = l.k"},
+    "right join of groups": {
+        "v": "SELECT o.d, t.s FROM (SELECT k, SUM(p) AS s FROM l GROUP BY k) t "
+        "RIGHT JOIN o ON o.k = t.k"
+    },
+    "not exists": {"v": "SELECT d FROM o WHERE NOT EXISTS (SELECT 1 FROM l WHERE l.k = o.k)"},
+    "except": {"v": "SELECT k, d FROM o EXCEPT SELECT k, p FROM l"},
+    "rank": {
+        "v": "SELECT k, p FROM l QUALIFY RANK() OVER (PARTITION BY k ORDER BY p DESC) <= 2",
+    },
+    "windows": {
+        "v": "SELECT k, p, SUM(p) OVER (PARTITION BY k ORDER BY d, p) AS s FROM l",
+        "w": "SELECT k, MAX(s) AS m FROM v GROUP BY k",
+    },
+    "latest": {"v": "SELECT o.k, o.d, l.p FROM o ASOF JOIN l ON o.k = l.k AND o.d >= l.d"},
+    "aggregates in an order": {
+        "v": "SELECT k, STRING_AGG(CAST(p AS VARCHAR), '-' ORDER BY p) AS l FROM l GROUP BY k"
+    },
+    "value of a subquery": {
+        "v": "SELECT o.k, o.c FROM o WHERE o.d > (SELECT AVG(l.p) FROM l WHERE l.k = o.k)"
+    },
     "two that agree": {
         "v": "SELECT d, SUM(p) AS s FROM l GROUP BY d",
         "w": "SELECT k, d, COUNT(*) AS n FROM l GROUP BY k, d",
@@ -147,6 +180,21 @@ def test_partitions_together_are_one(name: str) -> None:
     ("views", "keys", "why"),
     [
         ({"v": "SELECT SUM(p) AS s FROM l"}, None, 'view "v" .* no GROUP BY'),
+        ({"v": "SELECT k, p FROM l ORDER BY p LIMIT 3"}, None, "an order is over rows of several"),
+        ({"v": "SELECT k, SUM(p) OVER (ORDER BY d) AS s FROM l"}, None, "a window is over rows"),
+        (
+            {"v": "SELECT k, p FROM l UNION ALL SELECT d, k FROM o",
+             "w": "SELECT l.k, COUNT(*) AS n FROM l GROUP BY l.k",
+             "x": "SELECT v.k, o.c FROM v JOIN o ON v.k = o.k"},
+            None,
+            "together|do not all join",
+        ),
+        (
+            {"v": "WITH RECURSIVE r(a) AS (SELECT k FROM l UNION SELECT l.p FROM r JOIN l "
+             "ON l.k = r.a) SELECT a FROM r"},
+            None,
+            "WITH RECURSIVE follows",
+        ),
         (
             {"v": "SELECT o.c, SUM(l.p) AS s FROM o JOIN l ON o.k = l.k GROUP BY o.c"},
             None,
@@ -197,3 +245,39 @@ def test_static_tables_are_copied_before_streams() -> None:
 def test_integers_of_two_widths_are_alike_and_other_types_are_not() -> None:
     views = {"v": "SELECT o.k, l.p FROM o JOIN l ON o.k = l.k"}
     assert choose_placement(plan_of(views), queries(plan_of(views)), True) == {"o": "k", "l": "k"}
+
+
+def map_of(*columns: str | None, minus: bool = False) -> dict[str, Any]:
+    return {"columns": [c and f'"{c}"' for c in columns], "minus": minus}
+
+
+BY_K = Lies(pa.int64(), frozenset(["k"]), frozenset(["l"]))
+
+
+@pytest.mark.parametrize(
+    ("branches", "sources", "why"),
+    [
+        ([map_of("k"), map_of("c")], [BY_K, None], "every partition has"),
+        ([map_of("k"), map_of("k")], [BY_K, Lies(pa.string(), frozenset("k"))], "different types"),
+        (
+            [map_of("d"), map_of("d", minus=True)],
+            [BY_K, Lies(pa.int64(), frozenset("d"), frozenset("o"))],
+            "taken away in other partitions",
+        ),
+    ],
+)
+def test_rows_of_several_sources_that_lie_apart_are_told(
+    branches: list[dict[str, Any]], sources: list[Lies | None], why: str
+) -> None:
+    rows = {"kind": "map", "names": ["a"], "branches": branches}
+    with pytest.raises(SplitError, match=why):
+        of_rows(rows, sources)
+
+
+def test_what_a_map_hands_on_is_told_from_what_it_computes() -> None:
+    texts = ['"a"', '"a" + "b"', '"say ""b"""', None, "1", '"']
+    found = handed_on("uvwxyz", {"columns": texts})
+    assert list(found) == [("u", "a"), ("w", 'say "b"')]
+    rows = {"kind": "map", "names": ["u", "v"], "branches": [{"columns": ['"k"', '"k" + "d"']}]}
+    assert of_rows(rows, [BY_K]) == Lies(pa.int64(), frozenset("u"), frozenset("l"))
+    assert of_rows(rows, [None]) is None

@@ -13,12 +13,12 @@ left at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from ringview.errors import UnsupportedError
+from ringview.spark.streaming.partitioned.lying import Lies, SplitError, of_rows, wanted_of_rows
 from ringview.spark.streaming.plan import Plan, TablePlan
 
 Query = dict[str, Any]
@@ -31,20 +31,6 @@ Placement = dict[str, str | None]
 
 _INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _ALTERNATIVE = 'keep it with mode="driver", in one engine'
-
-
-@dataclass(frozen=True)
-class Lies:
-    """How rows lie: by a value that each of these columns shows; where none does, somewhere."""
-
-    kind: pa.DataType
-    by: frozenset[str]
-    is_split: bool = False
-    """Whether groups have rows in several partitions; no view reads it then."""
-
-
-class _SplitError(Exception):
-    """Why a view cannot be kept under a placement."""
 
 
 def choose_placement(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement:
@@ -101,7 +87,7 @@ def _best(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement | 
         known = {n: q for n, q in queries.items() if reads[n] <= placement.keys()}
         try:
             layouts = _layouts(known, placement, plan, whole)
-        except _SplitError:
+        except SplitError:
             return
         copied = [tables[name].static for name, column in placement.items() if column is None]
         split = sum(lies is not None and lies.is_split for lies in layouts.values())
@@ -123,13 +109,13 @@ def _best(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement | 
 def _layouts(
     queries: Mapping[str, Query], placement: Placement, plan: Plan, whole: bool
 ) -> dict[str, Lies | None]:
-    """How the placed tables and the views over them lie; raises `_SplitError`."""
+    """How the placed tables and the views over them lie; raises `SplitError`."""
     layouts: dict[str, Lies | None] = {}
     for table in plan.tables:
         if (column := placement.get(table.name)) is not None:
             kind = table.columns.field(column).type
             kind = pa.int64() if kind in _INTEGERS else kind
-            layouts[table.name] = Lies(kind, frozenset([column]))
+            layouts[table.name] = Lies(kind, frozenset([column]), frozenset([table.name]))
         elif table.name in placement:
             layouts[table.name] = EVERYWHERE
     for name, query in queries.items():
@@ -138,22 +124,23 @@ def _layouts(
 
 
 def _lies(query: Query, known: Mapping[str, Lies | None], whole: bool) -> Lies | None:
-    """How the rows of a query lie; raises `_SplitError`."""
+    """How the rows of a query lie; raises `SplitError`."""
     layouts = dict(known)
-    if _is_timed(query):
-        return layouts[query["atoms"][0]["table"]]
     for block in query.get("blocks") or ():
         layouts[block["name"]] = _lies(block["query"], layouts, True)
     atoms = [layouts[atom["table"]] for atom in query["atoms"]]
     routed = {number: lies for number, lies in enumerate(atoms) if lies is not None}
     if any(layouts[name] is not None for name in _inner_tables(query.get("subqueries"))):
-        raise _SplitError("its condition compares with a subquery, which needs all rows")
+        raise SplitError("its condition compares with a subquery, which needs all rows")
     if not routed:
         return EVERYWHERE
     if any(lies.is_split for lies in routed.values()):
-        raise _SplitError("it reads a view whose groups have rows in several partitions")
+        raise SplitError("it reads a view whose groups have rows in several partitions")
+    if query.get("rows") is not None:
+        return of_rows(query["rows"], atoms)
     columns = _routing(query, routed)
     kind = next(iter(routed.values())).kind
+    origins = frozenset[str]().union(*(lies.origins for lies in routed.values()))
     groups = [(c["atom"], c["column"]) for c in query["group_by"]]
     bag = query.get("bag")
     are_groups = bag is None or bag.get("distinct")
@@ -161,8 +148,8 @@ def _lies(query: Query, known: Mapping[str, Lies | None], whole: bool) -> Lies |
         if not whole:
             return Lies(kind, frozenset(), is_split=True)
         if not groups:
-            raise _SplitError("it has no GROUP BY, so each partition has a part of its one row")
-        raise _SplitError("a group has rows in several partitions")
+            raise SplitError("it has no GROUP BY, so each partition has a part of its one row")
+        raise SplitError("a group has rows in several partitions")
     return Lies(
         kind,
         frozenset(
@@ -171,6 +158,7 @@ def _lies(query: Query, known: Mapping[str, Lies | None], whole: bool) -> Lies |
             if output["kind"] == "group"
             and (output["column"]["atom"], output["column"]["column"]) in columns
         ),
+        origins,
     )
 
 
@@ -185,11 +173,11 @@ def _routing(query: Query, routed: Mapping[int, Lies]) -> set[Column]:
     if len(routed) == 1:
         return own.union(*(c for c in classes if c & own))
     if len({lies.kind for lies in routed.values()}) > 1:
-        raise _SplitError("columns of different types join")
+        raise SplitError("columns of different types join")
     for joined in classes:
         if all(any((atom, name) in joined for name in lies.by) for atom, lies in routed.items()):
             return own.union(*(c for c in classes if c & own))
-    raise _SplitError("its tables do not all join on one column")
+    raise SplitError("its tables do not all join on one column")
 
 
 def _inner_tables(part: Any) -> Iterator[str]:
@@ -199,8 +187,9 @@ def _inner_tables(part: Any) -> Iterator[str]:
     if isinstance(part, dict):
         if "atoms" in part:
             yield from (atom["table"] for atom in part["atoms"])
-        for entry in part.values():
-            yield from _inner_tables(entry)
+        # The step of a recursion reads its own rows, too; its tables are among the atoms.
+        for key, entry in part.items():
+            yield from _inner_tables(None if key == "step" else entry)
 
 
 def _reads(name: str, queries: Mapping[str, Query]) -> set[str]:
@@ -226,38 +215,35 @@ def _with_what_it_reads(name: str, queries: Mapping[str, Query]) -> list[str]:
 
 def _candidates(table: TablePlan, queries: Mapping[str, Query]) -> list[str]:
     """The columns that a table may lie by; if it has a key, of that, for it is checked there."""
-    used = _joined_or_grouped_by(table, queries)
+    used = _deciding(table, queries)
     found = [name for name in table.columns.names if name in used]
     # Where no column decides, any will do to spread the rows.
     return found or list((table.keys or table.columns.names)[:1])
 
 
-def _joined_or_grouped_by(table: TablePlan, queries: Mapping[str, Query]) -> set[str]:
-    used: set[str] = set()
+def _deciding(table: TablePlan, queries: Mapping[str, Query]) -> set[str]:
+    """The columns of a table that decide where views over it lie."""
+    wanted: dict[str, set[str]] = {name: set() for name in queries}
     for query in queries.values():
-        used |= _joined_or_grouped(query, table.name)
-    return used.intersection(table.keys or used)
+        for name in _inner_tables(query):
+            wanted.setdefault(name, set())
+    for name in reversed([*queries]):
+        _note_wanted(queries[name], wanted[name], wanted)
+    found = wanted.get(table.name, set())
+    return found.intersection(table.keys or found)
 
 
-def _joined_or_grouped(query: Query, table: str) -> set[str]:
-    shown = {table}
-    for block in query.get("blocks") or ():
-        inner = block["query"]
-        if _is_timed(inner) and inner["atoms"][0]["table"] in shown:
-            shown.add(block["name"])
-    atoms = {number for number, atom in enumerate(query["atoms"]) if atom["table"] in shown}
-    columns = [*query["group_by"], *(column for join in query["joins"] for column in join)]
-    found = {column["column"] for column in columns if column["atom"] in atoms}
-    for block in query.get("blocks") or ():
-        for name in shown:
-            found |= _joined_or_grouped(block["query"], name)
-    return found
-
-
-def _is_timed(query: Query) -> bool:
-    """Whether a query is a table, of whose rows it shows some by the clock, with all columns."""
+def _note_wanted(query: Query, wanted: set[str], below: Mapping[str, set[str]]) -> None:
+    """Notes what a query wants of what it reads, where readers want some columns of it."""
+    blocks = query.get("blocks") or ()
+    scope = {**below, **{block["name"]: set[str]() for block in blocks}}
     rows = query.get("rows")
-    return rows is not None and rows["kind"] == "timed"
+    columns = [*query["group_by"], *(column for join in query["joins"] for column in join)]
+    own = [(column["atom"], column["column"]) for column in columns]
+    for atom, name in own if rows is None else wanted_of_rows(rows, wanted):
+        scope[query["atoms"][atom]["table"]].add(name)
+    for block in reversed(blocks):
+        _note_wanted(block["query"], scope[block["name"]], scope)
 
 
 def _why(plan: Plan, queries: Mapping[str, Query], name: str, whole: bool) -> str:
@@ -268,7 +254,7 @@ def _why(plan: Plan, queries: Mapping[str, Query], name: str, whole: bool) -> st
     tables = [table for table in plan.tables if table.name in read]
     named = {table.name: _candidates(table, own) for table in tables}
     for table in tables:
-        if whole and table.keys and not _joined_or_grouped_by(table, own):
+        if whole and table.keys and not _deciding(table, own):
             return (
                 f'rows of table "{table.name}" are found by their key '
                 f"({', '.join(table.keys)}), so they can lie by a column of it alone, and by none "
@@ -282,7 +268,7 @@ def _why(plan: Plan, queries: Mapping[str, Query], name: str, whole: bool) -> st
             whole,
         )
         reason = "no column of a table that changes is in all of its groups"
-    except _SplitError as split:
+    except SplitError as split:
         reason = str(split)
     reading = ", leave out sink= and only read it" if whole else ""
     return f"{reason}; group by a column that its tables join on{reading}, or {_ALTERNATIVE}"
