@@ -15,7 +15,12 @@ pytest.importorskip("pyspark", minversion="4.1")
 import ringview as rv
 from ringview.errors import UnsupportedError
 from ringview.spark.streaming.partitioned.layout import queries
-from ringview.spark.streaming.partitioned.lying import Lies, SplitError, handed_on, of_rows
+from ringview.spark.streaming.partitioned.partitioning import (
+    Partitioning,
+    SplitError,
+    handed_on,
+    of_rows,
+)
 from ringview.spark.streaming.partitioned.placement import Placement, choose_placement, everywhere
 from ringview.spark.streaming.plan import Plan, TablePlan
 
@@ -251,23 +256,27 @@ def map_of(*columns: str | None, minus: bool = False) -> dict[str, Any]:
     return {"columns": [c and f'"{c}"' for c in columns], "minus": minus}
 
 
-BY_K = Lies(pa.int64(), frozenset(["k"]), frozenset(["l"]))
+BY_K = Partitioning(pa.int64(), frozenset(["k"]), frozenset(["l"]))
 
 
 @pytest.mark.parametrize(
     ("branches", "sources", "why"),
     [
         ([map_of("k"), map_of("c")], [BY_K, None], "every partition has"),
-        ([map_of("k"), map_of("k")], [BY_K, Lies(pa.string(), frozenset("k"))], "different types"),
+        (
+            [map_of("k"), map_of("k")],
+            [BY_K, Partitioning(pa.string(), frozenset("k"))],
+            "different types",
+        ),
         (
             [map_of("d"), map_of("d", minus=True)],
-            [BY_K, Lies(pa.int64(), frozenset("d"), frozenset("o"))],
+            [BY_K, Partitioning(pa.int64(), frozenset("d"), frozenset("o"))],
             "taken away in other partitions",
         ),
     ],
 )
 def test_rows_of_several_sources_that_lie_apart_are_told(
-    branches: list[dict[str, Any]], sources: list[Lies | None], why: str
+    branches: list[dict[str, Any]], sources: list[Partitioning | None], why: str
 ) -> None:
     rows = {"kind": "map", "names": ["a"], "branches": branches}
     with pytest.raises(SplitError, match=why):
@@ -279,5 +288,5 @@ def test_what_a_map_hands_on_is_told_from_what_it_computes() -> None:
     found = handed_on("uvwxyz", {"columns": texts})
     assert list(found) == [("u", "a"), ("w", 'say "b"')]
     rows = {"kind": "map", "names": ["u", "v"], "branches": [{"columns": ['"k"', '"k" + "d"']}]}
-    assert of_rows(rows, [BY_K]) == Lies(pa.int64(), frozenset("u"), frozenset("l"))
+    assert of_rows(rows, [BY_K]) == Partitioning(pa.int64(), frozenset("u"), frozenset("l"))
     assert of_rows(rows, [None]) is None

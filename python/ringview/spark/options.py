@@ -88,7 +88,7 @@ def estimated(tables: Iterable[DataFrame]) -> int | None:
         plan: Any = getattr(frame, "_jdf", None)
         if plan is None:
             return None
-        size = int(plan.queryExecution().optimizedPlan().stats().sizeInBytes().toString())
+        size = int(str(plan.queryExecution().optimizedPlan().stats().sizeInBytes()))
         rows += _COMPRESSION * size // max(1, plan.schema().defaultSize())
     return rows
 

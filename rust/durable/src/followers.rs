@@ -124,7 +124,7 @@ impl DurableDatabase {
     ///
     /// # Errors
     /// The same.
-    pub fn has_moved_as(&mut self, follower: &NamedFollower) -> Result<bool> {
+    pub fn has_changes_as(&mut self, follower: &NamedFollower) -> Result<bool> {
         let (standing, engine) = self.of(follower)?;
         Ok(standing.given < standing.parts.len() || engine.has_changes(&standing.cursor)?)
     }

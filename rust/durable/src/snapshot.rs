@@ -88,7 +88,7 @@ impl DurableDatabase {
         let rows = match &counted {
             Rows::Stored => &self.engine,
             Rows::Counted(rows) => rows,
-            Rows::Overdrawn(table) => return Err(rows_are_not_kept(table)),
+            Rows::Overdrawn(table) => return Err(without_rows(table)),
         };
         let target = Target::take(path).map_err(|problem| problem.of(path, "write"))?;
         let (mut file, draft) = File::draft(
@@ -151,7 +151,7 @@ impl DurableDatabase {
                     Err(problem) => Err(problem),
                 }
             }
-            (Some(table), _) => Err(rows_are_not_kept(&table)),
+            (Some(table), _) => Err(without_rows(&table)),
         }
     }
 
@@ -266,7 +266,7 @@ fn fresh_column(table: &TableStatus) -> String {
     name
 }
 
-fn rows_are_not_kept(table: &str) -> Error {
+fn without_rows(table: &str) -> Error {
     Error::Unsupported {
         what: format!("writing the rows of table {table:?}"),
         why: "with trust_deletes they are not kept, and no file of its changes tells them"

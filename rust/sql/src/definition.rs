@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::bound;
 use crate::find;
 use crate::grammar::parsed;
+use crate::located::located;
 use crate::options::Options;
-use crate::placed::placed;
 use crate::statement::Select;
 
 /// See the module.
@@ -242,7 +242,7 @@ impl Definition {
             .map(|t| t.name.clone())
             .collect();
         let mut query = bound::query(statement.clone(), &names, (&self.known, self), options)
-            .map_err(|error| placed(error, text, &statement))?;
+            .map_err(|error| located(error, text, &statement))?;
         options.apply(&mut query)?;
         query.check_blocks()?;
         Ok(query)

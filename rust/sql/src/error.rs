@@ -1,7 +1,7 @@
 //! Problems of the binder and of the lowering, as errors of a text.
 //!
 //! Invariant: every problem of the library becomes one of ours, in our words, with the place that the binder gives.
-//! `placed` adds the text. Cost: none without a problem.
+//! `located` adds the text. Cost: none without a problem.
 
 use arrow_schema::ArrowError;
 use datafusion_common::{Column, DataFusionError, Diagnostic, SchemaError};

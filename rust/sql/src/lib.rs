@@ -15,7 +15,7 @@
 //! | `meaning` | what other dialects mean, in DuckDB's words |
 //! | `depth` | how deeply a text may be nested |
 //! | `error` | problems of the library as ours |
-//! | `find`, `near`, `source_text`, `placed`, `special` | where in the text a problem is, and how a message shows it |
+//! | `find`, `near`, `source_text`, `located`, `special` | where in the text a problem is, and how a message shows it |
 //! | `named` | what a text names, without tables |
 //! | `options` | what is said beside a text |
 //! | `order` | a variable order that the user gives |
@@ -36,7 +36,7 @@
 //! | `fields`, `unnested` | fields, slices and rows; UNNEST in FROM |
 //! | `using` | several joins by name in a row |
 //! | `windows` | windows that extend others, intervals of frames, defaults of LAG |
-//! | `within` | WITHIN GROUP as ORDER BY among the arguments |
+//! | `within_group` | WITHIN GROUP as ORDER BY among the arguments |
 //! | `work` | the rows of a recursion so far |
 //! | `lower/` | relational operators to blocks |
 
@@ -56,6 +56,7 @@ mod fields;
 mod find;
 mod grammar;
 mod join_kind;
+mod located;
 mod lower;
 mod meaning;
 mod named;
@@ -66,7 +67,6 @@ mod order;
 mod outer;
 mod parameters;
 mod partial;
-mod placed;
 mod positions;
 mod precedence;
 mod pushed;
@@ -84,7 +84,7 @@ mod unnested;
 mod using;
 mod wildcard;
 mod windows;
-mod within;
+mod within_group;
 mod work;
 
 pub use context::check_function_name;

@@ -23,7 +23,7 @@ use crate::scopes::Scopes;
 use crate::syntax::Syntax;
 use crate::using::Using;
 use crate::windows::Windows;
-use crate::within::WithinGroup;
+use crate::within_group::WithinGroup;
 
 /// The schemas whose tables are those of the catalog.
 const SCHEMAS: [&str; 2] = ["main", "public"];

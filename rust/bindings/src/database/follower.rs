@@ -45,7 +45,7 @@ impl ChangeCursor {
     fn has_changes(&self, database: &mut DurableDatabase) -> ringview_core::Result<bool> {
         match self {
             Self::Own(cursor) => database.has_changes(cursor),
-            Self::Named(cursor) => database.has_moved_as(cursor),
+            Self::Named(cursor) => database.has_changes_as(cursor),
         }
     }
 }

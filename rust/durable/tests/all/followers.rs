@@ -121,7 +121,7 @@ proptest! {
         let mut db = open(&copy).unwrap();
         let follower = db.follow_as("by_shop", "mail", false).unwrap();
         while look(&mut db, &follower, &mut committed) {}
-        prop_assert!(!db.has_moved_as(&follower).unwrap());
+        prop_assert!(!db.has_changes_as(&follower).unwrap());
         prop_assert_eq!(committed, whole(&mut db));
     }
 }

@@ -30,7 +30,7 @@ impl Database {
         births: &mut Births,
         budget: &Budget<'_>,
     ) -> Result<()> {
-        self.check_rows_are_kept(name, view)?;
+        self.check_has_rows(name, view)?;
         if view.row_map().is_some() || view.answered_from().is_some() {
             // It keeps no rows: they go through it when its readers are filled.
             return Ok(());
@@ -59,7 +59,7 @@ impl Database {
     }
 
     /// Refuses a node that reads a table whose rows are not kept.
-    pub(super) fn check_rows_are_kept(&self, name: &str, view: &Node) -> Result<()> {
+    pub(super) fn check_has_rows(&self, name: &str, view: &Node) -> Result<()> {
         for source in &view.sources {
             let tables = &self.state.storage.tables;
             let table = tables.iter().find(|t| Source::Table(t.id) == *source);
@@ -132,7 +132,7 @@ impl Database {
         let known = births.family.iter().chain(&births.graph.nodes);
         let known: usize = known.map(|node| node.bytes(true)).sum();
         Baseline {
-            held: self.state.bytes_held() + known as u64,
+            held: self.state.counted_bytes() + known as u64,
             strings: self.state.storage.dictionary.memory_usage(),
         }
     }

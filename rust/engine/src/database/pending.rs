@@ -43,7 +43,7 @@ impl Database {
             let checked = node.check_shown(births.find(of), &self.state.storage.dictionary);
             checked.map_err(|error| error.in_view(&name))?;
         } else if let Some(map) = node.row_map() {
-            self.check_rows_are_kept(&name, &node)?;
+            self.check_has_rows(&name, &node)?;
             let outputs = node.readable_outputs();
             for (atom, &source) in node.sources.iter().enumerate() {
                 let own = sets.iter().filter_map(|&(column, set)| {

@@ -136,7 +136,7 @@ impl Step for Inner {
     }
 
     fn memory_usage(&self) -> usize {
-        self.database.state.bytes_held() as usize
+        self.database.state.counted_bytes() as usize
     }
 
     fn steps(&self) -> u64 {

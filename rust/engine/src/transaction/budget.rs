@@ -47,7 +47,7 @@ impl State {
     /// Counts what is held.
     pub(crate) fn count(&mut self) {
         self.memory.since = 0;
-        self.memory.held = self.bytes_held();
+        self.memory.held = self.counted_bytes();
     }
 
     /// Counts what is held if a limit was set: after something else than rows came or went, or a
@@ -56,7 +56,7 @@ impl State {
         let Memory { limit, is_set, .. } = self.memory;
         if is_set {
             self.memory.spare = 0;
-            let over = self.bytes_held().checked_sub(limit);
+            let over = self.counted_bytes().checked_sub(limit);
             self.memory.spare = over.map_or(0, |over| over + limit / 16);
             self.count();
         }
@@ -71,8 +71,8 @@ impl State {
         Ok(())
     }
 
-    /// Bytes held, by what is quickly counted.
-    pub(crate) fn bytes_held(&self) -> u64 {
+    /// Bytes in use, by what is quickly counted.
+    pub(crate) fn counted_bytes(&self) -> u64 {
         let tables = self.storage.tables.iter().map(|table| table.bytes());
         let views = self.graph.nodes.iter().map(|view| view.bytes(true));
         let dropped = self.reversals.iter().flatten().map(Reversal::bytes);

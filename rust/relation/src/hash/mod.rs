@@ -105,7 +105,7 @@ impl HashDirectory {
     }
 
     /// All places that growing has looked at: what bounds a single insertion is tested by.
-    pub fn entries_moved(&self) -> u64 {
+    pub fn entries_rehashed(&self) -> u64 {
         self.moved
     }
 

@@ -285,9 +285,9 @@ impl KeyedTable {
     /// How many entries moved as the directory grew, and keys were entered anew where it became
     /// another: what bounds a single insertion is tested by.
     #[must_use]
-    pub fn entries_moved(&self) -> u64 {
+    pub fn entries_rehashed(&self) -> u64 {
         match &self.directory {
-            Directory::Hash(hash) => self.reentered + hash.entries_moved(),
+            Directory::Hash(hash) => self.reentered + hash.entries_rehashed(),
             Directory::Dense(_) => self.reentered,
         }
     }

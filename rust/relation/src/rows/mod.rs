@@ -150,8 +150,8 @@ impl RowStore {
     }
 
     /// How many entries moved as the directory grew: what bounds a single insert is tested by.
-    pub fn entries_moved(&self) -> u64 {
-        self.directory.entries_moved()
+    pub fn entries_rehashed(&self) -> u64 {
+        self.directory.entries_rehashed()
     }
 
     /// How many rows were written anew as values came that are wider than those before: what

@@ -13,7 +13,7 @@ fn mixed(number: u64) -> u64 {
 }
 
 /// The most that one of many keys moved, and all of them together.
-fn entries_moved(keys: impl Iterator<Item = [u64; 2]>, indexed: bool) -> (u64, u64) {
+fn entries_rehashed(keys: impl Iterator<Item = [u64; 2]>, indexed: bool) -> (u64, u64) {
     let field = KeyField {
         bits: 64,
         signed: true,
@@ -29,13 +29,13 @@ fn entries_moved(keys: impl Iterator<Item = [u64; 2]>, indexed: bool) -> (u64, u
             fields: &[0, 1],
             rows: 1,
         };
-        let before = table.entries_moved();
+        let before = table.entries_rehashed();
         table.locate(keys, &mut scratch, &mut slots);
         table.commit(&[], |_| false);
         if let Some(index) = index {
             table.refresh_index(index);
         }
-        let now = table.entries_moved().saturating_sub(before);
+        let now = table.entries_rehashed().saturating_sub(before);
         (most, all) = (most.max(now), all + now);
         if number % 50_000 == 0 {
             table.check();
@@ -50,7 +50,7 @@ fn no_key_pays_for_the_growth_of_a_hash_table() {
     const KEYS: u64 = 200_000;
     for indexed in [false, true] {
         let keys = (0..KEYS).map(|key| [mixed(key) % 50_000, mixed(!key)]);
-        let (most, all) = entries_moved(keys, indexed);
+        let (most, all) = entries_rehashed(keys, indexed);
         assert!(most <= MOST, "{most} entries for one key");
         assert!((KEYS..8 * KEYS).contains(&all), "{all} entries");
     }
@@ -60,7 +60,7 @@ fn no_key_pays_for_the_growth_of_a_hash_table() {
 #[test]
 fn no_key_pays_for_the_growth_of_an_array() {
     const KEYS: u64 = 200_000;
-    let (most, all) = entries_moved((0..KEYS).map(|key| [key, 0]), false);
+    let (most, all) = entries_rehashed((0..KEYS).map(|key| [key, 0]), false);
     assert!(most <= MOST, "{most} keys for one");
     assert!(all <= MOST, "{all} keys");
 }
@@ -86,16 +86,16 @@ fn no_row_pays_for_the_growth_of_a_directory() {
         store.insert(&row(0), &dict).unwrap();
         store.delete(&row(0), &dict).unwrap();
         for id in 0..ROWS {
-            let before = store.entries_moved();
+            let before = store.entries_rehashed();
             store.insert(&row(id), &dict).unwrap();
             store.commit();
             // A thousand rows enter at a time, and move a block for every 36 of them.
-            most = most.max(store.entries_moved() - before);
+            most = most.max(store.entries_rehashed() - before);
         }
         assert!(most <= 1_024 / 36 * 1_400, "{most} entries for one row");
-        let before = store.entries_moved();
+        let before = store.entries_rehashed();
         store.delete(&row(7), &dict).unwrap();
-        assert!(store.entries_moved() - before <= 1_024 / 36 * 1_400);
+        assert!(store.entries_rehashed() - before <= 1_024 / 36 * 1_400);
         assert_eq!(store.distinct() as u64, ROWS - 1);
     }
 }

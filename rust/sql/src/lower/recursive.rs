@@ -19,7 +19,7 @@ use crate::error::{bare, unsupported};
 impl Lowering<'_> {
     /// The rows of a recursion.
     pub(super) fn recursive(&mut self, query: &RecursiveQuery) -> Result<Pending> {
-        if let Some(known) = self.known_recursion(query) {
+        if let Some(known) = self.existing_recursion(query) {
             return Ok(known);
         }
         let seed = self.relation(&query.static_term)?;
@@ -82,7 +82,7 @@ impl Lowering<'_> {
     }
 
     /// The rows of a recursion whose block is there already.
-    fn known_recursion(&self, query: &RecursiveQuery) -> Option<Pending> {
+    fn existing_recursion(&self, query: &RecursiveQuery) -> Option<Pending> {
         let known = self.recursions.iter().filter(|(known, _)| known == query);
         let same = |(_, of): &(RecursiveQuery, Query)| {
             let mut blocks = self.blocks.iter();

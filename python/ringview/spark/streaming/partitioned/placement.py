@@ -18,7 +18,12 @@ from typing import Any
 import pyarrow as pa
 
 from ringview.errors import UnsupportedError
-from ringview.spark.streaming.partitioned.lying import Lies, SplitError, of_rows, wanted_of_rows
+from ringview.spark.streaming.partitioned.partitioning import (
+    Partitioning,
+    SplitError,
+    of_rows,
+    wanted_of_rows,
+)
 from ringview.spark.streaming.plan import Plan, TablePlan
 
 Query = dict[str, Any]
@@ -108,26 +113,28 @@ def _best(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement | 
 
 def _layouts(
     queries: Mapping[str, Query], placement: Placement, plan: Plan, whole: bool
-) -> dict[str, Lies | None]:
+) -> dict[str, Partitioning | None]:
     """How the placed tables and the views over them lie; raises `SplitError`."""
-    layouts: dict[str, Lies | None] = {}
+    layouts: dict[str, Partitioning | None] = {}
     for table in plan.tables:
         if (column := placement.get(table.name)) is not None:
             kind = table.columns.field(column).type
             kind = pa.int64() if kind in _INTEGERS else kind
-            layouts[table.name] = Lies(kind, frozenset([column]), frozenset([table.name]))
+            layouts[table.name] = Partitioning(kind, frozenset([column]), frozenset([table.name]))
         elif table.name in placement:
             layouts[table.name] = EVERYWHERE
     for name, query in queries.items():
-        layouts[name] = _lies(query, layouts, whole)
+        layouts[name] = _partitioning(query, layouts, whole)
     return layouts
 
 
-def _lies(query: Query, known: Mapping[str, Lies | None], whole: bool) -> Lies | None:
+def _partitioning(
+    query: Query, known: Mapping[str, Partitioning | None], whole: bool
+) -> Partitioning | None:
     """How the rows of a query lie; raises `SplitError`."""
     layouts = dict(known)
     for block in query.get("blocks") or ():
-        layouts[block["name"]] = _lies(block["query"], layouts, True)
+        layouts[block["name"]] = _partitioning(block["query"], layouts, True)
     atoms = [layouts[atom["table"]] for atom in query["atoms"]]
     routed = {number: lies for number, lies in enumerate(atoms) if lies is not None}
     if any(layouts[name] is not None for name in _inner_tables(query.get("subqueries"))):
@@ -146,11 +153,11 @@ def _lies(query: Query, known: Mapping[str, Lies | None], whole: bool) -> Lies |
     are_groups = bag is None or bag.get("distinct")
     if are_groups and not columns.intersection(groups):
         if not whole:
-            return Lies(kind, frozenset(), is_split=True)
+            return Partitioning(kind, frozenset(), is_split=True)
         if not groups:
             raise SplitError("it has no GROUP BY, so each partition has a part of its one row")
         raise SplitError("a group has rows in several partitions")
-    return Lies(
+    return Partitioning(
         kind,
         frozenset(
             output["name"]
@@ -162,7 +169,7 @@ def _lies(query: Query, known: Mapping[str, Lies | None], whole: bool) -> Lies |
     )
 
 
-def _routing(query: Query, routed: Mapping[int, Lies]) -> set[Column]:
+def _routing(query: Query, routed: Mapping[int, Partitioning]) -> set[Column]:
     """The columns that are equal to what rows are routed by."""
     classes: list[set[Column]] = []
     for join in query["joins"]:

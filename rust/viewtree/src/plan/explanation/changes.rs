@@ -126,7 +126,7 @@ impl Plan {
                         (How::SmallerGroup, known)
                     }
                 };
-                let known = self.known_keys(met.node, known);
+                let known = self.bound_keys(met.node, known);
                 meets.push(Meeting {
                     at,
                     sibling: met.node,
@@ -152,7 +152,7 @@ impl Plan {
 
     /// The part of a view that a change walks when it knows some of the variables.
     fn group(&self, view: usize, known: Set) -> String {
-        let known = self.known_keys(view, known);
+        let known = self.bound_keys(view, known);
         if known.is_empty() {
             self.view(view)
         } else {
@@ -161,7 +161,7 @@ impl Plan {
     }
 
     /// The variables of a view's key that are known.
-    fn known_keys(&self, view: usize, known: Set) -> Vec<VarId> {
+    fn bound_keys(&self, view: usize, known: Set) -> Vec<VarId> {
         let keys = self.tree.nodes[view].keys.iter().copied();
         keys.filter(|key| known.contains(*key)).collect()
     }

@@ -16,7 +16,7 @@ Rows = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Lies:
+class Partitioning:
     """How rows lie: by a value that each of these columns shows; where none does, somewhere.
 
     ``origins`` are tables of which each row is made of one row, and lies where that does.
@@ -33,7 +33,7 @@ class SplitError(Exception):
     """Why a view cannot be kept under a placement."""
 
 
-def of_rows(rows: Rows, sources: Sequence[Lies | None]) -> Lies | None:
+def of_rows(rows: Rows, sources: Sequence[Partitioning | None]) -> Partitioning | None:
     """How computed rows lie, of sources that lie so; raises `SplitError`.
 
     A source that is everywhere is `None`, and so are rows of such sources alone.
@@ -56,12 +56,12 @@ def of_rows(rows: Rows, sources: Sequence[Lies | None]) -> Lies | None:
     if not source.by.intersection(rows["partition"]):
         what = "an order" if kind == "ordered" else "a window"
         raise SplitError(f"{what} is over rows of several partitions")
-    return Lies(source.kind, source.by.intersection(rows["names"]), source.origins)
+    return Partitioning(source.kind, source.by.intersection(rows["names"]), source.origins)
 
 
 def _mapped(
-    names: Sequence[str], branches: Sequence[Rows], sources: Sequence[Lies | None]
-) -> Lies | None:
+    names: Sequence[str], branches: Sequence[Rows], sources: Sequence[Partitioning | None]
+) -> Partitioning | None:
     if not any(sources):
         return None
     routed = [source for source in sources if source is not None]
@@ -80,10 +80,10 @@ def _mapped(
         if not by and not any(one.origins & other.origins for other in added):
             raise SplitError("rows are taken away in other partitions than they are added in")
     origins = added[0].origins.intersection(*(one.origins for one in added))
-    return Lies(routed[0].kind, by, origins)
+    return Partitioning(routed[0].kind, by, origins)
 
 
-def _latest(rows: Rows, sources: Sequence[Lies | None]) -> Lies:
+def _latest(rows: Rows, sources: Sequence[Partitioning | None]) -> Partitioning:
     one, other = rows["sides"]
     left, right = sources
     if left is None:
@@ -96,7 +96,7 @@ def _latest(rows: Rows, sources: Sequence[Lies | None]) -> Lies:
         raise SplitError("columns of different types join")
     shown = zip(rows["names"], one["shown"], strict=False)
     by = frozenset(name for name, column in shown if column in left.by)
-    return Lies(left.kind, by, left.origins)
+    return Partitioning(left.kind, by, left.origins)
 
 
 def handed_on(names: Sequence[str], branch: Rows) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-//! An error of a text, with its place in the text.
+//! An error of a text, with its position in the text.
 //!
 //! The binder gives the place of most names. Otherwise the names in quotes and the keywords of a message are looked for
 //! in the text. Invariant: what is not found, or found more than once, is given no place rather than a wrong one. Cost:
@@ -17,8 +17,8 @@ use crate::source_text::{Text, position};
 use crate::special::{in_quotes, special};
 use crate::tokens::{tokens, word};
 
-/// The error with its place; `statement` is the text as it was parsed.
-pub(crate) fn placed(error: Error, text: &str, statement: &Statement) -> Error {
+/// The error with its position; `statement` is the text as it was parsed.
+pub(crate) fn located(error: Error, text: &str, statement: &Statement) -> Error {
     let (mut problem, mut what, mut at) = match error {
         Error::Sql {
             problem,
