@@ -23,6 +23,7 @@ from pyspark.sql import types as st
 from ringview import _native
 from ringview.spark.grid import Along
 from ringview.spark.partition import Relation
+from ringview.spark.semi_joins import reduced
 from ringview.spark.slots import ATOM, MULTIPLICITY, NOBODY, PARTITION, Layout, with_multiplicity
 from ringview.spark.stage import Stage
 from ringview.spark.types import to_spark
@@ -36,6 +37,7 @@ _SAMPLE = 50_000
 def in_cells(stage: Stage, frames: Mapping[str, DataFrame]) -> DataFrame:
     """The rows of every relation of a stage, in slots and in the cells they are needed in."""
     shuffled = stage.shuffled
+    frames = reduced(stage, frames)
     # In the order of the tables, so that the same query is the same job.
     parts = [_table(stage, numbers, frames[table]) for table, numbers in shuffled.items()]
     union = reduce(DataFrame.union, [*parts, _nobody(next(iter(frames.values())), stage.layout)])

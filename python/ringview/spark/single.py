@@ -10,7 +10,7 @@ without a shuffle, that holds the columns which are read of all tables.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -111,4 +111,8 @@ def _reads(step: Wanted | RowStage) -> Iterator[tuple[str, Sequence[str], Readin
     for one in stage.readings:
         relation = relations[one.relation]
         table = relation.table
-        yield table, relation.schema.names, Reading(table, one.alias, one.filter, one.joined)
+        partners = tuple(
+            replace(partner, relation=relations[partner.relation].table) for partner in one.partners
+        )
+        reading = Reading(table, one.alias, one.filter, one.joined, partners)
+        yield table, relation.schema.names, reading

@@ -23,6 +23,16 @@ from ringview.spark.variables import Query, Variables, queries, references
 
 
 @dataclass(frozen=True)
+class Partner:
+    """A relation whose filtered rows a reading must meet: its column equals the key there."""
+
+    column: str
+    relation: str
+    key: str
+    filter: str
+
+
+@dataclass(frozen=True)
 class Reading:
     """One way in which an atom reads a relation: its filter, and the columns that it joins on."""
 
@@ -30,6 +40,7 @@ class Reading:
     alias: str
     filter: str | None
     joined: tuple[str, ...]
+    partners: tuple[Partner, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -208,11 +219,33 @@ def _placed(one: Wanted, roles: Roles) -> tuple[Query, list[Query]]:
 
 def _readings(query: Query, names: Mapping[str, str]) -> Iterator[Reading]:
     for _, one in queries(query):
+        joins = [[(c["atom"], c["column"]) for c in join] for join in one.get("joins", ())]
         for number, atom in enumerate(one["atoms"]):
             if atom["table"] in names:
-                joins = [column for join in one.get("joins", ()) for column in join]
-                joined = {c["column"]: None for c in joins if c["atom"] == number}
-                yield Reading(atom["table"], atom["alias"], atom.get("filter"), tuple(joined))
+                joined = dict.fromkeys(c for join in joins for n, c in join if n == number)
+                partners = dict.fromkeys(_partners(number, joins, one["atoms"], names))
+                yield Reading(
+                    atom["table"],
+                    atom["alias"],
+                    atom.get("filter"),
+                    tuple(joined),
+                    tuple(partners),
+                )
+
+
+def _partners(
+    number: int,
+    joins: Sequence[Sequence[tuple[int, str]]],
+    atoms: Sequence[Query],
+    names: Mapping[str, str],
+) -> Iterator[Partner]:
+    """What an atom joins with, where a filter lets some of its rows through."""
+    for join in joins:
+        for column in [name for atom, name in join if atom == number]:
+            for other, key in join:
+                partner = atoms[other]
+                if other != number and partner["table"] in names and partner.get("filter"):
+                    yield Partner(column, partner["table"], key, partner["filter"])
 
 
 def _columns(query: Query) -> Iterator[tuple[str, str]]:
