@@ -11,7 +11,8 @@ from oracle import comparable
 pytest.importorskip("pyspark", minversion="4.1")
 
 from pyspark.sql import SparkSession
-from ringview.spark import evaluate, prepare
+from ringview.spark import evaluate, plan, prepare
+from ringview.spark.explained import explained
 from test_spark import QUERIES, expected, frames, tables
 
 
@@ -113,3 +114,23 @@ def test_heavy_values_are_found_and_split(spark: SparkSession) -> None:
     left.createOrReplaceTempView("l")
     right.createOrReplaceTempView("r")
     assert comparable(steps.result().toArrow()) == comparable(spark.sql(sql).toArrow())
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_plain"),
+    [
+        ("SELECT SUM(x) AS s FROM r WHERE a > 1", True),
+        ("SELECT a, x + 1 AS y FROM r WHERE x > 1", True),
+        ("SELECT a, SUM(x) AS s FROM r GROUP BY a", False),
+        ("SELECT SUM(p.x) AS s FROM r p JOIN r q ON p.a = q.a", False),
+        ("SELECT MAX(n) AS n FROM (SELECT COUNT(*) AS n FROM r GROUP BY a)", False),
+        ("SELECT a FROM r WHERE x > (SELECT AVG(x) FROM r)", False),
+    ],
+)
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_explain_names_what_spark_computes_for_less(
+    sql: str, is_plain: bool, partitions: int
+) -> None:
+    schema = pa.schema({"a": pa.int64(), "x": pa.int64()})
+    found = explained(plan(sql, {"r": schema}, partitions=partitions), None)
+    assert ("Spark SQL computes it for less" in found) is is_plain, found

@@ -5,13 +5,15 @@ Invariant: what is told is what the stages hold. Cost: O(stages * relations).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from ringview.spark.partition import Relation
+from ringview.spark.planning import all_of, kind_of
 from ringview.spark.plans import Plan
 from ringview.spark.route import Route
 from ringview.spark.rows import RowStage
 from ringview.spark.stage import Stage
+from ringview.spark.variables import Query
 
 
 def explained(plan: Plan, name: str | None) -> str:
@@ -27,9 +29,33 @@ def explained(plan: Plan, name: str | None) -> str:
         for number, one in enumerate(stage.names)
         if name in (None, one) or one not in plan.views
     }
+    for view in lines.keys() & {*plan.views}:
+        if all(_is_plain(query) for query in _queries(plan, view)):
+            lines[view] += "; Spark SQL computes it for less, as it neither joins nor groups"
     if len(lines) == 1:
         return next(iter(lines.values()))
     return "\n".join(f"{view}: {told}" for view, told in lines.items())
+
+
+def _queries(plan: Plan, view: str) -> Iterator[Query]:
+    """The queries of a view and of what is found for it."""
+    found = plan.reads(view) | {view}
+    for stage in plan.stages_of(view):
+        if isinstance(stage, RowStage):
+            yield stage.query
+        else:
+            yield from (one.query for one in stage.wanted if one.name in found)
+
+
+def _is_plain(query: Query) -> bool:
+    """Whether a query reads the rows of one table, for a total or row by row."""
+    return all(
+        len(one["atoms"]) == 1
+        and kind_of(one) in (None, "map")
+        and not any(one.get(part) for part in ("condition", "subqueries"))
+        and ("bag" in one or not one.get("group_by"))
+        for one in all_of(query)
+    )
 
 
 def _of_rows(stage: RowStage) -> str:
