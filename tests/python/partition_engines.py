@@ -154,7 +154,7 @@ class PartitionEngines:
         """From the live engine, or from one that is made anew of what the store has."""
         state, setting = self.states[partition], self.setting
         with self.cache.look(
-            setting.name, partition, state.said.token if state.said else ""
+            setting.stream, partition, state.said.token if state.said else ""
         ) as held:
             if held is not None:
                 return read(held.engine.database)

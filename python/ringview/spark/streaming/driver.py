@@ -45,12 +45,15 @@ class DriverState(State):
         checkpoint: Checkpoint,
         sink: Sink | None,
         letters: Sink | None = None,
+        memory_limit: int | str | None = None,
     ) -> None:
         checkpoint.agree({**plan.described(), "mode": "driver"})
         super().__init__(plan, checkpoint, sink, letters)
         self._sources = sources
         self._closed = False
-        self._persistence = persisting.opened(checkpoint, plan, plan.views)
+        self._persistence = persisting.opened(
+            checkpoint, plan, plan.views, memory_limit=memory_limit
+        )
         self._database = self._persistence.database
         try:
             self._open()

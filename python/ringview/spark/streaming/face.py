@@ -123,6 +123,7 @@ class Stream:
         partition_sink: PartitionSink | Mapping[str, PartitionSink] | None = None,
         on_error: OnError = "fail",
         dead_letters: str | os.PathLike[str] | Sink | None = None,
+        memory_limit: int | str | None = None,
     ) -> StreamWriter:
         """How the stream runs; `start` begins it.
 
@@ -160,6 +161,9 @@ class Stream:
                 that has some; or a sink as above, told of them under the name "dead_letters": a
                 `ParquetSink`, or a function. Columns are "batch_id", "table", "row" as JSON,
                 "error" and "reason".
+            memory_limit: What the engine may take, as for `ringview.Database`; of each partition,
+                where it is by default what `spark.executor.memoryOverhead` leaves it on a cluster.
+                A micro-batch beyond it ends the stream, and nothing of it counts.
 
         Raises:
             InvalidValueError, UnknownViewError, TypeMismatchError, ExistsError: Arguments that do
@@ -192,6 +196,7 @@ class Stream:
             _trigger(trigger),
             name,
             partitions,
+            memory_limit,
         )
 
     def repartition(self, checkpoint: str | os.PathLike[str], partitions: int) -> None:
@@ -284,11 +289,12 @@ class StreamWriter:
         trigger: Mapping[str, Any] | None,
         name: str | None,
         partitions: int | None,
+        memory_limit: int | str | None,
     ) -> None:
         self._plan, self._sources = plan, sources
         self._checkpoint, self._ends = checkpoint, ends
         self._mode, self._trigger, self._name = mode, trigger, name
-        self._partitions = partitions
+        self._partitions, self._memory_limit = partitions, memory_limit
 
     def start(self) -> StreamQuery:
         """Begin, or go on where the stream with this checkpoint was.
@@ -325,7 +331,8 @@ class StreamWriter:
         sources, checkpoint, ends = self._sources, self._checkpoint, self._ends
         plan = widened(self._plan, sources, checkpoint)
         if self._mode == "driver":
-            return DriverState(plan, sources, checkpoint, ends.sink, ends.letters)
+            limit = self._memory_limit
+            return DriverState(plan, sources, checkpoint, ends.sink, ends.letters, limit)
         return PartitionedState(
             plan,
             sources,
@@ -334,6 +341,7 @@ class StreamWriter:
             self._partitions,
             ends.letters,
             ends.in_partitions,
+            self._memory_limit,
         )
 
 

@@ -108,8 +108,11 @@ class FilePersistence(Persistence):
 
     forgets = True
 
-    def __init__(self, folder: Path, *, tells_last: bool) -> None:
-        self.database = Database.open(folder / STATE, tell_last=tells_last)
+    def __init__(
+        self, folder: Path, *, tells_last: bool, memory_limit: int | str | None = None
+    ) -> None:
+        path = folder / STATE
+        self.database = Database.open(path, tell_last=tells_last, memory_limit=memory_limit)
         self._snapshot_bytes = 0
 
     def begin(self) -> None:
@@ -147,13 +150,20 @@ class LogPersistence(Persistence):
 
     forgets = False
 
-    def __init__(self, checkpoint: Checkpoint, plan: Plan, views: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        plan: Plan,
+        views: Mapping[str, str],
+        memory_limit: int | str | None = None,
+    ) -> None:
         """Read it.
 
         Args:
             checkpoint: Where it is.
             plan: The tables; the log may be of fewer columns.
             views: Those that it has, if it is there.
+            memory_limit: That of the database.
 
         Raises:
             CheckpointError: Something is missing or damaged.
@@ -170,11 +180,11 @@ class LogPersistence(Persistence):
                     f"the checkpoint {checkpoint.folder} lacks its state in {state}; bring it "
                     "back, or start with an empty folder"
                 )
-            self.database = Database()
+            self.database = Database(memory_limit=memory_limit)
             return
         with _scratch() as path:
             self._log.fetch(path)
-            self.database = Database.load(path)
+            self.database = Database.load(path, memory_limit=memory_limit)
         try:
             self._replay(checkpoint, _as_kept(plan, self.database, views))
         except BaseException:
@@ -273,7 +283,12 @@ class LogPersistence(Persistence):
 
 
 def opened(
-    checkpoint: Checkpoint, plan: Plan, views: Mapping[str, str], *, tells_last: bool = True
+    checkpoint: Checkpoint,
+    plan: Plan,
+    views: Mapping[str, str],
+    *,
+    tells_last: bool = True,
+    memory_limit: int | str | None = None,
 ) -> Persistence:
     """The state of a stream on the driver.
 
@@ -282,14 +297,15 @@ def opened(
         plan: Its tables.
         views: The views that its state has, if it is there.
         tells_last: Whether `Persistence.last_moved` is asked for.
+        memory_limit: That of the database.
 
     Raises:
         CheckpointError: Something is missing or damaged.
         StorageError: It cannot be read, or is open elsewhere.
     """
     if isinstance(checkpoint.state, Path):
-        return FilePersistence(checkpoint.state, tells_last=tells_last)
-    return LogPersistence(checkpoint, plan, views)
+        return FilePersistence(checkpoint.state, tells_last=tells_last, memory_limit=memory_limit)
+    return LogPersistence(checkpoint, plan, views, memory_limit)
 
 
 def _as_kept(plan: Plan, database: Database, views: Mapping[str, str]) -> Plan:

@@ -9,16 +9,18 @@ for those that are skipped.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringview import Database
+from ringview.errors import OutOfMemoryError
 from ringview.follower import Follower
 from ringview.spark.streaming.applying import Applied, Applier
 from ringview.spark.streaming.clock import Clock
-from ringview.spark.streaming.partitioned import times
+from ringview.spark.streaming.partitioned import memory, times
 from ringview.spark.streaming.partitioned.routing import in_slots, message
 from ringview.spark.streaming.partitioned.segments import Delta
 from ringview.spark.streaming.plan import Plan, TablePlan
@@ -27,8 +29,11 @@ from ringview.spark.streaming.plan import Plan, TablePlan
 class PartitionEngine:
     """Tables and views of one partition."""
 
-    def __init__(self, plan: Plan, database: Database, is_new: bool) -> None:
+    def __init__(
+        self, plan: Plan, database: Database, is_new: bool, memory_limit: int | None = None
+    ) -> None:
         self.database = database
+        self._memory_limit = memory_limit
         self._plan = plan
         self._applier = Applier(plan, database)
         self._is_new = is_new
@@ -39,9 +44,24 @@ class PartitionEngine:
         """What came of the last micro-batch."""
 
     @staticmethod
-    def start(plan: Plan, is_first: bool, slices: Sequence[bytes], begins: bool) -> PartitionEngine:
+    def start(
+        plan: Plan,
+        is_first: bool,
+        slices: Sequence[bytes],
+        begins: bool,
+        *,
+        memory_limit: int | None = None,
+    ) -> PartitionEngine:
         """From slices. The views of a first engine are changes that no sink has received yet."""
-        database, rows = Database(), rows_of(plan)
+        with _room(memory_limit):
+            return PartitionEngine._filled(plan, is_first, (slices, begins), memory_limit)
+
+    @staticmethod
+    def _filled(
+        plan: Plan, is_first: bool, of: tuple[Sequence[bytes], bool], memory_limit: int | None
+    ) -> PartitionEngine:
+        (slices, begins), rows = of, rows_of(plan)
+        database = Database(memory_limit=memory_limit)
         # Static tables take rows only before there are views.
         plan.create_tables(database)
         plan.create_histories(database)
@@ -49,14 +69,16 @@ class PartitionEngine:
             PartitionEngine(rows, database, True).apply(slices)
             Clock(plan, database).restore()
         plan.create_views(database)
-        return PartitionEngine(plan, database, begins and (is_first or not slices))
+        is_new = begins and (is_first or not slices)
+        return PartitionEngine(plan, database, is_new, memory_limit)
 
     def apply(self, delta: Delta) -> Delta:
         """One micro-batch, as one transaction; what of it was applied."""
         messages, came = times.split(delta)
         batches = [batch for message in messages for batch in pa.ipc.open_stream(message)]
         arrived = self._plan.arrived(batches)
-        applied = self._applier.apply(arrived, leaves_out=self.leaves_out, came=came)
+        with _room(self._memory_limit):
+            applied = self._applier.apply(arrived, leaves_out=self.leaves_out, came=came)
         self._is_new = False
         self.applied = applied
         if not applied.refused:
@@ -92,6 +114,15 @@ class PartitionEngine:
     def changes(self) -> dict[str, pa.Table]:
         """What moved since the last look, by view."""
         return {name: each.changes() for name, each in self._followers.items()}
+
+
+@contextmanager
+def _room(limit: int | None) -> Iterator[None]:
+    """Says what to do where there is none."""
+    try:
+        yield
+    except OutOfMemoryError as error:
+        raise (error if limit is None else memory.advised(error, limit)) from None
 
 
 def rows_of(plan: Plan) -> Plan:

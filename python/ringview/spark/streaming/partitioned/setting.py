@@ -6,7 +6,7 @@ micro-batch that of `store`, and of what moved, packed once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -37,11 +37,19 @@ class Setting:
     is_first: bool
     """Whether what partitions begin with is news to the sink."""
     sizes: Sizes = SIZES
+    memory_limit: int | None = None
+    """The bytes of each engine."""
+
+    @property
+    def stream(self) -> Hashable:
+        """What live engines are found by: those of another limit are none."""
+        return self.name, self.memory_limit
 
     def store(self) -> Store[PartitionEngine]:
         """The engines of the stream."""
-        start = partial(PartitionEngine.start, self.plan, self.is_first)
-        return Store(self.name, start, self.sizes)
+        limit = self.memory_limit
+        start = partial(PartitionEngine.start, self.plan, self.is_first, memory_limit=limit)
+        return Store(self.stream, start, self.sizes)
 
     def speaks(self, partition: int, name: str) -> bool:
         """Whether what a partition has of a table or view is asked for."""
@@ -84,7 +92,7 @@ class StreamEngines:
         view: str,
     ) -> list[bytes] | None:
         """What the live engine of a version has of a view, to be merged; None if there is none."""
-        with cache.look(self.setting.name, partition, token) as held:
+        with cache.look(self.setting.stream, partition, token) as held:
             if held is None:
                 return None
             partial = held.engine.database[view].partial()

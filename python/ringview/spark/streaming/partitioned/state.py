@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -39,6 +40,7 @@ from ringview.spark.streaming.partitioned.counts import ROWS, Counts, by
 from ringview.spark.streaming.partitioned.engine import as_rows
 from ringview.spark.streaming.partitioned.holding import Holding
 from ringview.spark.streaming.partitioned.layout import asked_of, new_partitions
+from ringview.spark.streaming.partitioned.memory import limit_of
 from ringview.spark.streaming.partitioned.processor import MOVED, ShippedProcessor
 from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed, unpacked
 from ringview.spark.streaming.partitioned.worker import COUNTS, LETTERS, Keep
@@ -66,6 +68,7 @@ class PartitionedState(State):
         partitions: int | None = None,
         letters: Sink | None = None,
         sinks: PartitionSinks | None = None,
+        memory_limit: int | str | None = None,
     ) -> None:
         if importlib.util.find_spec("google.protobuf") is None:
             raise ImportError(
@@ -83,7 +86,8 @@ class PartitionedState(State):
         described = {"mode": "partitioned", "sink": self._tells}
         checkpoint.agree({**plan.described(), **described, **self._partitions.described()})
         self._open: Holding | None = Holding(checkpoint)
-        self._setting = self._partitions.setting(plan, checkpoint)
+        limit = limit_of(self._spark, len(self._partitions.labels), memory_limit)
+        self._setting = replace(self._partitions.setting(plan, checkpoint), memory_limit=limit)
         self._counts = Counts.of(plan)
         self._bytes: dict[int, int] = {}
         self._clock: str | None = None
