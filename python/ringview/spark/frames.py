@@ -23,12 +23,10 @@ from pyspark.sql import types as st
 from ringview import _native
 from ringview.spark.grid import Along
 from ringview.spark.partition import Relation
-from ringview.spark.semi_joins import reduced
 from ringview.spark.slots import ATOM, MULTIPLICITY, NOBODY, PARTITION, Layout, with_multiplicity
 from ringview.spark.stage import Stage
-from ringview.spark.types import to_spark
+from ringview.spark.types import INTEGERS, to_spark
 
-_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _FLOATS = (pa.float32(), pa.float64())
 _TARGET = "target"
 _SAMPLE = 50_000
@@ -37,7 +35,6 @@ _SAMPLE = 50_000
 def in_cells(stage: Stage, frames: Mapping[str, DataFrame]) -> DataFrame:
     """The rows of every relation of a stage, in slots and in the cells they are needed in."""
     shuffled = stage.shuffled
-    frames = reduced(stage, frames)
     # In the order of the tables, so that the same query is the same job.
     parts = [_table(stage, numbers, frames[table]) for table, numbers in shuffled.items()]
     union = reduce(DataFrame.union, [*parts, _nobody(next(iter(frames.values())), stage.layout)])
@@ -191,7 +188,7 @@ def _marked(
     for relation in relations:
         for along in relation.distribution:
             if along.heavy and (along.columns[0], along.heavy) not in marks:
-                mark = _free(f"heavy{len(marks)}", frame.columns)
+                mark = free(f"heavy{len(marks)}", frame.columns)
                 marks[along.columns[0], along.heavy] = identifier(mark)
                 # Values of any type, which have no text that all sessions read alike.
                 values = column(along.columns[0]).isin(list(along.heavy))
@@ -199,7 +196,7 @@ def _marked(
     return (frame.select("*", *found) if found else frame), marks
 
 
-def _free(name: str, taken: Collection[str]) -> str:
+def free(name: str, taken: Collection[str]) -> str:
     """A name that no column has; Spark does not tell letters by their case."""
     others = {each.lower() for each in taken}
     while name.lower() in others:
@@ -261,8 +258,8 @@ def _coded(stage: Stage, number: int, target: str | list[str], taken: str | None
 
 def _sums(one: str, other: str, names: Sequence[str]) -> str:
     """Every sum of two numbers, one of each array, which name columns of these names."""
-    a = _free("one", names)
-    b = _free("other", names)
+    a = free("one", names)
+    b = free("other", names)
     return f"flatten(transform({one}, {a} -> transform({other}, {b} -> {a} + {b})))"
 
 
@@ -295,7 +292,7 @@ def _hashed(values: Sequence[str], share: int) -> str:
 
 def alike(value: str, kind: pa.DataType) -> str:
     """Values that join must hash alike: integers of all widths, 0.0 and -0.0."""
-    if kind in _INTEGERS:
+    if kind in INTEGERS:
         return cast(value, pa.int64())
     return one_zero(value, kind)
 

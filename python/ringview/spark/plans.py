@@ -26,6 +26,7 @@ from ringview.spark.cell_query import Role
 from ringview.spark.planning import Planner, catalog_of, kind_of, tables_below
 from ringview.spark.route import Asked, choose
 from ringview.spark.rows import RowStage, row_stage
+from ringview.spark.semi_joins import reduced
 from ringview.spark.ship import Shipped
 from ringview.spark.single import Single, in_one_cell, read_by
 from ringview.spark.skew import Heavy, split_heavy
@@ -80,7 +81,7 @@ class Plan:
 
     def slots(self, tables: Mapping[str, DataFrame]) -> DataFrame:
         """The rows of all relations in the cells that need them, in typed slots."""
-        return frames.in_cells(self._stage, tables)
+        return frames.in_cells(self._stage, reduced(self._stage, tables))
 
     def merge(self, partials: DataFrame) -> DataFrame:
         """The result: ``partials`` added in the ring, group by group."""

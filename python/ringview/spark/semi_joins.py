@@ -14,20 +14,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from ringview import _native
-from ringview.spark import options
+from ringview.spark import frames, options
 from ringview.spark.stage import Partner, Reading, Stage
+from ringview.spark.types import join_alike
 
 # A semi-join costs a job; fewer rows come to the engine as fast.
 _LARGE = 100_000
 # Rows for each of the small table.
 _TIMES = 10
 _SMALL = 200_000
-_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 
 
-def reduced(stage: Stage, frames: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+def reduced(stage: Stage, given: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     """The rows of tables that the rows of small tables leave, for a stage of one cell."""
-    found = dict(frames)
+    found = dict(given)
     if not stage.gathered:
         return found
     schemas = {relation.name: relation.schema for relation in stage.relations}
@@ -36,7 +36,7 @@ def reduced(stage: Stage, frames: Mapping[str, DataFrame]) -> dict[str, DataFram
 
     def rows_of(table: str) -> int | None:
         if table not in rows:
-            rows[table] = options.estimated([frames[table]])
+            rows[table] = options.estimated([given[table]])
         return rows[table]
 
     for name, table in tables.items():
@@ -50,7 +50,7 @@ def reduced(stage: Stage, frames: Mapping[str, DataFrame]) -> dict[str, DataFram
             if condition is None or few is None or many is None or not _alike(*kinds):
                 continue
             if few <= _SMALL and few * _TIMES <= many:
-                small = frames[tables[partner.relation]].where(condition)
+                small = given[tables[partner.relation]].where(condition)
                 found[table] = _semi_join(found[table], partner, small)
     return found
 
@@ -69,15 +69,11 @@ def _kind(schemas: Mapping[str, pa.Schema], partner: Partner) -> pa.DataType:
 
 def _alike(one: pa.DataType, other: pa.DataType) -> bool:
     """Whether Spark finds the partners that an engine finds."""
-    same = one == other and not pa.types.is_floating(one)
-    return same or (one in _INTEGERS and other in _INTEGERS)
+    return join_alike(one, other) and not pa.types.is_floating(one)
 
 
 def _semi_join(rows: DataFrame, partner: Partner, small: DataFrame) -> DataFrame:
-    # A name that no column has: the two may be of one DataFrame, and Spark ignores case.
-    key = "partner"
-    while key in {name.lower() for name in rows.columns}:
-        key += "_"
-    quoted = ["`" + name.replace("`", "``") + "`" for name in (partner.column, partner.key)]
-    keys = small.select(sf.col(quoted[1]).alias(key))
-    return rows.join(sf.broadcast(keys), sf.col(quoted[0]) == sf.col(key), "left_semi")
+    # The two may be of one DataFrame, so no column may have the name of the key.
+    key = frames.free("partner", rows.columns)
+    keys = small.select(frames.column(partner.key).alias(key))
+    return rows.join(sf.broadcast(keys), frames.column(partner.column) == sf.col(key), "left_semi")

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 
 from ringview.spark import frames, rows
 from ringview.spark.rows import RowStage
+from ringview.spark.semi_joins import reduced
 from ringview.spark.stage import Stage
 from ringview.spark.types import spark_schema
 
@@ -31,7 +32,7 @@ def run(
     if isinstance(stage, RowStage):
         found = rows.run(stage, tables)
         return {stage.name: _persisted(found, kept if stage.name in shared else None)}
-    slots = frames.in_cells(stage, tables)
+    slots = frames.in_cells(stage, reduced(stage, tables))
     found = slots.mapInArrow(stage.partition, spark_schema(stage.schema))
     if stage.output is None:
         name = stage.wanted[0].name

@@ -23,6 +23,8 @@ _SAME: list[tuple[type[st.DataType], pa.DataType]] = [
     (st.TimestampNTZType, pa.timestamp("us")),
 ]
 
+INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+"""Those that Spark has."""
 
 # Spark has no unsigned integers.
 _WIDER = {
@@ -31,6 +33,11 @@ _WIDER = {
     pa.uint32(): pa.int64(),
     pa.uint64(): pa.decimal128(20, 0),
 }
+
+
+def join_alike(one: pa.DataType, other: pa.DataType) -> bool:
+    """Whether values of two types that are equal hash alike: of one type, or of any integers."""
+    return one == other or (one in INTEGERS and other in INTEGERS)
 
 
 def to_arrow(kind: st.DataType) -> pa.DataType | None:

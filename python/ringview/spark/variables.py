@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from ringview import _native
+from ringview.spark.types import join_alike
 
 Query = dict[str, Any]
 """The logical query as the engine takes it (JSON as Python objects)."""
@@ -26,8 +27,6 @@ Path = tuple[int, ...]
 
 Column = tuple[Path, int, str]
 """A column: the query, the atom, the name."""
-
-_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 
 
 @dataclass(frozen=True)
@@ -181,8 +180,7 @@ class Variables:
         self._parent[b] = a
 
     def _alike(self, one: Column, other: Column) -> bool:
-        kinds = [self._kind(self._table(c), c[2]) for c in (one, other)]
-        return kinds[0] == kinds[1] or all(kind in _INTEGERS for kind in kinds)
+        return join_alike(*(self._kind(self._table(c), c[2]) for c in (one, other)))
 
     def _table(self, column: Column) -> str:
         table: str = self._queries[column[0]]["atoms"][column[1]]["table"]

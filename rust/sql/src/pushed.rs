@@ -99,7 +99,7 @@ fn is_compared_alike(ty: &DataType) -> bool {
         )
 }
 
-/// What is compared: a column, or a part of a text; with its type.
+/// A side of a comparison with its type: a column, or a part of a text.
 fn operand(of: &Expr, schema: &DFSchema) -> Option<(String, DataType)> {
     if let Some(name) = column(of) {
         return Some((name, of.get_type(schema).ok()?));

@@ -274,7 +274,7 @@ impl RowWords {
             let Some(column) = column else { continue };
             column.clear();
             column.words.reserve(rows);
-            // Most columns may have NULL, and have none: then nobody looks for it.
+            // Most nullable columns hold no NULL: their null bits are not read then.
             let has_null = at.null.is_some_and(|(word, bit)| spreads[word] & bit != 0);
             column.valid = has_null.then(|| Vec::with_capacity(rows));
         }

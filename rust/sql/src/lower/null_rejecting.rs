@@ -6,7 +6,7 @@
 
 use datafusion_expr::{Expr, Operator};
 
-/// Whether no row meets a condition while `value`, which stands in it, is NULL.
+/// Whether a condition fails for every row where `value`, a part of it, is NULL.
 pub(crate) fn rejects_null(condition: &Expr, value: &Expr) -> bool {
     match condition {
         Expr::BinaryExpr(binary) if binary.op == Operator::And => {

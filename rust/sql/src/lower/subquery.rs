@@ -15,7 +15,7 @@ use super::pending::{Pending, any, atoms_of, column_ref, is_nested, of_atom, ren
 use super::state::Lowering;
 use crate::error::{refusal, unsupported};
 
-/// What expressions with subqueries are for.
+/// The use of expressions with subqueries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {
     /// Rows that do not meet all of them are left out.

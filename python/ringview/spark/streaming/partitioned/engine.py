@@ -53,22 +53,15 @@ class PartitionEngine:
         memory_limit: int | None = None,
     ) -> PartitionEngine:
         """From slices. The views of a first engine are changes that no sink has received yet."""
-        with _room(memory_limit):
-            return PartitionEngine._filled(plan, is_first, (slices, begins), memory_limit)
-
-    @staticmethod
-    def _filled(
-        plan: Plan, is_first: bool, of: tuple[Sequence[bytes], bool], memory_limit: int | None
-    ) -> PartitionEngine:
-        (slices, begins), rows = of, rows_of(plan)
         database = Database(memory_limit=memory_limit)
-        # Static tables take rows only before there are views.
-        plan.create_tables(database)
-        plan.create_histories(database)
-        if slices:
-            PartitionEngine(rows, database, True).apply(slices)
-            Clock(plan, database).restore()
-        plan.create_views(database)
+        with _room(memory_limit):
+            # Static tables take rows only before there are views.
+            plan.create_tables(database)
+            plan.create_histories(database)
+            if slices:
+                PartitionEngine(rows_of(plan), database, True).apply(slices)
+                Clock(plan, database).restore()
+            plan.create_views(database)
         is_new = begins and (is_first or not slices)
         return PartitionEngine(plan, database, is_new, memory_limit)
 

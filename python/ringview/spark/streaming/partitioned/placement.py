@@ -25,6 +25,7 @@ from ringview.spark.streaming.partitioned.partitioning import (
     wanted_of_rows,
 )
 from ringview.spark.streaming.plan import Plan, TablePlan
+from ringview.spark.types import INTEGERS
 
 Query = dict[str, Any]
 Column = tuple[int, str]
@@ -34,7 +35,6 @@ EVERYWHERE = None
 
 Placement = dict[str, str | None]
 
-_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 _ALTERNATIVE = 'keep it with mode="driver", in one engine'
 
 
@@ -119,7 +119,7 @@ def _layouts(
     for table in plan.tables:
         if (column := placement.get(table.name)) is not None:
             kind = table.columns.field(column).type
-            kind = pa.int64() if kind in _INTEGERS else kind
+            kind = pa.int64() if kind in INTEGERS else kind
             layouts[table.name] = Partitioning(kind, frozenset([column]), frozenset([table.name]))
         elif table.name in placement:
             layouts[table.name] = EVERYWHERE

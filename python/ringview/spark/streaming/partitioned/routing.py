@@ -26,6 +26,7 @@ from ringview.spark.streaming.clock import greatest_of, greatest_times
 from ringview.spark.streaming.partitioned import times
 from ringview.spark.streaming.partitioned.placement import Placement
 from ringview.spark.streaming.plan import Plan, TablePlan
+from ringview.spark.types import INTEGERS
 
 LABEL = "label"
 PACKED = f"{LABEL} long, message binary"
@@ -34,7 +35,6 @@ PACKED = f"{LABEL} long, message binary"
 ROWS_A_MESSAGE = 1 << 18
 
 _FLOATS = (pa.float32(), pa.float64())
-_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 
 
 def labels(spark: SparkSession, partitions: int, spread: int, generation: int) -> list[int]:
@@ -89,7 +89,7 @@ def _partitions(
         return sf.sequence(sf.lit(0), sf.lit(partitions - 1))
     place = layout.places[atom][table.travelling.names.index(column)]
     value, kind = sf.col(layout.names[place]), layout.slots[place]
-    if kind in _INTEGERS:
+    if kind in INTEGERS:
         value = value.cast("bigint")
     elif kind in _FLOATS:
         value = value + sf.lit(0.0)
