@@ -1,4 +1,6 @@
-"""Streams with a checkpoint by a URI, killed wherever they are, also as they become other ones."""
+"""Streams with a checkpoint by a URI, or in a folder with a blank, killed wherever they are, also
+as they become other ones.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +22,7 @@ from elsewhere_crashes import Mode
 from partition_crashes import arrive
 from pyspark.sql import SparkSession
 
+# Spark's reader of state, of which partitions are read, finds no URI with a blank.
 NAMES: dict[Mode, str] = {"driver": "a state", "partitioned": "state"}
 
 
@@ -38,13 +41,13 @@ def mounted(quick: SparkSession, tmp_path: Path) -> Iterator[tuple[str, dict[str
 def survive(
     spark: SparkSession,
     folder: Path,
-    mounted: tuple[str, dict[str, str]],
+    at: str,
+    config: dict[str, str],
     mode: Mode,
     kills: int,
 ) -> None:
     """So many kills, with a file more and another query or number of partitions now and then."""
-    uri, config = mounted
-    at, drawn = f"{uri}/{NAMES[mode]}", random.Random(kills)
+    drawn = random.Random(kills)
     done = number = files = 0
     while done < kills or number < 2:
         arrive(folder, files)
@@ -74,4 +77,14 @@ def test_a_stream_by_a_uri_that_is_killed_loses_nothing(
     mode: Mode,
     kills: int,
 ) -> None:
-    survive(quick, tmp_path, mounted, mode, kills)
+    uri, config = mounted
+    survive(quick, tmp_path, f"{uri}/{NAMES[mode]}", config, mode, kills)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", list(NAMES))
+@pytest.mark.parametrize("kills", [4, 50])
+def test_a_stream_in_a_folder_with_a_blank_that_is_killed_loses_nothing(
+    quick: SparkSession, tmp_path: Path, mode: Mode, kills: int
+) -> None:
+    survive(quick, tmp_path, str(tmp_path / "a state"), {}, mode, kills)
