@@ -122,7 +122,8 @@ class View(Followed):
         A row a group: the columns of GROUP BY, each under the name that the view shows it by (its
         own if it does not), then `payload` (binary), all that is kept of the group: exact numbers,
         sums of floats with all their digits, a COFACTOR, every value of MIN, MAX and
-        COUNT(DISTINCT), what HAVING and expressions need; groups that HAVING leaves out too.
+        COUNT(DISTINCT), what HAVING and expressions need; groups that HAVING leaves out too. Where
+        all tables are static, of MIN and MAX the ends alone, for no row can leave.
         Without GROUP BY one row. Of a join that the view shows row by row: the rows, each with
         `multiplicity`. Names that are taken get a `_`.
 

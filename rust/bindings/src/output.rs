@@ -96,6 +96,7 @@ fn table(arrow: &arrow_schema::Schema) -> Result<TableInfo> {
     Ok(TableInfo {
         schema: Arc::new(Schema::from_arrow(&arrow_schema::Schema::new(values))?),
         is_static: false,
+        cancels: false,
         rows: None,
         unique: None,
         cofactors: cofactors.iter().map(|field| field.name().clone()).collect(),

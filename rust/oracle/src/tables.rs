@@ -101,6 +101,7 @@ impl Catalog for Tables {
         Ok(TableInfo {
             schema: Arc::new(Schema::new(table.columns.iter().map(field).collect())?),
             is_static: table.is_static,
+            cancels: false,
             rows: None,
             unique: table.unique.clone(),
             cofactors: Vec::new(),

@@ -7,6 +7,7 @@
 //! | `expansion/` | reals as sums of three doubles, and sums of many of them |
 //! | `payload` | what relations ask of their payloads, as batches over flat arrays |
 //! | `cofactor` | the degree-m matrix ring: counts, sums and sums of products as one payload |
+//! | `extremes` | the least and the greatest of values: a semiring, where no row leaves |
 //! | `sum_product/` | several sums of products that share one tree: the product of number rings; 256 bits for sums that do not fit while a transaction runs |
 //!
 //! The first word of every payload is an exact count. A key is in a relation unless its payload
@@ -17,6 +18,7 @@
 pub mod algebra;
 mod cofactor;
 mod expansion;
+mod extremes;
 mod number;
 mod payload;
 mod reals;
@@ -25,6 +27,7 @@ mod sum_product;
 pub use algebra::{CommutativeMonoid, Group, Ring};
 pub use cofactor::{Cofactor, CofactorProduct, CofactorScratch, CofactorShape, Lift};
 pub use expansion::Expansion;
+pub use extremes::{Extremes, ExtremesProduct, ExtremesShape, Origin, raise_both};
 pub use number::{Number, Widen};
 pub use payload::{
     GroupCursor, Groups, JoinedPayloads, MOST_JOINED, Overflow, PayloadRing, Rows, Slab, Widened,

@@ -30,7 +30,7 @@ use crate::statement::Select;
 /// # impl Catalog for Tables {
 /// #     fn table(&self, _: &str) -> Result<TableInfo> {
 /// #         let schema = Schema::new(vec![Field::new("a", Type::Int64, true)])?;
-/// #         Ok(TableInfo { schema: Arc::new(schema), is_static: false, rows: None, unique: None, cofactors: vec![] })
+/// #         Ok(TableInfo { schema: Arc::new(schema), is_static: false, cancels: false, rows: None, unique: None, cofactors: vec![] })
 /// #     }
 /// # }
 /// let text = "SELECT SUM(a) AS a FROM r";
@@ -289,6 +289,7 @@ impl Catalog for Definition {
         Ok(TableInfo {
             schema: Arc::new(table.schema.clone()),
             is_static: false,
+            cancels: false,
             rows: None,
             unique: table.unique.clone(),
             cofactors: table.cofactors.clone(),

@@ -1,24 +1,25 @@
-//! Auxiliary state of a view tree: values by group, and degree-m payloads where it has sums too.
+//! Auxiliary state of a view tree: values by group or their ends, and degree-m payloads where it has sums too.
 //!
 //! Invariant: it has taken the rows that the tree has taken. The tree of the degree-m payloads is the
 //! view's but for its ring, so a key of one root is a key of the other. Within a transaction the order of values
 //! and the origins are those before it.
 //! Cost: that of a view of its own, but for the plan.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_query::Companion;
-use ringview_relation::{ABSENT, KeyScratch, KeyedTable, Keys, SlotChange};
+use ringview_relation::KeyedTable;
 use ringview_view::RowDelta;
 use ringview_view::answer::values::{Tallies, When};
 use ringview_view::answer::{AuxiliaryPayload, PayloadLayout};
 use ringview_view::result_table::{Auxiliaries, Auxiliary, ResultTable};
 
 use crate::cofactor::CofactorPayloads;
+use crate::extremes::ExtremeTree;
 use crate::maintained::{Maintained, NodeStatus};
 use crate::plan::{CofactorPlan, Plan};
+use crate::root::{keys_of, payloads_of};
 use crate::tree::Recentring;
 use crate::tree::Tree;
 use crate::values::ValueTree;
@@ -28,7 +29,11 @@ use crate::values::ValueTree;
 pub(crate) struct AuxiliaryState {
     /// The sums of a COFACTOR beside other sums.
     matrix: Option<Tree<CofactorPayloads>>,
+    /// MIN and MAX of relations that never change.
+    extremes: Option<ExtremeTree>,
     values: Auxiliaries<ValueTree>,
+    /// How many companions have summaries.
+    summaries: usize,
     /// The origins of the degree-m payloads, here or in the tree of the view.
     origins: Vec<u64>,
     /// The same once the running transaction is kept.
@@ -55,11 +60,15 @@ impl AuxiliaryState {
             }
             _ => None,
         };
-        let summarized = plan.companions.iter().map(value).collect::<Result<_>>()?;
+        let summarized = plan.value_companions();
+        let summarized = summarized.map(|(number, companion)| Ok((number, value(companion)?)));
+        let summarized = summarized.collect::<Result<_>>()?;
         let tallied = categories.map(value).collect::<Result<_>>()?;
         Ok(Self {
             matrix,
+            extremes: ExtremeTree::of(plan)?,
             values: Auxiliaries::new(summarized, tallied),
+            summaries: plan.companions.len(),
             origins: Vec::new(),
             recentring: None,
             payload_layout: plan.payload_layout(),
@@ -68,7 +77,16 @@ impl AuxiliaryState {
 
     /// The values by group, those of categories behind the others.
     pub(crate) fn values(&self) -> Vec<ResultTable<'_>> {
-        self.values.rows()
+        let mut others = self.values.rows().into_iter();
+        let mut next = |companion: usize| {
+            let extremes = self.extremes.as_ref();
+            extremes
+                .and_then(|extremes| extremes.table(companion))
+                .or_else(|| others.next())
+        };
+        let mut all: Vec<ResultTable<'_>> = (0..self.summaries).filter_map(&mut next).collect();
+        all.extend(others);
+        all
     }
 
     /// The keys of the degree-m payloads.
@@ -77,10 +95,38 @@ impl AuxiliaryState {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.matrix.is_none() && self.values.is_empty()
+        self.matrix.is_none() && self.extremes.is_none() && self.values.is_empty()
+    }
+
+    pub(crate) fn before_load(&mut self, atoms: &[usize]) {
+        if let Some(extremes) = &mut self.extremes {
+            extremes.tree.before_load(atoms);
+        }
+    }
+
+    /// Takes rows that fill a view.
+    pub(crate) fn load(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        if let Some(extremes) = &mut self.extremes {
+            extremes.tree.load(rows, budget)?;
+        }
+        self.apply_values(rows, budget)
+    }
+
+    pub(crate) fn end_load(&mut self, budget: &Budget<'_>) -> Result<()> {
+        match &mut self.extremes {
+            Some(extremes) => extremes.tree.end_load(budget),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn apply(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
+        if let Some(extremes) = &mut self.extremes {
+            extremes.tree.apply(rows, budget)?;
+        }
+        self.apply_values(rows, budget)
+    }
+
+    fn apply_values(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         if let Some(matrix) = &mut self.matrix {
             matrix.apply(rows, budget)?;
         }
@@ -89,6 +135,9 @@ impl AuxiliaryState {
 
     pub(crate) fn freeze(&mut self) {
         self.matrix.iter_mut().for_each(Tree::freeze);
+        if let Some(extremes) = &mut self.extremes {
+            extremes.tree.freeze();
+        }
         self.values.freeze();
     }
 
@@ -133,12 +182,16 @@ impl AuxiliaryState {
     pub(crate) fn commit(&mut self, dictionary: &Dictionary) {
         self.recentring = None;
         self.matrix.iter_mut().for_each(Maintained::commit);
+        self.extremes.iter_mut().for_each(ExtremeTree::commit);
         self.values.commit(dictionary);
     }
 
     pub(crate) fn rollback(&mut self) {
         self.recentring = None;
         self.matrix.iter_mut().for_each(Maintained::rollback);
+        if let Some(extremes) = &mut self.extremes {
+            Maintained::rollback(&mut extremes.tree);
+        }
         self.values.rollback();
     }
 
@@ -149,31 +202,47 @@ impl AuxiliaryState {
     /// Bytes, by what is quickly counted.
     pub(crate) fn bytes(&self) -> usize {
         let views = self.matrix.iter().flat_map(|tree| &tree.views);
-        let tables = views.filter_map(|view| view.table());
+        let matrix = views.filter_map(|view| view.table());
+        let views = self
+            .extremes
+            .iter()
+            .flat_map(|extremes| &extremes.tree.views);
+        let tables = matrix.chain(views.filter_map(|view| view.table()));
         let values = self.values.memory_usage(true);
         tables.map(KeyedTable::memory_usage).sum::<usize>() + values.sum::<usize>()
     }
 
     /// What the nodes of each tree hold, and all the bytes of each, in the order of the plan's description.
     pub(crate) fn describe(&self) -> Vec<(Vec<NodeStatus>, usize)> {
-        let matrix = self.matrix.iter().map(|tree| {
-            let nodes = Maintained::describe(tree);
-            let bytes = nodes.iter().map(|node| node.bytes).sum::<usize>();
-            (nodes, bytes + Maintained::memory_usage(tree))
-        });
+        let matrix = self.matrix.iter().map(|tree| described(tree));
+        let extremes = self
+            .extremes
+            .iter()
+            .map(|extremes| described(&extremes.tree));
         let values = self.values.maintainers().map(ValueTree::describe);
         matrix
+            .chain(extremes)
             .chain(values.zip(self.values.memory_usage(false)))
             .collect()
     }
 
     pub(crate) fn steps(&self) -> u64 {
-        self.matrix.iter().map(Maintained::steps).sum::<u64>() + self.values.steps()
+        let extremes = self
+            .extremes
+            .iter()
+            .map(|extremes| extremes.tree.work.steps);
+        let matrix = self.matrix.iter().map(Maintained::steps);
+        matrix.chain(extremes).sum::<u64>() + self.values.steps()
     }
 
     /// Checks the invariants, also those with the keys of the view's root; for tests.
     pub(crate) fn check(&self, root: Option<&KeyedTable>) {
         self.values.check();
+        if let (Some(extremes), Some(root)) = (&self.extremes, root) {
+            Maintained::check(&extremes.tree);
+            let of = extremes.tree.result().map_or(0, KeyedTable::len);
+            assert_eq!(of, root.len(), "keys of two trees over the same rows");
+        }
         let (Some(matrix), Some(root)) = (&self.matrix, root) else {
             return;
         };
@@ -194,12 +263,15 @@ impl AuxiliaryPayload for AuxiliaryState {
         let count = rows.len() / width;
         let features = self.payload_layout.features();
         if let (Some(root), Some((words, _))) = (self.matrix_root(), &features) {
-            let payloads = payloads(root, keys, count, when);
+            let payloads = payloads_of(root, keys, count, when);
             for (row, payload) in rows.chunks_exact_mut(width).zip(payloads) {
                 if let Some(payload) = payload {
                     row[words.clone()].copy_from_slice(payload);
                 }
             }
+        }
+        if let Some(extremes) = &self.extremes {
+            extremes.fill(&self.payload_layout, keys, rows, when);
         }
         self.values.fill(&self.payload_layout, keys, rows, when);
         let origins = self.payload_layout.origins();
@@ -234,7 +306,9 @@ impl AuxiliaryPayload for AuxiliaryState {
 
     fn touched(&self) -> Vec<(Vec<Vec<u64>>, usize)> {
         let mut touched = self.values.touched();
-        touched.extend(self.matrix_root().map(keys_of));
+        let extremes = self.extremes.as_ref();
+        let extremes = extremes.and_then(|extremes| extremes.tree.result());
+        touched.extend(self.matrix_root().into_iter().chain(extremes).map(keys_of));
         touched
     }
 
@@ -245,65 +319,36 @@ impl AuxiliaryPayload for AuxiliaryState {
     }
 }
 
-/// The keys of a part that the running transaction touched, column by column, and how many.
-fn keys_of(table: &KeyedTable) -> (Vec<Vec<u64>>, usize) {
-    let slots = table.changes().map(|change| match change {
-        SlotChange::New(slot) | SlotChange::Was(slot, _) => slot,
-    });
-    let slots: Vec<u32> = slots.collect();
-    let column = |field| slots.iter().map(|&slot| table.field(slot, field)).collect();
-    (
-        (0..table.layout().fields()).map(column).collect(),
-        slots.len(),
-    )
-}
-
-/// The payloads of some keys of a part: as they were before the running transaction, or as they are.
-fn payloads<'a>(
-    root: &'a KeyedTable,
-    keys: &[Vec<u64>],
-    rows: usize,
-    when: When<'_>,
-) -> Vec<Option<&'a [u64]>> {
-    let mut before = HashMap::new();
-    let changes = matches!(when, When::Before).then(|| root.changes());
-    for change in changes.into_iter().flatten() {
-        // The first change of a slot tells what was there before.
-        match change {
-            SlotChange::New(slot) => before.entry(slot).or_insert(None),
-            SlotChange::Was(slot, payload) => before.entry(slot).or_insert(Some(payload)),
-        };
-    }
-    let fields: Vec<usize> = (0..keys.len()).collect();
-    let keys = Keys {
-        columns: keys,
-        fields: &fields,
-        rows,
-    };
-    let mut slots = Vec::new();
-    root.find(keys, &mut KeyScratch::default(), &mut slots);
-    let payload = |slot: &u32| match before.get(slot) {
-        Some(was) => *was,
-        None => (*slot != ABSENT).then(|| root.payload(*slot)),
-    };
-    slots.iter().map(payload).collect()
-}
-
 impl HoldsStrings for AuxiliaryState {
     fn mark_strings(&self, held: &mut LiveIds) {
         self.matrix.iter().for_each(|tree| tree.mark_strings(held));
+        let extremes = self.extremes.iter();
+        extremes.for_each(|extremes| extremes.tree.mark_strings(held));
         self.values.mark_strings(held);
     }
 
     fn string_words(&self) -> usize {
         let matrix = self.matrix.iter().map(HoldsStrings::string_words);
-        matrix.sum::<usize>() + self.values.string_words()
+        let extremes = self
+            .extremes
+            .iter()
+            .map(|extremes| extremes.tree.string_words());
+        matrix.chain(extremes).sum::<usize>() + self.values.string_words()
     }
 
     fn forget_strings(&mut self, gone: &FreedIds) {
         self.matrix
             .iter_mut()
             .for_each(|tree| tree.forget_strings(gone));
+        let extremes = self.extremes.iter_mut();
+        extremes.for_each(|extremes| extremes.tree.forget_strings(gone));
         self.values.forget_strings(gone);
     }
+}
+
+/// What the nodes of a tree hold, and all its bytes.
+fn described(tree: &dyn Maintained) -> (Vec<NodeStatus>, usize) {
+    let nodes = tree.describe();
+    let bytes = nodes.iter().map(|node| node.bytes).sum::<usize>();
+    (nodes, bytes + tree.memory_usage())
 }

@@ -15,6 +15,8 @@
 //! | `tree/indicator` | which keys a relation has: what bounds views over parts of cycles |
 //! | `factors/` | the climb of a change that is a product of factors |
 //! | `values` | the values of a column by group: MIN, MAX, COUNT(DISTINCT), categories |
+//! | `extremes/` | the least and the greatest alone: MIN and MAX over relations that never change |
+//! | `root` | the keys and payloads of a root while a transaction runs |
 //! | `auxiliary` | all state beside a tree: values, COFACTOR where there are sums |
 //! | `maintained` | a tree behind an interface that does not name its ring |
 //! | `maintainer` | the groups of a join: a tree and its auxiliary state |
@@ -26,12 +28,14 @@
 mod auxiliary;
 mod cofactor;
 mod engine;
+mod extremes;
 mod factorised;
 mod factors;
 mod maintained;
 mod maintainer;
 pub mod plan;
 mod program;
+mod root;
 mod strings;
 mod together;
 mod tree;

@@ -84,15 +84,17 @@ impl Maintainer for TreeMaintainer {
 
     fn before_load(&mut self, atoms: &[usize]) {
         self.tree.before_load(atoms);
+        self.auxiliary.before_load(atoms);
     }
 
     fn load(&mut self, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         self.tree.load(rows, budget)?;
-        self.auxiliary.apply(rows, budget)
+        self.auxiliary.load(rows, budget)
     }
 
     fn end_load(&mut self, budget: &Budget<'_>) -> Result<()> {
-        self.tree.end_load(budget)
+        self.tree.end_load(budget)?;
+        self.auxiliary.end_load(budget)
     }
 
     /// Where the payloads allow it, the product is multiplied out only at views that are kept.

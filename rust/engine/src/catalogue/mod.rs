@@ -140,6 +140,7 @@ impl<'d> Catalogue<'d> {
             let info = TableInfo {
                 schema: table.schema.clone(),
                 is_static: table.is_static || self.is_static,
+                cancels: false,
                 // An empty table says nothing about what will come.
                 rows: (!table.is_empty()).then(|| table.len()),
                 unique: table.unique.clone(),

@@ -109,6 +109,7 @@ pub(crate) fn bind_atoms(
             columns: Vec::new(),
             join_columns_not_null: not_null,
             is_static: table.is_static,
+            cancels: table.cancels,
             unique: table.unique.clone(),
             schema: Arc::clone(&table.schema),
             rows: table.rows,

@@ -32,6 +32,8 @@ pub struct TableInfo {
     pub schema: Arc<Schema>,
     /// Whether it never changes once a view reads it.
     pub is_static: bool,
+    /// Whether a row may be read with a negative count, which cancels one that was read before it.
+    pub cancels: bool,
     /// Roughly how many rows it has or will have, if known: relations with more rows change more.
     pub rows: Option<u64>,
     /// Columns of which no two rows agree.
@@ -92,6 +94,8 @@ pub struct PlanAtom {
     pub join_columns_not_null: Vec<usize>,
     /// Whether the table never changes once the view is there.
     pub is_static: bool,
+    /// As of [`TableInfo`].
+    pub cancels: bool,
     /// Columns of which no two rows of the table agree.
     pub unique: Option<Vec<usize>>,
     /// The columns of the table.

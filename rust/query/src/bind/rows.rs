@@ -33,6 +33,7 @@ pub(crate) fn bind_rows(query: &Query, rows: &Rows, catalog: &dyn Catalog) -> Re
             columns,
             join_columns_not_null: Vec::new(),
             is_static: table.is_static,
+            cancels: table.cancels,
             unique: table.unique,
             schema: table.schema,
             rows: table.rows,
@@ -86,6 +87,7 @@ fn outputs_of(rows: &Rows, tables: &[TableInfo]) -> Result<Shown> {
             let within = TableInfo {
                 schema: Arc::new(Schema::new(outputs.into_iter().map(field).collect())?),
                 is_static: false,
+                cancels: false,
                 rows: None,
                 unique: None,
                 cofactors: Vec::new(),
@@ -109,6 +111,7 @@ impl Bound {
         let table = |atom: &PlanAtom| TableInfo {
             schema: Arc::clone(&atom.schema),
             is_static: atom.is_static,
+            cancels: atom.cancels,
             rows: atom.rows,
             unique: atom.unique.clone(),
             cofactors: Vec::new(),

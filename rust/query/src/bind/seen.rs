@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ringview_core::{Field, Result, Schema};
 
 use super::bound::{Bound, OutputKind, PlanOutput, TableInfo};
-use crate::logical::Representation;
+use crate::logical::{Representation, Rows};
 
 impl Bound {
     /// The outputs that can be read, by position.
@@ -33,10 +33,20 @@ impl Bound {
         Ok(TableInfo {
             schema: Arc::new(Schema::new(self.readable().map(field).collect())?),
             is_static: self.all_atoms().all(|atom| atom.is_static),
+            cancels: self.cancels(),
             rows,
             unique: self.key(),
             cofactors: cofactors.map(|output| output.name.clone()).collect(),
         })
+    }
+
+    /// Whether rows are computed as they are read, some of them to be taken away.
+    fn cancels(&self) -> bool {
+        let Some(Rows::Map { branches, .. }) = &self.rows else {
+            return false;
+        };
+        let mut read = branches.iter().zip(&self.atoms);
+        read.any(|(branch, atom)| branch.minus || atom.cancels)
     }
 
     /// Columns of which no two rows of the result agree: those of all groups. A result without

@@ -22,6 +22,7 @@ impl Catalog for TestCatalog {
         Ok(TableInfo {
             schema: Arc::new(Schema::new(fields)?),
             is_static: self.is_static,
+            cancels: false,
             rows: None,
             unique: None,
             cofactors,

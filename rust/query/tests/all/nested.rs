@@ -43,6 +43,7 @@ impl Catalog for TestCatalog {
         Ok(TableInfo {
             schema: Arc::new(Schema::new(fields)?),
             is_static: false,
+            cancels: false,
             rows: None,
             unique: None,
             cofactors: Vec::new(),

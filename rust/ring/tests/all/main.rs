@@ -2,4 +2,5 @@
 
 mod cofactor;
 mod expansion;
+mod extremes;
 mod laws;

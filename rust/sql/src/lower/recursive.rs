@@ -48,6 +48,7 @@ impl Lowering<'_> {
         let info = TableInfo {
             schema: Arc::new(Schema::new(columns.chain(level).collect())?),
             is_static: false,
+            cancels: false,
             rows: None,
             unique: None,
             cofactors: Vec::new(),

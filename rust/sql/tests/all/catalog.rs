@@ -40,6 +40,7 @@ impl Catalog for Tables {
         Ok(TableInfo {
             schema: Arc::new(Schema::new(fields.collect())?),
             is_static: false,
+            cancels: false,
             rows: None,
             unique: None,
             cofactors: Vec::new(),

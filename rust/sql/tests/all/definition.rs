@@ -130,6 +130,7 @@ impl Catalog for Plain {
         Ok(TableInfo {
             schema: Arc::new(Schema::new(fields.to_vec())?),
             is_static: false,
+            cancels: false,
             rows: None,
             unique: None,
             cofactors: Vec::new(),

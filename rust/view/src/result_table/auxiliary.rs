@@ -29,15 +29,15 @@ pub struct Auxiliary<M> {
 pub struct Auxiliaries<M> {
     /// Those of MIN, MAX and COUNT(DISTINCT), then those of categories.
     all: Vec<Auxiliary<M>>,
-    /// How many are the first.
-    summarized: usize,
+    /// Of the first: which companion of the query each is.
+    summarized: Vec<usize>,
 }
 
 impl<M> Default for Auxiliaries<M> {
     fn default() -> Self {
         Self {
             all: Vec::new(),
-            summarized: 0,
+            summarized: Vec::new(),
         }
     }
 }
@@ -91,18 +91,16 @@ impl<M: Maintainer> Auxiliary<M> {
 }
 
 impl<M: Maintainer> Auxiliaries<M> {
-    /// Those that summaries are read from, then those of categories.
+    /// Those that summaries are read from, each with the number of its companion in the query, then those of
+    /// categories.
     #[must_use]
-    pub fn new(mut summarized: Vec<Auxiliary<M>>, tallied: Vec<Auxiliary<M>>) -> Self {
-        let first = summarized.len();
-        for one in &mut summarized {
+    pub fn new(summarized: Vec<(usize, Auxiliary<M>)>, tallied: Vec<Auxiliary<M>>) -> Self {
+        let (summarized, mut all): (Vec<usize>, Vec<Auxiliary<M>>) = summarized.into_iter().unzip();
+        for one in &mut all {
             one.values.read_ends_alone();
         }
-        let all = summarized.into_iter().chain(tallied).collect();
-        Self {
-            all,
-            summarized: first,
-        }
+        all.extend(tallied);
+        Self { all, summarized }
     }
 
     /// Whether there is none.
@@ -170,10 +168,9 @@ impl<M: Maintainer> Auxiliaries<M> {
     ) {
         let width = payload_layout.width();
         let count = rows.len() / width;
-        for (one, words) in self.all[..self.summarized]
-            .iter()
-            .zip(payload_layout.summaries())
-        {
+        let summaries: Vec<_> = payload_layout.summaries().collect();
+        for (one, &companion) in self.all.iter().zip(&self.summarized) {
+            let words = &summaries[companion];
             let summaries = one.values.summaries(one.table(), keys, count, when);
             for (row, summary) in rows.chunks_exact_mut(width).zip(summaries) {
                 row[words.clone()].copy_from_slice(&summary);
@@ -184,7 +181,7 @@ impl<M: Maintainer> Auxiliaries<M> {
     /// The tallies of the groups of some keys.
     #[must_use]
     pub fn tallies(&self, keys: &[Vec<u64>], rows: usize, when: When<'_>) -> Vec<Tallies> {
-        let tallied = self.all[self.summarized..].iter();
+        let tallied = self.all[self.summarized.len()..].iter();
         let tally = |one: &Auxiliary<M>| one.values.tallies(one.table(), keys, rows, when);
         by_row(tallied.map(tally).collect(), rows)
     }

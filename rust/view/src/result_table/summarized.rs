@@ -34,9 +34,12 @@ impl<M: Maintainer> Summarized<M> {
         let of = groups.grouped();
         let mut payload_layout = of.auxiliary.payload_layout().clone();
         let mut values = Vec::with_capacity(companions.len());
-        for companion in companions {
+        for (number, companion) in companions.iter().enumerate() {
             payload_layout.push(PayloadField::Summary);
-            values.push(Auxiliary::new(companion, of, make(&companion.plan)?));
+            values.push((
+                number,
+                Auxiliary::new(companion, of, make(&companion.plan)?),
+            ));
         }
         Ok(Self {
             values: Auxiliaries::new(values, Vec::new()),

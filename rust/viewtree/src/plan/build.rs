@@ -7,7 +7,7 @@ use ringview_core::Result;
 
 use crate::plan::classes::classify;
 use crate::plan::payload::Payload;
-use crate::plan::{CofactorPlan, Companion, Plan, SumProduct, factorised, tree};
+use crate::plan::{CofactorPlan, Companion, ExtremesPlan, Plan, SumProduct, factorised, tree};
 use ringview_query::graph::order;
 use ringview_query::{Bound, OutputKind, PlanOutput, Representation};
 
@@ -42,7 +42,7 @@ impl Plan {
     ///
     /// # Errors
     /// `Unsupported` and `Overflow` where constants and factors multiply to what cannot be kept.
-    pub fn new(bound: Bound, planning: Planning) -> Result<Plan> {
+    pub fn new(mut bound: Bound, planning: Planning) -> Result<Plan> {
         bound.refuse_condition("view trees keep tables")?;
         let graph = bound.graph();
         let (atoms, variables) = (&bound.atoms, &bound.variables);
@@ -67,6 +67,8 @@ impl Plan {
         let mut terms = bound.terms.iter();
         terms.try_for_each(|term| payload.term(term))?;
         let payload = payload.finish();
+        let companions = planned(std::mem::take(&mut bound.companions), planning)?;
+        let extremes = ExtremesPlan::new(&bound, &companions, &tree);
         let mut cofactor = None;
         if let Some(features) = bound.features {
             let mut lifted = Payload::new(&tree, variables)?;
@@ -76,6 +78,8 @@ impl Plan {
         }
         let class = classify(&graph, &tree);
         let mut plan = Plan {
+            companions,
+            extremes,
             order,
             tree,
             payload,
@@ -86,7 +90,6 @@ impl Plan {
             distinct: bound.distinct,
             measures: bound.measures,
             results: bound.results,
-            companions: planned(bound.companions, planning)?,
             class,
             atoms: bound.atoms,
             variables: bound.variables,
@@ -114,6 +117,7 @@ impl Plan {
             measures: Vec::new(),
             results: None,
             companions: Vec::new(),
+            extremes: None,
             ..self.clone()
         }));
     }

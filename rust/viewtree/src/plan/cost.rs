@@ -37,8 +37,8 @@ impl Plan {
         let own = Cost::power(climbs.fold(0.0, f64::max));
         let features = self.features().into_iter();
         let beside = self
-            .companions
-            .iter()
+            .value_companions()
+            .map(|(_, companion)| companion)
             .chain(features.flat_map(|features| features.companions()));
         beside.fold(own, |cost, companion| {
             let order = match companion.ordered {

@@ -11,6 +11,7 @@ mod classes;
 pub(crate) mod cofactor;
 mod cost;
 pub mod explanation;
+mod extremes;
 pub(crate) mod factorised;
 mod leaf;
 mod meetings;
@@ -21,6 +22,7 @@ pub(crate) mod split;
 mod together;
 pub(crate) mod tree;
 
+use ringview_core::Type;
 use ringview_query::graph::order::OrderNode;
 use ringview_query::{
     Factor, Kind, PlanAtom, PlanOutput, Representation, Results, VarId, Variable,
@@ -68,6 +70,8 @@ pub struct Plan {
     /// The views kept beside this one, one for each column of which MIN, MAX or COUNT(DISTINCT) is
     /// asked.
     pub companions: Vec<Companion>,
+    /// The values of companions of which the ends are enough, where no relation changes.
+    pub(crate) extremes: Option<ExtremesPlan>,
     /// What kind of query this is.
     pub class: Class,
 }
@@ -185,6 +189,15 @@ impl Plan {
         self.cofactor.as_ref().or_else(|| matrix?.cofactor.as_ref())
     }
 
+    /// The companions that hold values, with their numbers.
+    pub(crate) fn value_companions(&self) -> impl Iterator<Item = (usize, &Companion)> {
+        let is_kept = |&(number, _): &(usize, &Companion)| {
+            let extremes = self.extremes.as_ref();
+            !extremes.is_some_and(|extremes| extremes.has(number))
+        };
+        self.companions.iter().enumerate().filter(is_kept)
+    }
+
     /// The variable at the root of the order by which rows can be split into independent parts:
     /// atoms that lack it must be seen by every part. `None` if there is no variable.
     pub fn root_variable(&self) -> Option<VarId> {
@@ -211,4 +224,30 @@ pub struct CofactorPlan {
     pub categories: Vec<Companion>,
     /// Counts by pair of categories of two of them, by their positions.
     pub pairs: Vec<CategoryPair>,
+}
+
+/// The values of which the least and the greatest are kept, and the views that have them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ExtremesPlan {
+    pub(crate) values: Vec<ExtremeValue>,
+    /// By node, the values of its payload.
+    pub(crate) nodes: Vec<Vec<usize>>,
+}
+
+/// A value, of which a companion is asked for the ends alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ExtremeValue {
+    /// The number of the companion.
+    pub(crate) companion: usize,
+    /// The relation it is read from, and the column.
+    pub(crate) atom: usize,
+    pub(crate) column: usize,
+    pub(crate) ty: Type,
+}
+
+impl ExtremesPlan {
+    /// Whether it has the values of a companion.
+    pub(crate) fn has(&self, companion: usize) -> bool {
+        self.values.iter().any(|value| value.companion == companion)
+    }
 }

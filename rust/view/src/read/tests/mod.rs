@@ -21,6 +21,7 @@ fn atom(filter: Option<Predicate>, not_null: Vec<usize>) -> PlanAtom {
         columns: (0..8).collect(),
         join_columns_not_null: not_null,
         is_static: false,
+        cancels: false,
         unique: None,
         schema: std::sync::Arc::new(schema()),
         rows: None,

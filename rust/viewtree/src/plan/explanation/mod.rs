@@ -26,8 +26,8 @@ impl Plan {
     /// How a view of this plan is kept, why, and what that costs.
     #[must_use]
     pub fn explanation(&self) -> Explanation {
-        let values = self.companions.iter();
-        let values = values.map(|companion| ("the values of", "by group", companion));
+        let values = self.value_companions();
+        let values = values.map(|(_, companion)| ("the values of", "by group", companion));
         let categories = self.features().into_iter();
         let categories = categories.flat_map(CofactorPlan::companions);
         let categories = categories.map(|companion| match companion.values.len() {
@@ -41,6 +41,19 @@ impl Plan {
                 beside: Vec::new(),
                 ..matrix.explanation()
             },
+        });
+        let extremes = self.extremes.iter().map(|extremes| {
+            let values = extremes.values.iter();
+            let names: Vec<&str> = values
+                .map(|value| self.companions[value.companion].name.as_str())
+                .collect();
+            Auxiliary {
+                what: format!(
+                    "the least and the greatest of {} by group",
+                    names.join(", ")
+                ),
+                view: self.tree_alone().explanation(),
+            }
         });
         let companions = values.chain(categories).map(|(what, how, companion)| {
             let order = match companion.ordered {
@@ -70,7 +83,7 @@ impl Plan {
             warning: self.warning(&changes),
             changes,
             change: "a change of one row".to_owned(),
-            beside: matrix.chain(companions).collect(),
+            beside: matrix.chain(extremes).chain(companions).collect(),
             ..Explanation::default()
         }
     }
@@ -79,6 +92,19 @@ impl Plan {
     #[must_use]
     pub fn explain(&self) -> String {
         self.explanation().text()
+    }
+
+    /// The same tree with nothing beside it, of which only the groups are shown.
+    fn tree_alone(&self) -> Plan {
+        Plan {
+            matrix: None,
+            outputs: Vec::new(),
+            measures: Vec::new(),
+            results: None,
+            companions: Vec::new(),
+            extremes: None,
+            ..self.clone()
+        }
     }
 
     fn result_kind(&self) -> Choice {

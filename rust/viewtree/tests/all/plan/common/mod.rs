@@ -43,6 +43,7 @@ impl Tables {
             let info = TableInfo {
                 schema: Arc::new(Schema::new(fields.collect()).unwrap()),
                 is_static: false,
+                cancels: false,
                 rows: None,
                 unique: None,
                 cofactors: Vec::new(),
