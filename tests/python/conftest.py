@@ -82,7 +82,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One Spark for all tests, as it takes seconds to start."""
-    pytest.importorskip("pyspark", minversion="4.1")
+    pytest.importorskip("pyspark", minversion="3.5")
     from ringview.spark import JavaNotFoundError, session
 
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"

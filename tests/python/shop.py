@@ -143,6 +143,7 @@ class Shop:
 
 def frames(spark: SparkSession, folder: Path, files: int) -> dict[str, DataFrame]:
     """The tables of a shop, so many files a micro-batch."""
+    from arrow_frames import from_arrow
     from pyspark.sql import types as st
     from ringview.spark.types import to_spark
 
@@ -155,7 +156,7 @@ def frames(spark: SparkSession, folder: Path, files: int) -> dict[str, DataFrame
         read = spark.readStream.schema(schema(of)).option("maxFilesPerTrigger", files)
         return read.parquet(str(folder / name))
 
-    static = spark.createDataFrame(PRODUCTS)
+    static = from_arrow(spark, PRODUCTS)
     return {"items": stream("items", ITEMS), "orders": stream("orders", ORDERS), "products": static}
 
 

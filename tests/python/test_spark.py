@@ -15,8 +15,9 @@ import pytest
 from oracle import comparable
 from test_docs import check
 
-pytest.importorskip("pyspark", minversion="4.1")
+pytest.importorskip("pyspark", minversion="3.5")
 
+from arrow_frames import arrow_table, from_arrow
 from pyspark.sql import DataFrame, SparkSession
 from ringview import errors
 from ringview.cli.commands import app
@@ -100,7 +101,7 @@ def frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     if not table.num_rows:
         return spark.createDataFrame([], schema)
     # Without the schema, timestamps without a zone would get one.
-    return spark.createDataFrame(table, schema)
+    return from_arrow(spark, table, schema)
 
 
 def expected(sql: str, data: dict[str, pa.Table]) -> list[tuple[object, ...]]:
@@ -146,7 +147,7 @@ QUERIES = {
 def test_a_query_equals_duckdb(spark: SparkSession, sql: str) -> None:
     data = tables(seed=1)
     found = evaluate(sql, frames(spark, data), partitions=3)
-    assert comparable(found.toArrow()) == expected(sql, data)
+    assert comparable(arrow_table(found)) == expected(sql, data)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +166,7 @@ def test_empty_tables(spark: SparkSession, name: str, missing: str) -> None:
         for table, rows in tables(seed=2, orders=30).items()
     }
     found = evaluate(QUERIES[name], frames(spark, data), partitions=2)
-    assert comparable(found.toArrow()) == expected(QUERIES[name], data)
+    assert comparable(arrow_table(found)) == expected(QUERIES[name], data)
 
 
 def test_the_result_is_a_dataframe_like_any(spark: SparkSession) -> None:
@@ -200,10 +201,10 @@ def test_rows_with_multiplicities(spark: SparkSession) -> None:
             ]
         )
     found = evaluate(sql, frames(spark, changes), multiplicity="how often", partitions=2)
-    assert comparable(found.toArrow()) == expected(sql, left)
-    only = {**frames(spark, data), "items": spark.createDataFrame(changes["items"])}
+    assert comparable(arrow_table(found)) == expected(sql, left)
+    only = {**frames(spark, data), "items": from_arrow(spark, changes["items"])}
     found = evaluate(sql, only, multiplicity={"items": "how often"}, partitions=2)
-    assert comparable(found.toArrow()) == expected(sql, {**data, "items": left["items"]})
+    assert comparable(arrow_table(found)) == expected(sql, {**data, "items": left["items"]})
 
 
 def test_everything_deleted_leaves_nothing(spark: SparkSession) -> None:
@@ -219,7 +220,7 @@ def test_plain_map_partitions(spark: SparkSession) -> None:
         steps = prepare(QUERIES[name], frames(spark, data), partitions=3)
         partials = steps.slots().rdd.mapPartitions(steps.partition.on_rows)
         found = steps.merge(spark.createDataFrame(partials, steps.partial_schema))
-        assert comparable(found.toArrow()) == expected(QUERIES[name], data)
+        assert comparable(arrow_table(found)) == expected(QUERIES[name], data)
 
 
 def test_types_that_ringview_does_not_hold_may_be_there(spark: SparkSession) -> None:
@@ -236,7 +237,7 @@ def test_timestamps_with_a_zone_are_instants(spark: SparkSession) -> None:
     sql = "SELECT a.at, SUM(b.x) AS s FROM r a JOIN r b USING (at) GROUP BY a.at"
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
-        found = evaluate(sql, {"r": frame(spark, rows)}).toArrow()
+        found = arrow_table(evaluate(sql, {"r": frame(spark, rows)}))
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert comparable(found) == comparable(rows)
@@ -345,7 +346,7 @@ def test_views_over_views_in_few_shuffles(spark: SparkSession) -> None:
     given = ", ".join(f"{name} AS ({text})" for name, text in sql.items())
     for name, table in found.to_df().items():
         wanted = expected(f"WITH {given} SELECT * FROM {name}", data)
-        assert comparable(table.toArrow()) == wanted, found.explain()
+        assert comparable(arrow_table(table)) == wanted, found.explain()
     found.unpersist()
     with pytest.raises(errors.UnknownViewError, match='did you mean "best"'):
         found.to_df("bst")

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 from oracle import comparable, plain_rows
 
-pytest.importorskip("pyspark", minversion="4.1")
+pytest.importorskip("pyspark", minversion="3.5")
 
 from cells import Tables, plan, run
 from hypothesis import given, settings

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("pyspark", minversion="4.1")
+pytest.importorskip("pyspark", minversion="3.5")
 for package in ("grpc", "grpc_status", "google.rpc", "zstandard"):
     pytest.importorskip(package, reason="Spark Connect needs it: pip install 'pyspark[connect]'")
 

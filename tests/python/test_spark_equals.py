@@ -7,8 +7,9 @@ import random
 import pytest
 from oracle import comparable
 
-pytest.importorskip("pyspark", minversion="4.1")
+pytest.importorskip("pyspark", minversion="3.5")
 
+from arrow_frames import arrow_table
 from cells import Tables
 from pyspark.sql import SparkSession
 from ringview.spark import prepare
@@ -26,12 +27,12 @@ def check(
     given = frames(spark, data)
     for name, frame in given.items():
         frame.createOrReplaceTempView(name)
-    said = expected(sql, data) if sql in REFUSED else comparable(spark.sql(sql).toArrow())
+    said = expected(sql, data) if sql in REFUSED else comparable(arrow_table(spark.sql(sql)))
     for number in partitions:
         # What tables are said to have chooses the route, and not how few rows these are.
         sizes = {name: 10 ** draw.randrange(1, 8) for name in SCHEMAS}
         found = prepare(sql, given, partitions=number, rows=draw.choice([None, sizes, sizes]))
-        assert comparable(found.result().toArrow()) == said, (sql, found, data)
+        assert comparable(arrow_table(found.result())) == said, (sql, found, data)
 
 
 @pytest.mark.parametrize("place", range(len(QUERIES)))

@@ -20,8 +20,9 @@ from everyday_queries import Asked
 from oracle import Oracle, comparable
 from test_everyday_sql import QUERIES, Rows
 
-pytest.importorskip("pyspark", minversion="4.1")
+pytest.importorskip("pyspark", minversion="3.5")
 
+from arrow_frames import arrow_table
 from pyspark.sql import DataFrame, SparkSession
 from ringview.spark import evaluate, plan, prepare, raising, views
 from ringview.spark.explained import explained
@@ -109,7 +110,7 @@ def check(spark: SparkSession, seed: int, shape: str | None, number: int) -> Non
             if "lists" in str(refused) or "ASOF" in str(refused):
                 continue
             raise
-        same(found.result().toArrow(), wanted, asked)
+        same(arrow_table(found.result()), wanted, asked)
         found.unpersist()
 
 
@@ -164,7 +165,7 @@ def test_what_people_ask_equals_duckdb(quick: SparkSession) -> None:
     for sql in QUERIES:
         wanted = oracle.query(sql, held)
         is_ordered = sql.upper().rpartition(")")[2].find("ORDER BY") >= 0
-        same(evaluate(sql, given).toArrow(), wanted, Asked("", sql, is_ordered))
+        same(arrow_table(evaluate(sql, given)), wanted, Asked("", sql, is_ordered))
 
 
 def test_views_read_each_other(quick: SparkSession) -> None:
@@ -181,7 +182,7 @@ def test_views_read_each_other(quick: SparkSession) -> None:
     found = views(asked, frames(quick, held), partitions=2)
     for name, sql in asked.items():
         wanted = db.create_view(name, sql).to_arrow()
-        assert comparable(found[name].toArrow()) == comparable(wanted), name
+        assert comparable(arrow_table(found[name])) == comparable(wanted), name
     found.unpersist()
 
 
@@ -225,9 +226,9 @@ def test_the_clock_is_what_is_said(quick: SparkSession) -> None:
         db = database(held)
         db.advance(moment)
         wanted = comparable(db.create_view("v", sql).to_arrow())
-        assert comparable(evaluate(sql, given, now=moment).toArrow()) == wanted
+        assert comparable(arrow_table(evaluate(sql, given, now=moment))) == wanted
         found = evaluate(sql, counted, multiplicity=TIMES, partitions=2, now=moment)
-        assert comparable(found.toArrow()) == wanted
+        assert comparable(arrow_table(found)) == wanted
 
 
 def test_over_no_rows_there_is_the_row_of_no_groups(quick: SparkSession) -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-pytest.importorskip("pyspark", minversion="4.1")
+pytest.importorskip("pyspark", minversion="3.5")
 
+import pyspark
 from catalog import translate
 from ringview.spark.planning import catalog_of
 from ringview.spark.route import Asked, Route, choose, covers_all
@@ -169,6 +170,7 @@ def test_a_java_that_does_not_do(
     java.write_text(f"#!/bin/sh\n{script}\n")
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(pyspark, "__version__", "4.1.0")
     with pytest.raises(JavaNotFoundError, match=message):
         check_java()
 
@@ -178,4 +180,12 @@ def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(ImportError, match=r"pip install 'ringview\[spark\]'"):
+        importlib.import_module("ringview.spark")
+
+
+def test_an_older_pyspark_is_named_with_the_one_that_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("ringview.spark")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(pyspark, "__version__", "3.4.4")
+    with pytest.raises(ImportError, match=r"needs PySpark 3\.5 or later, and 3\.4\.4 is installed"):
         importlib.import_module("ringview.spark")

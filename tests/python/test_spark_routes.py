@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 from oracle import comparable
 
-pytest.importorskip("pyspark", minversion="4.1")
+pytest.importorskip("pyspark", minversion="3.5")
 
+from arrow_frames import arrow_table, from_arrow
 from pyspark.sql import SparkSession
 from ringview.spark import evaluate, plan, prepare
 from ringview.spark.explained import explained
@@ -42,14 +43,14 @@ def test_rows_need_not_be_counted(spark: SparkSession) -> None:
     rows = {"orders": 10**6, "items": 10**4, "customers": 10**7}
     steps = prepare(QUERIES["broadcast"], frames(spark, data), partitions=2, rows=rows)
     assert "customer" in steps.explain().split(":")[0]
-    assert comparable(steps.result().toArrow()) == expected(QUERIES["broadcast"], data)
+    assert comparable(arrow_table(steps.result())) == expected(QUERIES["broadcast"], data)
 
 
 def test_one_value_in_every_row(spark: SparkSession) -> None:
     rows = pa.table({"k": pa.array([7] * 500), "x": pa.array(range(500))})
     sql = "SELECT a.k, SUM(a.x * b.x) AS s, COUNT(*) AS n FROM r a JOIN r b USING (k) GROUP BY a.k"
-    found = evaluate(sql, {"r": spark.createDataFrame(rows)}, partitions=4)
-    assert comparable(found.toArrow()) == expected(sql, {"r": rows})
+    found = evaluate(sql, {"r": from_arrow(spark, rows)}, partitions=4)
+    assert comparable(arrow_table(found)) == expected(sql, {"r": rows})
 
 
 def test_one_partition_takes_no_shuffle(
@@ -63,7 +64,7 @@ def test_one_partition_takes_no_shuffle(
         assert steps.slots().rdd.getNumPartitions() == partitions
         steps.slots().explain()
         assert ("Exchange" in capsys.readouterr().out) == shuffled
-        assert comparable(steps.result().toArrow()) == expected(sql, data)
+        assert comparable(arrow_table(steps.result())) == expected(sql, data)
 
 
 def test_tables_that_are_joined_are_counted(spark: SparkSession) -> None:
@@ -113,7 +114,7 @@ def test_heavy_values_are_found_and_split(spark: SparkSession) -> None:
     assert "heavy values of k split: 7" in steps.explain()
     left.createOrReplaceTempView("l")
     right.createOrReplaceTempView("r")
-    assert comparable(steps.result().toArrow()) == comparable(spark.sql(sql).toArrow())
+    assert comparable(arrow_table(steps.result())) == comparable(arrow_table(spark.sql(sql)))
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ import random
 import pyarrow as pa
 import pytest
 
-pytest.importorskip("pyspark", minversion="4.1")
+pytest.importorskip("pyspark", minversion="3.5")
 
 import ringview as rv
+from arrow_frames import arrow_table, from_arrow
 from oracle import comparable
 from pyspark.sql import SparkSession
 from ringview.spark import evaluate, options, prepare, semi_joins, views
@@ -67,8 +68,8 @@ def test_the_result_is_that_of_all_rows(spark: SparkSession, sql: str) -> None:
         for name, table in tables.items():
             db.create_table(name, table.schema)
             db.insert(name, table)
-        frames = {name: spark.createDataFrame(table) for name, table in tables.items()}
-        found = evaluate(sql, frames, partitions=1).toArrow()
+        frames = {name: from_arrow(spark, table) for name, table in tables.items()}
+        found = arrow_table(evaluate(sql, frames, partitions=1))
         assert comparable(found) == comparable(db.sql(sql))
 
 
@@ -76,7 +77,7 @@ def test_the_result_is_that_of_all_rows(spark: SparkSession, sql: str) -> None:
 def test_rows_without_a_partner_do_not_move(spark: SparkSession) -> None:
     fact = pa.table({"k": [1, 2, 3, None], "x": [1, 2, 4, 8], "m": [1, 1, 2, 1]})
     dim = pa.table({"k": [1, 2, 3], "name": ["b", "c", "a"]})
-    frames = {"fact": spark.createDataFrame(fact), "dim": spark.createDataFrame(dim)}
+    frames = {"fact": from_arrow(spark, fact), "dim": from_arrow(spark, dim)}
     steps = prepare(JOINED, frames, multiplicity={"fact": "m"}, partitions=1)
     # Of the small table its own filter lets one row through; one more is of no table.
     assert steps.slots().count() == 1 + 1 + 1
@@ -89,7 +90,7 @@ def test_rows_without_a_partner_do_not_move(spark: SparkSession) -> None:
 
 def test_tables_are_large_and_small_by_estimate(spark: SparkSession) -> None:
     tables = rows(1)
-    frames = {name: spark.createDataFrame(table) for name, table in tables.items()}
+    frames = {name: from_arrow(spark, table) for name, table in tables.items()}
     steps = prepare(JOINED, frames, partitions=1)
     stage = steps.plan.grids[0]
     (partner,) = next(one for one in stage.readings if one.relation == "fact").partners

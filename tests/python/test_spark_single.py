@@ -8,8 +8,9 @@ from datetime import datetime
 import pyarrow as pa
 import pytest
 
-pytest.importorskip("pyspark", minversion="4.1")
+pytest.importorskip("pyspark", minversion="3.5")
 
+from arrow_frames import from_arrow
 from pyspark.sql import SparkSession
 from ringview.errors import OverDeleteError, UnsupportedError
 from ringview.spark import evaluate, plan, prepare, raising, views
@@ -23,7 +24,7 @@ EVERYDAY = (
 
 
 def test_everyday_texts_take_one_stage_and_keep_their_order(spark: SparkSession) -> None:
-    steps = prepare(EVERYDAY, {"orders": spark.createDataFrame(ORDERS)}, partitions=1)
+    steps = prepare(EVERYDAY, {"orders": from_arrow(spark, ORDERS)}, partitions=1)
     assert steps.explain() == "1 partition"
     assert [tuple(row) for row in steps.result().collect()] == [(1, "late"), (3, "late")]
     made = plan(EVERYDAY, {"orders": ORDERS.schema}, partitions=1)
@@ -51,13 +52,13 @@ def test_columns_that_give_a_text_its_meaning_are_there(spark: SparkSession) -> 
         "SELECT x, COUNT(*) AS m, SUM(n) AS n FROM (SELECT a.c8 AS x, COUNT(b.c1) AS n FROM r a "
         "LEFT JOIN r b ON a.c8 = b.c8 AND b.c4 > DATE '1960-01-01' GROUP BY a.c8) GROUP BY x"
     )
-    steps = prepare(sql, {"r": spark.createDataFrame(rows)}, multiplicity="m", partitions=1)
+    steps = prepare(sql, {"r": from_arrow(spark, rows)}, multiplicity="m", partitions=1)
     (relation,) = steps.plan.grids[0].relations
     assert relation.whole is not None
     assert len(relation.schema) < len(relation.whole)
     assert [tuple(row) for row in steps.result().collect()] == [(1, 1, 16)]
     natural = "SELECT COUNT(*) AS n FROM r NATURAL JOIN (SELECT * FROM r WHERE c8 > 0) AS o"
-    found = evaluate(natural, {"r": spark.createDataFrame(rows)}, multiplicity="m", partitions=1)
+    found = evaluate(natural, {"r": from_arrow(spark, rows)}, multiplicity="m", partitions=1)
     assert found.collect()[0].n == 16
 
 
@@ -66,12 +67,12 @@ def test_rows_that_no_step_takes_do_not_move(spark: SparkSession) -> None:
         "SELECT CASE WHEN id > 1 THEN 1 ELSE 0 END AS a, COUNT(*) AS n FROM orders WHERE day < 3 "
         "GROUP BY 1 ORDER BY 1"
     )
-    frames = {"orders": spark.createDataFrame(ORDERS)}
+    frames = {"orders": from_arrow(spark, ORDERS)}
     steps = prepare(sql, frames, partitions=1)
     # One row more is of no table: it makes the task run.
     assert steps.slots().count() == 2 + 1
     assert [tuple(row) for row in steps.result().collect()] == [(1, 2)]
-    none = {"orders": spark.createDataFrame(ORDERS.slice(0, 0))}
+    none = {"orders": from_arrow(spark, ORDERS.slice(0, 0))}
     assert evaluate("SELECT COUNT(*) AS n FROM orders", none, partitions=1).collect()[0].n == 0
 
 
@@ -81,7 +82,7 @@ def test_views_are_found_in_one_pass(spark: SparkSession) -> None:
         "days": "SELECT day, COUNT(*) AS n FROM orders GROUP BY day ORDER BY day NULLS LAST",
         "most": "SELECT MAX(day) AS day FROM days",
     }
-    found = views(texts, {"orders": spark.createDataFrame(ORDERS)}, partitions=1)
+    found = views(texts, {"orders": from_arrow(spark, ORDERS)}, partitions=1)
     assert found.plan.stages[0].names == ("late", "days")
     assert found["late"].collect()[0].n == 2
     assert [row.day for row in found["days"].collect()] == [1, 2, 3, None]
@@ -91,17 +92,17 @@ def test_views_are_found_in_one_pass(spark: SparkSession) -> None:
 
 
 def test_multiplicities_parameters_and_the_clock(spark: SparkSession) -> None:
-    frames = {"orders": spark.createDataFrame(ORDERS.slice(0, 2))}
+    frames = {"orders": from_arrow(spark, ORDERS.slice(0, 2))}
     sql = "SELECT id + $1 AS id FROM orders WHERE id > 1 ORDER BY id"
     found = evaluate(sql, frames, parameters=[10], multiplicity="m", partitions=1)
     assert [row.id for row in found.collect()] == [12, 12]
-    gone = {"orders": spark.createDataFrame(ORDERS)}
+    gone = {"orders": from_arrow(spark, ORDERS)}
     count = "SELECT COUNT(*) AS n FROM orders"
     with pytest.raises(OverDeleteError, match="orders"), raising():
         evaluate(count, gone, multiplicity="m", partitions=1).collect()
     shifts = pa.table({"until": [datetime(2026, 3, 9), datetime(2026, 3, 11)]})
     timed = "SELECT COUNT(*) AS n FROM shifts WHERE now() <= until"
-    frames = {"shifts": spark.createDataFrame(shifts)}
+    frames = {"shifts": from_arrow(spark, shifts)}
     assert evaluate(timed, frames, now="2026-03-10", partitions=1).collect()[0].n == 1
 
 

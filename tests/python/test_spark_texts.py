@@ -15,9 +15,10 @@ import ringview as rv
 from oracle import comparable
 from ringview import errors
 
-pytest.importorskip("pyspark", minversion="4.1")
+pytest.importorskip("pyspark", minversion="3.5")
 
 import ringview.spark as rs
+from arrow_frames import arrow_table
 from pyspark.sql import DataFrame, SparkSession
 from ringview.spark.streaming.checkpoint import difference
 from ringview.spark.types import spark_schema
@@ -73,11 +74,11 @@ def test_a_text_means_what_it_means_in_a_database(spark: SparkSession, case: str
     expected = comparable(kept(sql, **said))
     assert expected
     found = rs.evaluate(sql, frames(spark), partitions=2, **said)
-    assert comparable(found.toArrow()) == expected
+    assert comparable(arrow_table(found)) == expected
     made = rs.plan(
         sql, {name: table.schema for name, table in TABLES.items()}, partitions=2, **said
     )
-    assert comparable(made.run(frames(spark))["result"].toArrow()) == expected
+    assert comparable(arrow_table(made.run(frames(spark))["result"])) == expected
 
 
 def test_views_that_read_each_other(spark: SparkSession) -> None:

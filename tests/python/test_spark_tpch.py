@@ -8,8 +8,9 @@ import pytest
 from test_tpch import QUERIES, Rows, same
 from tpch_rows import SCHEMAS, row
 
-pytest.importorskip("pyspark", minversion="4.1")
+pytest.importorskip("pyspark", minversion="3.5")
 
+from arrow_frames import arrow_table
 from oracle import Oracle
 from pyspark.sql import SparkSession
 from ringview.spark import views
@@ -32,7 +33,7 @@ def test_the_queries_equal_duckdb(quick: SparkSession, partitions: int) -> None:
     found = views(QUERIES, frames, partitions=partitions, rows=sizes)
     rows = 0
     for name in QUERIES:
-        result = found[name].toArrow()
+        result = arrow_table(found[name])
         same(name, result, oracle, held)
         rows += len(result)
     found.unpersist()

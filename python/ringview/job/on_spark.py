@@ -19,6 +19,7 @@ from ringview.job.progress import Outcome, Progress
 from ringview.job.read import Source
 from ringview.spark import Views, session, views
 from ringview.spark.frames import column
+from ringview.spark.releases import arrow_table
 from ringview.spark.types import spark_schema, to_spark
 from ringview.words import quoted
 
@@ -38,7 +39,7 @@ def run(job: Job, sources: Sequence[Source], progress: Callable[[Progress], None
     seconds: dict[str, float] = {}
     for name in read:
         begun = time.perf_counter()
-        results[name] = found.to_df(name).toArrow()
+        results[name] = arrow_table(found.to_df(name))
         ended = time.perf_counter()
         seconds[name] = ended - begun
         now = Progress(now.rows + read[name], now.total, now.batches + 1, ended - start)

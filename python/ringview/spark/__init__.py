@@ -19,10 +19,12 @@ except ImportError as error:
         "ringview.spark needs PySpark, which is not installed: pip install 'ringview[spark]'"
     ) from error
 
-if tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 1):
+from ringview.spark.releases import BATCH, release
+
+if release() < BATCH:
     raise ImportError(
-        f"ringview.spark needs PySpark 4.1 or later, and {pyspark.__version__} is installed: "
-        "pip install --upgrade 'ringview[spark]'"
+        f"ringview.spark needs PySpark {'.'.join(map(str, BATCH))} or later, and "
+        f"{pyspark.__version__} is installed: pip install --upgrade 'ringview[spark]'"
     )
 
 from ringview.spark.evaluation import Evaluation, Views, evaluate, plan, prepare, views

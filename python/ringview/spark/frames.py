@@ -21,8 +21,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from ringview import _native
+from ringview.spark.exchange import to_partitions
 from ringview.spark.grid import Along
 from ringview.spark.partition import Relation
+from ringview.spark.releases import arrow_table
 from ringview.spark.slots import ATOM, MULTIPLICITY, NOBODY, PARTITION, Layout, with_multiplicity
 from ringview.spark.stage import Stage
 from ringview.spark.types import INTEGERS, to_spark
@@ -40,7 +42,7 @@ def in_cells(stage: Stage, frames: Mapping[str, DataFrame]) -> DataFrame:
     union = reduce(DataFrame.union, [*parts, _nobody(next(iter(frames.values())), stage.layout)])
     if stage.in_place is not None or stage.gathered:
         return union.coalesce(stage.cells)
-    return union.repartitionById(stage.cells, sf.col(PARTITION))
+    return to_partitions(union, stage.cells, sf.col(PARTITION))
 
 
 def of_result(stage: Stage, number: int, found: DataFrame) -> DataFrame:
@@ -110,7 +112,7 @@ def small(stage: Stage, frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
         columns = _columns(layout, number, relation)
         parts.append(rows.selectExpr(_atom(number), _to_cell("0"), *columns))
     found: list[list[pa.RecordBatch]] = [[] for _ in relations]
-    for batch in reduce(DataFrame.union, parts).toArrow().to_batches():
+    for batch in arrow_table(reduce(DataFrame.union, parts)).to_batches():
         for number, rows in layout.relations(batch, schemas):
             wanted = _as_they_come(relations[number])
             found[number].append(rows.select(wanted.names))

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from ringview.errors import InvalidValueError, TypeMismatchError, UnknownTableError
+from ringview.spark.releases import CONNECT, require
 from ringview.spark.session import cores
 from ringview.words import quoted
 
@@ -23,7 +24,10 @@ _COMPRESSION = 4
 
 
 def check_frame(name: str, frame: DataFrame) -> None:
-    """Refuse what is no DataFrame with an end."""
+    """Refuse what is no DataFrame with an end, or none that this PySpark has functions for."""
+    if type(frame).__module__.startswith("pyspark.sql.connect"):
+        # Before, its columns are made by functions of their own.
+        require(CONNECT, "a DataFrame of Spark Connect", "give those of a session in the process")
     if not isinstance(frame, DataFrame):
         raise TypeMismatchError(f"tables: {name!r} is no DataFrame but a {type(frame).__name__}")
     if frame.isStreaming:

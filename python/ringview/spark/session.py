@@ -19,8 +19,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from ringview.errors import RingviewError
+from ringview.spark.releases import release
 
-_OLDEST_JAVA = 17
 _HOW = (
     "Install a JDK or JRE, 17 or later, and set JAVA_HOME if it is not on the PATH:\n"
     "  Debian, Ubuntu   apt install openjdk-17-jre-headless\n"
@@ -100,7 +100,8 @@ def check_java() -> None:
         raise JavaNotFoundError(f"Spark needs Java, and {java} does not run. {_HOW}")
     # "17.0.15", or "1.8.0_292" for Java 8 and older; an unknown wording is left to Spark.
     version = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
-    if version and int(version[1]) < _OLDEST_JAVA:
+    oldest = 17 if release() >= (4, 0) else 8
+    if version and int(version[1]) < oldest:
         raise JavaNotFoundError(f"Spark needs a newer Java than {version[1]} ({java}). {_HOW}")
 
 

@@ -42,7 +42,7 @@ def join_alike(one: pa.DataType, other: pa.DataType) -> bool:
 
 def to_arrow(kind: st.DataType) -> pa.DataType | None:
     """The Arrow type of Spark's ``kind``; ``None`` if ringview cannot hold it."""
-    if isinstance(kind, st.StringType) and not kind.isUTF8BinaryCollation():
+    if isinstance(kind, st.StringType) and kind != st.StringType():
         # Texts that are equal by their collation differ for the engine.
         return None
     if isinstance(kind, st.DecimalType):

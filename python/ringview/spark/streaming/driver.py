@@ -21,6 +21,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from ringview.errors import CheckpointError, RingviewError
 from ringview.follower import Follower
 from ringview.sinks.protocol import Sink, begin
+from ringview.spark.releases import arrow_table
 from ringview.spark.slots import ATOM
 from ringview.spark.streaming import latest, letters, marks, persisting, source, unsent
 from ringview.spark.streaming.applying import Applier
@@ -173,7 +174,7 @@ class DriverState(State):
 
     def _apply(self, rows: DataFrame, batch_id: int) -> None:
         applied = self._applier.apply(
-            self._plan.arrived(rows.toArrow().to_batches()),
+            self._plan.arrived(arrow_table(rows).to_batches()),
             batch_id,
             leaves_out=self._letters is not None,
             beside=partial(self._keep_letters, batch_id),

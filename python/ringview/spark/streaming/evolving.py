@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from ringview import Database
 from ringview.errors import CheckpointError, InvalidValueError, did_you_mean
+from ringview.spark.releases import STATE, require
 from ringview.spark.streaming import locations, marks, persisting, replacing, unsent
 from ringview.spark.streaming.checkpoint import BECOMING, Checkpoint, difference
 from ringview.spark.streaming.marks import has_sent, is_waiting, last_batch
@@ -86,6 +87,7 @@ def evolve(
         )
     described = {**noted, **plan.described()}
     if noted["mode"] == "partitioned":
+        require(STATE, 'a checkpoint with mode="partitioned"', "evolve it where the stream runs")
         partitioned.evolve(plan, sources, checkpoint, noted)
         return
     was_there = was or {"views": noted["views"]}

@@ -16,13 +16,13 @@ from pyspark.sql import DataFrame, SparkSession
 from ringview.errors import InvalidValueError
 from ringview.queries import Parameters
 from ringview.sinks.protocol import Sink
+from ringview.spark.releases import STATE, require
 from ringview.spark.session import use_this_python
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.driver import DriverState
 from ringview.spark.streaming.evolving import Columns, evolve, widened
 from ringview.spark.streaming.letters import target_of
 from ringview.spark.streaming.partitioned.moving import move
-from ringview.spark.streaming.partitioned.state import PartitionedState
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.progress import watch
 from ringview.spark.streaming.query import StreamQuery
@@ -168,6 +168,7 @@ class Stream:
         Raises:
             InvalidValueError, UnknownViewError, TypeMismatchError, ExistsError: Arguments that do
                 not go together, or are none.
+            UnsupportedError: The PySpark that is installed has not what the mode needs.
 
         Complexity: see `ringview.spark.streaming`; letters cost O(log rows) attempts a row.
 
@@ -213,6 +214,7 @@ class Stream:
         Raises:
             CheckpointError: It is of another query or mode, or has no micro-batch yet.
             StorageError: It cannot be written, or the stream runs.
+            UnsupportedError: The PySpark that is installed has not what the mode needs.
 
         Complexity: one shuffle of all rows that are there; every view is filled anew.
 
@@ -222,6 +224,7 @@ class Stream:
                 asked.repartition("state", partitions=64)
                 asked.write_stream(checkpoint="state", sink=sink, mode="partitioned").start()
         """
+        require(STATE, 'a stream with mode="partitioned"', "move its state where it runs")
         at = Checkpoint(checkpoint, self._spark)
         move(widened(self.plan, self._sources, at), self._sources, at, partitions)
 
@@ -333,6 +336,9 @@ class StreamWriter:
         if self._mode == "driver":
             limit = self._memory_limit
             return DriverState(plan, sources, checkpoint, ends.sink, ends.letters, limit)
+        # PySpark before 4.0 has no processors, of which its own is one.
+        from ringview.spark.streaming.partitioned.state import PartitionedState
+
         return PartitionedState(
             plan,
             sources,
@@ -348,6 +354,8 @@ class StreamWriter:
 def _mode(given: Mode) -> Mode:
     if given not in ("driver", "partitioned"):
         raise InvalidValueError(f'mode is "driver" or "partitioned", not {given!r}')
+    if given == "partitioned":
+        require(STATE, 'mode="partitioned"', 'keep the stream with mode="driver"')
     return given
 
 

@@ -31,6 +31,7 @@ from ringview.errors import (
 )
 from ringview.queries import Parameters
 from ringview.spark.frames import column
+from ringview.spark.releases import arrow_table
 from ringview.spark.slots import ATOM, MULTIPLICITY, PARTITION
 from ringview.spark.streaming.changes import GOES
 from ringview.spark.streaming.clock import delay
@@ -140,7 +141,7 @@ def static_rows(table: TablePlan, source: Source) -> tuple[pa.Table, str | None]
     schema = table.columns
     if name is not None:
         schema = schema.append(pa.field(name, pa.int64()))
-    return source.frame.select(*kept).toArrow().cast(schema), name
+    return arrow_table(source.frame.select(*kept)).cast(schema), name
 
 
 def _check_frames(tables: Mapping[str, DataFrame]) -> None:

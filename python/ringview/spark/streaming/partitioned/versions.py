@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from ringview import Database
+from ringview.spark.exchange import to_partitions
 from ringview.spark.ship import Shipped
 from ringview.spark.slots import PARTITION
 from ringview.spark.streaming import paths
@@ -66,7 +67,7 @@ def version(
             there = there.union(_segments(spark, setting, checkpoint, batch))
     if partitions is not None:
         there = there.where(sf.col(PARTITION).isin(list(partitions)))
-    return there.repartitionById(count, sf.col(PARTITION))
+    return to_partitions(there, count, sf.col(PARTITION))
 
 
 def view(
@@ -116,7 +117,7 @@ def begin(
     packed = labelled.mapInArrow(Shipped(Pack(rows)), PACKED)
     numbers = sf.create_map(*[sf.lit(each) for pair in setting.partitions.items() for each in pair])
     number = sf.element_at(numbers, sf.col(LABEL)).cast("int")
-    together = packed.repartitionById(len(partitions.labels), number)
+    together = to_partitions(packed, len(partitions.labels), number)
     files = FileBases(folder) if isinstance(folder, Path) else None
     slices = together.mapInArrow(Shipped(Begin(setting, files, rows)), SENT)
     if files is not None:
