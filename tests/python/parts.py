@@ -126,6 +126,26 @@ def delta_pyspark() -> Path | None:
     return folder
 
 
+def older_pyspark(release: str) -> Path:
+    """A Python with an older PySpark, and with what else the tests of Spark import."""
+    root = Path(__file__).parents[2]
+    named = ("cli", "ml", "plot", "test", "spark")
+    listed = [sys.executable, str(root / ".ci" / "requirements.py"), *named]
+    wanted = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.splitlines()
+    kept = [each for each in wanted if not each.startswith(_NOT_OLDER)]
+    with _made(f"venv-{release}-{sys.version_info.major}.{sys.version_info.minor}") as (folder, _):
+        python = folder / "bin" / "python"
+        if not python.exists():
+            _run([sys.executable, "-m", "venv", str(folder)])
+        # Also where it is there: what is wanted may have changed.
+        quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        _run([str(python), *quiet, f"pyspark=={release}.*", *kept])
+    return python
+
+
+_NOT_OLDER = ("pyspark", "mypy", "ruff", "adbc-", "confluent-", "ibis-", "selenium")
+
+
 def _listed(name: str, named: Sequence[tuple[str, str, str]]) -> str:
     folder = _jars(name, [_NOT_TRANSITIVE.format(*each) for each in named])
     return ",".join(sorted(map(str, folder.glob("*.jar"))))

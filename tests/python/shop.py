@@ -143,7 +143,7 @@ class Shop:
 
 def frames(spark: SparkSession, folder: Path, files: int) -> dict[str, DataFrame]:
     """The tables of a shop, so many files a micro-batch."""
-    from arrow_frames import from_arrow
+    from any_pyspark import from_arrow
     from pyspark.sql import types as st
     from ringview.spark.types import to_spark
 

@@ -17,13 +17,14 @@ from test_docs import check
 
 pytest.importorskip("pyspark", minversion="3.5")
 
-from arrow_frames import arrow_table, from_arrow
+from any_pyspark import arrow_table, from_arrow
 from pyspark.sql import DataFrame, SparkSession
 from ringview import errors
 from ringview.cli.commands import app
 from ringview.job import embedded, load
 from ringview.job.read import Source
 from ringview.spark import evaluate, prepare, raising, views
+from ringview.spark.releases import release
 from ringview.spark.types import spark_schema
 from typer.testing import CliRunner
 
@@ -374,6 +375,7 @@ def test_streams_are_refused(spark: SparkSession) -> None:
         evaluate("SELECT COUNT(*) AS n FROM s", {"s": stream})
 
 
+@pytest.mark.skipif(release() < (4, 0), reason="texts have no collations there")
 def test_texts_with_a_collation_are_refused(spark: SparkSession) -> None:
     frame = spark.sql("SELECT 'a' COLLATE UTF8_LCASE AS t, 1 AS n")
     with pytest.raises(errors.UnknownColumnError) as caught:

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-pytest.importorskip("pyspark", minversion="4.1")
+pytest.importorskip("pyspark", minversion="3.5")
 
 import state_crashes as crashes
 from dead_letters import BY_ID, Letters, held, opened, take

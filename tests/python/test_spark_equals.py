@@ -9,7 +9,7 @@ from oracle import comparable
 
 pytest.importorskip("pyspark", minversion="3.5")
 
-from arrow_frames import arrow_table
+from any_pyspark import arrow_table
 from cells import Tables
 from pyspark.sql import SparkSession
 from ringview.spark import prepare

@@ -22,7 +22,7 @@ from test_everyday_sql import QUERIES, Rows
 
 pytest.importorskip("pyspark", minversion="3.5")
 
-from arrow_frames import arrow_table
+from any_pyspark import arrow_table
 from pyspark.sql import DataFrame, SparkSession
 from ringview.spark import evaluate, plan, prepare, raising, views
 from ringview.spark.explained import explained

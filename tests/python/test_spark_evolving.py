@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-pytest.importorskip("pyspark", minversion="4.1")
+pytest.importorskip("pyspark", minversion="3.5")
 
 import evolve_crashes as crashes
 import ringview as rv
 import ringview.spark as rs
 import state_crashes
+from any_pyspark import needs_state
 from evolve_crashes import become, plan
 from evolving_streams import Stream, fail, replayed
 from micro_batches import slots
@@ -176,6 +177,7 @@ KINDS = ["boolean", "byte", "short", "int", "long", "float", "double", "string",
 KINDS += ["timestamp", "timestamp_ntz", "decimal(9, 2)"]
 
 
+@needs_state
 @pytest.mark.parametrize("is_ended", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_a_stream_in_partitions_evolves(
     quick: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_ended: bool

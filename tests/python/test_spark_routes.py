@@ -10,7 +10,7 @@ from oracle import comparable
 
 pytest.importorskip("pyspark", minversion="3.5")
 
-from arrow_frames import arrow_table, from_arrow
+from any_pyspark import arrow_table, from_arrow
 from pyspark.sql import SparkSession
 from ringview.spark import evaluate, plan, prepare
 from ringview.spark.explained import explained

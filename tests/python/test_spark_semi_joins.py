@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("pyspark", minversion="3.5")
 
 import ringview as rv
-from arrow_frames import arrow_table, from_arrow
+from any_pyspark import arrow_table, from_arrow
 from oracle import comparable
 from pyspark.sql import SparkSession
 from ringview.spark import evaluate, options, prepare, semi_joins, views

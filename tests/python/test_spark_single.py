@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="3.5")
 
-from arrow_frames import from_arrow
+from any_pyspark import from_arrow
 from pyspark.sql import SparkSession
 from ringview.errors import OverDeleteError, UnsupportedError
 from ringview.spark import evaluate, plan, prepare, raising, views

@@ -22,7 +22,7 @@ import test_docs as docs
 from shop import VIEWS, Shop, asked, replayed, shown
 from test_spark_streaming_checkpoint import NAMES
 
-pytest.importorskip("pyspark", minversion="4.1")
+pytest.importorskip("pyspark", minversion="3.5")
 
 import ringview.spark as rs
 from ringview.errors import (

@@ -10,7 +10,7 @@ from tpch_rows import SCHEMAS, row
 
 pytest.importorskip("pyspark", minversion="3.5")
 
-from arrow_frames import arrow_table
+from any_pyspark import arrow_table
 from oracle import Oracle
 from pyspark.sql import SparkSession
 from ringview.spark import views
