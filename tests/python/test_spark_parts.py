@@ -189,3 +189,12 @@ def test_an_older_pyspark_is_named_with_the_one_that_does(monkeypatch: pytest.Mo
     monkeypatch.setattr(pyspark, "__version__", "3.4.4")
     with pytest.raises(ImportError, match=r"needs PySpark 3\.5 or later, and 3\.4\.4 is installed"):
         importlib.import_module("ringview.spark")
+
+
+def test_what_an_older_pyspark_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("ringview.spark")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(pyspark, "__version__", "3.5.9")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"3\.5\.9 needs distutils.*pip install setuptools"):
+        importlib.import_module("ringview.spark")

@@ -12,6 +12,8 @@ runs in each partition, and partial results are added in the ring.
 Cost: one shuffle of the needed columns, and one of the partial results.
 """
 
+import importlib.util
+
 try:
     import pyspark
 except ImportError as error:
@@ -25,6 +27,12 @@ if release() < BATCH:
     raise ImportError(
         f"ringview.spark needs PySpark {'.'.join(map(str, BATCH))} or later, and "
         f"{pyspark.__version__} is installed: pip install --upgrade 'ringview[spark]'"
+    )
+
+if release() < (4, 0) and importlib.util.find_spec("distutils") is None:
+    raise ImportError(
+        f"PySpark {pyspark.__version__} needs distutils, which Python has not had since 3.12, and "
+        "setuptools brings: pip install setuptools"
     )
 
 from ringview.spark.evaluation import Evaluation, Views, evaluate, plan, prepare, views

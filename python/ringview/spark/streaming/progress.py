@@ -6,6 +6,7 @@ look-up.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -21,14 +22,14 @@ def watch(run_id: str, state: State) -> None:
     _states[run_id] = state
 
 
-def metrics(progress: StreamingQueryProgress) -> dict[str, Any] | None:
+def metrics(progress: StreamingQueryProgress | Mapping[str, Any]) -> dict[str, Any] | None:
     """What ringview knows of a micro-batch of which Spark tells the progress.
 
     For a `StreamingQueryListener`, which gets the progress of all streams of a session: its
     ``event.progress``, or ``query.lastProgress``.
 
     Args:
-        progress: Spark's.
+        progress: Spark's; before PySpark 4.0 ``query.lastProgress`` is a dict.
 
     Returns:
         As ``q.progress["ringview"]``: "batch_id"; "rows", "late" and "dead_letters" by table;
@@ -48,5 +49,9 @@ def metrics(progress: StreamingQueryProgress) -> dict[str, Any] | None:
                     if found is not None:
                         print(found["rows"], found["dead_letters"])
     """
-    state = _states.get(str(progress.runId))
-    return None if state is None else state.metrics_of(progress.batchId)
+    if isinstance(progress, Mapping):
+        run_id, batch_id = progress["runId"], progress["batchId"]
+    else:
+        run_id, batch_id = progress.runId, progress.batchId
+    state = _states.get(str(run_id))
+    return None if state is None else state.metrics_of(batch_id)

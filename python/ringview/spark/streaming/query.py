@@ -66,7 +66,8 @@ class StreamQuery:
         last = self._query.lastProgress
         if last is None:
             return None
-        found: dict[str, Any] = json.loads(last.json)
+        # A dict before PySpark 4.0.
+        found: dict[str, Any] = last if isinstance(last, dict) else json.loads(last.json)
         return {**found, "ringview": self._state.metrics()}
 
     def process_all_available(self) -> None:
