@@ -333,6 +333,28 @@ def test_csv_on_spark(spark: SparkSession, tmp_path: Path) -> None:
     assert len(results[0]) == 3
 
 
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_a_value_that_cannot_be_cast_ends_a_job(
+    spark: SparkSession, tmp_path: Path, ansi: str
+) -> None:
+    before = str(spark.conf.get("spark.sql.ansi.enabled"))
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    pq.write_table(pa.table({"it's": [7, 300]}), tmp_path / "r.parquet")
+    job = tmp_path / "job.toml"
+    job.write_text(
+        'engine = "spark"\n'
+        '[[table]]\nname = "r"\npath = "r.parquet"\ntypes = {"it\'s" = "int8"}\n'
+        '[[view]]\nname = "v"\nsql = "SELECT SUM(\\"it\'s\\") AS s FROM r"\n'
+    )
+    try:
+        done = CliRunner().invoke(app, ["run", str(job)])
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", before)
+    assert done.exit_code == 1
+    assert "no tinyint: 300" in str(done.exception or "") + done.stderr
+    assert """table "r": column "it's\"""" in str(done.exception or "") + done.stderr
+
+
 def test_views_over_views_in_few_shuffles(spark: SparkSession) -> None:
     data = tables(seed=8)
     sql = {

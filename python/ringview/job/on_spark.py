@@ -11,14 +11,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 from ringview.job.checks import JobError
 from ringview.job.model import Job
 from ringview.job.progress import Outcome, Progress
 from ringview.job.read import Source
 from ringview.spark import Views, session, views
-from ringview.spark.frames import column
+from ringview.spark.frames import column, identifier
 from ringview.spark.releases import arrow_table
 from ringview.spark.types import spark_schema, to_spark
 from ringview.words import quoted
@@ -105,12 +106,22 @@ def _frame(spark: SparkSession, source: Source) -> DataFrame:
             nullValue=_NO_TEXT,
         )
     kept = [
-        column(field.name).cast(to_spark(field.type)).alias(field.name)
+        _cast(spec.name, field).alias(field.name)
         if field.name in spec.types
         else column(field.name)
         for field in _readable(source, source.schema)
     ]
     return frame.select(*kept, *([column(spec.multiplicity)] if spec.multiplicity else []))
+
+
+def _cast(table: str, field: pa.Field) -> Column:
+    """A column in another type; a value that has none ends the job, with ANSI mode on or off."""
+    name, kind = identifier(field.name), to_spark(field.type).simpleString()
+    place = f"table {quoted(table)}: column {quoted(field.name)}: no {kind}: "
+    said = place.replace("\\", "\\\\").replace("'", "\\'")
+    cast = f"TRY_CAST({name} AS {kind})"
+    raised = f"raise_error(concat('{said}', CAST({name} AS STRING)))"
+    return sf.expr(f"CASE WHEN {name} IS NULL OR {cast} IS NOT NULL THEN {cast} ELSE {raised} END")
 
 
 _WIDER = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}

@@ -239,7 +239,8 @@ def _handed_on(
     if stage.multiplicity is not None:
         told = stage.multiplicities.get(stage.query["atoms"][atom]["table"])
         often = "1" if told is None else frames.identifier(told)
-        signed = frames.cast(f"-{often}" if branch.get("minus") else often, pa.int64())
+        # Widened first: the least of a narrow type has no opposite there.
+        signed = ("-" if branch.get("minus") else "") + frames.cast(often, pa.int64())
         columns.append(f"{signed} AS {frames.identifier(stage.multiplicity)}")
     if branch.get("filter") is not None:
         rows = rows.where("false")
