@@ -35,10 +35,22 @@ class Cluster:
 
     def submit(self, script: str, *arguments: str, **conf: str) -> subprocess.CompletedProcess[str]:
         """Run a script as a driver by ``spark-submit``, with ringview in an archive."""
+        said = {**self.settings(), **{name.replace("_", "."): conf[name] for name in conf}}
+        options = [part for pair in said.items() for part in ("--conf", "=".join(pair))]
+        command = [str(HOME / "bin/spark-submit"), "--master", self.url, *options, script]
+        return self.run([*command, *arguments])
+
+    def run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
+        """Run a driver that says by itself where the cluster is."""
+        env = {**_environment(), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+        return subprocess.run(command, capture_output=True, text=True, env=env)
+
+    def settings(self) -> dict[str, str]:
+        """What a session needs, with ringview in an archive."""
         archive = self.folder / "ringview.zip"
         if not archive.exists():
             packed(archive)
-        said = {
+        return {
             "spark.archives": f"{archive}#deps",
             "spark.executorEnv.PYTHONPATH": "./deps",
             "spark.executor.cores": "1",
@@ -46,12 +58,7 @@ class Cluster:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.ui.enabled": "false",
-            **{name.replace("_", "."): value for name, value in conf.items()},
         }
-        options = [part for pair in said.items() for part in ("--conf", "=".join(pair))]
-        command = [str(HOME / "bin/spark-submit"), "--master", self.url, *options, script]
-        env = {**_environment(), "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-        return subprocess.run([*command, *arguments], capture_output=True, text=True, env=env)
 
 
 def packed(archive: Path) -> None:

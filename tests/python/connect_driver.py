@@ -1,6 +1,7 @@
 """Views over DataFrames of Spark Connect, in a process of its own: one cannot be of both kinds.
 
-Prints what was found as a line of JSON.
+Run as `python connect_driver.py [SETTINGS]`, the settings of its server as JSON if it is to be on a
+cluster. Prints what was found as a line of JSON.
 """
 
 from __future__ import annotations
@@ -63,14 +64,34 @@ def found(spark: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    builder = SparkSession.builder.remote("local[2]")
-    for key, value in CONFIG.items():
+    settings = json.loads(sys.argv[1]) if sys.argv[1:] else None
+    if settings is None:
+        builder = SparkSession.builder.remote("local[2]")
+    else:
+        builder = SparkSession.builder.config("spark.api.mode", "connect")
+    config = {**CONFIG, **(settings or {})}
+    for key, value in config.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     try:
         print(json.dumps(found(spark)))
     finally:
         spark.stop()
+
+
+def check(told: dict[str, Any]) -> None:
+    """That it is what rows of two tables make."""
+    assert told.pop("session").startswith("pyspark.sql.connect")
+    spent = [["Ada", 950], ["Grace", 800]]
+    assert told == {
+        "one": spent,
+        "sent": spent,
+        "shuffled": spent,
+        "views": {"spent": spent, "best": [["Ada"]]},
+        "plan": spent,
+        "sample": [["Ada", 50], ["Ada", 400], ["Ada", 500], ["Grace", 800]],
+        "raised": "ArithmeticOverflowError",
+    }
 
 
 if __name__ == "__main__":

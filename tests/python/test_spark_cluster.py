@@ -1,8 +1,9 @@
-"""A cluster of two workers, to which ringview is shipped, and whose executors are killed."""
+"""A cluster of two workers, to which ringview is shipped: executors that are killed, Connect."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from datetime import UTC
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 pytest.importorskip("pyspark", minversion="4.1")
 
 import cluster_job
+import connect_driver
 from cluster import cluster
 from ringview.spark import JavaNotFoundError
 from ringview.spark.session import check_java
@@ -55,3 +57,19 @@ def test_a_cluster_that_loses_executors(tmp_path: Path) -> None:
     assert streamed["batch"] == 5
     assert streamed["clock"] == model.now.replace(tzinfo=UTC).isoformat()
     assert sorted(streamed["rows"]) == [[i, n, str(last)] for i, n, last in model.views()["v"]]
+
+
+@pytest.mark.long
+def test_queries_by_connect_on_a_cluster(tmp_path: Path) -> None:
+    """As with a server on this machine, though workers have the package that was sent alone."""
+    for package in ("grpc", "grpc_status", "google.rpc", "zstandard"):
+        pytest.importorskip(package, reason="Spark Connect needs it")
+    try:
+        check_java()
+    except JavaNotFoundError as error:
+        pytest.skip(str(error))
+    with cluster(tmp_path, workers=2) as found:
+        settings = {"spark.master": found.url, **found.settings()}
+        done = found.run([sys.executable, connect_driver.__file__, json.dumps(settings)])
+    assert done.returncode == 0, done.stderr[-5000:]
+    connect_driver.check(json.loads(done.stdout.splitlines()[-1]))
