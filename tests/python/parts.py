@@ -127,7 +127,7 @@ def delta_pyspark() -> Path | None:
 
 
 def older_pyspark(release: str) -> Path:
-    """A Python with an older PySpark, and with what else the tests of Spark import."""
+    """A Python with an older PySpark, this ringview, and what else the tests of Spark import."""
     root = Path(__file__).parents[2]
     named = ("cli", "ml", "plot", "test", "spark")
     listed = [sys.executable, str(root / ".ci" / "requirements.py"), *named]
@@ -140,6 +140,8 @@ def older_pyspark(release: str) -> Path:
         # Also where it is there: what is wanted may have changed.
         quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         _run([str(python), *quiet, f"pyspark=={release}.*", *kept])
+        (packages,) = folder.glob("lib/python*/site-packages")
+        (packages / "ringview.pth").write_text(str(root / "python"))
     return python
 
 
