@@ -139,7 +139,8 @@ def older_pyspark(release: str) -> Path:
             _run([sys.executable, "-m", "venv", str(folder)])
         # Also where it is there: what is wanted may have changed.
         quiet = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        _run([str(python), *quiet, f"pyspark=={release}.*", *kept])
+        # zstandard is one of what Spark Connect needs only from 4.1 on, and its test looks for.
+        _run([str(python), *quiet, f"pyspark[connect]=={release}.*", "zstandard", *kept])
         (packages,) = folder.glob("lib/python*/site-packages")
         (packages / "ringview.pth").write_text(str(root / "python"))
     return python

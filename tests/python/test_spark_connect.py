@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-pytest.importorskip("pyspark", minversion="3.5")
+pytest.importorskip("pyspark", minversion="4.0")
 
 import connect_driver
 
