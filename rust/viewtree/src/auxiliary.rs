@@ -32,8 +32,6 @@ pub(crate) struct AuxiliaryState {
     /// MIN and MAX of relations that never change.
     extremes: Option<ExtremeTree>,
     values: Auxiliaries<ValueTree>,
-    /// How many companions have summaries.
-    summaries: usize,
     /// The origins of the degree-m payloads, here or in the tree of the view.
     origins: Vec<u64>,
     /// The same once the running transaction is kept.
@@ -68,7 +66,6 @@ impl AuxiliaryState {
             matrix,
             extremes: ExtremeTree::of(plan)?,
             values: Auxiliaries::new(summarized, tallied),
-            summaries: plan.companions.len(),
             origins: Vec::new(),
             recentring: None,
             payload_layout: plan.payload_layout(),
@@ -84,7 +81,8 @@ impl AuxiliaryState {
                 .and_then(|extremes| extremes.table(companion))
                 .or_else(|| others.next())
         };
-        let mut all: Vec<ResultTable<'_>> = (0..self.summaries).filter_map(&mut next).collect();
+        let companions = 0..self.payload_layout.summaries().count();
+        let mut all: Vec<ResultTable<'_>> = companions.filter_map(&mut next).collect();
         all.extend(others);
         all
     }
@@ -346,7 +344,7 @@ impl HoldsStrings for AuxiliaryState {
     }
 }
 
-/// What the nodes of a tree hold, and all its bytes.
+/// The status of each node of a tree, and all its bytes.
 fn described(tree: &dyn Maintained) -> (Vec<NodeStatus>, usize) {
     let nodes = tree.describe();
     let bytes = nodes.iter().map(|node| node.bytes).sum::<usize>();

@@ -28,7 +28,7 @@ use table::ValueTable;
 pub(crate) struct ExtremeTree {
     pub(crate) tree: Tree<ExtremePayloads>,
     values: Vec<(usize, Order)>,
-    /// The same as the values of companions, made when they are asked for.
+    /// The same as the values of companions, made for the first partial.
     tables: OnceLock<Vec<ValueTable>>,
 }
 

@@ -37,7 +37,7 @@ impl Order {
         }
     }
 
-    /// The number that stands for a word, or for the upper one of two.
+    /// The number of a word, or of the upper one of two.
     #[inline(always)]
     pub(super) fn number(self, word: u64) -> u64 {
         match self {
@@ -47,7 +47,7 @@ impl Order {
         }
     }
 
-    /// The word that a number stands for.
+    /// The word of a number.
     fn word(self, number: u64) -> u64 {
         match self {
             Self::Real if number & SIGN == 0 => !number,

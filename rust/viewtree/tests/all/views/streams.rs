@@ -300,7 +300,7 @@ proptest! {
                 let legal = legal(&tables, step);
                 tables.apply(step.table, &legal);
             }
-            // No row of theirs leaves: what they hold comes, in several batches.
+            // Static relations lose no row: their content is loaded in several batches.
             for table in &fixed {
                 let there = tables.rows[table].clone().into_iter().filter(|(_, times)| *times != 0);
                 for rows in there.collect::<Vec<_>>().chunks(2) {
