@@ -337,6 +337,9 @@ class Database:
     def follow(self, view: _Handle, from_now: bool, name: str | None = None) -> Follower:
         """A reader with a place of its own in the changes of a view; of a name, a kept one."""
 
+    def follow_partials(self, view: _Handle, from_now: bool) -> Follower:
+        """A reader with a place of its own in the partials of a view."""
+
     def followers(self, view: _Handle) -> list[str]:
         """The names of those who follow a view under one."""
 

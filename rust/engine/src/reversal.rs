@@ -3,7 +3,7 @@
 //! Invariant: none beyond its shape; `database/definitions` records and applies reversals. Cost: the tables that they hold.
 
 use crate::graph::declared::Declared;
-use crate::graph::log::Log;
+use crate::graph::logs::Logs;
 use crate::storage::table::{Defaults, Table};
 
 /// How a definition is undone.
@@ -27,8 +27,8 @@ pub(crate) enum Reversal {
 pub(crate) struct DroppedView {
     pub(crate) view: Declared,
     pub(crate) maintainer: Maintainer,
-    /// Its change log, if no other view had the same one.
-    pub(crate) log: Option<Log>,
+    /// What was logged of it, if no other view had the same.
+    pub(crate) logs: Logs,
 }
 
 /// The engine that maintained a view.

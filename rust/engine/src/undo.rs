@@ -4,9 +4,10 @@
 //! which of them were touched, and what nobody else remembers. Cost: O(1) for each change that is undone, and
 //! O(tables and views touched).
 
+use arrow_array::RecordBatch;
 use ringview_view::Delta;
 
-use crate::graph::log::WeightedRows;
+use crate::graph::moved_rows::WeightedRows;
 
 /// In the place of a table where there is none.
 pub(crate) const NO_TABLE: usize = usize::MAX;
@@ -30,6 +31,8 @@ pub(crate) struct Undo {
     pub(crate) words_left: usize,
     /// The deltas of views that are followed.
     pub(crate) logged: Vec<(usize, WeightedRows)>,
+    /// What it adds to the partials of views that are followed so.
+    pub(crate) partials: Vec<(usize, Vec<RecordBatch>)>,
     /// Memory for the deltas of views of one level.
     pub(crate) deltas: Vec<Delta>,
 }
@@ -44,6 +47,7 @@ impl Undo {
         self.rows = 0;
         self.words_left = 0;
         self.logged.clear();
+        self.partials.clear();
         self.touched.clear();
         self.touched.resize(views, false);
     }

@@ -10,7 +10,7 @@ use std::any::Any;
 use std::fmt::Debug;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Budget, Dictionary, HoldsStrings, Result};
+use ringview_core::{Budget, Dictionary, Error, HoldsStrings, Result};
 use ringview_explain::Explanation;
 use ringview_query::Bound;
 
@@ -18,6 +18,7 @@ use crate::answer::Answer;
 use crate::answer::weighed::each_once;
 use crate::delta::{Context, Delta};
 use crate::result_table::ResultTable;
+use crate::result_table::partial::Since;
 use crate::rows::{FactorRows, ProductDelta, RowDelta};
 
 /// Rows of a product that are multiplied out at a time.
@@ -112,17 +113,22 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
         Ok(())
     }
 
-    /// What it adds to the view of its query over more rows; by default its rows, as they are read. One batch
-    /// at least. Between transactions. See `result_table/partial`.
+    /// What it adds to the view of its query over more rows, all of it between transactions, or what the running
+    /// transaction changed once it is prepared; by default its rows as they are read, and of changes nothing. One batch
+    /// at least. See `result_table/partial`.
     ///
     /// # Errors
-    /// As of the answer; cancellation and the budget of the budget.
+    /// As of the answer; cancellation and the budget of the budget; `Unsupported` where it does not know what changed.
     fn partial(
         &self,
         _query: &Bound,
+        since: Since,
         (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
-        each_once(self.answer(), dictionary, budget)
+        match since {
+            Since::Ever => each_once(self.answer(), dictionary, budget),
+            Since::LastCommit => Err(no_partial_changes()),
+        }
     }
 
     /// How it is kept, why, what that costs, and what each of its nodes holds now. O(nodes).
@@ -150,6 +156,15 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// # Panics
     /// When one does not hold.
     fn check(&self);
+}
+
+/// That a view does not know what a transaction added to its partial.
+fn no_partial_changes() -> Error {
+    Error::Unsupported {
+        what: "following the partials of this view".to_owned(),
+        why: "it is kept otherwise than as groups of sums".to_owned(),
+        instead: "follow its rows, or take its partial anew".to_owned(),
+    }
 }
 
 /// Hands on a product as rows, a block at a time.

@@ -116,6 +116,18 @@ impl Database {
         Ok(Follower::new(slf.clone().unbind(), place.or_raise(py)?))
     }
 
+    /// A reader with a place of its own in the partials of a view.
+    fn follow_partials(slf: &Bound<'_, Self>, view: Handle, from_now: bool) -> PyResult<Follower> {
+        let py = slf.py();
+        let mut engine = slf.get().engine_with_view(py, &view)?;
+        let place = engine
+            .value
+            .readers()
+            .follow_partials(view.name(), from_now);
+        let place = place.map(ChangeCursor::Own).or_raise(py)?;
+        Ok(Follower::new(slf.clone().unbind(), place))
+    }
+
     /// The names of those who follow a view under one.
     fn followers(&self, py: Python<'_>, view: Handle) -> PyResult<Vec<String>> {
         let engine = self.engine_with_view(py, &view)?;

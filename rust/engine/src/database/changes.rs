@@ -1,23 +1,28 @@
-//! The changes of a view, for those who follow it.
+//! The changes of a view, for those who follow it: its rows, or what it adds to the view over more rows.
 //!
 //! Invariant: a follower is given each change once, in the order of transactions, and keeps what it was not yet said to
 //! have been given: `changes` forgets nothing, `advance` does. A follower is freed with its last copy, at the next
-//! transaction of its view at the latest. Cost: O(rows that changed); a transaction keeps one log a view, however many
-//! follow, and none where nobody does.
+//! transaction of its view at the latest. Cost: O(rows that changed); a transaction keeps one log of each kind a view,
+//! however many follow, and none where nobody does.
 
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
-use arrow_select::concat::concat;
-use ringview_core::{Error, Result};
+use arrow_select::concat::{concat, concat_batches};
+use ringview_core::{Budget, Error, Result};
 use ringview_view::answer::listing::check_size;
+use ringview_view::result_table::partial::Since;
 
 use super::Database;
+use super::partials::refuse_sample;
 use crate::graph::Graph;
 use crate::graph::declared::Declared;
 use crate::graph::facets::NodeAnswer;
-use crate::graph::log::{Follower, Log, WeightedRows};
+use crate::graph::log::{Follower, Log, Logged};
+use crate::graph::logs::Logs;
+use crate::graph::moved_partials::MovedPartials;
+use crate::graph::moved_rows::{MovedRows, WeightedRows};
 use crate::graph::node::Node;
 
 /// Somebody with a position of its own in the changes of a view.
@@ -25,7 +30,15 @@ use crate::graph::node::Node;
 pub struct ViewFollower {
     name: String,
     view: u64,
+    told: Told,
     follower: Follower,
+}
+
+/// What a follower is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Rows,
+    Partials,
 }
 
 impl Database {
@@ -37,7 +50,33 @@ impl Database {
     pub fn follow(&mut self, view: &str, from_now: bool) -> Result<ViewFollower> {
         let index = self.state.graph.index(view)?;
         let follower = self.state.graph.follow(index, from_now)?;
-        Ok(self.state.graph.declared(view)?.follower(follower))
+        let view = self.state.graph.declared(view)?;
+        Ok(view.follower(Told::Rows, follower))
+    }
+
+    /// One more who follows the partials of a view: what it is given, added up, is what the view adds to the same view
+    /// over more rows. First all of it as it is at that moment; or, `from_now`, what transactions change from here on.
+    ///
+    /// # Errors
+    /// `UnknownView`; `Unsupported` for samples, and for groups that are computed as they are read.
+    pub fn follow_partials(&mut self, view: &str, from_now: bool) -> Result<ViewFollower> {
+        let index = self.state.graph.index(view)?;
+        let node = &self.state.graph.nodes[index];
+        refuse_sample(node)?;
+        if node.bound.bag.is_some() && !node.bound.distinct {
+            // Its rows with multiplicities are its partial, and so is what moves.
+            return self.follow(view, from_now);
+        }
+        let reading = (&self.state.storage.dictionary, &Budget::free());
+        self.state
+            .graph
+            .partial(node, Since::LastCommit, reading)
+            .map_err(|error| error.in_view(&node.serves))?;
+        let log = &mut self.state.graph.nodes[index].logs.partials;
+        let log = log.get_or_insert_with(|| Log::new(MovedPartials));
+        let follower = log.join(from_now);
+        let view = self.state.graph.declared(view)?;
+        Ok(view.follower(Told::Partials, follower))
     }
 
     /// The follower behind `view_changes`, which all who ask the view itself share.
@@ -55,7 +94,7 @@ impl Database {
         };
         let view = &mut self.state.graph.declared[place];
         view.own = Some(follower.clone());
-        Ok(view.follower(follower))
+        Ok(view.follower(Told::Rows, follower))
     }
 
     /// Lets `view_changes` begin with what changes from here on, in all views that can be followed.
@@ -78,26 +117,43 @@ impl Database {
             self.state.graph.index(view)?,
         );
         self.state.graph.declared[place].own = None;
-        self.state.graph.nodes[index].tidy_log();
+        self.state.graph.nodes[index].tidy_logs();
         Ok(())
     }
 
     /// The changes since a follower was last said to have been given them: old rows with multiplicity -1,
-    /// then new ones with 1; of a join, each row with the change of its multiplicity. Asked again, it is
-    /// the same and what came since. O(rows that changed), in order.
+    /// then new ones with 1; of a join, each row with the change of its multiplicity. Who follows partials is given
+    /// these, where a group may come more than once. Asked again, it is the same and what came since. O(rows that
+    /// changed), of rows in order.
     ///
     /// # Errors
     /// `UnknownView` if the view was dropped, `Stale` if there is a new one of its name; as
     /// `view_result`.
     pub fn changes(&self, follower: &ViewFollower) -> Result<RecordBatch> {
         let view = &self.state.graph.nodes[self.followed(follower)?];
-        let changes = view.log.as_ref().map(|log| log.since(&follower.follower));
+        if follower.told == Told::Partials {
+            return self.partials_since(view, follower);
+        }
+        let changes = view.logs.rows.as_ref();
+        let changes = changes.map(|log| log.since(&follower.follower));
         let answer = self.state.graph.answer(view);
         let changes = match changes.transpose()?.flatten() {
             Some(changes) => changes,
             None => self.whole(view, &answer)?,
         };
         view.weighted_batch(&answer.schema(), changes)
+    }
+
+    /// What a view came to add to the same view over more rows.
+    fn partials_since(&self, view: &Node, follower: &ViewFollower) -> Result<RecordBatch> {
+        let changes = view.logs.partials.as_ref();
+        let changes = changes.map(|log| log.since(&follower.follower));
+        let changes = match changes.transpose()?.flatten() {
+            Some(changes) => changes,
+            None => self.view_partials(&follower.name, &mut |_| Ok(()))?,
+        };
+        let schema = self.partial_schema(&follower.name)?;
+        concat_batches(&schema, &changes).map_err(|problem| view.unfit(&problem.to_string()))
     }
 
     /// All rows of a view with their multiplicities.
@@ -142,8 +198,9 @@ impl Database {
     pub fn advance(&mut self, follower: &ViewFollower) -> Result<()> {
         let index = self.followed(follower)?;
         let view = &mut self.state.graph.nodes[index];
-        if let Some(log) = &mut view.log {
-            log.advance(&follower.follower);
+        match (follower.told, &mut view.logs) {
+            (Told::Rows, Logs { rows, .. }) => advance(rows, follower),
+            (Told::Partials, Logs { partials, .. }) => advance(partials, follower),
         }
         view.choose_wanted();
         Ok(())
@@ -154,10 +211,11 @@ impl Database {
     /// # Errors
     /// `UnknownView` or `Stale` if the view was dropped.
     pub fn has_changes(&self, follower: &ViewFollower) -> Result<bool> {
-        let log = &self.state.graph.nodes[self.followed(follower)?].log;
-        Ok(log
-            .as_ref()
-            .is_none_or(|log| log.has_changes(&follower.follower)))
+        let logs = &self.state.graph.nodes[self.followed(follower)?].logs;
+        Ok(match follower.told {
+            Told::Rows => has_changes(logs.rows.as_ref(), follower),
+            Told::Partials => has_changes(logs.partials.as_ref(), follower),
+        })
     }
 
     /// Frees at once what was kept for a follower alone.
@@ -165,7 +223,7 @@ impl Database {
         let index = self.followed(&follower);
         drop(follower);
         if let Ok(index) = index {
-            self.state.graph.nodes[index].tidy_log();
+            self.state.graph.nodes[index].tidy_logs();
         }
     }
 
@@ -187,11 +245,22 @@ impl Database {
     }
 }
 
+fn advance<L: Logged>(log: &mut Option<Log<L>>, to: &ViewFollower) {
+    if let Some(log) = log {
+        log.advance(&to.follower);
+    }
+}
+
+fn has_changes<L: Logged>(log: Option<&Log<L>>, to: &ViewFollower) -> bool {
+    log.is_none_or(|log| log.has_changes(&to.follower))
+}
+
 impl Declared {
-    fn follower(&self, follower: Follower) -> ViewFollower {
+    fn follower(&self, told: Told, follower: Follower) -> ViewFollower {
         ViewFollower {
             name: self.name.clone(),
             view: self.id,
+            told,
             follower,
         }
     }
@@ -202,13 +271,15 @@ impl Graph {
     fn follow(&mut self, at: usize, from_now: bool) -> Result<Follower> {
         let node = &self.nodes[at];
         self.state_of(node).has_delta()?;
-        let schema = node.log.is_none().then(|| self.answer(node).schema());
-        let log = schema.map(|schema| Log::new(&schema)).transpose()?;
+        let schema = node.logs.rows.is_none();
+        let schema = schema.then(|| self.answer(node).schema());
+        let made = schema.map(|schema| MovedRows::new(&schema)).transpose()?;
         let node = &mut self.nodes[at];
-        if let Some(log) = log {
-            node.log = Some(log);
+        if let Some(made) = made {
+            node.logs.rows = Some(Log::new(made));
         }
-        let follower = node.log.iter_mut().map(|log| log.join(from_now)).next();
+        let log = node.logs.rows.as_mut();
+        let follower = log.map(|log| log.join(from_now));
         node.choose_wanted();
         match follower {
             Some(follower) => Ok(follower),
@@ -218,10 +289,8 @@ impl Graph {
 }
 
 impl Node {
-    fn tidy_log(&mut self) {
-        if let Some(log) = &mut self.log {
-            log.tidy();
-        }
+    fn tidy_logs(&mut self) {
+        self.logs.tidy();
         self.choose_wanted();
     }
 

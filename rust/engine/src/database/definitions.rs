@@ -71,7 +71,7 @@ impl Database {
         let DroppedView {
             view,
             maintainer,
-            log,
+            logs,
         } = dropped;
         let (name, query) = (&*view.name, &view.query);
         let engine: Arc<dyn Engine>;
@@ -90,9 +90,9 @@ impl Database {
         if let Some(state) = sample {
             self.resume_sample(&name, state)?;
         }
-        if let (Some(log), Some(at)) = (log, self.state.graph.position(node)) {
+        if let Some(at) = self.state.graph.position(node).filter(|_| logs.are_there()) {
             let node = &mut self.state.graph.nodes[at];
-            node.log = Some(log);
+            node.logs = logs;
             node.choose_wanted();
         }
         Ok(())
@@ -146,12 +146,13 @@ impl Database {
             return;
         };
         let own = nodes.iter_mut().find(|node| node.id == view.node);
-        let log = own.and_then(|node| node.log.take());
+        let logs = own.map(|node| std::mem::take(&mut node.logs));
+        let logs = logs.unwrap_or_default();
         self.record(|| {
             Reversal::RestoreView(Box::new(DroppedView {
                 view,
                 maintainer,
-                log,
+                logs,
             }))
         });
     }

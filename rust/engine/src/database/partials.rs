@@ -11,7 +11,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ringview_core::{Budget, Error, Result};
 use ringview_view::Context;
-use ringview_view::result_table::partial::{merged_in, merged_view, partial_schema};
+use ringview_view::result_table::partial::{Since, merged_in, merged_view, partial_schema};
 
 use super::Database;
 use super::birth::Wanted;
@@ -43,7 +43,7 @@ impl Database {
         let (view, budget) = (self.state.graph.view(name)?, self.state.reading(poll));
         refuse_sample(view)?;
         let reading = (&self.state.storage.dictionary, &budget);
-        self.state.graph.partial(view, reading)
+        self.state.graph.partial(view, Since::Ever, reading)
     }
 
     /// Adds a partial to a view, as a transaction.
@@ -162,7 +162,7 @@ impl Database {
                 views: self.state.graph.readers_of(Source::View(view.id)),
             });
         }
-        if view.log.is_some() {
+        if view.logs.are_there() {
             return Err(Error::Unsupported {
                 what: format!("merging a partial into view {:?}, which is followed", view.name),
                 why: "with the first merge it becomes a view of partials, and begins anew to tell what \
@@ -174,7 +174,8 @@ impl Database {
         }
         refuse_sample(view)?;
         let graph = &self.state.graph;
-        let own = graph.partial(view, (&self.state.storage.dictionary, budget))?;
+        let reading = (&self.state.storage.dictionary, budget);
+        let own = graph.partial(view, Since::Ever, reading)?;
         let mut kept = merged_view(&view.bound, &graph.answer(view).schema())?;
         let made = own.iter().try_for_each(|rows| match merged_in(&mut *kept) {
             Some(merged) => merged.merge(rows, (0, trusting), &mut self.state.storage.dictionary),
@@ -232,7 +233,7 @@ impl Database {
     }
 }
 
-fn refuse_sample(view: &Node) -> Result<()> {
+pub(super) fn refuse_sample(view: &Node) -> Result<()> {
     match sample(view).is_some() {
         false => Ok(()),
         true => Err(Error::Unsupported {

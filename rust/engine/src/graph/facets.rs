@@ -10,6 +10,7 @@ use arrow_array::RecordBatch;
 use ringview_core::{Budget, Dictionary, Result, Type};
 use ringview_explain::{Explanation, MergedSums};
 use ringview_view::result_table::GroupAnswer;
+use ringview_view::result_table::partial::Since;
 use ringview_view::{Answer, Delta, View};
 
 use super::Graph;
@@ -87,19 +88,20 @@ impl Graph {
         }
     }
 
-    /// What a node adds to the view of its query over more rows.
+    /// What a node adds to the view of its query over more rows, or what the running transaction adds.
     pub(crate) fn partial(
         &self,
         node: &Node,
+        since: Since,
         reading: (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
         let state = self.state_of(node);
         match &node.state {
             NodeState::Facet(_, facet) => match state.groups(facet.grouping()) {
-                Some(groups) => facet.partial(&node.bound, groups, reading),
+                Some(groups) => facet.partial(&node.bound, groups, since, reading),
                 None => Ok(Vec::new()),
             },
-            NodeState::View(_) => state.partial(&node.bound, reading),
+            NodeState::View(_) => state.partial(&node.bound, since, reading),
         }
     }
 

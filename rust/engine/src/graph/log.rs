@@ -1,28 +1,20 @@
-//! The change log of a view, and who follows it.
+//! The log of a view, and who follows it: what it keeps of changes is a [`Logged`], rows or partials.
 //!
-//! The deltas of a view are logged in segments, oldest first; the last one is open, and commits write to it alone. A
-//! follower's position is where a segment starts: it has been given all that lies before. Invariant: a segment is a
-//! Z-set, so that opposite changes of a row cancel, and each segment starts at the position of somebody; segments
-//! between which nobody stands are one. So there are no more segments than followers, and none where nobody has begun
-//! to read. Cost: a transaction pays O(rows of its delta) for one log, however many follow. A reader pays for
-//! the segments from its position on; merging costs the size of a segment that was just read, or whose last reader left.
+//! Changes are logged in segments, oldest first; the last one is open, and commits write to it alone. A follower's
+//! position is where a segment starts: it has been given all that lies before. Invariant: each segment starts at the
+//! position of somebody; segments between which nobody stands are one. So there are no more segments than followers,
+//! and none where nobody has begun to read. Cost: a transaction pays for one log, however many follow. A reader pays
+//! for the segments from its position on; merging costs the size of a segment that was just read, or whose last reader
+//! left.
 
-use std::hash::BuildHasher;
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use arrow_array::ArrayRef;
-use arrow_row::{Row, RowConverter, Rows, SortField};
-use arrow_schema::{ArrowError, Schema};
-use foldhash::quality::FixedState;
-use hashbrown::HashTable;
-use ringview_core::{Error, Result};
+use ringview_core::Result;
 
 /// The position of somebody who was given nothing yet, and is to be given the whole view.
 const START: u64 = u64::MAX;
-
-/// Rows without a multiplicity that a segment may keep.
-const FEW: usize = 1 << 10;
 
 /// Somebody who follows the changes of one view, for as long as this value, or a copy, lives.
 #[derive(Clone, Debug)]
@@ -37,30 +29,46 @@ impl Follower {
     }
 }
 
-/// Rows in Arrow, column by column, with their multiplicities.
-pub(crate) type WeightedRows = (Vec<ArrayRef>, Vec<i64>);
+/// What a log keeps of the changes of its view.
+pub(crate) trait Logged: Debug {
+    /// The changes between two positions.
+    type Segment: Debug;
+    /// What a transaction changed, and what a reader is given.
+    type Changes;
+
+    /// Nothing.
+    fn none(&self) -> Self::Segment;
+    /// Takes in what a transaction changed.
+    fn record(&self, open: &mut Self::Segment, changes: &Self::Changes);
+    /// Takes in the changes of the segment behind it.
+    fn merge(&self, into: &mut Self::Segment, later: &Self::Segment);
+    /// Whether it changes nothing.
+    fn is_empty(segment: &Self::Segment) -> bool;
+    /// The changes of a segment.
+    fn read(&self, segment: &Self::Segment) -> Result<Self::Changes>;
+    /// Bytes that it takes.
+    fn memory_usage(segment: &Self::Segment) -> usize;
+}
 
 /// The log of a view.
 #[derive(Debug)]
-pub(crate) struct Log {
-    converter: RowConverter,
+pub(crate) struct Log<L: Logged> {
+    logged: L,
     positions: Vec<Weak<AtomicU64>>,
     /// With the position where each starts, ascending.
-    segments: Vec<(u64, Segment)>,
+    segments: Vec<(u64, L::Segment)>,
     next: u64,
 }
 
-impl Log {
-    /// That of a view with these columns.
-    pub(crate) fn new(schema: &Schema) -> Result<Self> {
-        let fields = schema.fields().iter();
-        let fields = fields.map(|field| SortField::new(field.data_type().clone()));
-        Ok(Self {
-            converter: RowConverter::new(fields.collect()).map_err(unfit)?,
+impl<L: Logged> Log<L> {
+    /// One that nobody follows yet.
+    pub(crate) fn new(logged: L) -> Self {
+        Self {
+            logged,
             positions: Vec::new(),
             segments: Vec::new(),
             next: 0,
-        })
+        }
     }
 
     /// One more follower, who is given the whole view first, or what changes `from_now` on.
@@ -78,36 +86,31 @@ impl Log {
         !self.segments.is_empty()
     }
 
-    /// Takes in the delta of a transaction that is committed.
-    pub(crate) fn record(&mut self, (columns, multiplicity): &WeightedRows) {
-        let Ok(rows) = self.converter.convert_columns(columns) else {
-            unreachable!("the columns of a view keep their types")
-        };
+    /// Takes in what a transaction changed that is committed.
+    pub(crate) fn record(&mut self, changes: &L::Changes) {
         if let Some((_, open)) = self.segments.last_mut() {
-            for (row, &multiplicity) in rows.iter().zip(multiplicity) {
-                open.add(row, i128::from(multiplicity));
-            }
-            open.compact(&self.converter);
+            self.logged.record(open, changes);
         }
     }
 
-    /// The changes since a follower's position, old rows first; `None` if it was given nothing yet.
-    pub(crate) fn since(&self, follower: &Follower) -> Result<Option<WeightedRows>> {
+    /// The changes since a follower's position; `None` if it was given nothing yet.
+    pub(crate) fn since(&self, follower: &Follower) -> Result<Option<L::Changes>> {
         let Some(parts) = self.unread(follower) else {
             return Ok(None);
         };
-        let mut all = Segment::new(&self.converter);
+        let mut all = self.logged.none();
         let one = match parts[..] {
             [one] => one,
             _ => {
-                parts.into_iter().for_each(|part| all.merge(part));
+                let parts = parts.into_iter();
+                parts.for_each(|part| self.logged.merge(&mut all, part));
                 &all
             }
         };
-        one.read(&self.converter).map(Some)
+        self.logged.read(one).map(Some)
     }
 
-    fn unread(&self, follower: &Follower) -> Option<Vec<&Segment>> {
+    fn unread(&self, follower: &Follower) -> Option<Vec<&L::Segment>> {
         let position = follower.position();
         let behind = self.segments.iter().filter(|(start, _)| *start >= position);
         (position != START).then(|| behind.map(|(_, segment)| segment).collect())
@@ -116,7 +119,7 @@ impl Log {
     /// Whether anything changed since a follower's position, or it was given nothing yet.
     pub(crate) fn has_changes(&self, follower: &Follower) -> bool {
         let parts = self.unread(follower);
-        parts.is_none_or(|parts| parts.iter().any(|part| part.rows_held > 0))
+        parts.is_none_or(|parts| !parts.into_iter().all(L::is_empty))
     }
 
     /// A follower was given all changes; what nobody needs any more is dropped.
@@ -147,123 +150,26 @@ impl Log {
         for at in (1..self.segments.len()).rev() {
             if !positions.contains(&self.segments[at].0) {
                 let (_, later) = self.segments.remove(at);
-                self.segments[at - 1].1.merge(&later);
-                self.segments[at - 1].1.compact(&self.converter);
+                self.logged.merge(&mut self.segments[at - 1].1, &later);
             }
         }
     }
 
     /// The position of whoever has been given everything.
     fn here(&mut self) -> u64 {
-        if let Some((start, _)) = self.segments.last().filter(|(_, open)| open.rows_held == 0) {
+        let last = self.segments.last();
+        if let Some((start, _)) = last.filter(|(_, open)| L::is_empty(open)) {
             return *start;
         }
         let here = self.next;
         self.next += 1;
-        self.segments.push((here, Segment::new(&self.converter)));
+        self.segments.push((here, self.logged.none()));
         here
     }
 
     /// Bytes of what is logged.
     pub(crate) fn memory_usage(&self) -> usize {
-        self.segments
-            .iter()
-            .map(|(_, segment)| segment.memory_usage())
-            .sum()
-    }
-}
-
-/// A Z-set of rows: the changes between two positions.
-#[derive(Debug)]
-struct Segment {
-    /// Each once; those whose changes cancelled stay until there are many of them.
-    rows: Rows,
-    /// By row. Each is the difference of two counts of 64 bits, whatever it is in passing.
-    multiplicity: Vec<i128>,
-    table: HashTable<u32>,
-    hasher: FixedState,
-    /// Rows whose multiplicity is not 0.
-    rows_held: usize,
-}
-
-impl Segment {
-    fn new(converter: &RowConverter) -> Self {
-        Self {
-            rows: converter.empty_rows(0, 0),
-            multiplicity: Vec::new(),
-            table: HashTable::new(),
-            hasher: FixedState::default(),
-            rows_held: 0,
-        }
-    }
-
-    fn add(&mut self, row: Row<'_>, multiplicity: i128) {
-        let Self {
-            rows,
-            table,
-            hasher,
-            ..
-        } = self;
-        let hash = |row: Row<'_>| hasher.hash_one(row.as_ref());
-        let known = table
-            .find(hash(row), |&at| rows.row(at as usize) == row)
-            .copied();
-        let at = known.unwrap_or_else(|| {
-            let at = self.multiplicity.len() as u32;
-            rows.push(row);
-            self.multiplicity.push(0);
-            table.insert_unique(hash(row), at, |&at| hash(rows.row(at as usize)));
-            at
-        });
-        let count = &mut self.multiplicity[at as usize];
-        self.rows_held -= usize::from(*count != 0);
-        *count += multiplicity;
-        self.rows_held += usize::from(*count != 0);
-    }
-
-    fn merge(&mut self, later: &Self) {
-        later
-            .live()
-            .for_each(|at| self.add(later.rows.row(at), later.multiplicity[at]));
-    }
-
-    fn live(&self) -> impl Iterator<Item = usize> {
-        let all = self.multiplicity.iter().enumerate();
-        all.filter(|(_, multiplicity)| **multiplicity != 0)
-            .map(|(at, _)| at)
-    }
-
-    /// Forgets rows whose changes cancelled, once they are many.
-    fn compact(&mut self, converter: &RowConverter) {
-        if self.multiplicity.len() > FEW + 2 * self.rows_held {
-            let mut all = Self::new(converter);
-            all.merge(self);
-            *self = all;
-        }
-    }
-
-    fn read(&self, converter: &RowConverter) -> Result<WeightedRows> {
-        let mut held: Vec<usize> = self.live().collect();
-        held.sort_by_key(|&at| (self.multiplicity[at] > 0, self.rows.row(at)));
-        let multiplicity = held.iter().map(|&at| i64::try_from(self.multiplicity[at]));
-        let multiplicity = multiplicity.collect::<std::result::Result<Vec<i64>, _>>();
-        let multiplicity = multiplicity.map_err(|_| Error::Overflow {
-            place: "a multiplicity among the changes".to_owned(),
-        })?;
-        let rows = held.iter().map(|&at| self.rows.row(at));
-        Ok((converter.convert_rows(rows).map_err(unfit)?, multiplicity))
-    }
-
-    fn memory_usage(&self) -> usize {
-        self.rows.size()
-            + self.multiplicity.capacity() * size_of::<i128>()
-            + self.table.capacity() * (size_of::<u32>() + 1)
-    }
-}
-
-fn unfit(problem: ArrowError) -> Error {
-    Error::Value {
-        place: "the changes of a view".to_owned(),
-        problem: problem.to_string(),
+        let segments = self.segments.iter();
+        segments.map(|(_, segment)| L::memory_usage(segment)).sum()
     }
 }

@@ -9,6 +9,9 @@ pub(crate) mod declared;
 pub(crate) mod facets;
 pub(crate) mod groupings;
 pub(crate) mod log;
+pub(crate) mod logs;
+pub(crate) mod moved_partials;
+pub(crate) mod moved_rows;
 pub(crate) mod node;
 mod sharing;
 #[cfg(test)]

@@ -14,7 +14,7 @@ use ringview_view::result_table::{Facet, ResultTable};
 use ringview_view::{Candidate, Context, Delta, ProductDelta, RowDelta, View, is_readable};
 
 use super::groupings::{Groupings, Union};
-use super::log::Log;
+use super::logs::Logs;
 use crate::plan::{ChoiceDescription, Planned, Signature, Source};
 use crate::storage::table::Reader;
 
@@ -43,8 +43,8 @@ pub(crate) struct Node {
     pub(crate) bound: Bound,
     /// Whether it is a sum of partials, which rows of its tables do not come to.
     pub(crate) merged: bool,
-    /// Its changes, once somebody followed it.
-    pub(crate) log: Option<Log>,
+    /// What moved in it, once somebody followed it.
+    pub(crate) logs: Logs,
     /// By output, whether views that read this one need its column.
     pub(crate) needed: Option<Vec<bool>>,
     /// By output, whether its column is wanted in the delta of a transaction.
@@ -125,7 +125,7 @@ impl Node {
             level: 0,
             asked: None,
             merged: false,
-            log: None,
+            logs: Logs::default(),
             needed: None,
             wanted: None,
             atoms: groupings.atoms(),
@@ -154,7 +154,7 @@ impl Node {
             asked: planned.asked.cloned(),
             bound: planned.bound,
             merged: false,
-            log: None,
+            logs: Logs::default(),
             needed: None,
             wanted: None,
             sources: planned.sources,
@@ -313,11 +313,6 @@ impl Node {
         done.map_err(|error| error.in_view(&self.serves))
     }
 
-    /// Whether somebody logs its changes.
-    pub(crate) fn is_logged(&self) -> bool {
-        self.log.as_ref().is_some_and(Log::is_open)
-    }
-
     /// As if nothing read it, and it were no view.
     pub(crate) fn forget_readers(&mut self) {
         self.readers.clear();
@@ -347,7 +342,7 @@ impl Node {
 
     /// Works out which columns its delta has: all that are logged, or those that other views need.
     pub(crate) fn choose_wanted(&mut self) {
-        self.wanted = if self.is_logged() {
+        self.wanted = if self.logs.tell_rows() {
             Some(vec![true; self.columns.len()])
         } else {
             self.needed.clone()
@@ -375,7 +370,7 @@ impl Node {
             true => view.bytes(),
             false => view.memory_usage(),
         });
-        bytes + self.log.as_ref().map_or(0, Log::memory_usage)
+        bytes + self.logs.memory_usage()
     }
 
     /// The map that it is, where it keeps no rows.

@@ -17,16 +17,18 @@ impl State {
             view.view_mut()
                 .into_iter()
                 .for_each(|view| view.commit(dictionary));
-            if let Some(log) = &mut view.log {
-                log.forget_lost();
-            }
+            view.logs.forget_lost();
             Ok(())
         });
         debug_assert!(done.is_ok(), "a commit cannot fail");
         for (view, rows) in undo.logged.drain(..) {
             let view = &mut self.graph.nodes[view];
-            view.log.iter_mut().for_each(|log| log.record(&rows));
+            view.logs.rows.iter_mut().for_each(|log| log.record(&rows));
             view.choose_wanted();
+        }
+        for (view, partials) in undo.partials.drain(..) {
+            let log = &mut self.graph.nodes[view].logs.partials;
+            log.iter_mut().for_each(|log| log.record(&partials));
         }
         for &table in &undo.tables {
             self.storage.tables[table].commit();
@@ -48,6 +50,7 @@ impl State {
 
     pub(crate) fn roll_back(&mut self, undo: &mut Undo) {
         undo.logged.clear();
+        undo.partials.clear();
         let views = self.graph.nodes.iter_mut().zip(&undo.touched);
         for (view, _) in views.filter(|(_, touched)| **touched) {
             view.view_mut().into_iter().for_each(|view| view.rollback());

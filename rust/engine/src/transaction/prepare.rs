@@ -11,6 +11,7 @@
 //! rows above; a view that no change reaches costs nothing, nor does a group that looks as it did.
 
 use ringview_core::{Budget, Error, Result};
+use ringview_view::result_table::partial::Since;
 use ringview_view::{Delta, RowDelta};
 
 use super::deliver::{ALONE, deliver, picked};
@@ -89,7 +90,7 @@ impl State {
         Ok(())
     }
 
-    /// The delta of a prepared view goes to its log and to its readers.
+    /// The delta of a prepared view goes to its logs and to its readers.
     fn hand_on(
         &mut self,
         index: usize,
@@ -97,11 +98,17 @@ impl State {
         undo: &mut Undo,
         budget: &Budget<'_>,
     ) -> Result<()> {
+        let view = &self.graph.nodes[index];
+        if view.logs.tell_partials() {
+            let reading = (&self.storage.dictionary, budget);
+            let partials = self.graph.partial(view, Since::LastCommit, reading);
+            let partials = partials.map_err(|error| error.in_view(&view.serves))?;
+            undo.partials.push((index, partials));
+        }
         if delta.is_empty() {
             return Ok(());
         }
-        let view = &self.graph.nodes[index];
-        if view.is_logged() {
+        if view.logs.tell_rows() {
             let arrays = delta.arrays(&view.bound.outputs, &self.storage.dictionary)?;
             undo.logged
                 .push((index, (arrays, delta.multiplicity.clone())));

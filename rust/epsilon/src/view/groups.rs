@@ -14,7 +14,7 @@ use ringview_explain::Explanation;
 use ringview_query::Bound;
 use ringview_relation::KeyedTable;
 use ringview_view::answer::{Cell, KeyValue, PayloadLayout};
-use ringview_view::result_table::partial::write_groups;
+use ringview_view::result_table::partial::{Since, write_groups};
 use ringview_view::result_table::{Maintainer, ResultTable};
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
@@ -219,13 +219,18 @@ impl View for GroupsOnRead {
     fn partial(
         &self,
         query: &Bound,
+        since: Since,
         (dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
+        if since == Since::LastCommit {
+            return Err(unfollowed("what moved in this view"));
+        }
         let table = self.all(budget)?;
         write_groups(
             query,
             (self.rows_of(&table), None),
             Vec::new(),
+            since,
             (dictionary, budget),
         )
     }

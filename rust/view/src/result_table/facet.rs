@@ -11,7 +11,7 @@ use ringview_query::{Bound, PlanOutput, Results, Variable};
 
 use super::ResultTable;
 use super::groups::{CheckedGroups, GroupAnswer};
-use super::partial::write_groups;
+use super::partial::{Since, write_groups};
 use crate::answer::Outputs;
 use crate::delta::{Context, Delta};
 
@@ -115,9 +115,10 @@ impl Facet {
         &self,
         query: &Bound,
         groups: ResultTable<'_>,
+        since: Since,
         reading: (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
         let rows = (self.rows(groups), Some(&self.terms[..]));
-        write_groups(query, rows, Vec::new(), reading)
+        write_groups(query, rows, Vec::new(), since, reading)
     }
 }

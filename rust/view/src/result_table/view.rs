@@ -13,7 +13,7 @@ use ringview_query::Bound;
 use ringview_relation::Relocated;
 
 use super::groups::{CheckedGroups, GroupAnswer};
-use super::partial::{write_groups, write_listed};
+use super::partial::{Since, write_groups, write_listed};
 use super::{Grouped, ResultTable};
 use crate::answer::{Answer, Cell, Key, KeyValue, listing, no_key};
 use crate::delta::{Context, Delta};
@@ -327,15 +327,17 @@ impl<M: Maintainer + 'static> View for MaintainerView<M> {
     fn partial(
         &self,
         query: &Bound,
+        since: Since,
         reading: (&Dictionary, &Budget<'_>),
     ) -> Result<Vec<RecordBatch>> {
         if query.bag.is_some() {
-            return write_listed(self.rows_of(), reading);
+            return write_listed(self.rows_of(), since, reading);
         }
         write_groups(
             query,
             (self.rows_of(), None),
             self.maintainer.values(),
+            since,
             reading,
         )
     }

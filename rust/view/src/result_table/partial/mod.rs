@@ -6,25 +6,29 @@
 //! is there. Strings travel as strings. Of the rows of a join the partial is they, with multiplicities.
 //!
 //! Invariant: the sum, in the ring, of the partials of parts is the partial of the whole, if each row of the
-//! join is made in one part. Nothing of it depends on which engine kept the part: partials are of the query. Cost:
-//! O(groups and values).
+//! join is made in one part; and so is the sum of what each transaction changed. Nothing of it depends on which
+//! engine kept the part: partials are of the query. Cost: O(groups and values that are told).
 //!
 //! | file | holds |
 //! |---|---|
 //! | `layout` | what partials of a query look like: columns, numbers, values |
+//! | `since` | what is told: all, or what a transaction changed |
 //! | `bytes` | payloads as bytes: version, checks, numbers, strings |
-//! | `write` | groups and rows of a view as partials |
+//! | `write`, `written` | groups and rows of a view as partials; the values of companions |
 //! | `merged` | what keeps the sum of partials, behind the trait of all views |
 //! | `read` | partials as changes of that |
-//! | `values` | the values of companions in it |
+//! | `values` | the values of companions in that |
 
 mod bytes;
 mod layout;
 mod merged;
 mod read;
+mod since;
 mod values;
 mod write;
+mod written;
 
 pub use layout::partial_schema;
 pub use merged::{Merged, merged_in, merged_view};
+pub use since::Since;
 pub use write::{write_groups, write_listed};

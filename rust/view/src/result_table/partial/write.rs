@@ -1,26 +1,27 @@
-//! Groups and rows of a view as partials.
+//! Groups and rows of a view as partials, all of them or as the running transaction changed them.
 //!
-//! Invariant: a group that only companions still know, for its rows came and went elsewhere, is told too, with
-//! zeros. A degree-m payload is told as counted from zero, in numbers that have the digits for it. Cost:
-//! O(groups and values), in batches.
+//! Invariant: a group that only companions still know, for its rows came and went elsewhere, or for its values alone
+//! changed, is told too, with zeros. A degree-m payload is told as counted from zero, in numbers that have the digits
+//! for it. Cost: O(groups and values that are told), in batches.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::builder::BinaryBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
-use ringview_core::{Budget, Dictionary, Error, Result, Type};
-use ringview_query::{Bound, Companion, OutputKind, PlanOutput, VarId};
-use ringview_relation::KeyedTable;
-use ringview_ring::{Expansion, Number, NumberKind};
+use ringview_core::{Budget, Dictionary, Error, Result};
+use ringview_query::{Bound, OutputKind, PlanOutput, VarId};
+use ringview_ring::{Expansion, Number};
 
 use super::super::ResultTable;
 use super::bytes::Payload;
 use super::layout::{PartialLayout, companions};
+use super::since::{Since, Told, difference};
+use super::written::Values;
+use crate::answer::values::When;
 use crate::answer::weighed::{row_schema, weighed};
 use crate::answer::{PayloadLayout, ResultRows};
-use crate::fields::Aspect;
 
 /// Groups in a batch.
 const BLOCK: usize = 1 << 14;
@@ -38,9 +39,10 @@ pub fn write_groups(
     query: &Bound,
     groups: (ResultTable<'_>, Option<&[usize]>),
     values: Vec<ResultTable<'_>>,
+    since: Since,
     (dictionary, budget): (&Dictionary, &Budget<'_>),
 ) -> Result<Vec<RecordBatch>> {
-    Groups::new(query, groups, values)?.write(dictionary, budget)
+    Groups::new(query, groups, values, since)?.write(dictionary, budget)
 }
 
 /// The partial of a view of rows, each as often as its group counts. One batch at least.
@@ -49,15 +51,19 @@ pub fn write_groups(
 /// `Unsupported` for columns that no table could have; what the budget says.
 pub fn write_listed(
     rows: ResultTable<'_>,
+    since: Since,
     (dictionary, budget): (&Dictionary, &Budget<'_>),
 ) -> Result<Vec<RecordBatch>> {
     let schema = row_schema(&rows.schema())?;
-    let slots: Vec<u32> = rows.table.iter().collect();
+    let count = |payload: Option<&[u64]>| payload.map_or(0, |payload| payload[0] as i64);
+    let told = since.told(rows.table);
     let mut batches = Vec::new();
-    for slots in blocks(&slots) {
-        budget.work(slots.len() as u64)?;
-        let counts = slots.iter().map(|&slot| rows.table.payload(slot)[0] as i64);
-        let all = ResultRows::of(rows.table, slots, rows.auxiliary);
+    for told in blocks(&told) {
+        budget.work(told.len() as u64)?;
+        let slots: Vec<u32> = told.iter().map(|told| told.slot).collect();
+        let counts = told.iter();
+        let counts = counts.map(|told| count(told.now).wrapping_sub(count(told.was)));
+        let all = ResultRows::keys_at(rows.table, &slots);
         let all = rows.assembler(dictionary).batch(all)?;
         batches.push(weighed(&schema, &all, counts.collect())?);
     }
@@ -71,10 +77,10 @@ fn made(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
     })
 }
 
-/// Blocks of some slots; of none, one.
-fn blocks(slots: &[u32]) -> impl Iterator<Item = &[u32]> {
-    let none = slots.is_empty().then_some(slots);
-    slots.chunks(BLOCK).chain(none)
+/// Blocks of some keys; of none, one.
+fn blocks<'t, 'a>(told: &'t [Told<'a>]) -> impl Iterator<Item = &'t [Told<'a>]> {
+    let none = told.is_empty().then_some(told);
+    told.chunks(BLOCK).chain(none)
 }
 
 /// The groups of a view.
@@ -84,75 +90,7 @@ struct Groups<'a> {
     /// By term of the query: its number in the payloads; its own where absent.
     places: Option<&'a [usize]>,
     values: Vec<Values<'a>>,
-}
-
-/// The values of a companion.
-struct Values<'a> {
-    rows: ResultTable<'a>,
-    /// The slots that hold those of a group, by its key.
-    of: BTreeMap<Vec<u64>, Vec<u32>>,
-    /// By value: the field of its word, for decimals that of its upper half, and its type.
-    fields: Vec<(usize, Option<usize>, Type)>,
-}
-
-impl<'a> Values<'a> {
-    fn new(companion: &Companion<Bound>, groups: ResultTable<'_>, rows: ResultTable<'a>) -> Self {
-        // By field of the group's key, which field of this key holds it.
-        let mut places = vec![0; groups.table.layout().fields()];
-        for &(outer, inner) in &companion.groups {
-            let at = groups.fields.positions(groups.keys, outer);
-            let from = rows.fields.positions(rows.keys, inner);
-            at.into_iter()
-                .zip(from)
-                .for_each(|(at, from)| places[at] = from);
-        }
-        let mut of: BTreeMap<Vec<u64>, Vec<u32>> = BTreeMap::new();
-        for slot in rows.table.iter() {
-            let key = places.iter().map(|&field| rows.table.field(slot, field));
-            of.entry(key.collect()).or_default().push(slot);
-        }
-        let all = rows.fields.of_all(rows.keys);
-        let field = |variable: VarId, aspect| {
-            let mut at = rows.fields.positions(rows.keys, variable).into_iter();
-            at.find(|&at| rows.fields.field(all[at]).aspect == aspect)
-        };
-        let value = |value: &ringview_query::CompanionValue| {
-            let word = field(value.variable, Aspect::Word).unwrap_or_default();
-            (word, field(value.variable, Aspect::High), value.ty.clone())
-        };
-        Self {
-            fields: companion.values.iter().map(value).collect(),
-            rows,
-            of,
-        }
-    }
-
-    /// The values of a group, each with its numbers.
-    fn write<'d>(
-        &self,
-        key: &[u64],
-        numbers: &[NumberKind],
-        out: &mut Payload<'d>,
-        dictionary: &'d Dictionary,
-    ) {
-        let slots = self.of.get(key).map_or(&[][..], Vec::as_slice);
-        let table = self.rows.table;
-        out.counts.push(slots.len());
-        for &slot in slots {
-            for (word, high, ty) in &self.fields {
-                let word = table.field(slot, *word);
-                match ty {
-                    ty if ty.is_interned() => out.texts.push(dictionary.text(word as u32)),
-                    _ => out.words.push(word),
-                }
-                out.words.extend(high.map(|high| table.field(slot, high)));
-            }
-            let payload_layout = self.rows.auxiliary.payload_layout();
-            for number in numbers.iter().copied().enumerate() {
-                payload_layout.append_number(number, table.payload(slot), &mut out.words);
-            }
-        }
-    }
+    since: Since,
 }
 
 impl<'a> Groups<'a> {
@@ -160,44 +98,47 @@ impl<'a> Groups<'a> {
         query: &Bound,
         (groups, places): (ResultTable<'a>, Option<&'a [usize]>),
         values: Vec<ResultTable<'a>>,
+        since: Since,
     ) -> Result<Self> {
         let companions = companions(query).zip(values);
         Ok(Self {
             layout: PartialLayout::of(query)?,
             values: companions
-                .map(|(companion, rows)| Values::new(companion, groups, rows))
+                .map(|(companion, rows)| Values::new(companion, groups, rows, since))
                 .collect(),
             groups,
             places,
+            since,
         })
     }
 
     fn write(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<Vec<RecordBatch>> {
         let table = self.groups.table;
-        let slots: Vec<u32> = table.iter().collect();
+        let told = self.told();
         let mut batches = Vec::new();
-        for slots in blocks(&slots) {
-            budget.work(slots.len() as u64)?;
-            // Of a view without groups this is its one row, whether it has any.
-            let rows = match slots {
-                [] => ResultRows::new(
-                    table.layout().fields(),
-                    self.groups.auxiliary.payload_layout().width(),
-                ),
-                _ => ResultRows::untallied(table, slots, self.groups.auxiliary),
+        for told in blocks(&told) {
+            budget.work(told.len() as u64)?;
+            let was = (self.since == Since::LastCommit)
+                .then(|| self.rows(told.iter().map(|told| (told.slot, told.was)), When::Before));
+            let when = match self.since {
+                Since::Ever => When::Now,
+                Since::LastCommit => When::Settling(dictionary),
             };
-            self.write_rows(rows, &mut batches, dictionary)?;
+            let now = self.rows(told.iter().map(|told| (told.slot, told.now)), when);
+            self.write_rows((was, now), &mut batches, dictionary)?;
         }
-        let left = self.left(table);
-        if !left.is_empty() || table.layout().fields() == 0 && slots.is_empty() {
+        let left = self.left(&told);
+        // Of a view without groups this is its one row, whether it has any.
+        let is_one = self.since == Since::Ever && table.layout().fields() == 0 && told.is_empty();
+        if !left.is_empty() || is_one {
             let payload_layout = self.groups.auxiliary.payload_layout();
             let mut rows = ResultRows::new(table.layout().fields(), payload_layout.width());
-            rows.rows = left.len().max(usize::from(table.layout().fields() == 0));
+            rows.rows = left.len().max(usize::from(is_one));
             rows.payloads.resize(rows.rows * rows.width, 0);
             for (at, column) in rows.columns.iter_mut().enumerate() {
                 column.extend(left.iter().map(|key| key[at]));
             }
-            self.write_rows(rows, &mut batches, dictionary)?;
+            self.write_rows((None, rows), &mut batches, dictionary)?;
         }
         if batches.len() > 1 {
             batches.retain(|batch| batch.num_rows() > 0);
@@ -205,24 +146,58 @@ impl<'a> Groups<'a> {
         Ok(batches)
     }
 
+    /// The groups that are told: of a change those too whose payload changed beside the table.
+    fn told(&self) -> Vec<Told<'a>> {
+        let table = self.groups.table;
+        if self.since == Since::Ever || self.layout.features == 0 {
+            return self.since.told(table);
+        }
+        let now = |slot| table.is_live(slot).then(|| table.payload(slot));
+        let touched = self.groups.touched().into_iter();
+        touched
+            .map(|(slot, was)| Told {
+                slot,
+                was,
+                now: now(slot),
+            })
+            .collect()
+    }
+
+    /// The rows of slots with these payloads, zeros where one has none.
+    fn rows<'p>(
+        &self,
+        payloads: impl Iterator<Item = (u32, Option<&'p [u64]>)>,
+        when: When<'_>,
+    ) -> ResultRows {
+        let (table, auxiliary) = (self.groups.table, self.groups.auxiliary);
+        let fields = table.layout().fields();
+        let mut rows = ResultRows::new(fields, auxiliary.payload_layout().width());
+        payloads.for_each(|(slot, payload)| rows.push(table, slot, payload.unwrap_or_default()));
+        if self.layout.features > 0 && rows.rows > 0 {
+            rows.fill(auxiliary, when);
+        }
+        rows
+    }
+
     /// The keys of groups that only companions know.
-    fn left(&self, table: &KeyedTable) -> Vec<Vec<u64>> {
+    fn left(&self, told: &[Told<'_>]) -> Vec<Vec<u64>> {
         let all = self.values.iter().flat_map(|values| values.of.keys());
         let mut left: BTreeSet<Vec<u64>> = all.cloned().collect();
         if left.is_empty() {
             return Vec::new();
         }
-        for slot in table.iter() {
+        let table = self.groups.table;
+        for &Told { slot, .. } in told {
             let key = (0..table.layout().fields()).map(|field| table.field(slot, field));
             left.remove(&key.collect::<Vec<u64>>());
         }
         left.into_iter().collect()
     }
 
-    /// Batches of some groups.
+    /// Batches of some groups: what they have more than they had.
     fn write_rows(
         &self,
-        rows: ResultRows,
+        (was, rows): (Option<ResultRows>, ResultRows),
         batches: &mut Vec<RecordBatch>,
         dictionary: &Dictionary,
     ) -> Result<()> {
@@ -240,18 +215,28 @@ impl<'a> Groups<'a> {
             batches.push(made(&schema, columns)?);
             Ok(())
         };
+        let of = |rows: &'_ ResultRows, row: usize| row * rows.width..(row + 1) * rows.width;
         for row in 0..rows.rows {
-            let payload = &rows.payloads[row * rows.width..][..rows.width];
+            let was = was.as_ref().map(|was| &was.payloads[of(was, row)]);
+            let now = &rows.payloads[of(&rows, row)];
             let key: Vec<u64> = rows.columns.iter().map(|column| column[row]).collect();
-            for (term, &kind) in self.layout.numbers[..self.layout.terms].iter().enumerate() {
-                let term = self.places.map_or(term, |places| places[term]);
-                payload_layout.append_number((term, kind), payload, &mut out.words);
-            }
-            if self.layout.features > 0 {
-                let reach = from_zero(payload_layout, payload, &mut moments);
-                out.words.extend_from_slice(&moments);
-                out.words.extend(reach);
-            }
+            let mut reach = Vec::new();
+            let numbers = &self.layout.numbers;
+            difference(numbers, (was, Some(now)), &mut out.words, |payload, out| {
+                for (term, &kind) in numbers[..self.layout.terms].iter().enumerate() {
+                    let term = self.places.map_or(term, |places| places[term]);
+                    payload_layout.append_number((term, kind), payload, out);
+                }
+                if self.layout.features > 0 {
+                    let reached = from_zero(payload_layout, payload, &mut moments);
+                    out.extend_from_slice(&moments);
+                    // That of the payload as it is: it is asked for first.
+                    if reach.is_empty() {
+                        reach = reached;
+                    }
+                }
+            });
+            out.words.extend(reach);
             for (values, layout) in self.values.iter().zip(&self.layout.companions) {
                 values.write(&key, &layout.numbers, &mut out, dictionary);
             }
