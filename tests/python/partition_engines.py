@@ -15,11 +15,11 @@ import pyarrow as pa
 from ringview import Database
 from ringview.spark.slots import ATOM
 from ringview.spark.streaming.letters import SCHEMA
-from ringview.spark.streaming.partitioned import versions
-from ringview.spark.streaming.partitioned.layout import Partitions, queries
+from ringview.spark.streaming.partitioned.gathered import Gathered
+from ringview.spark.streaming.partitioned.layout import queries, setting
 from ringview.spark.streaming.partitioned.live import Cache
 from ringview.spark.streaming.partitioned.placement import choose_placement
-from ringview.spark.streaming.partitioned.routing import LABEL, Pack, packed, unpacked
+from ringview.spark.streaming.partitioned.routing import LABEL, Pack, unpacked
 from ringview.spark.streaming.partitioned.segments import (
     Meta,
     Read,
@@ -28,7 +28,7 @@ from ringview.spark.streaming.partitioned.segments import (
     select_segments,
     step,
 )
-from ringview.spark.streaming.partitioned.setting import Report, Setting, StreamEngines
+from ringview.spark.streaming.partitioned.setting import Report, StreamEngines
 from ringview.spark.streaming.partitioned.store import PartitionBatch
 from ringview.spark.streaming.partitioned.times import gathered
 from ringview.spark.streaming.plan import Plan
@@ -71,14 +71,12 @@ class PartitionEngines:
     """The engines of a plan of which each stream lies by its column ``id``, or everywhere."""
 
     def __init__(self, plan: Plan, count: int, *, leaves_out: bool = False) -> None:
-        placement = choose_placement(plan, queries(plan), whole=True)
+        placement = choose_placement(plan, queries(plan), plan.views)
         assert set(placement.values()) <= {"id", None}
         self.plan, self.placement = plan, placement
         self.labels = [100 + partition for partition in range(count)]
-        partitions = Partitions(placement, tuple(self.labels), count)
         numbers = {label: partition for partition, label in enumerate(self.labels)}
-        everywhere = frozenset(partitions.whole(plan))
-        self.setting = Setting(plan, "twin", numbers, everywhere, True, SMALL)
+        self.setting = setting(plan, placement, "twin", numbers, True, SMALL)
         self.engines = StreamEngines(self.setting, tells=True, leaves_out=leaves_out)
         self.states: dict[int, DictState] = defaultdict(DictState)
         self.restart()
@@ -109,7 +107,9 @@ class PartitionEngines:
     def merged(self, name: str) -> pa.Table:
         """The same as the driver merges it from what partitions send."""
         sent = self._together(name, lambda database: database[name].partial())
-        return versions.merged(self.plan, name, packed(sent)).to_arrow()
+        gathered = Gathered(self.plan, [name])
+        gathered.add([(name, sent)])
+        return gathered[name].to_arrow()
 
     def rows(self, name: str) -> pa.Table:
         """The rows of a table."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,12 +24,11 @@ from ringview.spark.streaming.partitioned import routing
 from ringview.spark.streaming.partitioned.bases import FileBases
 from ringview.spark.streaming.partitioned.client import engines
 from ringview.spark.streaming.partitioned.engine import as_rows
-from ringview.spark.streaming.partitioned.layout import queries
-from ringview.spark.streaming.partitioned.placement import choose_placement, everywhere
+from ringview.spark.streaming.partitioned.gathered import Gathered
+from ringview.spark.streaming.partitioned.layout import queries, setting
+from ringview.spark.streaming.partitioned.placement import choose_placement
 from ringview.spark.streaming.partitioned.routing import LABEL, in_slots, messages, unpacked
 from ringview.spark.streaming.partitioned.segments import Sizes
-from ringview.spark.streaming.partitioned.setting import Setting
-from ringview.spark.streaming.partitioned.versions import merged
 from ringview.spark.streaming.partitioned.worker import (
     COUNTS,
     LETTERS,
@@ -60,6 +59,8 @@ SPLIT = {
     "v": "SELECT n.t, SUM(l.p) AS s, MAX(l.p) AS m, AVG(l.p) AS a, COUNT(DISTINCT l.p) AS d "
     "FROM o JOIN l ON o.k = l.k JOIN n ON n.c = o.c GROUP BY n.t HAVING COUNT(*) > 1",
     "w": "SELECT COUNT(*) AS n, SUM(p) AS s, MIN(p) AS m FROM l",
+    "x": "SELECT o.k, COUNT(*) AS n FROM o JOIN l ON o.k = l.k GROUP BY o.k",
+    "y": "SELECT k, n FROM x ORDER BY n DESC, k LIMIT 2",
 }
 
 SMALL = Sizes(slice=200, entry=100, few=2000, least=500)
@@ -106,20 +107,28 @@ class Streamed:
     ) -> None:
         self.plan = Plan(TABLES, views)
         self.asked = queries(self.plan)
-        self.placement = choose_placement(self.plan, self.asked, views is not SPLIT)
+        self.placement = choose_placement(self.plan, self.asked, ())
         self.folder, self.patch, self.batch = folder, patch, -1
         self.data: dict[str, Counter[tuple[Any, ...]]] = {t.name: Counter() for t in TABLES}
         self.told: dict[str, Counter[tuple[Any, ...]]] = {name: Counter() for name in views}
-        self.tells = views is not SPLIT
         self.state: dict[int, tuple[Value, Mapped]] = {}
         self.split_into(count, 1)
 
     def split_into(self, count: int, generation: int) -> None:
-        copied = frozenset(everywhere(self.plan, self.asked, self.placement))
         names = {(generation << 32) + 7 * number: number for number in range(count)}
         folder = self.folder / f"g{generation}"
         self.bases = FileBases(folder)
-        self.setting = Setting(self.plan, str(folder), names, copied, generation == 1, SMALL)
+        of = self.plan, self.placement, str(folder), names
+        self.setting = setting(*of, generation == 1, SMALL)
+        self.over = [name for name in self.plan.views if name not in self.setting.plan.views]
+        self.gathered: Gathered | None = None
+
+    def start(self) -> Gathered:
+        """What the driver has of views; what was told is not told again."""
+        found = Gathered(self.plan, self.setting.gathered, self.over)
+        if self.batch >= 0:
+            found.add(self.looked(self.setting.gathered, told=True))
+        return found
 
     def packed(self, rows: Plan, changes: dict[str, pa.Table]) -> dict[int, list[bytes]]:
         """Rows with their multiplicities, by label, as they come out of the shuffle."""
@@ -156,21 +165,32 @@ class Streamed:
         self, changes: dict[str, pa.Table], *, leaves_out: bool = False
     ) -> list[dict[str, Any]]:
         """A micro-batch; its dead letters."""
+        self.gathered = self.gathered or self.start()
+        parts: list[tuple[str, pa.Table]] = []
         self.batch += 1
         letters: list[dict[str, Any]] = []
         context = SimpleNamespace(getLocalProperty=lambda name: str(self.batch))
         self.patch.setattr(routing, "TaskContext", SimpleNamespace(get=lambda: context))
-        keep = Keep(self.setting, self.bases, self.tells, leaves_out)
-        views = list(self.plan.views)
+        keep = Keep(self.setting, self.bases, True, leaves_out)
+        views = list(self.setting.plan.views)
         for label, delta in self.packed(self.plan, changes).items():
             meta, segments = self.state.setdefault(label, (Value(), Mapped()))
             for row in keep(meta, segments, label, [SimpleNamespace(message=m) for m in delta]):
                 if row.view == LETTERS:
                     letters += unpacked([row.message]).to_pylist()
                 elif row.view != COUNTS:
-                    for *values, times in tuples(unpacked([row.message])):
-                        self.told[views[row.view]][tuple(values)] += times
+                    rows = unpacked([row.message])
+                    if (view := views[row.view]) in self.setting.gathered:
+                        parts.append((view, rows))
+                    else:
+                        self.tell(view, rows)
+        for view, rows in self.gathered.add(parts).items():
+            self.tell(view, rows)
         return letters
+
+    def tell(self, view: str, rows: pa.Table) -> None:
+        for *values, times in tuples(rows):
+            self.told[view][tuple(values)] += times
 
     def versions(self) -> list[pa.RecordBatch]:
         """What Spark's reader gives of the state, in any order."""
@@ -189,13 +209,25 @@ class Streamed:
         random.Random(self.batch).shuffle(rows)
         return batches(rows)
 
-    def view(self, name: str) -> list[tuple[Any, ...]]:
-        found = rows_in(Look(self.setting, self.bases, name, False)(iter(self.versions())))
+    def looked(
+        self, names: Collection[str], *, told: bool = False
+    ) -> Iterator[tuple[str, pa.Table]]:
+        """What partitions have of views."""
+        views = tuple(names)
+        found = rows_in(Look(self.setting, self.bases, views, False, told)(iter(self.versions())))
         lacking = {row["partition"] for row in found if row["message"] is None}
-        whole = rows_in(Look(self.setting, self.bases, name, True)(iter(self.versions())))
+        whole = rows_in(Look(self.setting, self.bases, views, True, told)(iter(self.versions())))
         found += [row for row in whole if row["partition"] in lacking]
-        parts = (row["message"] for row in found if row["message"] is not None)
-        return tuples(merged(self.plan, name, parts).to_arrow())
+        for row in found:
+            if row["message"] is not None:
+                yield row["view"], unpacked([row["message"]])
+
+    def view(self, name: str) -> list[tuple[Any, ...]]:
+        is_over = name in self.over
+        parts = self.setting.gathered if is_over else [name]
+        gathered = Gathered(self.plan, parts, self.over if is_over else [])
+        gathered.add(self.looked(parts))
+        return tuples(gathered[name].to_arrow())
 
     def check(self) -> None:
         db = rv.Database()
@@ -206,7 +238,7 @@ class Streamed:
         for name in self.plan.views:
             wanted = Counter(tuples(db[name].to_arrow()))
             assert Counter(self.view(name)) == wanted
-            if self.tells:
+            if self.batch >= 0:
                 assert +self.told[name] == wanted
                 assert min(self.told[name].values(), default=0) >= 0
 
@@ -269,6 +301,9 @@ def test_a_stream_in_partitions(
         of.take({name: change(draw, of, name) for name in ("o", "l")})
         if draw.random() < 0.5:
             engines.cache_clear()
+        if draw.random() < 0.3:
+            # Another driver.
+            of.gathered = None
         of.check()
         if draw.random() < 0.2:
             # Another number of partitions.

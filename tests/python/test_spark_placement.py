@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
@@ -14,6 +15,7 @@ pytest.importorskip("pyspark", minversion="4.1")
 
 import ringview as rv
 from ringview.errors import UnsupportedError
+from ringview.spark.streaming.partitioned.gathered import Gathered
 from ringview.spark.streaming.partitioned.layout import queries
 from ringview.spark.streaming.partitioned.partitioning import (
     Partitioning,
@@ -21,7 +23,7 @@ from ringview.spark.streaming.partitioned.partitioning import (
     handed_on,
     of_rows,
 )
-from ringview.spark.streaming.partitioned.placement import Placement, choose_placement, everywhere
+from ringview.spark.streaming.partitioned.placement import Placement, choose_placement, kept
 from ringview.spark.streaming.plan import Plan, TablePlan
 
 COLUMNS = {
@@ -163,9 +165,9 @@ KEPT = {
 def test_partitions_together_are_one(name: str) -> None:
     plan = plan_of(KEPT[name])
     queried = queries(plan)
-    placement = choose_placement(plan, queried, True)
+    placement = choose_placement(plan, queried, plan.views)
     assert any(placement.values())
-    copied = everywhere(plan, queried, placement)
+    copied = kept(plan, queried, placement).everywhere
     spread = 0
     for seed in range(40):
         draw = random.Random(seed)
@@ -179,6 +181,140 @@ def test_partitions_together_are_one(name: str) -> None:
             assert sum(found, Counter()) == comparable(whole[view].to_arrow())
             spread += sum(bool(rows) for rows in found) > 1
     assert spread > 10
+
+
+GATHERED = {
+    "one group": {"v": "SELECT SUM(p) AS s, COUNT(*) AS n, MAX(d) AS m FROM l"},
+    "groups by another column": {
+        "v": "SELECT o.c, SUM(l.p) AS s, COUNT(DISTINCT l.d) AS n FROM o JOIN l ON o.k = l.k "
+        "GROUP BY o.c HAVING COUNT(*) > 1"
+    },
+    "groups that agree on no column": {
+        "v": "SELECT d, SUM(p) AS s FROM l GROUP BY d",
+        "w": "SELECT p, COUNT(*) AS n FROM l GROUP BY p",
+    },
+    "an order over groups": {
+        "v": "SELECT k, SUM(p) AS s FROM l GROUP BY k",
+        "w": "SELECT k, s FROM v ORDER BY s DESC, k LIMIT 2",
+    },
+    "windows, joins and groups over groups": {
+        "v": "SELECT c, COUNT(*) AS n FROM o GROUP BY c",
+        "w": "SELECT d, SUM(k) AS s, COUNT(*) AS n FROM o GROUP BY d",
+        "x": "SELECT c, n, SUM(n) OVER (ORDER BY n, c) AS t FROM v",
+        "y": "SELECT x.c, w.d, x.t + w.n AS more FROM x LEFT JOIN w ON w.n = x.n",
+        "z": "SELECT MAX(more) AS m FROM y",
+    },
+    "a comparison with all groups": {
+        "v": "SELECT k, SUM(p) AS s FROM l GROUP BY k",
+        "w": "SELECT k FROM v WHERE s > (SELECT AVG(s) FROM v)",
+    },
+    "a path through rows": {
+        "v": "SELECT k, p FROM l",
+        "w": "WITH RECURSIVE r(a) AS (SELECT k FROM v UNION SELECT v.p FROM r JOIN v "
+        "ON v.k = r.a) SELECT a FROM r",
+    },
+    "views beside": {
+        "v": "SELECT k, COUNT(*) AS n FROM l GROUP BY k",
+        "w": "SELECT v.k, o.c FROM v JOIN o ON o.k = v.k",
+        "x": "SELECT k, n FROM v ORDER BY n DESC, k LIMIT 1",
+    },
+}
+
+
+@pytest.mark.parametrize("name", GATHERED)
+def test_the_driver_adds_up_what_partitions_have(name: str) -> None:
+    """Also as it moves: rows come to partitions, and go."""
+    plan = plan_of(GATHERED[name])
+    queried = queries(plan)
+    placement = choose_placement(plan, queried, ())
+    assert all(placement.values())
+    of = kept(plan, queried, placement)
+    assert of.gathered
+    assert not of.everywhere
+    own = Plan(plan.tables, {v: sql for v, sql in plan.views.items() if v not in of.on_driver})
+    for seed in range(12):
+        draw = random.Random(seed)
+        whole, count = filled(plan, {}), draw.randrange(1, 5)
+        parts = [filled(own, {}) for _ in range(count)]
+        follow = [
+            (view, part[view].follow_partials()) for part in parts for view in sorted(of.gathered)
+        ]
+        gathered = Gathered(plan, of.gathered, of.on_driver)
+        told: dict[str, Counter[tuple[Any, ...]]] = {view: Counter() for view in plan.views}
+        held: list[dict[str, pa.Table]] = []
+        for _ in range(5):
+            data = {table.name: rows(draw, table.name) for table in plan.tables}
+            held.append(data)
+            gone = held.pop(draw.randrange(len(held))) if draw.random() < 0.4 else {}
+            for databases, come, go in [
+                ([whole], [data], [gone]),
+                (parts, shares(data, placement, count), shares(gone, placement, count)),
+            ]:
+                for database, coming, going in zip(databases, come, go, strict=True):
+                    with database.transaction() as transaction:
+                        for table, columns in coming.items():
+                            transaction.insert(table, columns)
+                        for table, columns in going.items():
+                            transaction.delete(table, columns)
+            moved = gathered.add((view, follower.changes()) for view, follower in follow)
+            for view, changes in moved.items():
+                for row in changes.to_pylist():
+                    *values, times = row.values()
+                    told[view][tuple(values)] += times
+            for view in of.gathered | of.on_driver:
+                wanted = comparable(whole[view].to_arrow())
+                assert comparable(gathered[view].to_arrow()) == wanted
+                assert +told[view] == wanted
+                assert min(told[view].values(), default=0) >= 0
+            for view in own.views.keys() - of.gathered:
+                found = [comparable(part[view].to_arrow()) for part in parts]
+                assert sum(found, Counter()) == comparable(whole[view].to_arrow())
+
+
+def test_only_views_that_the_driver_reads_are_added_up() -> None:
+    plan = plan_of(GATHERED["views beside"])
+    of = kept(plan, queries(plan), choose_placement(plan, queries(plan), ()))
+    assert [set(of.split), set(of.below), set(of.on_driver)] == [set(), {"v"}, {"x"}]
+
+
+def test_what_the_advice_says_is_kept() -> None:
+    """A view over rows of all partitions is refused, and over a view of them it is kept."""
+    refused = plan_of({"v": "SELECT k, p FROM l ORDER BY p, k LIMIT 3"})
+    with pytest.raises(UnsupportedError, match="let it read views in the place of tables"):
+        choose_placement(refused, queries(refused), ())
+    views = {"u": "SELECT k, p FROM l", "v": "SELECT k, p FROM u ORDER BY p, k LIMIT 3"}
+    plan = plan_of(views)
+    of = kept(plan, queries(plan), choose_placement(plan, queries(plan), ()))
+    assert of.on_driver == {"v"}
+    rows_of_l = pa.table({"k": [1, 2, 3, 4], "p": [4, 3, 2, 1], "d": [0, 0, 0, 0]})
+    gathered = Gathered(plan, of.gathered, of.on_driver)
+    own = Plan(plan.tables, {"u": views["u"]})
+    gathered.add(
+        ("u", filled(own, {"l": rows_of_l.slice(at, 1)})["u"].partial()) for at in range(4)
+    )
+    assert comparable(gathered["v"].to_arrow()) == comparable(
+        filled(refused, {"l": rows_of_l})["v"].to_arrow()
+    )
+
+
+@pytest.mark.parametrize(
+    "views",
+    [
+        {"v": "SELECT SUM(p) AS s FROM l WHERE p > (SELECT COUNT(*) FROM n)"},
+        {
+            "w": "SELECT k, make_timestamp(p) AS t FROM l",
+            "v": "SELECT k, t FROM w WHERE t > NOW() - INTERVAL 1 DAY ORDER BY t LIMIT 3",
+        },
+        {"v": "SELECT n.name, l.p FROM l JOIN n ON n.c = 'a' ORDER BY l.p LIMIT 3"},
+    ],
+    ids=["a subquery in one table", "the clock", "a static table"],
+)
+def test_what_the_driver_cannot_keep_is_told(views: dict[str, str]) -> None:
+    plan = plan_of(views, static="n")
+    clocked = [replace(table, watermark=("d", 0)) for table in plan.streams]
+    plan = replace(plan, tables=(*clocked, *plan.static))
+    with pytest.raises(UnsupportedError, match=r'view "v" .*; keep it with mode="driver"'):
+        choose_placement(plan, queries(plan), ())
 
 
 @pytest.mark.parametrize(
@@ -232,24 +368,23 @@ def test_what_partitions_cannot_keep_is_told(
     plan = plan_of(views, static="n", keys=keys)
     if not why:
         # A stream that goes everywhere is the price of groups by a column of the other one.
-        assert choose_placement(plan, queries(plan), True) == {"o": "c", "l": None}
+        assert choose_placement(plan, queries(plan), plan.views) == {"o": "c", "l": None}
         return
     with pytest.raises(UnsupportedError, match=why):
-        choose_placement(plan, queries(plan), True)
+        choose_placement(plan, queries(plan), plan.views)
 
 
 def test_static_tables_are_copied_before_streams() -> None:
     views = KEPT["small table"]
-    assert choose_placement(plan_of(views, "n"), queries(plan_of(views, "n")), True) == {
-        "o": "k",
-        "l": "k",
-        "n": None,
-    }
+    plan = plan_of(views, "n")
+    for whole in (plan.views, ()):
+        assert choose_placement(plan, queries(plan), whole) == {"o": "k", "l": "k", "n": None}
 
 
 def test_integers_of_two_widths_are_alike_and_other_types_are_not() -> None:
     views = {"v": "SELECT o.k, l.p FROM o JOIN l ON o.k = l.k"}
-    assert choose_placement(plan_of(views), queries(plan_of(views)), True) == {"o": "k", "l": "k"}
+    plan = plan_of(views)
+    assert choose_placement(plan, queries(plan), plan.views) == {"o": "k", "l": "k"}
 
 
 def map_of(*columns: str | None, minus: bool = False) -> dict[str, Any]:

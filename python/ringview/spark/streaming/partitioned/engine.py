@@ -8,7 +8,7 @@ for those that are skipped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -36,8 +36,10 @@ class PartitionEngine:
         self._memory_limit = memory_limit
         self._plan = plan
         self._applier = Applier(plan, database)
-        self._is_new = is_new
-        self._followers: dict[str, Follower] = {}
+        self.is_new = is_new
+        """Whether nobody was told yet of what it holds."""
+        self._rows: dict[str, Follower] = {}
+        self._parts: dict[str, Follower] = {}
         self.leaves_out = False
         """Whether rows that break a contract are left out; the log has none of them."""
         self.applied: Applied | None = None
@@ -72,7 +74,7 @@ class PartitionEngine:
         arrived = self._plan.arrived(batches)
         with _room(self._memory_limit):
             applied = self._applier.apply(arrived, leaves_out=self.leaves_out, came=came)
-        self._is_new = False
+        self.is_new = False
         self.applied = applied
         if not applied.refused:
             return delta
@@ -97,16 +99,26 @@ class PartitionEngine:
         }
         return list(slices(rows, tables, size, skip))
 
-    def follow(self) -> None:
-        """Begin to remember what moves, of all views; the first time, all that they hold."""
-        for name in self._plan.views:
-            if name not in self._followers:
-                follower = self.database[name].follow(initial=self._is_new)
-                self._followers[name] = follower
+    def follow(self, rows: Collection[str], parts: Collection[str]) -> None:
+        """Begin to remember what moves in views, as rows or as parts of groups.
+
+        The first time, all that they hold.
+        """
+        for name in rows:
+            if name not in self._rows:
+                self._rows[name] = self.database[name].follow(initial=self.is_new)
+        for name in parts:
+            if name not in self._parts:
+                follower = self.database[name].follow_partials(initial=self.is_new)
+                self._parts[name] = follower
 
     def changes(self) -> dict[str, pa.Table]:
-        """What moved since the last look, by view."""
-        return {name: each.changes() for name, each in self._followers.items()}
+        """The rows that moved since the last look, by view."""
+        return {name: each.changes() for name, each in self._rows.items()}
+
+    def parts(self) -> dict[str, pa.Table]:
+        """How the partials of views changed since the last look, by view."""
+        return {name: each.changes() for name, each in self._parts.items()}
 
 
 @contextmanager

@@ -9,21 +9,31 @@ are new or replaced are read by the driver.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
+from ringview.errors import UnsupportedError
 from ringview.spark.failure import raising
 from ringview.spark.streaming import replacing, unsent
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.partitioned import versions
 from ringview.spark.streaming.partitioned.layout import Partitions, asked_of, queries
 from ringview.spark.streaming.partitioned.moving import Moving
-from ringview.spark.streaming.partitioned.placement import choose_placement
+from ringview.spark.streaming.partitioned.placement import Placement, choose_placement
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.source import Source
+
+
+def _placement(plan: Plan, whole: Collection[str]) -> Placement:
+    """Where tables lie now: views of which partitions had whole groups stay so, if they can."""
+    asked = queries(plan)
+    try:
+        return choose_placement(plan, asked, whole)
+    except UnsupportedError:
+        return choose_placement(plan, asked, ())
 
 
 def evolve(
@@ -39,17 +49,18 @@ def evolve(
         tables.append(replace(table, columns=kept))
     before = Plan(tuple(tables), noted["views"], plan.parameters, plan.dialect)
     tells = bool(noted["sink"])
-    placement = choose_placement(plan, queries(plan), tells)
+    placement = _placement(plan, old.whole(before) & plan.views.keys())
     if tells:
         replacing.check(replacing.schemas(before), replacing.schemas(plan))
     with Moving(sources, checkpoint, old) as moving:
         new = moving.partitions(len(old.labels), placement)
 
-        def read(of: Plan, partitions: Partitions, name: str) -> pa.Table:
-            setting = partitions.setting(of, checkpoint)
+        def read(of_plan: Plan, partitions: Partitions, name: str) -> pa.Table:
+            setting = partitions.setting(of_plan, checkpoint)
             with raising():
                 bases = versions.bases(moving.spark, partitions.folder(checkpoint))
-                found = versions.view(moving.spark, setting, bases, checkpoint, name, moving.batch)
+                of = moving.spark, of_plan, setting, bases, checkpoint
+                found = versions.view(*of, name, moving.batch)
             return found.changes()
 
         told = [name for name in plan.views if tells and name not in before.views]

@@ -7,21 +7,21 @@ engine that has its like. Cost: of planning.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from ringview import Database
-from ringview.errors import CheckpointError, InvalidValueError
+from ringview.errors import CheckpointError, InvalidValueError, UnsupportedError
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.locations import Location
 from ringview.spark.streaming.partitioned import placement as placing
 from ringview.spark.streaming.partitioned.placement import Placement, Query
 from ringview.spark.streaming.partitioned.routing import labels
-from ringview.spark.streaming.partitioned.segments import SIZES
+from ringview.spark.streaming.partitioned.segments import SIZES, Sizes
 from ringview.spark.streaming.partitioned.setting import Setting
 from ringview.spark.streaming.plan import Plan
 
@@ -66,24 +66,63 @@ class Partitions:
         )
         return state / f"g{self.generation}"
 
-    def whole(self, plan: Plan) -> list[str]:
-        """The tables and views that each partition has whole."""
-        copied = [name for name, column in self.placement.items() if column is None]
-        return [*copied, *placing.everywhere(plan, queries(plan), self.placement)]
+    def whole(self, plan: Plan) -> frozenset[str]:
+        """The views of which a partition has whole groups."""
+        kept = placing.kept(plan, queries(plan), self.placement)
+        return frozenset(plan.views) - kept.split - kept.on_driver
+
+    def check_told(self, plan: Plan, in_partitions: Collection[str]) -> None:
+        """Refuse to tell of views in partitions that have parts of their groups.
+
+        Raises:
+            UnsupportedError: There is one.
+        """
+        whole = self.whole(plan) if in_partitions else ()
+        for name in in_partitions:
+            if name not in whole:
+                raise UnsupportedError(
+                    f'partition_sink: the checkpoint lets the driver keep view "{name}" whole, and '
+                    "partitions have parts of it; give it sink= in the place of partition_sink="
+                )
 
     def setting(self, plan: Plan, checkpoint: Checkpoint) -> Setting:
         """What workers must know."""
-        return Setting(
+        return setting(
             plan,
+            self.placement,
             str(self.folder(checkpoint)),
             {label: partition for partition, label in enumerate(self.labels)},
-            frozenset(self.whole(plan)),
             self.generation == 1,
             SIZES,
         )
 
 
-def new_partitions(plan: Plan, spark: SparkSession, count: int, whole: bool) -> Partitions:
+def setting(
+    plan: Plan,
+    placement: Placement,
+    name: str,
+    partitions: Mapping[int, int],
+    is_first: bool,
+    sizes: Sizes,
+) -> Setting:
+    """What workers must know of a stream whose tables lie so."""
+    kept = placing.kept(plan, queries(plan), placement)
+    copied = {table for table, column in placement.items() if column is None}
+    own = {view: sql for view, sql in plan.views.items() if view not in kept.on_driver}
+    return Setting(
+        replace(plan, views=own),
+        name,
+        partitions,
+        kept.everywhere | copied,
+        kept.gathered,
+        is_first,
+        sizes,
+    )
+
+
+def new_partitions(
+    plan: Plan, spark: SparkSession, count: int, whole: Collection[str]
+) -> Partitions:
     """The partitions of a new checkpoint."""
     check(count)
     placement = placing.choose_placement(plan, queries(plan), whole)

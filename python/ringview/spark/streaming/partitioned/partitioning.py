@@ -26,7 +26,14 @@ class Partitioning:
     by: frozenset[str]
     origins: frozenset[str] = frozenset()
     is_split: bool = False
-    """Whether groups have rows in several partitions; no view reads it then."""
+    """Whether groups have rows in several partitions: the driver adds them up."""
+    is_on_driver: bool = False
+    """Whether it is no partition's: the driver keeps it, over views that are whole there."""
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether partitions have rows that a view over it could read."""
+        return not (self.is_split or self.is_on_driver)
 
 
 class SplitError(Exception):

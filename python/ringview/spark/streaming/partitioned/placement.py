@@ -4,6 +4,10 @@ A table lies by one of its columns (rows with equal values in one partition), or
 rows in each partition). A view over such tables is again such a table: it lies by the columns that
 show what its rows are routed by, or everywhere. So views over views, and blocks, are one rule.
 
+Where a group has rows in several partitions, the driver adds up what they have of it. A view that
+partitions cannot keep, and that reads views alone, is the driver's, over views that are whole
+there.
+
 Invariant: no row of a join is made in two partitions, and if that is asked for no group has rows in
 two, unless the view lies everywhere, where one partition speaks for all. Cost: exponential in the
 number of tables in the worst case; few columns of a table join or group, and choices that fail are
@@ -12,7 +16,8 @@ left at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -33,19 +38,43 @@ Column = tuple[int, str]
 EVERYWHERE = None
 """The column of a table whose rows are in every partition."""
 
+ON_DRIVER = Partitioning(pa.null(), frozenset(), is_on_driver=True)
+
 Placement = dict[str, str | None]
 
 _ALTERNATIVE = 'keep it with mode="driver", in one engine'
 
 
-def choose_placement(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement:
-    """The placement that sends the fewest streams everywhere, then the fewest static tables.
+@dataclass(frozen=True)
+class Kept:
+    """Where views are kept."""
+
+    everywhere: frozenset[str]
+    """By every partition whole, of which the first one speaks."""
+    split: frozenset[str]
+    """By partitions in parts, as their groups have rows in several ones."""
+    below: frozenset[str]
+    """By partitions, each group in one; the driver reads them."""
+    on_driver: frozenset[str]
+    """By the driver."""
+
+    @property
+    def gathered(self) -> frozenset[str]:
+        """Those that the driver adds up."""
+        return self.split | self.below
+
+
+def choose_placement(plan: Plan, queries: Mapping[str, Query], whole: Collection[str]) -> Placement:
+    """The placement that sends the fewest streams everywhere.
+
+    Of several the one that leaves the driver the fewest views, then the one that sends the fewest
+    static tables everywhere.
 
     Args:
         plan: The tables and views.
         queries: The logical query of each view, in the plan's order.
-        whole: Whether no group may have rows in several partitions: what moves in a partition is
-            then what moves in the view.
+        whole: The views of which no group may have rows in several partitions: what moves in a
+            partition is then what moves in the view.
 
     Raises:
         UnsupportedError: There is none; the message names the view that stands in the way.
@@ -72,13 +101,21 @@ def choose_placement(plan: Plan, queries: Mapping[str, Query], whole: bool) -> P
     )
 
 
-def everywhere(plan: Plan, queries: Mapping[str, Query], placement: Placement) -> list[str]:
-    """The views that every partition has whole."""
-    layouts = _layouts(queries, placement, plan, False)
-    return [name for name in queries if layouts[name] is None]
+def kept(plan: Plan, queries: Mapping[str, Query], placement: Placement) -> Kept:
+    """Where views are kept under a placement."""
+    layouts = _layouts(queries, placement, plan, ())
+    on_driver = {name for name in queries if layouts[name] == ON_DRIVER}
+    below = {table for name in on_driver for table in _reads_directly(queries[name])}
+    split = {name for name in queries if (lies := layouts[name]) is not None and lies.is_split}
+    return Kept(
+        frozenset(name for name in queries if layouts[name] is None),
+        frozenset(split),
+        frozenset(below - on_driver - split),
+        frozenset(on_driver),
+    )
 
 
-def _best(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement | None:
+def _best(plan: Plan, queries: Mapping[str, Query], whole: Collection[str]) -> Placement | None:
     tables = {table.name: table for table in plan.tables}
     # Streams first: they decide, and static tables follow.
     order = sorted(tables.values(), key=lambda table: table.static)
@@ -95,8 +132,8 @@ def _best(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement | 
         except SplitError:
             return
         copied = [tables[name].static for name, column in placement.items() if column is None]
-        split = sum(lies is not None and lies.is_split for lies in layouts.values())
-        cost = len(copied) - sum(copied), sum(copied), split
+        apart = sum(lies is None or lies.is_apart for lies in layouts.values())
+        cost = len(copied) - sum(copied), len(layouts) - apart, sum(copied)
         if best is not None and cost >= best[0]:
             return
         if len(placement) == len(order):
@@ -112,7 +149,7 @@ def _best(plan: Plan, queries: Mapping[str, Query], whole: bool) -> Placement | 
 
 
 def _layouts(
-    queries: Mapping[str, Query], placement: Placement, plan: Plan, whole: bool
+    queries: Mapping[str, Query], placement: Placement, plan: Plan, whole: Collection[str]
 ) -> dict[str, Partitioning | None]:
     """How the placed tables and the views over them lie; raises `SplitError`."""
     layouts: dict[str, Partitioning | None] = {}
@@ -124,7 +161,12 @@ def _layouts(
         elif table.name in placement:
             layouts[table.name] = EVERYWHERE
     for name, query in queries.items():
-        layouts[name] = _partitioning(query, layouts, whole)
+        try:
+            layouts[name] = _partitioning(query, layouts, name in whole)
+        except SplitError:
+            if name in whole or not _reads_directly(query) <= queries.keys() or _is_timed(query):
+                raise
+            layouts[name] = ON_DRIVER
     return layouts
 
 
@@ -141,7 +183,7 @@ def _partitioning(
         raise SplitError("its condition compares with a subquery, which needs all rows")
     if not routed:
         return EVERYWHERE
-    if any(lies.is_split for lies in routed.values()):
+    if not all(lies.is_apart for lies in routed.values()):
         raise SplitError("it reads a view whose groups have rows in several partitions")
     if query.get("rows") is not None:
         return of_rows(query["rows"], atoms)
@@ -153,6 +195,8 @@ def _partitioning(
     are_groups = bag is None or bag.get("distinct")
     if are_groups and not columns.intersection(groups):
         if not whole:
+            if query.get("subqueries"):
+                raise SplitError("its condition compares with a subquery, so groups are no sums")
             return Partitioning(kind, frozenset(), is_split=True)
         if not groups:
             raise SplitError("it has no GROUP BY, so each partition has a part of its one row")
@@ -197,6 +241,25 @@ def _inner_tables(part: Any) -> Iterator[str]:
         # The step of a recursion reads its own rows, too; its tables are among the atoms.
         for key, entry in part.items():
             yield from _inner_tables(None if key == "step" else entry)
+
+
+def _reads_directly(query: Query) -> set[str]:
+    """The tables and views that a query reads."""
+    return set(_inner_tables(query)) - _all_blocks(query)
+
+
+def _all_blocks(part: Any) -> set[str]:
+    """The names of the blocks of a query, and of those in it."""
+    parts = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    own = _blocks(part) if isinstance(part, dict) and "atoms" in part else set()
+    return own.union(*(_all_blocks(each) for each in parts))
+
+
+def _is_timed(part: Any) -> bool:
+    """Whether rows of a query come and go with the clock."""
+    if isinstance(part, dict):
+        return part.get("kind") == "timed" or any(map(_is_timed, part.values()))
+    return isinstance(part, list) and any(map(_is_timed, part))
 
 
 def _reads(name: str, queries: Mapping[str, Query]) -> set[str]:
@@ -253,7 +316,7 @@ def _note_wanted(query: Query, wanted: set[str], below: Mapping[str, set[str]]) 
         _note_wanted(block["query"], scope[block["name"]], scope)
 
 
-def _why(plan: Plan, queries: Mapping[str, Query], name: str, whole: bool) -> str:
+def _why(plan: Plan, queries: Mapping[str, Query], name: str, whole: Collection[str]) -> str:
     """The reason, as for each table by the first column that it may lie by."""
     chain = _with_what_it_reads(name, queries)
     read = _reads(name, queries)
@@ -261,7 +324,7 @@ def _why(plan: Plan, queries: Mapping[str, Query], name: str, whole: bool) -> st
     tables = [table for table in plan.tables if table.name in read]
     named = {table.name: _candidates(table, own) for table in tables}
     for table in tables:
-        if whole and table.keys and not _deciding(table, own):
+        if name in whole and table.keys and not _deciding(table, own):
             return (
                 f'rows of table "{table.name}" are found by their key '
                 f"({', '.join(table.keys)}), so they can lie by a column of it alone, and by none "
@@ -277,5 +340,13 @@ def _why(plan: Plan, queries: Mapping[str, Query], name: str, whole: bool) -> st
         reason = "no column of a table that changes is in all of its groups"
     except SplitError as split:
         reason = str(split)
-    reading = ", leave out sink= and only read it" if whole else ""
-    return f"{reason}; group by a column that its tables join on{reading}, or {_ALTERNATIVE}"
+    direct = _reads_directly(queries[name]) - queries.keys()
+    instead = ""
+    if name in whole:
+        instead = (
+            "group by a column that its tables join on, give it sink= in the place of "
+            "partition_sink=, or "
+        )
+    elif direct and direct.isdisjoint(table.name for table in plan.static):
+        instead = "let it read views in the place of tables, and the driver keeps it, or "
+    return f"{reason}; {instead}{_ALTERNATIVE}"

@@ -10,6 +10,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+import pyarrow as pa
+
 from ringview.clock import microseconds
 from ringview.spark.streaming.clock import CLOCK, EXPIRED
 from ringview.spark.streaming.latest import LATE
@@ -28,12 +30,15 @@ class Setting:
     """What a worker must know of a stream."""
 
     plan: Plan
+    """With the views that partitions keep alone."""
     name: str
     """Of the stream and its generation."""
     partitions: Mapping[int, int]
     """The number of a partition by its label."""
     everywhere: frozenset[str]
     """Tables and views that each partition has whole, of which the first one speaks."""
+    gathered: frozenset[str]
+    """Views of which the driver is told parts: it adds them up."""
     is_first: bool
     """Whether what partitions begin with is news to the sink."""
     sizes: Sizes = SIZES
@@ -64,6 +69,8 @@ class Report:
     """What happened, as `counts` names it."""
     moved: Mapping[str, list[bytes]]
     """The rows that moved, by view, if the partition speaks of it and there are some."""
+    parts: Mapping[str, list[bytes]]
+    """The same as parts, of views that are gathered."""
     letters: list[bytes]
 
 
@@ -74,6 +81,8 @@ class StreamEngines:
     setting: Setting
     tells: bool = False
     """Whether somebody is to be told what moved."""
+    in_partitions: frozenset[str] = frozenset()
+    """Views that somebody is told of here, gathered or not."""
     leaves_out: bool = False
     """Whether rows that break a contract are left out, and told of."""
 
@@ -101,16 +110,23 @@ class StreamEngines:
     def _open(self, engine: PartitionEngine) -> None:
         engine.leaves_out = self.leaves_out
         if self.tells:
-            engine.follow()
+            gathered = self.setting.gathered
+            apart = [name for name in self.setting.plan.views if name not in gathered]
+            engine.follow({*apart, *self.in_partitions}, gathered)
+
+    def _spoken(self, partition: int, changes: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+        """What changed, of views that the partition speaks of."""
+        return {
+            view: rows
+            for view, rows in changes.items()
+            if rows.num_rows and self.setting.speaks(partition, view)
+        }
 
     def _report(self, partition: int, batch: int, engine: PartitionEngine) -> Report:
         applied = engine.applied
         assert applied is not None
-        moved = {
-            view: changes
-            for view, changes in engine.changes().items()
-            if changes.num_rows and self.setting.speaks(partition, view)
-        }
+        moved = self._spoken(partition, engine.changes())
+        parts = self._spoken(partition, engine.parts())
         by_table = {
             ROWS: applied.rows,
             LATE: applied.late,
@@ -125,7 +141,7 @@ class StreamEngines:
             if self.setting.speaks(partition, table)
         }
         numbers |= {
-            **named(MOVED, {view: changes.num_rows for view, changes in moved.items()}),
+            **named(MOVED, {view: rows.num_rows for view, rows in {**moved, **parts}.items()}),
             CLOCK: 0 if now is None else microseconds(now),
             "engine_nanoseconds": int(applied.seconds * 1e9),
             "state_bytes": sum(engine.database.memory_usage().values()),
@@ -134,5 +150,6 @@ class StreamEngines:
         return Report(
             numbers,
             {view: list(packed(changes)) for view, changes in moved.items()},
+            {view: list(packed(changes)) for view, changes in parts.items()},
             list(packed(letters(refused, batch))) if refused else [],
         )

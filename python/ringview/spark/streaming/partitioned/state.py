@@ -7,7 +7,8 @@ store with the micro-batch, and `store` ties an engine to a version. The sink is
 micro-batch after all partitions have it, and again, of the same rows, if it failed or the driver
 was killed before Spark noted that it was done.
 Cost: of a micro-batch one shuffle of its rows, the engines' work in parallel, what moved to the
-driver; of a look at a view a job over the partitions, and its rows to the driver.
+driver, which adds up views of which partitions have parts; of a look at a view a job over the
+partitions, and its rows to the driver.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from ringview.spark.streaming.partitioned.bases import Bases
 from ringview.spark.streaming.partitioned.counts import MOVED as MOVED_ROWS
 from ringview.spark.streaming.partitioned.counts import ROWS, Counts, by
 from ringview.spark.streaming.partitioned.engine import as_rows
+from ringview.spark.streaming.partitioned.gathered import Gathered
 from ringview.spark.streaming.partitioned.holding import Holding
 from ringview.spark.streaming.partitioned.layout import asked_of, new_partitions
 from ringview.spark.streaming.partitioned.memory import limit_of
@@ -80,9 +82,11 @@ class PartitionedState(State):
         self._spark = next(iter(sources.values())).frame.sparkSession
         paths.for_state_reader(self._spark, checkpoint.spark)
         self._settings: dict[str, str | None] = {}
+        whole = () if sinks is None else sinks.by_view
         self._partitions = asked_of(checkpoint, partitions) or new_partitions(
-            plan, self._spark, _count(self._spark, partitions), whole=self._tells
+            plan, self._spark, _count(self._spark, partitions), whole
         )
+        self._partitions.check_told(plan, whole)
         described = {"mode": "partitioned", "sink": self._tells}
         checkpoint.agree({**plan.described(), **described, **self._partitions.described()})
         self._open: Holding | None = Holding(checkpoint)
@@ -100,6 +104,7 @@ class PartitionedState(State):
                 checkpoint.clear()
                 self._begin()
             self._bases = self._begun()
+            self._gathered = self._added_up()
         except BaseException:
             self._open.close()
             raise
@@ -159,8 +164,8 @@ class PartitionedState(State):
                     raise (error_of(raised) or raised) from None
 
     def _view(self, name: str, batch: int) -> View:
-        setting, bases = self._setting, self._bases
-        return versions.view(self._spark, setting, bases, self._checkpoint, name, batch)
+        of = self._spark, self._plan, self._setting, self._bases, self._checkpoint
+        return versions.view(*of, name, batch)
 
     def close(self) -> None:
         """Wait for the micro-batch that runs, and let the checkpoint go."""
@@ -191,6 +196,18 @@ class PartitionedState(State):
         with raising():
             return versions.bases(self._spark, folder)
 
+    def _added_up(self) -> Gathered | None:
+        """What was told of views that the driver has, where somebody is told."""
+        if self._sink is None:
+            return None
+        of = self._spark, self._plan, self._setting, self._bases, self._checkpoint
+        with raising():
+            found = versions.gathered(*of, self._last)
+        if self._last >= 0:
+            # All of it was told.
+            found.add([])
+        return found
+
     def _take(self, rows: DataFrame, batch_id: int) -> None:
         self._unset()
         if self._open is None:
@@ -199,15 +216,18 @@ class PartitionedState(State):
         with raising():
             found = rows.toArrow().to_pylist()
         found.sort(key=lambda row: (row["view"], row["partition"]))
-        views = list(enumerate(self._plan.views))
-        of = {number: _together(found, number) for number in (LETTERS, *dict(views))}
-        changes = {name: table for number, name in views if (table := of[number]) is not None}
+        views = dict(enumerate(self._setting.plan.views))
+        of = {number: _together(found, number) for number in (LETTERS, *views)}
+        sent = {views[number]: of[number] for number in views}
+        moved = {name: table for name, table in sent.items() if table is not None}
+        changes = self._whole(moved)
         state = self._checkpoint.state
         unsent.forget_before(state, batch_id)
         if self._sink is not None:
             changes = unsent.with_evolutions(state, batch_id, changes, self._plan.views)
         self._last = batch_id
-        self._metrics = self._counted(batch_id, [row for row in found if row["view"] == COUNTS])
+        counts = [row for row in found if row["view"] == COUNTS]
+        self._metrics = self._counted(batch_id, counts, changes)
         if self._sink is not None:
             # The first time it is told of every view, for what columns they have.
             first = versions.nothing(self._plan) if batch_id == 0 else {}
@@ -216,6 +236,15 @@ class PartitionedState(State):
                 if name not in elsewhere:
                     self._sink(name, batch_id, table)
         self._send_letters(of[LETTERS], batch_id)
+
+    def _whole(self, moved: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+        """What moved in all views, from what partitions sent of theirs."""
+        if self._gathered is None:
+            return dict(moved)
+        gathered = self._setting.gathered
+        parts = [(name, table) for name, table in moved.items() if name in gathered]
+        whole = {**moved, **dict.fromkeys(gathered), **self._gathered.add(parts)}
+        return {name: table for name in self._plan.views if (table := whole.get(name)) is not None}
 
     def _begin_sinks(self) -> None:
         """Tell sinks whose batches come, and which of these come again."""
@@ -261,8 +290,10 @@ class PartitionedState(State):
         """The file that is there once the target of dead letters took some."""
         return self._checkpoint.state / "letters"
 
-    def _counted(self, batch_id: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
-        """What is known of a micro-batch from the counts of its partitions."""
+    def _counted(
+        self, batch_id: int, rows: list[dict[str, Any]], changes: Mapping[str, pa.Table]
+    ) -> dict[str, Any]:
+        """What is known of a micro-batch from the counts of its partitions, and what moved."""
         counts = self._counts
         for row in rows:
             self._bytes[row["partition"]] = counts.added([row["counts"]])["state_bytes"]
@@ -276,7 +307,7 @@ class PartitionedState(State):
             LATE: {name: found[f"{LATE}.{name}"] for name in self._plan.histories},
             letters.NAME: by(letters.NAME, found),
             **self._timed(found),
-            "moved": by(MOVED_ROWS, found),
+            "moved": self._moved(by(MOVED_ROWS, found), changes),
             "engine_seconds": found["engine_nanoseconds"] / 1e9,
             "state_bytes": sum(self._bytes.values()),
             "engines": {
@@ -290,6 +321,14 @@ class PartitionedState(State):
                 "copied": [table.name for table in self._plan.tables if placed[table.name] is None],
             },
         }
+
+    def _moved(self, counted: Mapping[str, int], changes: Mapping[str, pa.Table]) -> dict[str, int]:
+        """The rows that moved, by view: where partitions have parts, those of the whole."""
+        if self._gathered is None:
+            return dict(counted)
+        names = self._gathered.names
+        apart = {name: number for name, number in counted.items() if name not in names}
+        return apart | {name: changes[name].num_rows for name in names if name in changes}
 
     def _timed(self, found: Mapping[str, int]) -> dict[str, Any]:
         """What time did, if the stream has a clock."""

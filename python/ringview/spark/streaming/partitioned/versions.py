@@ -8,7 +8,7 @@ segments of partitions whose engine no worker has live.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from ringview.spark.streaming import paths
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.locations import Location
 from ringview.spark.streaming.partitioned.bases import SENT, Bases, FileBases, SentBases
+from ringview.spark.streaming.partitioned.gathered import Gathered
 from ringview.spark.streaming.partitioned.layout import Partitions
 from ringview.spark.streaming.partitioned.routing import LABEL, PACKED, Pack, routed, unpacked
 from ringview.spark.streaming.partitioned.setting import Setting
@@ -72,23 +73,67 @@ def version(
 
 def view(
     spark: SparkSession,
+    plan: Plan,
     setting: Setting,
     bases: Bases,
     checkpoint: Checkpoint,
     name: str,
     batch: int,
 ) -> View:
-    """A view as of a micro-batch."""
+    """A view of a plan as of a micro-batch."""
+    if name in setting.plan.views:
+        found = Gathered(plan, [name])
+        parts: Iterable[str] = [name]
+    else:
+        over = [view for view in plan.views if view not in setting.plan.views]
+        parts = setting.gathered
+        found = Gathered(plan, parts, over)
+    found.add(looked(spark, setting, bases, checkpoint, parts, batch))
+    return found[name]
+
+
+def gathered(
+    spark: SparkSession,
+    plan: Plan,
+    setting: Setting,
+    bases: Bases,
+    checkpoint: Checkpoint,
+    batch: int,
+) -> Gathered:
+    """What the driver has of views as of a micro-batch; all that it holds was told."""
+    over = [view for view in plan.views if view not in setting.plan.views]
+    found = Gathered(plan, setting.gathered, over)
+    if setting.gathered and batch >= 0:
+        found.add(looked(spark, setting, bases, checkpoint, setting.gathered, batch, told=True))
+    return found
+
+
+def looked(
+    spark: SparkSession,
+    setting: Setting,
+    bases: Bases,
+    checkpoint: Checkpoint,
+    views: Iterable[str],
+    batch: int,
+    *,
+    told: bool = False,
+) -> Iterator[tuple[str, pa.Table]]:
+    """The partials of views that partitions have as of a micro-batch.
+
+    Of live engines first, and then of those that are made of their segments.
+    """
+    wanted = tuple(views)
     shown = version(spark, setting, checkpoint, batch, reads=False)
-    look = Shipped(Look(setting, bases, name, False))
+    look = Shipped(Look(setting, bases, wanted, False, told))
     found = shown.mapInArrow(look, LOOKED).toArrow().to_pylist()
     lacking = {row["partition"] for row in found if row["message"] is None}
     if lacking:
         shown = version(spark, setting, checkpoint, batch, lacking)
-        look = Shipped(Look(setting, bases, name, True))
+        look = Shipped(Look(setting, bases, wanted, True, told))
         found += shown.mapInArrow(look, LOOKED).toArrow().to_pylist()
-    messages = (row["message"] for row in found if row["message"] is not None)
-    return merged(setting.plan, name, messages)
+    for row in found:
+        if row["message"] is not None:
+            yield row["view"], unpacked([row["message"]])
 
 
 def nothing(plan: Plan) -> dict[str, pa.Table]:
@@ -97,16 +142,6 @@ def nothing(plan: Plan) -> dict[str, pa.Table]:
     plan.create_tables(draft)
     plan.create_views(draft)
     return {name: draft[name].changes().slice(0, 0) for name in plan.views}
-
-
-def merged(plan: Plan, name: str, messages: Iterable[bytes]) -> View:
-    """A view of which partitions have parts."""
-    shown = Database()
-    plan.create_tables(shown)
-    plan.create_views(shown)
-    for message in messages:
-        shown[name].merge(unpacked([message]))
-    return shown[name]
 
 
 def begin(

@@ -106,7 +106,8 @@ class Keep:
             return
         delta = gathered([bytes(row.message) for row in rows])
         batch = batch_of_task()
-        of = StreamEngines(self.setting, self.tells, self.leaves_out)
+        sinks = _sinks(self.sinks) if self.sinks else {}
+        of = StreamEngines(self.setting, self.tells, frozenset(sinks), self.leaves_out)
 
         def take(version: Meta | None, read: Read) -> Taken[Report]:
             return engines().take(of, PartitionBatch(partition, version, batch, delta), read)
@@ -115,12 +116,10 @@ class Keep:
         report = taken.report
         counts = Counts.of(self.setting.plan).listed(_counted(taken))
         yield Row(partition=partition, view=COUNTS, message=None, counts=counts)
-        sinks = _sinks(self.sinks) if self.sinks else {}
-        told = {
-            number: report.moved[view]
-            for number, view in enumerate(self.setting.plan.views)
-            if view in report.moved and view not in sinks
-        }
+        here = {view: rows for view, rows in report.moved.items() if view not in sinks}
+        sent = {**here, **report.parts}
+        views = enumerate(self.setting.plan.views)
+        told = {number: sent[view] for number, view in views if view in sent}
         for number, messages in {**told, LETTERS: report.letters}.items():
             for message in messages:
                 yield Row(partition=partition, view=number, message=message, counts=None)
@@ -173,7 +172,7 @@ class Begin:
                 continue
             for message in drawn:
                 row = {"partition": partition, "message": message}
-                yield pa.RecordBatch.from_pylist([row], _LOOKED)
+                yield pa.RecordBatch.from_pylist([row], _SLICE)
 
 
 VERSION = (
@@ -183,35 +182,51 @@ VERSION = (
 """A version of the state as rows: of each partition one that says it is there, one with a token of
 what its version says, and those of its segments."""
 
-LOOKED = "partition int, message binary"
-"""What partitions have of a view; NULL of one whose engine is not live."""
+LOOKED = "partition int, view string, message binary"
+"""What partitions have of views; NULL of one whose engine is not live."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What partitions have of a view, as a version of the state has it: to be merged."""
+    """What partitions have of views, as a version of the state has it: to be merged."""
 
     setting: Setting
     bases: Bases
-    view: str
+    views: tuple[str, ...]
     reads: bool
     """Whether the version has its segments, for engines that are not live."""
+    told: bool = False
+    """Whether what nobody was told of yet is left out."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """A version in, the partials of the view as messages out."""
+        """A version in, the partials of the views as messages out."""
         for partition, meta, segments in versions(batches, self.bases, self.reads):
-            if not self.setting.speaks(partition, self.view):
+            views = [view for view in self.views if self.setting.speaks(partition, view)]
+            if not views:
                 continue
-            of = StreamEngines(self.setting)
-            found: list[Any] | None = None
-            if meta is not None:
-                found = engines().look(of, partition, meta.token, self.view)
+            found = self._live(partition, meta, views)
             if found is None and (self.reads or meta is None):
                 engine = self.setting.store().restore(meta, segments)
-                found = list(packed(engine.database[self.view].partial()))
-            for message in [None] if found is None else found:
-                row = {"partition": partition, "message": message}
+                views = [] if self.told and engine.is_new else views
+                parts = ((view, engine.database[view].partial()) for view in views)
+                found = [(view, message) for view, rows in parts for message in packed(rows)]
+            for view, message in [(None, None)] if found is None else found:
+                row = {"partition": partition, "view": view, "message": message}
                 yield pa.RecordBatch.from_pylist([row], _LOOKED)
+
+    def _live(
+        self, partition: int, meta: Meta | None, views: Sequence[str]
+    ) -> list[tuple[str, bytes]] | None:
+        """What the live engine has; None if there is none."""
+        if meta is None:
+            return None
+        found: list[tuple[str, bytes]] = []
+        for view in views:
+            messages = engines().look(StreamEngines(self.setting), partition, meta.token, view)
+            if messages is None:
+                return None
+            found += ((view, message) for message in messages)
+        return found
 
 
 @dataclass(frozen=True)
@@ -270,4 +285,5 @@ def versions(
 
 
 _OF_META = ("token", "has_base", "slice", "rows", "log")
-_LOOKED = pa.schema({"partition": pa.int32(), "message": pa.binary()})
+_LOOKED = pa.schema({"partition": pa.int32(), "view": pa.string(), "message": pa.binary()})
+_SLICE = pa.schema({"partition": pa.int32(), "message": pa.binary()})
