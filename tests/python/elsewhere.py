@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 NAMES = pa.table({"id": list(range(6)), "name": [f"n{n}" for n in range(6)]})
 VIEWS = {
     "v": "SELECT t.id, n.name, COUNT(*) AS n, SUM(x) AS x FROM t JOIN n ON n.id = t.id "
-    "GROUP BY t.id, n.name"
+    "GROUP BY t.id, n.name",
+    # No partition has these whole: the driver adds up one, and reads rows of all for the other.
+    "all": "SELECT COUNT(*) AS n, SUM(x) AS x, MAX(x) AS most FROM t",
+    "top": "SELECT id, x FROM v ORDER BY x DESC, id LIMIT 3",
 }
 MODES: list[tuple[Literal["driver", "partitioned"], str]] = [
     # Spark's reader of state, of which partitions are read, finds no folder with a blank.
@@ -51,9 +54,13 @@ def wanted(files: int) -> dict[str, Counter[Any]]:
     of: dict[int, list[int]] = {}
     for (i, x), times in rows.items():
         of.setdefault(i, []).extend([x] * times)
+    every = [x for xs in of.values() for x in xs]
+    first = sorted(of, key=lambda i: (-sum(of[i]), i))[:3]
     return {
         "v": Counter((i, f"n{i}", len(xs), sum(xs)) for i, xs in of.items()),
         "w": Counter((i, max(xs)) for i, xs in of.items()),
+        "all": Counter([(len(every), sum(every), max(every))]),
+        "top": Counter((i, sum(of[i])) for i in first),
     }
 
 

@@ -28,13 +28,19 @@ if TYPE_CHECKING:
 
 Mode = Literal["driver", "partitioned"]
 
+GATHERED = {
+    "all": "SELECT COUNT(*) AS n, SUM(x) AS x, MAX(x) AS most FROM t",
+    "top": "SELECT id, x FROM v ORDER BY x DESC, id LIMIT 3",
+}
+"""Views that no partition has whole: the driver adds up one, and reads all rows for the other."""
+
 
 def asked(spark: SparkSession, folder: Path, number: int) -> rs.streaming.Stream:
     """The query of a number, whose views are others than those of the one before, but for one."""
     import ringview.spark as rs
 
     read = spark.readStream.schema("id long, x long, times long").option("maxFilesPerTrigger", 1)
-    views = {"v": crashes.VIEW}
+    views = {"v": crashes.VIEW, **GATHERED}
     if number:
         views[f"w{number}"] = "SELECT id, MAX(x) AS most FROM t GROUP BY id"
     frame = read.option("maxFileAge", "100000d").parquet(str(folder / "t"))
@@ -83,14 +89,14 @@ def same(spark: SparkSession, folder: Path, at: str, mode: Mode, number: int, fi
     import ringview.spark as rs
 
     of = asked(spark, folder, number if mode == "driver" else 0)
-    views = {"v": "v", f"w{number}": "w"}
+    views = {"v": "v", f"w{number}": "w", "all": "all", "top": "top"}
     rows = crashes.left(files)
     values: dict[int, list[int]] = {}
     for (i, x), times in rows.items():
         values.setdefault(i, []).extend([x] * times)
     right = {
         "v": Counter((i, len(xs), sum(xs)) for i, xs in values.items()),
-        "w": wanted(files)["w"],
+        **{name: wanted(files)[name] for name in ("w", "all", "top")},
     }
     with writer(of, folder, at, mode).start() as q:
         q.process_all_available()

@@ -232,9 +232,20 @@ def test_a_stream_in_partitions_evolves(
     with pytest.raises(UnsupportedError, match=r'view "by_y" is new .* give it sink='):
         second.write_stream(at, sink, mode="partitioned", partition_sink=by_worker).start()
     run(second)
-    split = rs.stream({"all": "SELECT SUM(x) AS x FROM t"}, {"t": frame})
+    # Views that the driver keeps, and those without it again.
+    whole = {
+        **views,
+        "all": "SELECT SUM(x) AS x, COUNT(*) AS n FROM t",
+        "top": "SELECT a, x FROM sums ORDER BY x DESC, a LIMIT 2",
+    }
+    third = rs.stream(whole, {"t": frame})
+    third.evolve(at)
+    run(third)
+    second.evolve(at)
+    run(second)
+    ordered = rs.stream({"first": "SELECT a, x FROM t ORDER BY x LIMIT 1"}, {"t": frame})
     with pytest.raises(UnsupportedError, match="is not kept in partitions"):
-        split.evolve(at)
+        ordered.evolve(at)
 
 
 def test_a_stream_of_spark_evolves(quick: SparkSession, tmp_path: Path) -> None:

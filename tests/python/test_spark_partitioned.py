@@ -30,6 +30,13 @@ VIEWS = {
     "JOIN items l ON l.id = o.id JOIN customers c ON c.customer = o.customer "
     "GROUP BY o.id, c.country",
     "large": "SELECT id, country, price FROM spent WHERE price > 100",
+    # Countries have rows in several partitions; of the others all partitions are asked.
+    "countries": "SELECT c.country, COUNT(*) AS n, AVG(l.price) AS price, COUNT(DISTINCT l.price) "
+    "AS prices FROM orders o JOIN items l ON l.id = o.id JOIN customers c "
+    "ON c.customer = o.customer GROUP BY c.country HAVING COUNT(*) > 1",
+    "total": "SELECT COUNT(*) AS n, SUM(price) AS price, MIN(price) AS least FROM items",
+    "first": "SELECT id, price FROM spent ORDER BY price DESC, id LIMIT 3",
+    "rank": "SELECT country, RANK() OVER (ORDER BY prices) AS place FROM countries",
 }
 NAME = "Grüße #1, 50%20 + [2]"
 CUSTOMERS = pa.table({"customer": [1, 2, 3], "country": ["FR", "US", "FR"]})
@@ -354,9 +361,11 @@ def test_wrong_options(quick: SparkSession, tmp_path: Path) -> None:
             'goes with mode="partitioned"',
         ),
         (
-            lambda: asked.write_stream(tmp_path / "a", print, mode="partitioned").start(),
+            lambda: asked.write_stream(
+                tmp_path / "a", mode="partitioned", partition_sink=print
+            ).start(),
             UnsupportedError,
-            'mode="driver"',
+            r'view "v" .* give it sink= in the place of partition_sink=, or .* mode="driver"',
         ),
         (
             lambda: (
@@ -379,7 +388,17 @@ def test_a_view_that_is_refused_is_kept_as_advised(quick: SparkSession, tmp_path
     rows = Rows(tmp_path, 3)
     rows.put()
     asked = rows.asked(quick, {"v": "SELECT SUM(price) AS s FROM items"})
-    with asked.write_stream(tmp_path / "a", mode="driver").start() as q:
-        q.process_all_available()
-        assert q["v"].scalar() == sum(price for _, price in rows.items.elements())
-    assert json.loads((tmp_path / "a" / "plan.json").read_text())["mode"] == "driver"
+    wanted = sum(price for _, price in rows.items.elements())
+    for mode in ("driver", "partitioned"):
+        sink = ParquetSink(tmp_path / f"out of {mode}")
+        at = tmp_path / mode
+        with asked.write_stream(at, sink, mode=mode, partitions=None).start() as q:
+            q.process_all_available()
+            assert q["v"].scalar() == wanted
+            assert replayed(sink, "v") == Counter([(wanted,)])
+        assert json.loads((at / "plan.json").read_text())["mode"] == mode
+    # What the driver adds up is not told in partitions from then on.
+    with pytest.raises(UnsupportedError, match="give it sink= in the place of partition_sink="):
+        asked.write_stream(
+            tmp_path / "partitioned", mode="partitioned", partition_sink=print
+        ).start()

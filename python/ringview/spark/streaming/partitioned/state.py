@@ -92,7 +92,7 @@ class PartitionedState(State):
         self._open: Holding | None = Holding(checkpoint)
         limit = limit_of(self._spark, len(self._partitions.labels), memory_limit)
         self._setting = replace(self._partitions.setting(plan, checkpoint), memory_limit=limit)
-        self._counts = Counts.of(plan)
+        self._counts = Counts.of(self._setting.plan)
         self._bytes: dict[int, int] = {}
         self._clock: str | None = None
         try:
