@@ -2,7 +2,9 @@
 
 | file | what it holds |
 |---|---|
-| placement | which column of a table says in which partition a row lies |
+| placement | which column of a table says in which partition a row lies; which views the driver keeps |
+| partitioning, reading | how computed rows lie; what queries read |
+| gathered | the views that the driver keeps: parts added up, and views over them |
 | layout | the partitions of a stream, as data |
 | routing | rows on their way: labels, messages |
 | times | the greatest times of rows on their way to all partitions, which have one clock by them |

@@ -19,7 +19,8 @@ from ringview.errors import CheckpointError, InvalidValueError, UnsupportedError
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.locations import Location
 from ringview.spark.streaming.partitioned import placement as placing
-from ringview.spark.streaming.partitioned.placement import Placement, Query
+from ringview.spark.streaming.partitioned.placement import Placement
+from ringview.spark.streaming.partitioned.reading import Query
 from ringview.spark.streaming.partitioned.routing import labels
 from ringview.spark.streaming.partitioned.segments import SIZES, Sizes
 from ringview.spark.streaming.partitioned.setting import Setting

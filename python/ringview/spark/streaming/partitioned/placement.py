@@ -16,9 +16,8 @@ left at once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -29,10 +28,17 @@ from ringview.spark.streaming.partitioned.partitioning import (
     of_rows,
     wanted_of_rows,
 )
+from ringview.spark.streaming.partitioned.reading import (
+    Query,
+    inner_tables,
+    is_timed,
+    reads_directly,
+    tables_of,
+    with_what_it_reads,
+)
 from ringview.spark.streaming.plan import Plan, TablePlan
 from ringview.spark.types import INTEGERS
 
-Query = dict[str, Any]
 Column = tuple[int, str]
 
 EVERYWHERE = None
@@ -81,7 +87,7 @@ def choose_placement(plan: Plan, queries: Mapping[str, Query], whole: Collection
     """
     streams = {table.name for table in plan.streams}
     for name in queries:
-        if not streams & _reads(name, queries):
+        if not streams & tables_of(name, queries):
             raise UnsupportedError(
                 f'view "{name}" reads no stream, so nothing of it moves; evaluate it once with '
                 "ringview.spark.evaluate"
@@ -90,7 +96,7 @@ def choose_placement(plan: Plan, queries: Mapping[str, Query], whole: Collection
     if found is not None:
         return found
     for name in queries:
-        wanted = _with_what_it_reads(name, queries)
+        wanted = with_what_it_reads(name, queries)
         if _best(plan, {view: queries[view] for view in wanted}, whole) is None:
             raise UnsupportedError(
                 f'view "{name}" is not kept in partitions: {_why(plan, queries, name, whole)}'
@@ -105,7 +111,7 @@ def kept(plan: Plan, queries: Mapping[str, Query], placement: Placement) -> Kept
     """Where views are kept under a placement."""
     layouts = _layouts(queries, placement, plan, ())
     on_driver = {name for name in queries if layouts[name] == ON_DRIVER}
-    below = {table for name in on_driver for table in _reads_directly(queries[name])}
+    below = {table for name in on_driver for table in reads_directly(queries[name])}
     split = {name for name in queries if (lies := layouts[name]) is not None and lies.is_split}
     return Kept(
         frozenset(name for name in queries if layouts[name] is None),
@@ -120,13 +126,13 @@ def _best(plan: Plan, queries: Mapping[str, Query], whole: Collection[str]) -> P
     # Streams first: they decide, and static tables follow.
     order = sorted(tables.values(), key=lambda table: table.static)
     wanted = {name: _candidates(table, queries) for name, table in tables.items()}
-    reads = {name: _reads(name, queries) for name in queries}
-    read: set[str] = set().union(*reads.values())
+    below = {name: tables_of(name, queries) for name in queries}
+    read: set[str] = set().union(*below.values())
     best: tuple[tuple[int, int, int], Placement] | None = None
 
     def search(placement: Placement) -> None:
         nonlocal best
-        known = {n: q for n, q in queries.items() if reads[n] <= placement.keys()}
+        known = {n: q for n, q in queries.items() if below[n] <= placement.keys()}
         try:
             layouts = _layouts(known, placement, plan, whole)
         except SplitError:
@@ -164,7 +170,7 @@ def _layouts(
         try:
             layouts[name] = _partitioning(query, layouts, name in whole)
         except SplitError:
-            if name in whole or not _reads_directly(query) <= queries.keys() or _is_timed(query):
+            if name in whole or not reads_directly(query) <= queries.keys() or is_timed(query):
                 raise
             layouts[name] = ON_DRIVER
     return layouts
@@ -179,7 +185,7 @@ def _partitioning(
         layouts[block["name"]] = _partitioning(block["query"], layouts, True)
     atoms = [layouts[atom["table"]] for atom in query["atoms"]]
     routed = {number: lies for number, lies in enumerate(atoms) if lies is not None}
-    if any(layouts[name] is not None for name in _inner_tables(query.get("subqueries"))):
+    if any(layouts[name] is not None for name in inner_tables(query.get("subqueries"))):
         raise SplitError("its condition compares with a subquery, which needs all rows")
     if not routed:
         return EVERYWHERE
@@ -231,58 +237,6 @@ def _routing(query: Query, routed: Mapping[int, Partitioning]) -> set[Column]:
     raise SplitError("its tables do not all join on one column")
 
 
-def _inner_tables(part: Any) -> Iterator[str]:
-    """The tables of a query and of those in it."""
-    if isinstance(part, list):
-        part = dict(enumerate(part))
-    if isinstance(part, dict):
-        if "atoms" in part:
-            yield from (atom["table"] for atom in part["atoms"])
-        # The step of a recursion reads its own rows, too; its tables are among the atoms.
-        for key, entry in part.items():
-            yield from _inner_tables(None if key == "step" else entry)
-
-
-def _reads_directly(query: Query) -> set[str]:
-    """The tables and views that a query reads."""
-    return set(_inner_tables(query)) - _all_blocks(query)
-
-
-def _all_blocks(part: Any) -> set[str]:
-    """The names of the blocks of a query, and of those in it."""
-    parts = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
-    own = _blocks(part) if isinstance(part, dict) and "atoms" in part else set()
-    return own.union(*(_all_blocks(each) for each in parts))
-
-
-def _is_timed(part: Any) -> bool:
-    """Whether rows of a query come and go with the clock."""
-    if isinstance(part, dict):
-        return part.get("kind") == "timed" or any(map(_is_timed, part.values()))
-    return isinstance(part, list) and any(map(_is_timed, part))
-
-
-def _reads(name: str, queries: Mapping[str, Query]) -> set[str]:
-    """The tables that a view reads, through views and blocks too."""
-    found: set[str] = set()
-    for table in _inner_tables(queries[name]):
-        found |= _reads(table, queries) if table in queries else {table}
-    return found - _blocks(queries[name])
-
-
-def _blocks(query: Query) -> set[str]:
-    blocks = query.get("blocks") or ()
-    return {block["name"] for block in blocks}.union(*(_blocks(block["query"]) for block in blocks))
-
-
-def _with_what_it_reads(name: str, queries: Mapping[str, Query]) -> list[str]:
-    found = {name}
-    for table in _inner_tables(queries[name]):
-        if table in queries:
-            found |= set(_with_what_it_reads(table, queries))
-    return [view for view in queries if view in found]
-
-
 def _candidates(table: TablePlan, queries: Mapping[str, Query]) -> list[str]:
     """The columns that a table may lie by; if it has a key, of that, for it is checked there."""
     used = _deciding(table, queries)
@@ -295,7 +249,7 @@ def _deciding(table: TablePlan, queries: Mapping[str, Query]) -> set[str]:
     """The columns of a table that decide where views over it lie."""
     wanted: dict[str, set[str]] = {name: set() for name in queries}
     for query in queries.values():
-        for name in _inner_tables(query):
+        for name in inner_tables(query):
             wanted.setdefault(name, set())
     for name in reversed([*queries]):
         _note_wanted(queries[name], wanted[name], wanted)
@@ -318,8 +272,8 @@ def _note_wanted(query: Query, wanted: set[str], below: Mapping[str, set[str]]) 
 
 def _why(plan: Plan, queries: Mapping[str, Query], name: str, whole: Collection[str]) -> str:
     """The reason, as for each table by the first column that it may lie by."""
-    chain = _with_what_it_reads(name, queries)
-    read = _reads(name, queries)
+    chain = with_what_it_reads(name, queries)
+    read = tables_of(name, queries)
     own = {view: queries[view] for view in chain}
     tables = [table for table in plan.tables if table.name in read]
     named = {table.name: _candidates(table, own) for table in tables}
@@ -340,7 +294,7 @@ def _why(plan: Plan, queries: Mapping[str, Query], name: str, whole: Collection[
         reason = "no column of a table that changes is in all of its groups"
     except SplitError as split:
         reason = str(split)
-    direct = _reads_directly(queries[name]) - queries.keys()
+    direct = reads_directly(queries[name]) - queries.keys()
     instead = ""
     if name in whole:
         instead = (
