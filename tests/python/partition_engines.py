@@ -76,7 +76,7 @@ class PartitionEngines:
         self.plan, self.placement = plan, placement
         self.labels = [100 + partition for partition in range(count)]
         numbers = {label: partition for partition, label in enumerate(self.labels)}
-        self.setting = setting(plan, placement, "twin", numbers, True, SMALL)
+        self.setting = setting(plan, (placement, None), "twin", numbers, True, SMALL)
         self.engines = StreamEngines(self.setting, tells=True, leaves_out=leaves_out)
         self.states: dict[int, DictState] = defaultdict(DictState)
         self.restart()

@@ -18,15 +18,16 @@ import pytest
 pytest.importorskip("pyspark", minversion="4.1")
 
 import ringview as rv
-from ringview.errors import OverDeleteError
+from ringview.errors import OverDeleteError, UnsupportedError
 from ringview.spark.slots import ATOM, PARTITION
 from ringview.spark.streaming.partitioned import routing
 from ringview.spark.streaming.partitioned.bases import FileBases
 from ringview.spark.streaming.partitioned.client import engines
 from ringview.spark.streaming.partitioned.engine import as_rows
 from ringview.spark.streaming.partitioned.gathered import Gathered
+from ringview.spark.streaming.partitioned.heavy import Heavy
 from ringview.spark.streaming.partitioned.layout import queries, setting
-from ringview.spark.streaming.partitioned.placement import choose_placement
+from ringview.spark.streaming.partitioned.placement import choose_placement, spread
 from ringview.spark.streaming.partitioned.routing import LABEL, in_slots, messages, unpacked
 from ringview.spark.streaming.partitioned.segments import Sizes
 from ringview.spark.streaming.partitioned.worker import (
@@ -109,6 +110,7 @@ class Streamed:
         self.asked = queries(self.plan)
         self.placement = choose_placement(self.plan, self.asked, ())
         self.folder, self.patch, self.batch = folder, patch, -1
+        self.heavy: Heavy | None = None
         self.data: dict[str, Counter[tuple[Any, ...]]] = {t.name: Counter() for t in TABLES}
         self.told: dict[str, Counter[tuple[Any, ...]]] = {name: Counter() for name in views}
         self.state: dict[int, tuple[Value, Mapped]] = {}
@@ -118,8 +120,8 @@ class Streamed:
         names = {(generation << 32) + 7 * number: number for number in range(count)}
         folder = self.folder / f"g{generation}"
         self.bases = FileBases(folder)
-        of = self.plan, self.placement, str(folder), names
-        self.setting = setting(*of, generation == 1, SMALL)
+        lies = self.placement, self.heavy
+        self.setting = setting(self.plan, lies, str(folder), names, generation == 1, SMALL)
         self.over = [name for name in self.plan.views if name not in self.setting.plan.views]
         self.gathered: Gathered | None = None
 
@@ -137,15 +139,11 @@ class Streamed:
         for atom, table in enumerate(rows.streams):
             if table.name not in changes:
                 continue
-            column = self.placement[table.name]
+            listed = changes[table.name].drop_columns("multiplicity").to_pylist()
+            places = [self.places(table.name, row, len(labels)) for row in listed]
             for batch in in_slots(rows, atom, changes[table.name]):
-                values = changes[table.name][column].to_pylist() if column else [None] * len(batch)
                 for number, label in enumerate(labels):
-                    # Python's own hash of a string is another one in each process.
-                    here = [
-                        column is None or crc32(repr(v).encode()) % len(labels) == number
-                        for v in values
-                    ]
+                    here = [number in place for place in places]
                     mine = batch.filter(pa.array(here, pa.bool_()))
                     named = pa.RecordBatch.from_arrays(
                         [pa.array([label] * len(mine), pa.int64()), *mine.columns],
@@ -155,6 +153,24 @@ class Streamed:
                     for name, message in messages(named, rows.layout):
                         found.setdefault(name, []).append(message)
         return found
+
+    def places(self, table: str, row: dict[str, Any], count: int) -> list[int]:
+        """The partitions that need a row."""
+        by = self.placement[table]
+        role = None if self.heavy is None else self.heavy.role(table)
+        if self.heavy is None or by is None or row[by] not in self.heavy.values:
+            role = None
+        if by is None or role == "copied":
+            return list(range(count))
+        # Python's own hash of a string is another one in each process.
+        return [crc32(repr(row if role == "spread" else row[by]).encode()) % count]
+
+    def split(self, table: str, values: list[int]) -> None:
+        """Spread rows of a table with these values from the next move on, if they can be."""
+        try:
+            self.heavy = spread(self.plan, self.asked, self.placement, table, values)
+        except UnsupportedError:
+            self.heavy = None
 
     def begin(self, rows: Plan, changes: dict[str, pa.Table]) -> None:
         packed = self.packed(rows, changes)
@@ -305,12 +321,21 @@ def test_a_stream_in_partitions(
             # Another driver.
             of.gathered = None
         of.check()
-        if draw.random() < 0.2:
-            # Another number of partitions.
+        if draw.random() < 0.3:
+            # Another number of partitions, and maybe other heavy values.
             generation += 1
             rows = as_rows(of.plan.tables)
-            copied = frozenset(name for name, by in of.placement.items() if by is None)
+            copied: dict[str, Any] = {n: None for n, by in of.placement.items() if by is None}
+            if of.heavy is not None:
+                heavy = of.heavy
+                copied |= {name: (of.placement[name], heavy.values) for name in heavy.copied}
             found = list(Empty(of.setting, of.bases, rows, copied)(iter(of.versions())))
+            if draw.random() < 0.7:
+                spread_one = draw.choice("oll")
+                of.split(spread_one, draw.sample([1, 2, 3, 4, 5], draw.randrange(1, 4)))
+                # Views that compute rows, and one over the copied table alone, do not allow it.
+                allowed = views is WHOLE or (views is SPLIT and spread_one == "l")
+                assert (of.heavy is not None) is allowed
             of.split_into(draw.randrange(1, 5), generation)
             moved: dict[str, pa.Table] = {}
             for atom, table in enumerate(rows.streams):

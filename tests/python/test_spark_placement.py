@@ -16,6 +16,7 @@ pytest.importorskip("pyspark", minversion="4.1")
 import ringview as rv
 from ringview.errors import UnsupportedError
 from ringview.spark.streaming.partitioned.gathered import Gathered
+from ringview.spark.streaming.partitioned.heavy import Heavy
 from ringview.spark.streaming.partitioned.layout import queries
 from ringview.spark.streaming.partitioned.partitioning import (
     Partitioning,
@@ -23,7 +24,12 @@ from ringview.spark.streaming.partitioned.partitioning import (
     handed_on,
     of_rows,
 )
-from ringview.spark.streaming.partitioned.placement import Placement, choose_placement, kept
+from ringview.spark.streaming.partitioned.placement import (
+    Placement,
+    choose_placement,
+    kept,
+    spread,
+)
 from ringview.spark.streaming.plan import Plan, TablePlan
 
 COLUMNS = {
@@ -315,6 +321,51 @@ def test_what_the_driver_cannot_keep_is_told(views: dict[str, str]) -> None:
     plan = replace(plan, tables=(*clocked, *plan.static))
     with pytest.raises(UnsupportedError, match=r'view "v" .*; keep it with mode="driver"'):
         choose_placement(plan, queries(plan), ())
+
+
+JOINED = {"v": "SELECT o.k, SUM(l.p) AS s FROM o JOIN l ON o.k = l.k GROUP BY o.k"}
+BESIDE = "SELECT c, COUNT(*) AS n FROM n GROUP BY c"
+
+
+def test_rows_of_heavy_values_are_spread_and_those_that_join_them_copied() -> None:
+    """Tables that join neither are left where they are; views over such groups are the driver's."""
+    plan = plan_of({**JOINED, "w": "SELECT k, s FROM v WHERE s > 3", "x": BESIDE})
+    queried = queries(plan)
+    placement = choose_placement(plan, queried, ())
+    heavy = spread(plan, queried, placement, "l", [3, 7])
+    assert heavy == Heavy(("l",), ("o",), (3, 7)) == Heavy.read(heavy.described())
+    assert [heavy.role(name) for name in "oln"] == ["copied", "spread", None]
+    without, of = kept(plan, queried, placement), kept(plan, queried, placement, heavy)
+    assert (without.split, without.on_driver) == (frozenset(), frozenset())
+    assert (of.split, of.on_driver) == (frozenset("v"), frozenset("w"))
+    with_history = plan_of(JOINED, keys={"o": ("k",)})
+    table = replace(with_history.tables[0], order=pa.int64())
+    with_history = replace(with_history, tables=(table, *with_history.tables[1:]))
+    history = with_history.histories["o"].name
+    found = heavy.with_histories(with_history)
+    assert (found.spread, found.copied) == (("l",), ("o", history))
+    assert Heavy(("o",), (), (1,)).with_histories(with_history).spread == ("o", history)
+
+
+@pytest.mark.parametrize(
+    "views",
+    [
+        {"v": "SELECT o.d, l.p FROM o LEFT JOIN l ON o.k = l.k"},
+        {"v": "SELECT d FROM o WHERE EXISTS (SELECT 1 FROM l WHERE l.k = o.k)"},
+        {"v": "SELECT a.k, SUM(a.p * b.p) AS s FROM l a JOIN l b ON a.k = b.k GROUP BY a.k"},
+        {"v": "SELECT k, p FROM l QUALIFY RANK() OVER (PARTITION BY k ORDER BY p DESC) <= 2"},
+        {"v": "SELECT k, p FROM l EXCEPT SELECT k, d FROM o"},
+        {**JOINED, "w": "SELECT k, COUNT(*) AS n FROM o GROUP BY k"},
+        {"v": "SELECT t.k, MAX(t.n) AS m FROM (SELECT k, COUNT(*) AS n FROM l GROUP BY k) t "
+         "JOIN o ON o.k = t.k GROUP BY t.k"},
+    ],
+)  # fmt: skip
+def test_heavy_values_that_views_need_together_are_not_spread(views: dict[str, str]) -> None:
+    plan = plan_of(views)
+    queried = queries(plan)
+    placement = choose_placement(plan, queried, ())
+    with pytest.raises(UnsupportedError, match=r"heavy value|several partitions"):
+        spread(plan, queried, placement, "l", [1])
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,13 @@ class Stream:
             memory_limit,
         )
 
-    def repartition(self, checkpoint: str | os.PathLike[str], partitions: int) -> None:
+    def repartition(
+        self,
+        checkpoint: str | os.PathLike[str],
+        partitions: int,
+        *,
+        split_heavy: bool = False,
+    ) -> None:
         """Move the state of a stream with mode="partitioned" to another number of partitions.
 
         The stream must not run. It goes on with the checkpoint as if it had always had so many;
@@ -210,6 +216,13 @@ class Stream:
         Args:
             checkpoint: Its folder.
             partitions: How many engines from now on.
+            split_heavy: Whether rows of values that are too frequent for one engine are spread over
+                all of them: values that more than half of an engine's share of a stream's rows have
+                by now. The rows of other tables with these values are copied to all engines, and
+                what they have of a group is added up on the driver. The next move decides anew.
+
+        Warns:
+            CostWarning: There are such values, and they stay where they are; the message says why.
 
         Raises:
             CheckpointError: It is of another query or mode, or has no micro-batch yet.
@@ -226,7 +239,8 @@ class Stream:
         """
         require(STATE, 'a stream with mode="partitioned"', "move its state where it runs")
         at = Checkpoint(checkpoint, self._spark)
-        move(widened(self.plan, self._sources, at), self._sources, at, partitions)
+        plan = widened(self.plan, self._sources, at)
+        move(plan, self._sources, at, partitions, split_heavy=split_heavy)
 
     def evolve(
         self, checkpoint: str | os.PathLike[str], *, new_columns: Columns | None = None

@@ -2,7 +2,8 @@
 
 | file | what it holds |
 |---|---|
-| placement | which column of a table says in which partition a row lies; which views the driver keeps |
+| placement | which column says where a row lies; which views the driver keeps |
+| heavy | values of which the rows of one table are spread over all partitions |
 | partitioning, reading | how computed rows lie; what queries read |
 | gathered | the views that the driver keeps: parts added up, and views over them |
 | layout | the partitions of a stream, as data |

@@ -19,6 +19,7 @@ from ringview.errors import CheckpointError, InvalidValueError, UnsupportedError
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.locations import Location
 from ringview.spark.streaming.partitioned import placement as placing
+from ringview.spark.streaming.partitioned.heavy import Heavy
 from ringview.spark.streaming.partitioned.placement import Placement
 from ringview.spark.streaming.partitioned.reading import Query
 from ringview.spark.streaming.partitioned.routing import labels
@@ -26,7 +27,7 @@ from ringview.spark.streaming.partitioned.segments import SIZES, Sizes
 from ringview.spark.streaming.partitioned.setting import Setting
 from ringview.spark.streaming.plan import Plan
 
-_KEY = "partitioned"
+_KEY, _HEAVY = "partitioned", "heavy"
 _FORM = "segments"
 """What the state of a checkpoint is made of; earlier ones do not say, and are files beside it."""
 
@@ -45,11 +46,15 @@ class Partitions:
     """The first micro-batch of this generation."""
     retired: tuple[int, ...] = ()
     """The labels of earlier generations, whose state that micro-batch removes."""
+    heavy: Heavy | None = None
+    """Values of which rows are spread over all of them."""
 
     def described(self) -> dict[str, Any]:
         """What a checkpoint remembers."""
+        heavy = {} if self.heavy is None else {_HEAVY: self.heavy.described()}
         return {
             _KEY: {
+                **heavy,
                 "placement": self.placement,
                 "labels": list(self.labels),
                 "spread": self.spread,
@@ -69,7 +74,7 @@ class Partitions:
 
     def whole(self, plan: Plan) -> frozenset[str]:
         """The views of which a partition has whole groups."""
-        kept = placing.kept(plan, queries(plan), self.placement)
+        kept = placing.kept(plan, queries(plan), self.placement, self.heavy)
         return frozenset(plan.views) - kept.split - kept.on_driver
 
     def check_told(self, plan: Plan, in_partitions: Collection[str]) -> None:
@@ -90,7 +95,7 @@ class Partitions:
         """What workers must know."""
         return setting(
             plan,
-            self.placement,
+            (self.placement, self.heavy),
             str(self.folder(checkpoint)),
             {label: partition for partition, label in enumerate(self.labels)},
             self.generation == 1,
@@ -100,14 +105,15 @@ class Partitions:
 
 def setting(
     plan: Plan,
-    placement: Placement,
+    lies: tuple[Placement, Heavy | None],
     name: str,
     partitions: Mapping[int, int],
     is_first: bool,
     sizes: Sizes,
 ) -> Setting:
     """What workers must know of a stream whose tables lie so."""
-    kept = placing.kept(plan, queries(plan), placement)
+    placement, heavy = lies
+    kept = placing.kept(plan, queries(plan), placement, heavy)
     copied = {table for table, column in placement.items() if column is None}
     own = {view: sql for view, sql in plan.views.items() if view not in kept.on_driver}
     return Setting(
@@ -152,6 +158,7 @@ def asked_of(checkpoint: Checkpoint, count: int | None) -> Partitions | None:
         found["generation"],
         found["since"],
         tuple(found["retired"]),
+        Heavy.read(found.get(_HEAVY)),
     )
     if count not in (None, len(has.labels)):
         raise CheckpointError(

@@ -11,22 +11,26 @@ goes on as it was. Cost: one shuffle of all rows, and every view filled anew.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Self
 
-from ringview.errors import CheckpointError
+from pyspark.sql import DataFrame
+
+from ringview.errors import CheckpointError, CostWarning, UnsupportedError
 from ringview.spark.failure import raising
 from ringview.spark.ship import Shipped
 from ringview.spark.streaming import locations, unsent
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.partitioned import versions
 from ringview.spark.streaming.partitioned.engine import rows_of
+from ringview.spark.streaming.partitioned.heavy import Heavy, Value
 from ringview.spark.streaming.partitioned.holding import Holding
-from ringview.spark.streaming.partitioned.layout import Partitions, asked_of, check
-from ringview.spark.streaming.partitioned.placement import Placement
-from ringview.spark.streaming.partitioned.routing import labels
+from ringview.spark.streaming.partitioned.layout import Partitions, asked_of, check, queries
+from ringview.spark.streaming.partitioned.placement import Placement, spread
+from ringview.spark.streaming.partitioned.routing import heavy_values, labels
 from ringview.spark.streaming.partitioned.worker import Empty
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.source import Source
@@ -34,9 +38,22 @@ from ringview.spark.types import spark_schema
 
 
 def move(
-    plan: Plan, sources: Mapping[str, Source], checkpoint: Checkpoint, partitions: int
+    plan: Plan,
+    sources: Mapping[str, Source],
+    checkpoint: Checkpoint,
+    partitions: int,
+    *,
+    split_heavy: bool = False,
 ) -> None:
-    """Give a checkpoint that nobody has open this number of partitions."""
+    """Give a checkpoint that nobody has open this number of partitions.
+
+    Args:
+        plan: Its plan.
+        sources: The streams.
+        checkpoint: Where the state is.
+        partitions: How many.
+        split_heavy: Whether rows of values that are too frequent for one of them are spread.
+    """
     check(partitions)
     old = asked_of(checkpoint, None)
     if old is None:
@@ -46,7 +63,8 @@ def move(
         )
     checkpoint.agree({**checkpoint.noted(), **plan.described()})
     with Moving(sources, checkpoint, old) as moving:
-        new = moving.partitions(partitions, old.placement)
+        heavy = moving.heavy(plan, partitions) if split_heavy else None
+        new = moving.partitions(partitions, old.placement, heavy)
         moving.rows((plan, old), (plan, new))
         moving.end(plan, new)
 
@@ -71,31 +89,67 @@ class Moving:
         # Of one that was ended before its end.
         unsent.forget_from(checkpoint.state, self.generation)
 
-    def partitions(self, count: int, placement: Placement) -> Partitions:
+    def heavy(self, plan: Plan, count: int) -> Heavy | None:
+        """The values that are too frequent for one of so many partitions, if they can be split."""
+        rows = rows_of(plan)
+        with raising():
+            streams = {table.name for table in plan.streams}
+            slots = self._slots(plan, rows)
+            found = heavy_values(slots, rows, streams, self._old.placement, count)
+        why: dict[str, str] = {}
+        for table, values in found.items():
+            try:
+                return spread(plan, queries(plan), self._old.placement, table, values)
+            except UnsupportedError as problem:
+                why[table] = str(problem)
+        for table, reason in why.items():
+            warnings.warn(
+                f'values of table "{table}" that its partition has too many rows of stay in one: '
+                f"{reason}",
+                CostWarning,
+                stacklevel=4,
+            )
+        return None
+
+    def partitions(
+        self, count: int, placement: Placement, heavy: Heavy | None = None
+    ) -> Partitions:
         """So many partitions of the new generation."""
         old, since = self._old, self.batch + 1
         named = tuple(labels(self.spark, count, old.spread, self.generation))
         # Of a generation that has had no micro-batch, the one before is still there.
         retired = (*old.labels, *(old.retired if old.since == since else ()))
-        return Partitions(placement, named, old.spread, self.generation, since, retired)
+        return Partitions(placement, named, old.spread, self.generation, since, retired, heavy)
 
     def rows(self, before: tuple[Plan, Partitions], after: tuple[Plan, Partitions]) -> None:
         """Let the engines of one plan and its partitions give their rows to those of another."""
-        (plan, old), (becomes, new) = before, after
+        (plan, _), (becomes, new) = before, after
         setting = new.setting(becomes, self._checkpoint)
         folder = new.folder(self._checkpoint)
         locations.remove(folder)
         rows = rows_of(becomes)
+        placement = of_all_tables(becomes, new.placement)
+        heavy = None if new.heavy is None else new.heavy.with_histories(becomes)
+        lies = replace(new, placement=placement, heavy=heavy)
+        with raising():
+            versions.begin(self._slots(plan, rows), lies, setting, rows, folder)
+
+    def _slots(self, plan: Plan, rows: Plan) -> DataFrame:
+        """The rows of all tables that the old engines have, each as often as it is there."""
+        old = self._old
         placed = of_all_tables(plan, old.placement)
-        copied = frozenset(name for name, column in placed.items() if column is None)
+        copied: dict[str, tuple[str, Sequence[Value]] | None] = {
+            name: None for name, column in placed.items() if column is None
+        }
+        if old.heavy is not None:
+            heavy = old.heavy.with_histories(plan)
+            columns = {name: placed[name] for name in heavy.copied}
+            copied |= {n: (column, heavy.values) for n, column in columns.items() if column}
         giving = old.setting(plan, self._checkpoint)
         bases = versions.bases(self.spark, old.folder(self._checkpoint))
         step = Shipped(Empty(giving, bases, rows, copied))
         version = versions.version(self.spark, giving, self._checkpoint, self.batch)
-        with raising():
-            slots = version.mapInArrow(step, spark_schema(rows.layout.schema))
-            placement = of_all_tables(becomes, new.placement)
-            versions.begin(slots, replace(new, placement=placement), setting, rows, folder)
+        return version.mapInArrow(step, spark_schema(rows.layout.schema))
 
     def end(self, plan: Plan, new: Partitions) -> None:
         """Let the checkpoint be of the new generation."""

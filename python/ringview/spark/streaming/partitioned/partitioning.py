@@ -12,6 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ringview.spark.streaming.partitioned.heavy import Role
+
 Rows = Mapping[str, Any]
 
 
@@ -27,6 +29,8 @@ class Partitioning:
     origins: frozenset[str] = frozenset()
     is_split: bool = False
     """Whether groups have rows in several partitions: the driver adds them up."""
+    heavy: Role | None = None
+    """Where rows of heavy values are: each somewhere, or all everywhere."""
     is_on_driver: bool = False
     """Whether it is no partition's: the driver keeps it, over views that are whole there."""
 
@@ -48,6 +52,11 @@ def of_rows(rows: Rows, sources: Sequence[Partitioning | None]) -> Partitioning 
     if not any(sources):
         return None
     kind = rows["kind"]
+    heavy = {source.heavy for source in sources if source is not None}
+    if "copied" in heavy:
+        raise SplitError("rows of heavy values are in every partition")
+    if heavy != {None} and kind not in ("computed", "map", "timed"):
+        raise SplitError("rows of one heavy value are in several partitions")
     if kind == "computed":
         return _mapped(rows["names"], [rows["branch"]], [of_rows(rows["of"], sources)])
     if kind == "map":
@@ -81,13 +90,14 @@ def _mapped(
         for branch, source in zip(branches, routed, strict=True)
     ]
     by = frozenset(shown[0].intersection(*shown[1:]))
+    heavy = routed[0].heavy
     added = [one for one, branch in zip(routed, branches, strict=True) if not branch.get("minus")]
     for one in routed:
         # What is taken away are some of the rows that are added.
-        if not by and not any(one.origins & other.origins for other in added):
+        if (heavy or not by) and not any(one.origins & other.origins for other in added):
             raise SplitError("rows are taken away in other partitions than they are added in")
     origins = added[0].origins.intersection(*(one.origins for one in added))
-    return Partitioning(routed[0].kind, by, origins)
+    return Partitioning(routed[0].kind, by, origins, heavy=heavy)
 
 
 def _latest(rows: Rows, sources: Sequence[Partitioning | None]) -> Partitioning:

@@ -16,12 +16,13 @@ left at once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from ringview.errors import UnsupportedError
+from ringview.spark.streaming.partitioned.heavy import Heavy, Role, Value
 from ringview.spark.streaming.partitioned.partitioning import (
     Partitioning,
     SplitError,
@@ -107,9 +108,38 @@ def choose_placement(plan: Plan, queries: Mapping[str, Query], whole: Collection
     )
 
 
-def kept(plan: Plan, queries: Mapping[str, Query], placement: Placement) -> Kept:
+def spread(
+    plan: Plan,
+    queries: Mapping[str, Query],
+    placement: Placement,
+    table: str,
+    values: Sequence[Value],
+) -> Heavy:
+    """These values of a table that lies by a column, as heavy ones.
+
+    Raises:
+        UnsupportedError: A view would not be what it is.
+    """
+    below = [tables_of(name, queries) for name in queries]
+    joined, more = set[str](), {table}
+    while more:
+        joined |= more
+        met = set[str]().union(*(each for each in below if each & joined))
+        more = {name for name in met - joined if placement[name] is not None}
+    names = (each.name for each in plan.tables if each.name in joined - {table})
+    heavy = Heavy((table,), tuple(names), tuple(values))
+    try:
+        _layouts(queries, placement, plan, (), heavy)
+    except SplitError as why:
+        raise UnsupportedError(str(why)) from None
+    return heavy
+
+
+def kept(
+    plan: Plan, queries: Mapping[str, Query], placement: Placement, heavy: Heavy | None = None
+) -> Kept:
     """Where views are kept under a placement."""
-    layouts = _layouts(queries, placement, plan, ())
+    layouts = _layouts(queries, placement, plan, (), heavy)
     on_driver = {name for name in queries if layouts[name] == ON_DRIVER}
     below = {table for name in on_driver for table in reads_directly(queries[name])}
     split = {name for name in queries if (lies := layouts[name]) is not None and lies.is_split}
@@ -155,7 +185,11 @@ def _best(plan: Plan, queries: Mapping[str, Query], whole: Collection[str]) -> P
 
 
 def _layouts(
-    queries: Mapping[str, Query], placement: Placement, plan: Plan, whole: Collection[str]
+    queries: Mapping[str, Query],
+    placement: Placement,
+    plan: Plan,
+    whole: Collection[str],
+    heavy: Heavy | None = None,
 ) -> dict[str, Partitioning | None]:
     """How the placed tables and the views over them lie; raises `SplitError`."""
     layouts: dict[str, Partitioning | None] = {}
@@ -163,7 +197,9 @@ def _layouts(
         if (column := placement.get(table.name)) is not None:
             kind = table.columns.field(column).type
             kind = pa.int64() if kind in INTEGERS else kind
-            layouts[table.name] = Partitioning(kind, frozenset([column]), frozenset([table.name]))
+            role = heavy.role(table.name) if heavy is not None else None
+            by, origins = frozenset([column]), frozenset([table.name])
+            layouts[table.name] = Partitioning(kind, by, origins, heavy=role)
         elif table.name in placement:
             layouts[table.name] = EVERYWHERE
     for name, query in queries.items():
@@ -193,13 +229,14 @@ def _partitioning(
         raise SplitError("it reads a view whose groups have rows in several partitions")
     if query.get("rows") is not None:
         return of_rows(query["rows"], atoms)
+    heavy = _heavy(routed)
     columns = _routing(query, routed)
     kind = next(iter(routed.values())).kind
     origins = frozenset[str]().union(*(lies.origins for lies in routed.values()))
     groups = [(c["atom"], c["column"]) for c in query["group_by"]]
     bag = query.get("bag")
     are_groups = bag is None or bag.get("distinct")
-    if are_groups and not columns.intersection(groups):
+    if are_groups and (heavy or not columns.intersection(groups)):
         if not whole:
             if query.get("subqueries"):
                 raise SplitError("its condition compares with a subquery, so groups are no sums")
@@ -216,7 +253,18 @@ def _partitioning(
             and (output["column"]["atom"], output["column"]["column"]) in columns
         ),
         origins,
+        heavy=heavy,
     )
+
+
+def _heavy(routed: Mapping[int, Partitioning]) -> Role | None:
+    """How rows of heavy values lie that are made of rows that lie so."""
+    roles = [lies.heavy for lies in routed.values() if lies.heavy is not None]
+    if not roles:
+        return None
+    if roles.count("spread") != 1:
+        raise SplitError("rows of a heavy value meet in no partition, or in all of them")
+    return "spread"
 
 
 def _routing(query: Query, routed: Mapping[int, Partitioning]) -> set[Column]:

@@ -4,26 +4,28 @@ A partition has a label, by which Spark groups; labels are chosen so that their 
 all of Spark's own partitions, as those of 0, 1, 2, .. do not.
 
 Invariant: rows that a placement wants together, whatever the width of their integers and the sign
-of their zeros, reach one partition; rows that lie everywhere reach all. Cost: one pass over the
+of their zeros, reach one partition; rows that lie everywhere reach all; a row of a heavy value that
+goes reaches the partition that it came to. Cost: one pass over the
 rows; one message for each partition that has rows of an Arrow batch, instead of a row of Spark for
 each of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
-from ringview.spark.slots import ATOM, PARTITION, Layout
+from ringview.spark.slots import ATOM, MULTIPLICITY, PARTITION, Layout
 from ringview.spark.streaming.clock import greatest_of, greatest_times
 from ringview.spark.streaming.partitioned import times
+from ringview.spark.streaming.partitioned.heavy import Heavy, Value, can_be_heavy
 from ringview.spark.streaming.partitioned.placement import Placement
 from ringview.spark.streaming.plan import Plan, TablePlan
 from ringview.spark.types import INTEGERS
@@ -59,12 +61,13 @@ def routed(
     slots: DataFrame,
     layout: Layout,
     tables: Sequence[TablePlan],
-    placement: Placement,
+    lies: tuple[Placement, Heavy | None],
     labels: Sequence[int],
 ) -> DataFrame:
     """Rows in slots with the label of the partition that needs them, in the place of its number."""
+    placement, heavy = lies
     ways = [
-        _partitions(layout, atom, table, placement[table.name], len(labels))
+        _partitions(layout, atom, table, placement[table.name], heavy, len(labels))
         for atom, table in enumerate(tables)
     ]
     needed = reduce(
@@ -74,7 +77,7 @@ def routed(
     )
     names = sf.array(*map(sf.lit, labels)).cast("array<bigint>")
     columns = [sf.col(name) for name in slots.columns if name != PARTITION]
-    copied = any(placement[table.name] is None for table in tables)
+    copied = heavy is not None or any(placement[table.name] is None for table in tables)
     number = sf.explode(needed) if copied else sf.element_at(needed, 1)
     return slots.select(number.alias(PARTITION), *columns).select(
         sf.element_at(names, sf.col(PARTITION) + 1).alias(LABEL),
@@ -83,17 +86,76 @@ def routed(
 
 
 def _partitions(
-    layout: Layout, atom: int, table: TablePlan, column: str | None, partitions: int
+    layout: Layout,
+    atom: int,
+    table: TablePlan,
+    column: str | None,
+    heavy: Heavy | None,
+    partitions: int,
 ) -> Column:
+    everywhere = sf.sequence(sf.lit(0), sf.lit(partitions - 1))
     if column is None:
-        return sf.sequence(sf.lit(0), sf.lit(partitions - 1))
+        return everywhere
+    value = _hashed(layout, atom, table, column)
+    there = _place([value], partitions)
+    role = None if heavy is None else heavy.role(table.name)
+    if heavy is None or role is None:
+        return there
+    # By its key, if it has one: what comes later says no more of the row.
+    own = [_hashed(layout, atom, table, name) for name in table.keys or table.columns.names]
+    other = everywhere if role == "copied" else _place(own, partitions)
+    return sf.when(value.isin(list(heavy.values)), other).otherwise(there)
+
+
+def _place(values: Sequence[Column], partitions: int) -> Column:
+    """The only partition of rows with these values."""
+    return sf.array(sf.pmod(sf.hash(*values), sf.lit(partitions)).cast("int"))
+
+
+def _hashed(layout: Layout, atom: int, table: TablePlan, column: str) -> Column:
+    """A column whose equal values have equal hashes."""
     place = layout.places[atom][table.travelling.names.index(column)]
     value, kind = sf.col(layout.names[place]), layout.slots[place]
     if kind in INTEGERS:
-        value = value.cast("bigint")
-    elif kind in _FLOATS:
-        value = value + sf.lit(0.0)
-    return sf.array(sf.pmod(sf.hash(value), sf.lit(partitions)).cast("int"))
+        return value.cast("bigint")
+    return value + sf.lit(0.0) if kind in _FLOATS else value
+
+
+def heavy_values(
+    slots: DataFrame, rows: Plan, tables: Collection[str], placement: Placement, partitions: int
+) -> dict[str, list[Value]]:
+    """By table the values that more than half of a partition's share of its rows have.
+
+    Of rows in slots, and of these tables; first the table with the most such rows. Cost: a job.
+    """
+    columns: dict[int, Column] = {}
+    kinds: dict[int, pa.DataType] = {}
+    for atom, table in enumerate(rows.streams):
+        column = placement.get(table.name)
+        if column is not None and table.name in tables:
+            kind = table.columns.field(column).type
+            if can_be_heavy(kind):
+                columns[atom] = _hashed(rows.layout, atom, table, column).cast("string")
+                kinds[atom] = kind
+    if not columns or partitions == 1:
+        return {}
+    shown = reduce(
+        lambda otherwise, of: sf.when(sf.col(ATOM) == of[0], of[1]).otherwise(otherwise),
+        columns.items(),
+        sf.lit(None).cast("string"),
+    )
+    counted = slots.select(ATOM, shown.alias("value"), MULTIPLICITY)
+    counted = counted.groupBy(ATOM, "value").agg(sf.sum(MULTIPLICITY).alias("rows"))
+    share = sf.sum("rows").over(Window.partitionBy(ATOM)) / partitions
+    many = counted.withColumn("share", share).where("value IS NOT NULL AND rows > share / 2")
+    values: dict[int, list[Value]] = {}
+    number: dict[int, int] = {}
+    for atom, text, count, _ in many.orderBy("value").collect():
+        value = text if pa.types.is_string(kinds[atom]) else int(text)
+        values.setdefault(atom, []).append(value)
+        number[atom] = number.get(atom, 0) + count
+    order = sorted(values, key=lambda atom: -number[atom])
+    return {rows.streams[atom].name: values[atom] for atom in order}
 
 
 @dataclass(frozen=True)

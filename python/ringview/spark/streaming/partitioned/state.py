@@ -121,9 +121,9 @@ class PartitionedState(State):
     def writer(self) -> DataStreamWriter:
         """All streams as one, routed to the engines; a micro-batch ends at the sink."""
         slots = source.slots(self._plan, self._sources)
-        layout, placement = self._plan.layout, self._partitions.placement
-        labelled = routed(slots, layout, self._plan.streams, placement, self._partitions.labels)
         placed = self._partitions
+        lies = placed.placement, placed.heavy
+        labelled = routed(slots, self._plan.layout, self._plan.streams, lies, placed.labels)
         pack = Pack(self._plan, placed.labels, placed.retired, placed.since)
         packed = labelled.mapInArrow(Shipped(pack), PACKED)
         keep = Keep(
@@ -261,11 +261,10 @@ class PartitionedState(State):
                     )
             self._sinks.begin(identity, is_new)
         if self._letters is not None:
-            copied = [
-                table.name
-                for table in self._plan.streams
-                if self._partitions.placement[table.name] is None
-            ]
+            placed = self._partitions
+            names = [table.name for table in self._plan.streams]
+            copied = [name for name in names if placed.placement[name] is None]
+            copied += [] if placed.heavy is None else placed.heavy.copied
             if copied:
                 raise UnsupportedError(
                     f'on_error="dead_letter": rows of table "{copied[0]}" lie in every partition, '
@@ -298,7 +297,7 @@ class PartitionedState(State):
         for row in rows:
             self._bytes[row["partition"]] = counts.added([row["counts"]])["state_bytes"]
         found = counts.added(row["counts"] for row in rows)
-        placed = self._partitions.placement
+        placed, heavy = self._partitions.placement, self._partitions.heavy
         if rows and self._plan.watermarked:
             self._clock = moment(found[CLOCK]).isoformat()
         return {
@@ -319,6 +318,7 @@ class PartitionedState(State):
                 "snapshots": found["snapshots"],
                 "bytes": found["log_bytes"] + found["snapshot_bytes"],
                 "copied": [table.name for table in self._plan.tables if placed[table.name] is None],
+                "heavy": {} if heavy is None else {n: list(heavy.values) for n in heavy.spread},
             },
         }
 

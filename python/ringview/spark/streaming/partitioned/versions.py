@@ -148,7 +148,8 @@ def begin(
     slots: DataFrame, partitions: Partitions, setting: Setting, rows: Plan, folder: Location
 ) -> None:
     """Write what partitions begin with, from the rows of some tables in slots."""
-    labelled = routed(slots, rows.layout, rows.streams, partitions.placement, partitions.labels)
+    lies = partitions.placement, partitions.heavy
+    labelled = routed(slots, rows.layout, rows.streams, lies, partitions.labels)
     packed = labelled.mapInArrow(Shipped(Pack(rows)), PACKED)
     numbers = sf.create_map(*[sf.lit(each) for pair in setting.partitions.items() for each in pair])
     number = sf.element_at(numbers, sf.col(LABEL)).cast("int")

@@ -15,12 +15,14 @@ from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import Row
 
 from ringview.spark.streaming.partitioned.bases import Bases, FileBases
 from ringview.spark.streaming.partitioned.client import engines
 from ringview.spark.streaming.partitioned.counts import Counts
 from ringview.spark.streaming.partitioned.engine import rows_of, slices
+from ringview.spark.streaming.partitioned.heavy import Value
 from ringview.spark.streaming.partitioned.routing import batch_of_task, in_slots, packed, unpacked
 from ringview.spark.streaming.partitioned.segments import (
     Meta,
@@ -237,18 +239,28 @@ class Empty:
     bases: Bases
     rows: Plan
     """The tables, as if they were streams of rows; columns that are new have NULL."""
-    copied: frozenset[str]
-    """Tables whose rows lie everywhere, of which the first partition speaks."""
+    copied: Mapping[str, tuple[str, Sequence[Value]] | None]
+    """Tables whose rows lie everywhere, of which the first partition speaks: all of them, or those
+    with these values in a column."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """A version in, slots out."""
         for partition, meta, segments in versions(batches, self.bases, reads=True):
             engine = self.setting.store().restore(meta, segments)
             for atom, table in enumerate(self.rows.streams):
-                if partition and table.name in self.copied:
-                    continue
-                found = engine.database.tables[table.name].to_arrow(multiplicity=table.multiplicity)
-                yield from in_slots(self.rows, atom, _widened(found, table))
+                rows = engine.database.tables[table.name].to_arrow(multiplicity=table.multiplicity)
+                own = self._own(partition, table.name, rows)
+                yield from in_slots(self.rows, atom, _widened(own, table))
+
+    def _own(self, partition: int, table: str, rows: pa.Table) -> pa.Table:
+        """The rows that a partition speaks of."""
+        if partition == 0 or table not in self.copied:
+            return rows
+        if (of := self.copied[table]) is None:
+            return rows.slice(0, 0)
+        column, values = of
+        heavy = pc.is_in(rows[column], pa.array(values, rows[column].type))
+        return rows.filter(pc.invert(heavy))
 
 
 def _widened(rows: pa.Table, table: TablePlan) -> pa.Table:
