@@ -263,8 +263,9 @@ def test_heavy_values_are_split_by_a_move(quick: SparkSession, tmp_path: Path) -
         rows.items.update([row for row, _ in changes])
         rows.put_items(changes)
 
-    def start() -> StreamQuery:
-        return rows.asked(quick).write_stream(at, sink, mode="partitioned", partitions=3).start()
+    def start(views: dict[str, str] = VIEWS) -> StreamQuery:
+        asked = rows.asked(quick, views)
+        return asked.write_stream(at, sink, mode="partitioned", partitions=3).start()
 
     def parts(q: StreamQuery) -> dict[str, Any]:
         q.process_all_available()
@@ -280,11 +281,13 @@ def test_heavy_values_are_split_by_a_move(quick: SparkSession, tmp_path: Path) -
     many(30)
     found = through(start, parts)
     assert (found["heavy"], found["touched"]) == ({"items": [0]}, 3)
+    more = {**VIEWS, "most": "SELECT MAX(price) AS most FROM items"}
+    rows.asked(quick, more).evolve(at)
     rows.put()
-    through(start, parts)
-    rows.asked(quick).repartition(at, 3)
+    assert through(lambda: start(more), parts)["heavy"] == {"items": [0]}
+    rows.asked(quick, more).repartition(at, 3)
     many(30)
-    found = through(start, parts)
+    found = through(lambda: start(more), parts)
     assert (found["heavy"], found["touched"]) == ({}, 1)
     # A view over orders alone would count the copies.
     asked = rows.asked(

@@ -20,9 +20,10 @@ from ringview.spark.failure import raising
 from ringview.spark.streaming import replacing, unsent
 from ringview.spark.streaming.checkpoint import Checkpoint
 from ringview.spark.streaming.partitioned import versions
+from ringview.spark.streaming.partitioned.heavy import Heavy
 from ringview.spark.streaming.partitioned.layout import Partitions, asked_of, queries
 from ringview.spark.streaming.partitioned.moving import Moving
-from ringview.spark.streaming.partitioned.placement import Placement, choose_placement
+from ringview.spark.streaming.partitioned.placement import Placement, choose_placement, spread
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.source import Source
 
@@ -34,6 +35,19 @@ def _placement(plan: Plan, whole: Collection[str]) -> Placement:
         return choose_placement(plan, asked, whole)
     except UnsupportedError:
         return choose_placement(plan, asked, ())
+
+
+def _heavy(plan: Plan, placement: Placement, old: Partitions) -> Heavy | None:
+    """The values that were split, if the new views allow it."""
+    if old.heavy is None:
+        return None
+    table, *_ = old.heavy.spread
+    if placement[table] != old.placement[table]:
+        return None
+    try:
+        return spread(plan, queries(plan), placement, table, old.heavy.values)
+    except UnsupportedError:
+        return None
 
 
 def evolve(
@@ -53,7 +67,7 @@ def evolve(
     if tells:
         replacing.check(replacing.schemas(before), replacing.schemas(plan))
     with Moving(sources, checkpoint, old) as moving:
-        new = moving.partitions(len(old.labels), placement)
+        new = moving.partitions(len(old.labels), placement, _heavy(plan, placement, old))
 
         def read(of_plan: Plan, partitions: Partitions, name: str) -> pa.Table:
             setting = partitions.setting(of_plan, checkpoint)
