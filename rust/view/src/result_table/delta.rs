@@ -145,11 +145,7 @@ impl<'a> ResultTable<'a> {
     /// By slot, each once: the groups that changed in the table or beside it.
     pub(crate) fn touched(&self) -> Vec<Touched<'a>> {
         let table = self.table;
-        let change = |change| match change {
-            SlotChange::New(slot) => (slot, None),
-            SlotChange::Was(slot, payload) => (slot, Some(payload)),
-        };
-        let mut touched: Vec<Touched<'_>> = table.changes().map(change).collect();
+        let mut touched = changed(table);
         let fields: Vec<usize> = (0..table.layout().fields()).collect();
         for (columns, rows) in self.auxiliary.touched() {
             let mut slots = Vec::new();
@@ -165,7 +161,7 @@ impl<'a> ResultTable<'a> {
         if self.auxiliary.changes_all() {
             touched.extend(table.iter().map(|slot| (slot, Some(table.payload(slot)))));
         }
-        // The first change of a slot has its payload before the transaction.
+        // What changed in the table comes first.
         touched.sort_by_key(|&(slot, _)| slot);
         touched.dedup_by_key(|&mut (slot, _)| slot);
         touched
@@ -236,6 +232,19 @@ impl<'a> ResultTable<'a> {
             columns: columns.collect(),
         })
     }
+}
+
+/// By slot, each once: the keys of a table that the running transaction changed.
+pub(super) fn changed(table: &KeyedTable) -> Vec<Touched<'_>> {
+    let change = |change| match change {
+        SlotChange::New(slot) => (slot, None),
+        SlotChange::Was(slot, payload) => (slot, Some(payload)),
+    };
+    let mut changed: Vec<Touched<'_>> = table.changes().map(change).collect();
+    // The first change of a slot has its payload before the transaction.
+    changed.sort_by_key(|&(slot, _)| slot);
+    changed.dedup_by_key(|&mut (slot, _)| slot);
+    changed
 }
 
 /// The live slots from a place on, and the place behind them if there may be more.

@@ -4,8 +4,10 @@
 //! exactly, sums of floats as far as three doubles hold the difference. Cost: O(keys), or O(keys that the transaction
 //! touched).
 
-use ringview_relation::{KeyedTable, SlotChange};
+use ringview_relation::KeyedTable;
 use ringview_ring::{Expansion, Number, NumberKind};
+
+use super::super::delta::changed;
 
 /// Since when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,18 +38,8 @@ impl Since {
         if self == Self::Ever {
             return table.iter().map(|slot| told((slot, None))).collect();
         }
-        let change = |change| match change {
-            SlotChange::New(slot) => (slot, None),
-            SlotChange::Was(slot, payload) => (slot, Some(payload)),
-        };
-        let mut all: Vec<(u32, Option<&[u64]>)> = table.changes().map(change).collect();
-        // The first change of a slot has its payload before the transaction.
-        all.sort_by_key(|&(slot, _)| slot);
-        all.dedup_by_key(|&mut (slot, _)| slot);
-        all.into_iter()
-            .map(told)
-            .filter(|told| told.was != told.now)
-            .collect()
+        let all = changed(table).into_iter().map(told);
+        all.filter(|told| told.was != told.now).collect()
     }
 }
 
