@@ -95,6 +95,14 @@ pub struct Path<R: PayloadRing> {
 }
 
 impl<R: PayloadRing> Path<R> {
+    /// Whether a row of it may meet several rows on its way.
+    #[must_use]
+    pub fn walks(&self) -> bool {
+        let mut steps = self.levels.iter().flat_map(|level| &level.steps);
+        steps.any(|step| !matches!(step.access, Access::Probe(_)))
+            || self.branches.iter().any(Self::walks)
+    }
+
     /// The registers of the key of the relation where it ends, or falls into branches.
     #[must_use]
     pub fn end_keys(&self) -> &[usize] {

@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use ringview_core::{Budget, Result};
-use ringview_relation::{Delta, KeyedTable};
+use ringview_relation::Delta;
+use ringview_relation::join::Path;
 use ringview_view::RowDelta;
 
 use super::{Load, Payloads, Tree};
@@ -63,7 +64,7 @@ impl<P: Payloads> Tree<P> {
 
     fn load_at(&mut self, leaf: usize, rows: RowDelta<'_>, budget: &Budget<'_>) -> Result<()> {
         let path = Arc::clone(&self.leaves[leaf].path);
-        if !P::CAN_WAIT || self.watches[rows.atom].is_some() || !self.waits_at(path.from) {
+        if !P::CAN_WAIT || self.watches[rows.atom].is_some() || !self.waits_at(&path) {
             return self.apply_at(leaf, rows, budget);
         }
         let mut delta = std::mem::take(&mut self.leaves[leaf].delta);
@@ -93,10 +94,13 @@ impl<P: Payloads> Tree<P> {
         }
     }
 
-    /// Whether a leaf is kept, and empty: rows beside many others gain nothing by their order, and those that are summed
-    /// at once little.
-    fn waits_at(&self, leaf: usize) -> bool {
-        self.views[leaf].table().is_some_and(KeyedTable::is_empty)
+    /// Whether rows gain by going up together: where their leaf is kept, and empty, for beside many others they gain nothing
+    /// by their order; and where it is not kept, and they meet groups, each of which is then walked once for all of them.
+    fn waits_at(&self, path: &Path<P::Ring>) -> bool {
+        match self.views[path.from].table() {
+            Some(table) => table.is_empty(),
+            None => path.walks(),
+        }
     }
 
     /// Propagates the rows that wait.

@@ -6,7 +6,7 @@ use arrow_array::types::{Decimal128Type, Int64Type};
 use crate::views::naive::{
     Row, Rows, Tables, batch, commit, feed, load, prepare, query, result, rows,
 };
-use ringview_core::{Dictionary, Error};
+use ringview_core::{Batch, Dictionary, Error};
 use ringview_query::Query;
 use ringview_view::View;
 
@@ -111,6 +111,38 @@ fn of_relations_that_stay_only_what_later_rows_meet_is_kept() {
     };
     assert!(bytes(false, 8_000) > bytes(false, 80) + 8 * 8_000);
     assert!(bytes(true, 8_000) < bytes(true, 80) + 8_000);
+}
+
+/// Rows of a leaf that is not kept go up together all the same, where they meet groups: however they come, each group is
+/// walked once for all of them.
+#[test]
+fn rows_that_meet_groups_walk_each_once() {
+    let mut tables = Tables::new(&[("R", &["a", "b"]), ("S", &["b", "c"]), ("T", &["c", "d"])]);
+    tables.fixed = vec!["R", "S", "T"];
+    let mut chain = query(
+        &["R", "S", "T"],
+        &["R.b = S.b", "S.c = T.c"],
+        &["R.a"],
+        &["", "T.d"],
+    );
+    chain.order = Some(serde_json::from_str(
+        r#"[{"variable":{"atom":0,"column":"b"},"children":[{"variable":{"atom":1,"column":"c"}, "children":[]},{"variable":{"atom":0,"column":"a"},"children":[]}]}]"#,
+    ).unwrap());
+    let pairs: Vec<(Row, i64)> = (0..16).map(|at| row(&[at % 4, at / 4])).collect();
+    let steps = |size: usize| {
+        let (plan, mut view) = tables.view(&chain);
+        view.before_load(&[0, 1, 2]);
+        for name in ["R", "S"] {
+            load(&plan, &mut view, name, &[batch(2, &pairs)]).unwrap();
+        }
+        let parts: Vec<Batch> = pairs.chunks(size).map(|rows| batch(2, rows)).collect();
+        load(&plan, &mut view, "T", &parts).unwrap();
+        commit(&mut view);
+        assert_eq!(result(&*view).num_rows(), 4);
+        view.steps()
+    };
+    // One after the other the rows of T would take 848 steps.
+    assert_eq!((steps(1), steps(16)), (296, 296));
 }
 
 fn rows_of(view: &dyn View) -> i64 {
