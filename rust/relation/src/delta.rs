@@ -68,6 +68,14 @@ impl Delta {
         self.rows = rows.len();
     }
 
+    /// Has no rows any more, and so many registers.
+    pub(crate) fn become_empty(&mut self, registers: usize) {
+        self.columns.iter_mut().for_each(Vec::clear);
+        self.columns.resize_with(registers, Vec::new);
+        self.payload.clear();
+        self.rows = 0;
+    }
+
     /// Takes the rows of another delta behind its own, in these registers; their payloads are alike.
     pub fn append(&mut self, registers: &[usize], other: &Self) {
         debug_assert!(

@@ -10,7 +10,11 @@ use crate::directory::{KeyScratch, Keys};
 use crate::keyed_table::KeyedTable;
 
 /// Pairs in a block, and words of their payloads: what one propagation holds in memory.
-const BLOCK: usize = 1 << 16;
+const BLOCK: usize = if cfg!(debug_assertions) {
+    1 << 8
+} else {
+    1 << 16
+};
 const BLOCK_WORDS: usize = 1 << 22;
 
 /// Where the matches of a row are.

@@ -83,6 +83,7 @@ mod path;
 mod propagation;
 mod rule;
 mod sides;
+mod walk;
 mod work;
 
 pub use matches::Matches;

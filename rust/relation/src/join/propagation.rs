@@ -2,14 +2,15 @@
 //! after the other, then summed into the keys that the level keeps.
 //!
 //! Invariant: the columns that a step reads are live when it comes. However large the groups that a
-//! delta meets, what a propagation holds at a time is bounded by blocks. Cost: one probe a row and
-//! relation, or the groups that it walks; each is a step counted.
+//! delta meets, what a propagation holds at a time is bounded by blocks, and by the sums of some of
+//! them, which go on together. Cost: one probe a row and relation, or the groups that it walks; each
+//! is a step counted.
 
 use ringview_core::{Budget, Result};
 use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
 
 use super::path::{Access, Level, Path, Step};
-use super::work::{Walk, Work};
+use super::work::Work;
 use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::Keys;
@@ -22,9 +23,6 @@ const BLOCK_WORDS: usize = 1 << 14;
 
 /// Rows of which much can follow at a time.
 const MANY: usize = 1 << 15;
-
-/// Pairs in a block whose room is kept for the next walk.
-const FEW: usize = 1 << 10;
 
 /// A path at work on the relations that its numbers name.
 #[derive(Debug)]
@@ -162,7 +160,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
     }
 
     /// dV := dC with what V does not keep summed away, where nothing is met.
-    fn sum(&mut self, level: &Level<R>, delta: &mut Delta) -> Result<()> {
+    pub(super) fn sum(&mut self, level: &Level<R>, delta: &mut Delta) -> Result<()> {
         self.work.steps += delta.rows as u64;
         let into = &self.relations[level.into];
         let Work {
@@ -233,104 +231,6 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         let multiplied = self.multiply(level, step, delta, (picked, &slots));
         (self.work.slots, self.work.rows) = (slots, rows);
         multiplied
-    }
-
-    /// dV := dV * S where a row may have many matches, a block of pairs at a time: however large
-    /// the groups, the memory of a propagation stays bounded. Where the next step looks each pair up,
-    /// that is done before they are multiplied: most may have no match there. Tells which step is
-    /// to come.
-    fn walk(&mut self, (at, position): (usize, usize), delta: &mut Delta) -> Result<usize> {
-        let path = self.path;
-        let level = &path.levels[at];
-        let step = &level.steps[position];
-        let probed = level.steps.get(position + 1);
-        let probed = probed.filter(|step| matches!(step.access, Access::Probe(_)));
-        let next = position + 1 + usize::from(probed.is_some());
-        let words = R::stride(self.relations[level.into].shape());
-        let table = self.relations[step.relation].table_mut();
-        let Some(table) = table.filter(|table| !table.is_empty()) else {
-            delta.rows = 0;
-            return Ok(next);
-        };
-        let mut room = std::mem::take(&mut self.work.walk);
-        let matches = &mut room.matches;
-        matches.find(table, &step.access, delta, words, &mut self.work.keys);
-        let mut last = false;
-        while !last {
-            let Some(table) = self.relations[step.relation].filled() else {
-                break;
-            };
-            last = room.matches.next_block(table, delta.rows);
-            let pairs = room.matches.slots.len();
-            self.work.steps += pairs as u64;
-            self.met(level.into, pairs)?;
-            if let Some(probed) = probed {
-                self.keep_found((step, probed), delta, &mut room);
-            }
-            let Some(table) = self.relations[step.relation].filled() else {
-                break;
-            };
-            let Walk {
-                matches,
-                block,
-                found,
-                ..
-            } = &mut room;
-            block.columns.resize_with(path.registers, Vec::new);
-            for &register in &probed.unwrap_or(step).live {
-                matches.fill(register, table, delta, &mut block.columns[register]);
-            }
-            block.rows = matches.slots.len();
-            std::mem::swap(&mut block.payload, &mut delta.payload);
-            (block.width, block.wide) = (delta.width, delta.wide);
-            let pairs = (Rows::Picked(&matches.rows), &matches.slots[..]);
-            let multiplied = self.multiply(level, step, block, pairs);
-            // What was multiplied is still the payload of the rows to come.
-            std::mem::swap(&mut delta.payload, &mut self.work.product);
-            multiplied?;
-            if let Some(probed) = probed {
-                let all = (Rows::All(block.rows), &found[..]);
-                self.multiply(level, probed, block, all)?;
-            }
-            match last {
-                true => std::mem::swap(delta, block),
-                false => self.propagate((at, next), block)?,
-            }
-        }
-        if room.matches.slots.capacity() <= FEW {
-            self.work.walk = room;
-        }
-        Ok(next)
-    }
-
-    /// Keeps the pairs that have a match in the relation of the step behind, and finds it.
-    fn keep_found(&mut self, (step, probed): (&Step<R>, &Step<R>), delta: &Delta, room: &mut Walk) {
-        let Walk {
-            matches,
-            found,
-            columns,
-            ..
-        } = room;
-        self.work.steps += matches.slots.len() as u64;
-        found.clear();
-        let [walked, met] = [step, probed].map(|step| self.relations[step.relation].filled());
-        let (Some(walked), Some(met), Access::Probe(keys)) = (walked, met, &probed.access) else {
-            return matches.keep(|_| false);
-        };
-        columns.resize_with(delta.columns.len(), Vec::new);
-        for &register in keys {
-            matches.fill(register, walked, delta, &mut columns[register]);
-        }
-        let keys = Keys {
-            columns,
-            fields: keys,
-            rows: matches.slots.len(),
-        };
-        met.find(keys, &mut self.work.keys, found);
-        if found.contains(&ABSENT) {
-            matches.keep(|pair| found[pair] != ABSENT);
-            found.retain(|&slot| slot != ABSENT);
-        }
     }
 
     /// dV := dV * S, a match a row: the rows of the delta that are named, times the relation's

@@ -125,6 +125,8 @@ pub(super) struct Walk {
     pub(super) matches: Matches,
     /// A block of pairs.
     pub(super) block: Delta,
+    /// The sums of earlier ones that wait.
+    pub(super) sums: Delta,
     /// Where the pairs are in the relation of the step behind, and their keys there.
     pub(super) found: Vec<u32>,
     pub(super) columns: Vec<Vec<u64>>,

@@ -92,5 +92,7 @@ fn what_lies_before_the_branches_is_done_once() {
     };
     let (none, one, other) = (steps(&[]), steps(&[P]), steps(&[Q]));
     assert!(none >= MANY as u64);
-    assert_eq!(steps(&[P, Q]), one + other - none);
+    // So are the sums of blocks, which wait for each other where something follows.
+    let waited = (MANY as u64) / 256 * 256;
+    assert_eq!(steps(&[P, Q]), one + other - none - waited);
 }
