@@ -27,7 +27,7 @@ from ringview.spark.streaming.partitioned.partitioning import (
 from ringview.spark.streaming.partitioned.placement import (
     Placement,
     choose_placement,
-    kept,
+    locations_of,
     spread,
 )
 from ringview.spark.streaming.plan import Plan, TablePlan
@@ -173,7 +173,7 @@ def test_partitions_together_are_one(name: str) -> None:
     queried = queries(plan)
     placement = choose_placement(plan, queried, plan.views)
     assert any(placement.values())
-    copied = kept(plan, queried, placement).everywhere
+    copied = locations_of(plan, queried, placement).everywhere
     spread = 0
     for seed in range(40):
         draw = random.Random(seed)
@@ -234,7 +234,7 @@ def test_the_driver_adds_up_what_partitions_have(name: str) -> None:
     queried = queries(plan)
     placement = choose_placement(plan, queried, ())
     assert all(placement.values())
-    of = kept(plan, queried, placement)
+    of = locations_of(plan, queried, placement)
     assert of.gathered
     assert not of.everywhere
     own = Plan(plan.tables, {v: sql for v, sql in plan.views.items() if v not in of.on_driver})
@@ -279,7 +279,7 @@ def test_the_driver_adds_up_what_partitions_have(name: str) -> None:
 
 def test_only_views_that_the_driver_reads_are_added_up() -> None:
     plan = plan_of(GATHERED["views beside"])
-    of = kept(plan, queries(plan), choose_placement(plan, queries(plan), ()))
+    of = locations_of(plan, queries(plan), choose_placement(plan, queries(plan), ()))
     assert [set(of.split), set(of.below), set(of.on_driver)] == [set(), {"v"}, {"x"}]
 
 
@@ -290,7 +290,7 @@ def test_what_the_advice_says_is_kept() -> None:
         choose_placement(refused, queries(refused), ())
     views = {"u": "SELECT k, p FROM l", "v": "SELECT k, p FROM u ORDER BY p, k LIMIT 3"}
     plan = plan_of(views)
-    of = kept(plan, queries(plan), choose_placement(plan, queries(plan), ()))
+    of = locations_of(plan, queries(plan), choose_placement(plan, queries(plan), ()))
     assert of.on_driver == {"v"}
     rows_of_l = pa.table({"k": [1, 2, 3, 4], "p": [4, 3, 2, 1], "d": [0, 0, 0, 0]})
     gathered = Gathered(plan, of.gathered, of.on_driver)
@@ -335,7 +335,10 @@ def test_rows_of_heavy_values_are_spread_and_those_that_join_them_copied() -> No
     heavy = spread(plan, queried, placement, "l", [3, 7])
     assert heavy == Heavy(("l",), ("o",), (3, 7)) == Heavy.read(heavy.described())
     assert [heavy.role(name) for name in "oln"] == ["copied", "spread", None]
-    without, of = kept(plan, queried, placement), kept(plan, queried, placement, heavy)
+    without, of = (
+        locations_of(plan, queried, placement),
+        locations_of(plan, queried, placement, heavy),
+    )
     assert (without.split, without.on_driver) == (frozenset(), frozenset())
     assert (of.split, of.on_driver) == (frozenset("v"), frozenset("w"))
     with_history = plan_of(JOINED, keys={"o": ("k",)})

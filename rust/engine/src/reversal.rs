@@ -27,7 +27,7 @@ pub(crate) enum Reversal {
 pub(crate) struct DroppedView {
     pub(crate) view: Declared,
     pub(crate) maintainer: Maintainer,
-    /// What was logged of it, if no other view had the same.
+    /// Its logs, if no other view had the same.
     pub(crate) logs: Logs,
 }
 

@@ -7,7 +7,7 @@
 use arrow_array::RecordBatch;
 use ringview_view::Delta;
 
-use crate::graph::moved_rows::WeightedRows;
+use crate::graph::row_deltas::WeightedRows;
 
 /// In the place of a table where there is none.
 pub(crate) const NO_TABLE: usize = usize::MAX;
@@ -31,7 +31,7 @@ pub(crate) struct Undo {
     pub(crate) words_left: usize,
     /// The deltas of views that are followed.
     pub(crate) logged: Vec<(usize, WeightedRows)>,
-    /// What it adds to the partials of views that are followed so.
+    /// The deltas of views whose partials are followed.
     pub(crate) partials: Vec<(usize, Vec<RecordBatch>)>,
     /// Memory for the deltas of views of one level.
     pub(crate) deltas: Vec<Delta>,

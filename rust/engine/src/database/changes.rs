@@ -21,22 +21,22 @@ use crate::graph::declared::Declared;
 use crate::graph::facets::NodeAnswer;
 use crate::graph::log::{Follower, Log, Logged};
 use crate::graph::logs::Logs;
-use crate::graph::moved_partials::MovedPartials;
-use crate::graph::moved_rows::{MovedRows, WeightedRows};
 use crate::graph::node::Node;
+use crate::graph::partial_deltas::PartialDeltas;
+use crate::graph::row_deltas::{RowDeltas, WeightedRows};
 
 /// Somebody with a position of its own in the changes of a view.
 #[derive(Clone, Debug)]
 pub struct ViewFollower {
     name: String,
     view: u64,
-    told: Told,
+    form: DeltaForm,
     follower: Follower,
 }
 
-/// What a follower is told.
+/// The form in which a follower is given changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum DeltaForm {
     Rows,
     Partials,
 }
@@ -51,7 +51,7 @@ impl Database {
         let index = self.state.graph.index(view)?;
         let follower = self.state.graph.follow(index, from_now)?;
         let view = self.state.graph.declared(view)?;
-        Ok(view.follower(Told::Rows, follower))
+        Ok(view.follower(DeltaForm::Rows, follower))
     }
 
     /// One more who follows the partials of a view: what it is given, added up, is what the view adds to the same view
@@ -73,10 +73,10 @@ impl Database {
             .partial(node, Since::LastCommit, reading)
             .map_err(|error| error.in_view(&node.serves))?;
         let log = &mut self.state.graph.nodes[index].logs.partials;
-        let log = log.get_or_insert_with(|| Log::new(MovedPartials));
+        let log = log.get_or_insert_with(|| Log::new(PartialDeltas));
         let follower = log.join(from_now);
         let view = self.state.graph.declared(view)?;
-        Ok(view.follower(Told::Partials, follower))
+        Ok(view.follower(DeltaForm::Partials, follower))
     }
 
     /// The follower behind `view_changes`, which all who ask the view itself share.
@@ -94,7 +94,7 @@ impl Database {
         };
         let view = &mut self.state.graph.declared[place];
         view.own = Some(follower.clone());
-        Ok(view.follower(Told::Rows, follower))
+        Ok(view.follower(DeltaForm::Rows, follower))
     }
 
     /// Lets `view_changes` begin with what changes from here on, in all views that can be followed.
@@ -131,7 +131,7 @@ impl Database {
     /// `view_result`.
     pub fn changes(&self, follower: &ViewFollower) -> Result<RecordBatch> {
         let view = &self.state.graph.nodes[self.followed(follower)?];
-        if follower.told == Told::Partials {
+        if follower.form == DeltaForm::Partials {
             return self.partials_since(view, follower);
         }
         let changes = view.logs.rows.as_ref();
@@ -198,9 +198,9 @@ impl Database {
     pub fn advance(&mut self, follower: &ViewFollower) -> Result<()> {
         let index = self.followed(follower)?;
         let view = &mut self.state.graph.nodes[index];
-        match (follower.told, &mut view.logs) {
-            (Told::Rows, Logs { rows, .. }) => advance(rows, follower),
-            (Told::Partials, Logs { partials, .. }) => advance(partials, follower),
+        match (follower.form, &mut view.logs) {
+            (DeltaForm::Rows, Logs { rows, .. }) => advance(rows, follower),
+            (DeltaForm::Partials, Logs { partials, .. }) => advance(partials, follower),
         }
         view.choose_wanted();
         Ok(())
@@ -212,9 +212,9 @@ impl Database {
     /// `UnknownView` or `Stale` if the view was dropped.
     pub fn has_changes(&self, follower: &ViewFollower) -> Result<bool> {
         let logs = &self.state.graph.nodes[self.followed(follower)?].logs;
-        Ok(match follower.told {
-            Told::Rows => has_changes(logs.rows.as_ref(), follower),
-            Told::Partials => has_changes(logs.partials.as_ref(), follower),
+        Ok(match follower.form {
+            DeltaForm::Rows => has_changes(logs.rows.as_ref(), follower),
+            DeltaForm::Partials => has_changes(logs.partials.as_ref(), follower),
         })
     }
 
@@ -256,11 +256,11 @@ fn has_changes<L: Logged>(log: Option<&Log<L>>, to: &ViewFollower) -> bool {
 }
 
 impl Declared {
-    fn follower(&self, told: Told, follower: Follower) -> ViewFollower {
+    fn follower(&self, form: DeltaForm, follower: Follower) -> ViewFollower {
         ViewFollower {
             name: self.name.clone(),
             view: self.id,
-            told,
+            form,
             follower,
         }
     }
@@ -273,7 +273,7 @@ impl Graph {
         self.state_of(node).has_delta()?;
         let schema = node.logs.rows.is_none();
         let schema = schema.then(|| self.answer(node).schema());
-        let made = schema.map(|schema| MovedRows::new(&schema)).transpose()?;
+        let made = schema.map(|schema| RowDeltas::new(&schema)).transpose()?;
         let node = &mut self.nodes[at];
         if let Some(made) = made {
             node.logs.rows = Some(Log::new(made));

@@ -90,7 +90,12 @@ impl Database {
         if let Some(state) = sample {
             self.resume_sample(&name, state)?;
         }
-        if let Some(at) = self.state.graph.position(node).filter(|_| logs.are_there()) {
+        if let Some(at) = self
+            .state
+            .graph
+            .position(node)
+            .filter(|_| logs.were_followed())
+        {
             let node = &mut self.state.graph.nodes[at];
             node.logs = logs;
             node.choose_wanted();

@@ -162,7 +162,7 @@ impl Database {
                 views: self.state.graph.readers_of(Source::View(view.id)),
             });
         }
-        if view.logs.are_there() {
+        if view.logs.were_followed() {
             return Err(Error::Unsupported {
                 what: format!("merging a partial into view {:?}, which is followed", view.name),
                 why: "with the first merge it becomes a view of partials, and begins anew to tell what \

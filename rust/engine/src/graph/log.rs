@@ -1,4 +1,4 @@
-//! The log of a view, and who follows it: what it keeps of changes is a [`Logged`], rows or partials.
+//! The log of a view, and who follows it. A [`Logged`] says in which form the log keeps deltas: as rows or as partials.
 //!
 //! Changes are logged in segments, oldest first; the last one is open, and commits write to it alone. A follower's
 //! position is where a segment starts: it has been given all that lies before. Invariant: each segment starts at the
@@ -29,16 +29,16 @@ impl Follower {
     }
 }
 
-/// What a log keeps of the changes of its view.
+/// The form in which a log keeps the deltas of its view.
 pub(crate) trait Logged: Debug {
     /// The changes between two positions.
     type Segment: Debug;
-    /// What a transaction changed, and what a reader is given.
+    /// The delta of a transaction, and of all since a position.
     type Changes;
 
     /// Nothing.
     fn none(&self) -> Self::Segment;
-    /// Takes in what a transaction changed.
+    /// Takes in the delta of a transaction.
     fn record(&self, open: &mut Self::Segment, changes: &Self::Changes);
     /// Takes in the changes of the segment behind it.
     fn merge(&self, into: &mut Self::Segment, later: &Self::Segment);
@@ -86,7 +86,7 @@ impl<L: Logged> Log<L> {
         !self.segments.is_empty()
     }
 
-    /// Takes in what a transaction changed that is committed.
+    /// Takes in the delta of a transaction that is committed.
     pub(crate) fn record(&mut self, changes: &L::Changes) {
         if let Some((_, open)) = self.segments.last_mut() {
             self.logged.record(open, changes);

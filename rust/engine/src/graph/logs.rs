@@ -1,31 +1,31 @@
-//! What is logged of a node, for those who follow it: rows that moved, and partials.
+//! The logs of a node, for those who follow it: its deltas as rows, and as partials.
 //!
-//! Invariant: a log is there once somebody followed, and is open while somebody is to be told. Cost: that of `log`.
+//! Invariant: a log is kept once somebody followed, and is open while somebody has begun to read. Cost: that of `log`.
 
 use super::log::Log;
-use super::moved_partials::MovedPartials;
-use super::moved_rows::MovedRows;
+use super::partial_deltas::PartialDeltas;
+use super::row_deltas::RowDeltas;
 
 /// The logs of a node.
 #[derive(Debug, Default)]
 pub(crate) struct Logs {
-    pub(crate) rows: Option<Log<MovedRows>>,
-    pub(crate) partials: Option<Log<MovedPartials>>,
+    pub(crate) rows: Option<Log<RowDeltas>>,
+    pub(crate) partials: Option<Log<PartialDeltas>>,
 }
 
 impl Logs {
-    /// Whether somebody followed.
-    pub(crate) fn are_there(&self) -> bool {
+    /// Whether somebody follows it, or did.
+    pub(crate) fn were_followed(&self) -> bool {
         self.rows.is_some() || self.partials.is_some()
     }
 
-    /// Whether rows that move are to be told.
-    pub(crate) fn tell_rows(&self) -> bool {
+    /// Whether somebody follows its rows.
+    pub(crate) fn logs_rows(&self) -> bool {
         self.rows.as_ref().is_some_and(Log::is_open)
     }
 
-    /// Whether partials are.
-    pub(crate) fn tell_partials(&self) -> bool {
+    /// Whether somebody follows its partials.
+    pub(crate) fn logs_partials(&self) -> bool {
         self.partials.as_ref().is_some_and(Log::is_open)
     }
 

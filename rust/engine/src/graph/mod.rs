@@ -10,9 +10,9 @@ pub(crate) mod facets;
 pub(crate) mod groupings;
 pub(crate) mod log;
 pub(crate) mod logs;
-pub(crate) mod moved_partials;
-pub(crate) mod moved_rows;
 pub(crate) mod node;
+pub(crate) mod partial_deltas;
+pub(crate) mod row_deltas;
 mod sharing;
 #[cfg(test)]
 mod tests;

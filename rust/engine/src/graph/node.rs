@@ -43,7 +43,7 @@ pub(crate) struct Node {
     pub(crate) bound: Bound,
     /// Whether it is a sum of partials, which rows of its tables do not come to.
     pub(crate) merged: bool,
-    /// What moved in it, once somebody followed it.
+    /// Its logs, once somebody followed it.
     pub(crate) logs: Logs,
     /// By output, whether views that read this one need its column.
     pub(crate) needed: Option<Vec<bool>>,
@@ -342,7 +342,7 @@ impl Node {
 
     /// Works out which columns its delta has: all that are logged, or those that other views need.
     pub(crate) fn choose_wanted(&mut self) {
-        self.wanted = if self.logs.tell_rows() {
+        self.wanted = if self.logs.logs_rows() {
             Some(vec![true; self.columns.len()])
         } else {
             self.needed.clone()

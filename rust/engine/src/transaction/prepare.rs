@@ -99,7 +99,7 @@ impl State {
         budget: &Budget<'_>,
     ) -> Result<()> {
         let view = &self.graph.nodes[index];
-        if view.logs.tell_partials() {
+        if view.logs.logs_partials() {
             let reading = (&self.storage.dictionary, budget);
             let partials = self.graph.partial(view, Since::LastCommit, reading);
             let partials = partials.map_err(|error| error.in_view(&view.serves))?;
@@ -108,7 +108,7 @@ impl State {
         if delta.is_empty() {
             return Ok(());
         }
-        if view.logs.tell_rows() {
+        if view.logs.logs_rows() {
             let arrays = delta.arrays(&view.bound.outputs, &self.storage.dictionary)?;
             undo.logged
                 .push((index, (arrays, delta.multiplicity.clone())));

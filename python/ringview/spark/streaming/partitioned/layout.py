@@ -74,8 +74,8 @@ class Partitions:
 
     def whole(self, plan: Plan) -> frozenset[str]:
         """The views of which a partition has whole groups."""
-        kept = placing.kept(plan, queries(plan), self.placement, self.heavy)
-        return frozenset(plan.views) - kept.split - kept.on_driver
+        located = placing.locations_of(plan, queries(plan), self.placement, self.heavy)
+        return frozenset(plan.views) - located.split - located.on_driver
 
     def check_told(self, plan: Plan, in_partitions: Collection[str]) -> None:
         """Refuse to tell of views in partitions that have parts of their groups.
@@ -113,15 +113,15 @@ def setting(
 ) -> Setting:
     """What workers must know of a stream whose tables lie so."""
     placement, heavy = lies
-    kept = placing.kept(plan, queries(plan), placement, heavy)
+    located = placing.locations_of(plan, queries(plan), placement, heavy)
     copied = {table for table, column in placement.items() if column is None}
-    own = {view: sql for view, sql in plan.views.items() if view not in kept.on_driver}
+    own = {view: sql for view, sql in plan.views.items() if view not in located.on_driver}
     return Setting(
         replace(plan, views=own),
         name,
         partitions,
-        kept.everywhere | copied,
-        kept.gathered,
+        located.everywhere | copied,
+        located.gathered,
         is_first,
         sizes,
     )

@@ -53,7 +53,7 @@ _ALTERNATIVE = 'keep it with mode="driver", in one engine'
 
 
 @dataclass(frozen=True)
-class Kept:
+class ViewLocations:
     """Where views are kept."""
 
     everywhere: frozenset[str]
@@ -135,15 +135,15 @@ def spread(
     return heavy
 
 
-def kept(
+def locations_of(
     plan: Plan, queries: Mapping[str, Query], placement: Placement, heavy: Heavy | None = None
-) -> Kept:
+) -> ViewLocations:
     """Where views are kept under a placement."""
     layouts = _layouts(queries, placement, plan, (), heavy)
     on_driver = {name for name in queries if layouts[name] == ON_DRIVER}
     below = {table for name in on_driver for table in reads_directly(queries[name])}
     split = {name for name in queries if (lies := layouts[name]) is not None and lies.is_split}
-    return Kept(
+    return ViewLocations(
         frozenset(name for name in queries if layouts[name] is None),
         frozenset(split),
         frozenset(below - on_driver - split),

@@ -7,12 +7,12 @@
 //!
 //! Invariant: the sum, in the ring, of the partials of parts is the partial of the whole, if each row of the
 //! join is made in one part; and so is the sum of what each transaction changed. Nothing of it depends on which
-//! engine kept the part: partials are of the query. Cost: O(groups and values that are told).
+//! engine kept the part: partials are of the query. Cost: O(groups and values that are written).
 //!
 //! | file | holds |
 //! |---|---|
 //! | `layout` | what partials of a query look like: columns, numbers, values |
-//! | `since` | what is told: all, or what a transaction changed |
+//! | `since` | the content: all, or the changes of a transaction |
 //! | `bytes` | payloads as bytes: version, checks, numbers, strings |
 //! | `write`, `written` | groups and rows of a view as partials; the values of companions |
 //! | `merged` | what keeps the sum of partials, behind the trait of all views |

@@ -1,6 +1,6 @@
-//! What a partial tells: all that a view holds, or how that changed in the running transaction.
+//! The content of a partial: all that a view holds, or how that changed in the running transaction.
 //!
-//! Invariant: what was there before and what changed since add up to what is there, number by number: sums of integers
+//! Invariant: the numbers before the transaction and their changes add up to the numbers behind it: sums of integers
 //! exactly, sums of floats as far as three doubles hold the difference. Cost: O(keys), or O(keys that the transaction
 //! touched).
 
@@ -14,32 +14,35 @@ use super::super::delta::changed;
 pub enum Since {
     /// All that there is, between two transactions.
     Ever,
-    /// What the running transaction changed, once it is prepared.
+    /// The changes of the running transaction, once it is prepared.
     LastCommit,
 }
 
 /// A slot with its payload as it was and as it is: nothing where its key was not there, or is not.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told<'a> {
+pub(super) struct ChangedSlot<'a> {
     pub(super) slot: u32,
     pub(super) was: Option<&'a [u64]>,
     pub(super) now: Option<&'a [u64]>,
 }
 
 impl Since {
-    /// The slots of a table that are told, by number.
-    pub(super) fn told(self, table: &KeyedTable) -> Vec<Told<'_>> {
+    /// The slots of a table that a partial has, by number.
+    pub(super) fn slots(self, table: &KeyedTable) -> Vec<ChangedSlot<'_>> {
         let now = |slot| table.is_live(slot).then(|| table.payload(slot));
-        let told = |(slot, was)| Told {
+        let changed_slot = |(slot, was)| ChangedSlot {
             slot,
             was,
             now: now(slot),
         };
         if self == Self::Ever {
-            return table.iter().map(|slot| told((slot, None))).collect();
+            return table
+                .iter()
+                .map(|slot| changed_slot((slot, None)))
+                .collect();
         }
-        let all = changed(table).into_iter().map(told);
-        all.filter(|told| told.was != told.now).collect()
+        let all = changed(table).into_iter().map(changed_slot);
+        all.filter(|slot| slot.was != slot.now).collect()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Groups and rows of a view as partials, all of them or as the running transaction changed them.
 //!
-//! Invariant: a group that only companions still know, for its rows came and went elsewhere, or for its values alone
-//! changed, is told too, with zeros. A degree-m payload is told as counted from zero, in numbers that have the digits
-//! for it. Cost: O(groups and values that are told), in batches.
+//! Invariant: a group that only companions hold, for its rows came and went elsewhere or its values alone changed, is
+//! written with zeros. A degree-m payload is written as counted from zero, in numbers that have the digits for it. Cost:
+//! O(groups and values that are written), in batches.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use ringview_ring::{Expansion, Number};
 use super::super::ResultTable;
 use super::bytes::Payload;
 use super::layout::{PartialLayout, companions};
-use super::since::{Since, Told, difference};
+use super::since::{ChangedSlot, Since, difference};
 use super::written::Values;
 use crate::answer::values::When;
 use crate::answer::weighed::{row_schema, weighed};
@@ -56,13 +56,13 @@ pub fn write_listed(
 ) -> Result<Vec<RecordBatch>> {
     let schema = row_schema(&rows.schema())?;
     let count = |payload: Option<&[u64]>| payload.map_or(0, |payload| payload[0] as i64);
-    let told = since.told(rows.table);
+    let all = since.slots(rows.table);
     let mut batches = Vec::new();
-    for told in blocks(&told) {
-        budget.work(told.len() as u64)?;
-        let slots: Vec<u32> = told.iter().map(|told| told.slot).collect();
-        let counts = told.iter();
-        let counts = counts.map(|told| count(told.now).wrapping_sub(count(told.was)));
+    for block in blocks(&all) {
+        budget.work(block.len() as u64)?;
+        let slots: Vec<u32> = block.iter().map(|changed| changed.slot).collect();
+        let counts = block.iter();
+        let counts = counts.map(|changed| count(changed.now).wrapping_sub(count(changed.was)));
         let all = ResultRows::keys_at(rows.table, &slots);
         let all = rows.assembler(dictionary).batch(all)?;
         batches.push(weighed(&schema, &all, counts.collect())?);
@@ -78,9 +78,9 @@ fn made(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
 }
 
 /// Blocks of some keys; of none, one.
-fn blocks<'t, 'a>(told: &'t [Told<'a>]) -> impl Iterator<Item = &'t [Told<'a>]> {
-    let none = told.is_empty().then_some(told);
-    told.chunks(BLOCK).chain(none)
+fn blocks<'t, 'a>(all: &'t [ChangedSlot<'a>]) -> impl Iterator<Item = &'t [ChangedSlot<'a>]> {
+    let none = all.is_empty().then_some(all);
+    all.chunks(BLOCK).chain(none)
 }
 
 /// The groups of a view.
@@ -114,22 +114,23 @@ impl<'a> Groups<'a> {
 
     fn write(&self, dictionary: &Dictionary, budget: &Budget<'_>) -> Result<Vec<RecordBatch>> {
         let table = self.groups.table;
-        let told = self.told();
+        let all = self.slots();
         let mut batches = Vec::new();
-        for told in blocks(&told) {
-            budget.work(told.len() as u64)?;
-            let was = (self.since == Since::LastCommit)
-                .then(|| self.rows(told.iter().map(|told| (told.slot, told.was)), When::Before));
+        for block in blocks(&all) {
+            budget.work(block.len() as u64)?;
+            let before = block.iter().map(|changed| (changed.slot, changed.was));
+            let was = (self.since == Since::LastCommit).then(|| self.rows(before, When::Before));
             let when = match self.since {
                 Since::Ever => When::Now,
                 Since::LastCommit => When::Settling(dictionary),
             };
-            let now = self.rows(told.iter().map(|told| (told.slot, told.now)), when);
+            let after = block.iter().map(|changed| (changed.slot, changed.now));
+            let now = self.rows(after, when);
             self.write_rows((was, now), &mut batches, dictionary)?;
         }
-        let left = self.left(&told);
+        let left = self.left(&all);
         // Of a view without groups this is its one row, whether it has any.
-        let is_one = self.since == Since::Ever && table.layout().fields() == 0 && told.is_empty();
+        let is_one = self.since == Since::Ever && table.layout().fields() == 0 && all.is_empty();
         if !left.is_empty() || is_one {
             let payload_layout = self.groups.auxiliary.payload_layout();
             let mut rows = ResultRows::new(table.layout().fields(), payload_layout.width());
@@ -146,16 +147,16 @@ impl<'a> Groups<'a> {
         Ok(batches)
     }
 
-    /// The groups that are told: of a change those too whose payload changed beside the table.
-    fn told(&self) -> Vec<Told<'a>> {
+    /// The groups to be written: of a change, those too whose payload changed beside the table.
+    fn slots(&self) -> Vec<ChangedSlot<'a>> {
         let table = self.groups.table;
         if self.since == Since::Ever || self.layout.features == 0 {
-            return self.since.told(table);
+            return self.since.slots(table);
         }
         let now = |slot| table.is_live(slot).then(|| table.payload(slot));
         let touched = self.groups.touched().into_iter();
         touched
-            .map(|(slot, was)| Told {
+            .map(|(slot, was)| ChangedSlot {
                 slot,
                 was,
                 now: now(slot),
@@ -180,14 +181,14 @@ impl<'a> Groups<'a> {
     }
 
     /// The keys of groups that only companions know.
-    fn left(&self, told: &[Told<'_>]) -> Vec<Vec<u64>> {
+    fn left(&self, written: &[ChangedSlot<'_>]) -> Vec<Vec<u64>> {
         let all = self.values.iter().flat_map(|values| values.of.keys());
         let mut left: BTreeSet<Vec<u64>> = all.cloned().collect();
         if left.is_empty() {
             return Vec::new();
         }
         let table = self.groups.table;
-        for &Told { slot, .. } in told {
+        for &ChangedSlot { slot, .. } in written {
             let key = (0..table.layout().fields()).map(|field| table.field(slot, field));
             left.remove(&key.collect::<Vec<u64>>());
         }

@@ -1,6 +1,6 @@
 //! The values of companions as they are written, group by group.
 //!
-//! Invariant: a group has each value that is told once, with its numbers. Cost: O(values that are told).
+//! Invariant: each value of a group is written once, with its numbers. Cost: O(values that are written).
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use ringview_ring::NumberKind;
 
 use super::super::ResultTable;
 use super::bytes::Payload;
-use super::since::{Since, Told, difference};
+use super::since::{ChangedSlot, Since, difference};
 use crate::fields::Aspect;
 
 /// The values of a companion.
 pub(super) struct Values<'a> {
     rows: ResultTable<'a>,
-    /// Those of a group that are told, by its key.
-    pub(super) of: BTreeMap<Vec<u64>, Vec<Told<'a>>>,
+    /// Those of a group to be written, by its key.
+    pub(super) of: BTreeMap<Vec<u64>, Vec<ChangedSlot<'a>>>,
     /// By value: the field of its word, for decimals that of its upper half, and its type.
     fields: Vec<(usize, Option<usize>, Type)>,
 }
@@ -38,12 +38,12 @@ impl<'a> Values<'a> {
                 .zip(from)
                 .for_each(|(at, from)| places[at] = from);
         }
-        let mut of: BTreeMap<Vec<u64>, Vec<Told<'_>>> = BTreeMap::new();
-        for told in since.told(rows.table) {
+        let mut of: BTreeMap<Vec<u64>, Vec<ChangedSlot<'_>>> = BTreeMap::new();
+        for changed in since.slots(rows.table) {
             let key = places
                 .iter()
-                .map(|&field| rows.table.field(told.slot, field));
-            of.entry(key.collect()).or_default().push(told);
+                .map(|&field| rows.table.field(changed.slot, field));
+            of.entry(key.collect()).or_default().push(changed);
         }
         let all = rows.fields.of_all(rows.keys);
         let field = |variable: VarId, aspect| {
@@ -72,7 +72,7 @@ impl<'a> Values<'a> {
         let all = self.of.get(key).map_or(&[][..], Vec::as_slice);
         let table = self.rows.table;
         out.counts.push(all.len());
-        for &Told { slot, was, now } in all {
+        for &ChangedSlot { slot, was, now } in all {
             for (word, high, ty) in &self.fields {
                 let word = table.field(slot, *word);
                 match ty {

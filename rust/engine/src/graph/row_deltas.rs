@@ -1,4 +1,4 @@
-//! Changes of a view as rows.
+//! The deltas of a view as rows, as its log keeps them.
 //!
 //! Invariant: a segment is a Z-set, so that opposite changes of a row cancel. Cost: O(rows of the delta) a transaction.
 
@@ -19,13 +19,13 @@ const FEW: usize = 1 << 10;
 /// Rows in Arrow, column by column, with their multiplicities.
 pub(crate) type WeightedRows = (Vec<ArrayRef>, Vec<i64>);
 
-/// What is logged: the rows that moved.
+/// The deltas of a view as rows.
 #[derive(Debug)]
-pub(crate) struct MovedRows {
+pub(crate) struct RowDeltas {
     converter: RowConverter,
 }
 
-impl MovedRows {
+impl RowDeltas {
     /// Those of a view with these columns.
     pub(crate) fn new(schema: &Schema) -> Result<Self> {
         let fields = schema.fields().iter();
@@ -36,7 +36,7 @@ impl MovedRows {
     }
 }
 
-impl Logged for MovedRows {
+impl Logged for RowDeltas {
     type Segment = ZSet;
     type Changes = WeightedRows;
 

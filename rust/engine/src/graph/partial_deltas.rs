@@ -1,4 +1,4 @@
-//! Changes of a view as partials: what each transaction adds to the view over more rows.
+//! The deltas of a view as partials, as its log keeps them: what each transaction adds to the view over more rows.
 //!
 //! Invariant: the partials of a segment, added up, are what its transactions changed. Cost: O(groups and values that
 //! a transaction changed), also in memory, until it is read.
@@ -8,11 +8,11 @@ use ringview_core::Result;
 
 use super::log::Logged;
 
-/// What is logged: partials.
+/// The deltas of a view as partials.
 #[derive(Debug)]
-pub(crate) struct MovedPartials;
+pub(crate) struct PartialDeltas;
 
-impl Logged for MovedPartials {
+impl Logged for PartialDeltas {
     type Segment = Vec<RecordBatch>;
     type Changes = Vec<RecordBatch>;
 
