@@ -13,6 +13,7 @@ from typing import Any
 from zlib import crc32
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
@@ -39,6 +40,7 @@ from ringview.spark.streaming.partitioned.worker import (
     Look,
 )
 from ringview.spark.streaming.plan import Plan, TablePlan
+from ringview.spark.streaming.sinks import PartitionSinks
 
 TABLES = (
     TablePlan("o", pa.schema({"k": pa.int64(), "c": pa.string()}), None, "rows", False),
@@ -111,6 +113,7 @@ class Streamed:
         self.placement = choose_placement(self.plan, self.asked, ())
         self.folder, self.patch, self.batch = folder, patch, -1
         self.heavy: Heavy | None = None
+        self.sinks = b""
         self.data: dict[str, Counter[tuple[Any, ...]]] = {t.name: Counter() for t in TABLES}
         self.told: dict[str, Counter[tuple[Any, ...]]] = {name: Counter() for name in views}
         self.state: dict[int, tuple[Value, Mapped]] = {}
@@ -187,7 +190,7 @@ class Streamed:
         letters: list[dict[str, Any]] = []
         context = SimpleNamespace(getLocalProperty=lambda name: str(self.batch))
         self.patch.setattr(routing, "TaskContext", SimpleNamespace(get=lambda: context))
-        keep = Keep(self.setting, self.bases, True, leaves_out)
+        keep = Keep(self.setting, self.bases, True, leaves_out, self.sinks)
         views = list(self.setting.plan.views)
         for label, delta in self.packed(self.plan, changes).items():
             meta, segments = self.state.setdefault(label, (Value(), Mapped()))
@@ -352,6 +355,28 @@ def test_a_stream_in_partitions(
     said = [meta.held for meta, _ in of.state.values() if meta.held]
     # Snapshots were written, and ones behind them.
     assert max(rows[1] for *_, rows, _ in said) > 0
+
+
+def test_a_view_that_the_driver_reads_is_told_in_partitions_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(1)
+    of = Streamed({name: SPLIT[name] for name in "xy"}, tmp_path, 3, monkeypatch)
+    told: Counter[tuple[Any, ...]] = Counter()
+
+    def sink(partition: int, batch: int, rows: pa.Table) -> None:
+        pq.write_table(rows, tmp_path / f"{partition}-{batch}.parquet")
+
+    sinks = PartitionSinks.of({"x": sink}, of.plan.views)
+    assert sinks is not None
+    of.sinks = sinks.pickled()
+    for _ in range(6):
+        of.take({name: change(draw, of, name) for name in ("o", "l")})
+        of.check()
+    for path in tmp_path.glob("*-*.parquet"):
+        for *values, times in tuples(pq.read_table(path)):
+            told[tuple(values)] += times
+    assert +told == +of.told["x"] != Counter()
 
 
 def test_a_poison_batch_is_told_and_leaves_nothing(

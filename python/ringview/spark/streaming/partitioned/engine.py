@@ -37,7 +37,7 @@ class PartitionEngine:
         self._plan = plan
         self._applier = Applier(plan, database)
         self.is_new = is_new
-        """Whether nobody was told yet of what it holds."""
+        """Whether its content is still news to the sink."""
         self._rows: dict[str, Follower] = {}
         self._parts: dict[str, Follower] = {}
         self.leaves_out = False

@@ -21,7 +21,7 @@ from ringview.view import View
 
 
 class Gathered:
-    """Views of a plan, whole; nobody was told of them yet."""
+    """Views of a plan, whole; their first changes are all rows."""
 
     def __init__(self, plan: Plan, parts: Collection[str], over: Collection[str] = ()) -> None:
         """Those that partitions have in parts, and those over them."""

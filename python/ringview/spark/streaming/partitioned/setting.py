@@ -38,7 +38,7 @@ class Setting:
     everywhere: frozenset[str]
     """Tables and views that each partition has whole, of which the first one speaks."""
     gathered: frozenset[str]
-    """Views of which the driver is told parts: it adds them up."""
+    """Views of which partitions send parts, which the driver adds up."""
     is_first: bool
     """Whether what partitions begin with is news to the sink."""
     sizes: Sizes = SIZES
@@ -82,7 +82,7 @@ class StreamEngines:
     tells: bool = False
     """Whether somebody is to be told what moved."""
     in_partitions: frozenset[str] = frozenset()
-    """Views that somebody is told of here, gathered or not."""
+    """Views with a sink in partitions, gathered or not."""
     leaves_out: bool = False
     """Whether rows that break a contract are left out, and told of."""
 

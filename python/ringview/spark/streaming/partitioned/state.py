@@ -197,14 +197,14 @@ class PartitionedState(State):
             return versions.bases(self._spark, folder)
 
     def _added_up(self) -> Gathered | None:
-        """What was told of views that the driver has, where somebody is told."""
+        """The views of the driver as of the last micro-batch, if there is a sink for them."""
         if self._sink is None:
             return None
         of = self._spark, self._plan, self._setting, self._bases, self._checkpoint
         with raising():
             found = versions.gathered(*of, self._last)
         if self._last >= 0:
-            # All of it was told.
+            # The sink has all of it.
             found.add([])
         return found
 
