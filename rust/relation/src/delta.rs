@@ -116,7 +116,8 @@ impl Delta {
         (self.width, self.wide) == (other.width, other.wide)
     }
 
-    /// Sums rows that have equal keys, and brings the keys in their order, if that is worth its while; else as `fold`.
+    /// Sums rows that have equal keys, and brings the keys in their order, if that is worth its while; else as `fold`, where
+    /// those that are `scattered` may be wanted too.
     ///
     /// # Errors
     /// As `fold`.
@@ -125,8 +126,8 @@ impl Delta {
         shape: &R::Shape,
         keys: &[usize],
         layout: &KeyLayout,
-        grouper: &mut Grouper,
-        gather: &mut GatherScratch,
+        scattered: bool,
+        (grouper, gather): (&mut Grouper, &mut GatherScratch),
     ) -> Result<(), Overflow> {
         let fields = Keys {
             columns: &self.columns,
@@ -134,7 +135,7 @@ impl Delta {
             rows: self.rows,
         };
         let Some(sorted) = SortedKeys::of(fields, &mut gather.entries) else {
-            return self.fold::<R>(shape, keys, layout, grouper, gather);
+            return self.fold::<R>(shape, keys, layout, scattered, (grouper, gather));
         };
         for (field, &register) in keys.iter().enumerate() {
             sorted.column(field, &mut self.columns[register]);
@@ -183,7 +184,8 @@ impl Delta {
         }
     }
 
-    /// Sums rows that have equal keys and stand one after the other; `layout` is the key's.
+    /// Sums rows that have equal keys and stand one after the other, or that are `scattered` over the batch: those are
+    /// found by hashing. `layout` is the key's.
     ///
     /// # Errors
     /// `Overflow` where a sum fits no widened payload either; the rows are then of no use.
@@ -192,10 +194,10 @@ impl Delta {
         shape: &R::Shape,
         keys: &[usize],
         layout: &KeyLayout,
-        grouper: &mut Grouper,
-        gather: &mut GatherScratch,
+        scattered: bool,
+        (grouper, gather): (&mut Grouper, &mut GatherScratch),
     ) -> Result<(), Overflow> {
-        grouper.group(&self.columns, keys, self.rows, layout, false);
+        grouper.group(&self.columns, keys, self.rows, layout, scattered);
         let Some(first) = grouper.representatives() else {
             return Ok(());
         };

@@ -10,6 +10,8 @@
 //! varies slowest, cells are added behind the others, and the system has their memory empty: that
 //! is O(1), so keys that count upwards never wait.
 
+use std::ops::Range;
+
 use ringview_core::Slab;
 
 use crate::ABSENT;
@@ -133,6 +135,34 @@ impl DenseDirectory {
     #[inline(always)]
     pub(crate) fn slot(&self, code: u32) -> u32 {
         self.cells.get(code as usize).map_or(ABSENT, |cell| !cell)
+    }
+
+    /// The slots of a batch behind those that are there, from its row `from` on; whether each key is there.
+    pub(crate) fn find<'a>(
+        &self,
+        rows: Range<usize>,
+        column: impl Fn(usize) -> &'a [u64],
+        codes: &mut Vec<u32>,
+        out: &mut Vec<u32>,
+    ) -> bool {
+        let mut is_missed = false;
+        let mut seen = |slot: u32| {
+            is_missed |= slot == ABSENT;
+            slot
+        };
+        if let [only] = self.dimensions[..] {
+            let cells = &self.cells[..];
+            let keys = column(0)[rows].iter();
+            out.extend(keys.map(|key| {
+                let cell = cells.get(key.wrapping_sub(only.base) as usize);
+                seen(cell.map_or(ABSENT, |cell| !cell))
+            }));
+        } else {
+            self.codes(rows.end, column, codes);
+            let codes = codes[rows.start..].iter();
+            out.extend(codes.map(|&code| seen(self.slot(code))));
+        }
+        !is_missed
     }
 
     /// The codes of a batch, column by column: no less than there are cells for keys outside the

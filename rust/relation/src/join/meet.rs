@@ -3,8 +3,9 @@
 //! dV * S * T * .. where the keys of S, T and so on are bound: the matches of all rows are found first, then
 //! each row is multiplied with all of its own together, and summed into what the level keeps. So what some
 //! of them make is never written, and a row that lacks one is known before anything is multiplied.
+//! Where a sum does not fit, the matches are multiplied one after the other, with wider numbers where the ring has them.
 //! Invariant: the lists of slots have one entry for each row that is left, in the order of the rows. Cost:
-//! one probe a row and relation, as one after the other, and one wide product a row in place of several.
+//! one probe a row and relation, as one after the other, and one product a row in place of several.
 
 use ringview_core::Result;
 use ringview_ring::{JoinedPayloads, MOST_JOINED, PayloadRing, Rows, Slab};
@@ -69,8 +70,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             fields: keys,
             rows: delta.rows,
         };
-        table.find(keys, &mut self.work.keys, slots);
-        if !slots.contains(&ABSENT) {
+        if table.find(keys, &mut self.work.keys, slots) {
             return;
         }
         let left = &mut self.work.rows;
@@ -110,6 +110,10 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             let payloads = self.relations[step.relation].payloads();
             *to = JoinedPayloads { payloads, slots };
         }
+        let fits = |step: &Step<R>| self.relations[step.relation].fits();
+        if delta.wide || !steps.iter().all(fits) {
+            return self.multiply_each(level, steps, delta, (rows, found));
+        }
         let product = &together.product;
         let Work {
             grouper,
@@ -120,17 +124,40 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         } = &mut *self.work;
         let wide = R::is_wide(self.relations[level.into].shape());
         let groups = group::<R>((level, product), delta, grouper, wide);
-        let rows = found.rows.as_deref().map_or(Rows::All(rows), Rows::Picked);
-        let (left, right) = ((delta.slab(), rows), &matches[..steps.len()]);
-        match R::multiply_all(product, left, right, groups, scratch, out) {
-            Ok(width) => delta.width = width,
-            Err(fault) => return Err(self.relations[level.into].refusal(fault)),
-        }
+        let (left, right) = ((delta.slab(), found.rows(rows)), &matches[..steps.len()]);
+        let Ok(width) = R::multiply_all(product, left, right, groups, scratch, out) else {
+            return self.multiply_each(level, steps, delta, (rows, found));
+        };
+        delta.width = width;
         std::mem::swap(&mut delta.payload, out);
         if let Some(rows) = grouper.representatives() {
             delta.gather(&level.keys, rows, gather);
         }
         Ok(())
+    }
+
+    /// The same one match after the other.
+    #[cold]
+    fn multiply_each(
+        &mut self,
+        level: &Level<R>,
+        steps: &[Step<R>],
+        delta: &mut Delta,
+        (rows, found): (usize, &Found),
+    ) -> Result<()> {
+        let mut picked = found.rows(rows);
+        for (step, slots) in steps.iter().zip(&found.slots) {
+            self.multiply(level, step, delta, (picked, slots))?;
+            picked = Rows::All(slots.len());
+        }
+        Ok(())
+    }
+}
+
+impl Found {
+    /// The rows that are left of so many.
+    fn rows(&self, of: usize) -> Rows<'_> {
+        self.rows.as_deref().map_or(Rows::All(of), Rows::Picked)
     }
 }
 

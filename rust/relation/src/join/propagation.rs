@@ -9,7 +9,7 @@
 use ringview_core::{Budget, Result};
 use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
 
-use super::path::{Access, Level, Path, Step};
+use super::path::{Access, Level, Path, Step, Together};
 use super::work::Work;
 use crate::ABSENT;
 use crate::delta::Delta;
@@ -84,7 +84,11 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             let mut next = first;
             while let Some(step) = level.steps.get(next) {
                 let together = level.together.as_ref();
-                if let Some(together) = together.filter(|together| together.first == next) {
+                let is_next = |together: &&Together<R>| together.first == next;
+                if let Some(together) = together
+                    .filter(is_next)
+                    .filter(|_| self.meets_all(level, delta))
+                {
                     self.meet_all(level, together, delta)?;
                     break;
                 }
@@ -106,12 +110,18 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             }
             first = 0;
             if level.steps.is_empty() {
-                self.sum(level, delta)?;
+                self.sum(level, delta, false)?;
             }
             self.relations[level.into].reached_by(delta.rows);
             self.store(level.into, &level.keys, delta)?;
         }
         self.branch(delta)
+    }
+
+    /// Whether the rows of a delta meet all matches at once, if they can: a single one of few numbers does as well with one
+    /// after the other.
+    fn meets_all(&self, level: &Level<R>, delta: &Delta) -> bool {
+        delta.rows > 1 || R::is_wide(self.relations[level.into].shape())
     }
 
     /// Takes the delta that the path ends with along each branch, some rows at a time.
@@ -159,14 +169,21 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         self.work.met(self.relations, into, rows, self.budget)
     }
 
-    /// dV := dC with what V does not keep summed away, where nothing is met.
-    pub(super) fn sum(&mut self, level: &Level<R>, delta: &mut Delta) -> Result<()> {
+    /// dV := dC with what V does not keep summed away, where nothing is met. Rows of one key that are `scattered` over
+    /// the delta are found too if that is asked for.
+    pub(super) fn sum(
+        &mut self,
+        level: &Level<R>,
+        delta: &mut Delta,
+        scattered: bool,
+    ) -> Result<()> {
         self.work.steps += delta.rows as u64;
         let into = &self.relations[level.into];
         let Work {
             gather, grouper, ..
         } = &mut *self.work;
-        let summed = delta.fold::<R>(into.shape(), &level.keys, &level.layout, grouper, gather);
+        let (shape, scratch) = (into.shape(), (grouper, gather));
+        let summed = delta.fold::<R>(shape, &level.keys, &level.layout, scattered, scratch);
         summed.map_err(|fault| into.refusal(fault))
     }
 
@@ -218,9 +235,8 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             fields: keys,
             rows: delta.rows,
         };
-        table.find(keys, &mut self.work.keys, &mut slots);
         let mut picked = Rows::All(delta.rows);
-        if slots.contains(&ABSENT) {
+        if !table.find(keys, &mut self.work.keys, &mut slots) {
             rows.clear();
             let found = (0u32..).zip(&slots).filter(|(_, slot)| **slot != ABSENT);
             rows.extend(found.map(|(row, _)| row));

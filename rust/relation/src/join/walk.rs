@@ -93,7 +93,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
                 true if sums.rows == 0 => std::mem::swap(delta, block),
                 true => {
                     self.gather_sums((at, next), sums, block)?;
-                    self.sum(level, sums)?;
+                    self.sum(level, sums, true)?;
                     std::mem::swap(delta, sums);
                     sums.rows = 0;
                 }
@@ -130,7 +130,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         }
         sums.append(&level.keys, block);
         if sums.rows >= GATHERED {
-            self.sum(level, sums)?;
+            self.sum(level, sums, true)?;
             if sums.rows > GATHERED / 2 {
                 self.propagate((at, next), sums)?;
                 sums.rows = 0;
@@ -162,8 +162,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             fields: keys,
             rows: matches.slots.len(),
         };
-        met.find(keys, &mut self.work.keys, found);
-        if found.contains(&ABSENT) {
+        if !met.find(keys, &mut self.work.keys, found) {
             matches.keep(|pair| found[pair] != ABSENT);
             found.retain(|&slot| slot != ABSENT);
         }

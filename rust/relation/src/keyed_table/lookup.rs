@@ -18,13 +18,13 @@ const SAMPLE: usize = 64;
 type Coming = Ahead<AHEAD, { 2 * AHEAD }>;
 
 impl KeyedTable {
-    /// The slot of each key of a batch, `ABSENT` where there is none. `out` is overwritten.
-    pub fn find(&self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
+    /// The slot of each key of a batch, `ABSENT` where there is none; whether each is there. `out` is overwritten.
+    pub fn find(&self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) -> bool {
         out.clear();
         match &self.directory {
             Directory::Dense(dense) => {
-                dense.codes(keys.rows, |f| keys.column(f), &mut scratch.codes);
-                out.extend(scratch.codes.iter().map(|&code| dense.slot(code)));
+                let column = |field| keys.column(field);
+                dense.find(0..keys.rows, column, &mut scratch.codes, out)
             }
             Directory::Hash(hash) => {
                 let words = self.layout.words();
@@ -111,17 +111,20 @@ impl KeyedTable {
         hash: &HashDirectory,
         scratch: &KeyScratch,
         out: &mut Vec<u32>,
-    ) {
+    ) -> bool {
         let words = self.layout.words();
         let KeyScratch { packed, hashes, .. } = scratch;
         let ask = |slot| self.ask(slot);
         let mut coming = Coming::begin(hash, hashes, 0, ask);
+        let mut is_missed = false;
         out.extend(hashes.iter().enumerate().map(|(row, &value)| {
             let from = coming.next(hash, hashes, row, ask);
             let same = |slot| Self::same::<K>(&self.keys, packed, words, slot, row);
             let found = hash.find_entry_from(from, value, same);
+            is_missed |= found.is_err();
             found.map_or(ABSENT, |at| hash.slot_at(at))
         }));
+        !is_missed
     }
 
     /// The slot of each key of a batch, made with a zero payload where there is none.
@@ -139,8 +142,11 @@ impl KeyedTable {
                     {
                         return out.push(slot);
                     }
-                    dense.codes(keys.rows, |f| keys.column(f), &mut scratch.codes);
-                    self.locate_dense(keys, scratch, out);
+                    let (column, rows) = (|field| keys.column(field), out.len()..keys.rows);
+                    let first = rows.start;
+                    if !dense.find(rows, column, &mut scratch.codes, out) {
+                        self.make_dense(keys, first, scratch, out);
+                    }
                 }
                 Directory::Hash(_) => {
                     let words = self.layout.words();
@@ -157,21 +163,27 @@ impl KeyedTable {
         }
     }
 
-    /// Most keys are there: those are read in one go, each by itself, and then come the others.
-    fn locate_dense(&mut self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
-        let KeyScratch { codes, packed, .. } = scratch;
+    /// Makes slots for the keys that were not found, from one row on.
+    fn make_dense(
+        &mut self,
+        keys: Keys<'_>,
+        first: usize,
+        scratch: &mut KeyScratch,
+        out: &mut Vec<u32>,
+    ) {
         let Directory::Dense(dense) = &self.directory else {
             return;
         };
-        let first = out.len();
+        let KeyScratch { codes, packed, .. } = scratch;
+        dense.codes(keys.rows, |field| keys.column(field), codes);
         let room = dense.cells();
-        out.extend(codes[first..].iter().map(|&code| dense.slot(code)));
         for row in first..codes.len() {
             if out[row] != ABSENT {
                 continue;
             }
             let code = codes[row] as usize;
-            self.layout.pack_one(|f| keys.column(f)[row], packed);
+            self.layout
+                .pack_one(|field| keys.column(field)[row], packed);
             if code >= room {
                 out.truncate(row);
                 self.widen(packed);

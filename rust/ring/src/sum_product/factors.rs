@@ -1,8 +1,8 @@
-//! Products of payloads, a component at a time, summed by group.
+//! Products of payloads that hold reals or wide numbers, a component at a time, summed by group.
 //!
 //! Invariant: component c of the result is the sum, over the rows of a group, of one component of
-//! the row times one of its slot. Cost: a multiplication a row and component, in a loop for the
-//! kinds of its numbers; reals in one double where that is all there is (`expansion/sums.rs`).
+//! the row times one of its slot. Cost: a multiplication a row and component; reals in one double where that is all there
+//! is (`expansion/sums.rs`).
 
 use std::marker::PhantomData;
 
@@ -12,7 +12,7 @@ use super::shape::{NumberKind, Term, TermProduct};
 use super::widening::Common;
 use crate::expansion::sums::{Reals, Sums};
 use crate::expansion::{Exact, Expansion, bits};
-use crate::number::{Number, Widen};
+use crate::number::Number;
 use crate::payload::{Groups, Rows, sum_groups};
 
 /// One component of a batch of products.
@@ -27,48 +27,20 @@ pub(super) struct Factors<'a> {
 }
 
 impl Factors<'_> {
-    #[inline(always)]
-    pub(super) fn multiply<L, R, O>(&self, out: &mut [u64]) -> bool
-    where
-        L: Number + Widen<O>,
-        R: Number + Widen<O>,
-        O: Number,
-    {
-        let TermProduct { left, right, .. } = *self.product;
-        let Term {
-            left: from,
-            right: with,
-            ..
-        } = *self.term;
-        let times = |row: usize, slot: u32| {
-            let l = L::load(self.left, row * left + from.word);
-            let r = R::load(self.right, slot as usize * right + with.word);
-            l.widen().mul(r.widen())
-        };
-        self.sum(times, out)
-    }
-
-    /// The same of numbers of any kinds: apart, so that products of integers stay a small loop.
+    /// One component; whether a number did not fit. Those whose numbers are exact are none of its concern (`exact`).
     #[inline(never)]
-    pub(super) fn multiply_kinds(&self, out: &mut [u64]) -> bool {
+    pub(super) fn multiply(&self, out: &mut [u64]) -> bool {
         use NumberKind::{Decimal, Integer, Real};
         let term = self.term;
         match (term.left.kind, term.right.kind, term.out.kind) {
-            (Integer, Integer, Integer) => self.multiply::<i64, i64, i64>(out),
-            (Integer, Decimal, _) => self.multiply::<i64, i128, i128>(out),
-            (Decimal, Integer, _) => self.multiply::<i128, i64, i128>(out),
-            (Decimal, Decimal, _) => self.multiply::<i128, i128, i128>(out),
-            (Integer, Integer, Decimal) => self.multiply::<i64, i64, i128>(out),
-            (Integer, Integer, Real) => self.multiply::<i64, i64, Expansion>(out),
+            (Integer, Integer, Real) => self.multiply_reals::<i64, i64>(out),
             (Integer, Real, _) => self.multiply_reals::<i64, Expansion>(out),
             (Real, Integer, _) => self.multiply_reals::<Expansion, i64>(out),
             (Real, Real, _) => self.multiply_reals::<Expansion, Expansion>(out),
             (_, _, NumberKind::Wide) => self.multiply_common::<i256>(out),
-            (NumberKind::Wide, _, _) | (_, NumberKind::Wide, _) => {
-                self.multiply_common::<Expansion>(out)
-            }
             // The plan converts decimals to reals where a row is read.
             (Decimal, Real, _) | (Real, Decimal, _) => true,
+            _ => self.multiply_common::<Expansion>(out),
         }
     }
 

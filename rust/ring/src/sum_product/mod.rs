@@ -5,10 +5,11 @@
 //! the left payload times one of the right: sub-aggregates that several aggregates need are kept
 //! once in a view and used by all. Component 0 is the count.
 //!
-//! Cost: one multiplication a component and row (`factors`), one addition (`add`), in one tight
-//! loop a component and batch.
+//! Cost: one multiplication a component and row (`exact`; `factors` where there are reals), one addition (`add`), in
+//! tight loops over a component.
 
 mod add;
+mod exact;
 mod factors;
 mod lift;
 mod shape;
@@ -18,8 +19,9 @@ use arrow_buffer::i256;
 
 use crate::algebra::CommutativeMonoid;
 use crate::number::Number;
-use crate::payload::{Groups, Overflow, PayloadRing, Rows, Slab, Widened};
+use crate::payload::{Groups, JoinedPayloads, Overflow, PayloadRing, Rows, Slab, Widened};
 use add::{add_elements, add_integers};
+use exact::ExactFactors;
 use factors::Factors;
 pub use lift::LiftedReals;
 use shape::refuse;
@@ -92,8 +94,14 @@ impl PayloadRing for SumProduct {
             multiply_row(product, &left.words()[row..], &right.words()[slot..], out)?;
             return Ok(product.out);
         }
-        out.resize(groups.len() * product.out, 0);
-        for (component, term) in product.terms.iter().enumerate() {
+        let joined = JoinedPayloads {
+            payloads: Slab::view(right.words(), product.right),
+            slots,
+        };
+        let rows = (Slab::delta(left.words(), product.left), left_rows);
+        Self::multiply_all(product, rows, &[joined], groups, &mut (), out)?;
+        let others = product.terms.iter().enumerate();
+        for (component, term) in others.filter(|(_, term)| !term.is_exact()) {
             let factors = Factors {
                 product,
                 term,
@@ -103,14 +111,32 @@ impl PayloadRing for SumProduct {
                 slots,
                 groups,
             };
-            let kinds = [term.left.kind, term.right.kind, term.out.kind];
-            let overflow = if kinds == [NumberKind::Integer; 3] {
-                factors.multiply::<i64, i64, i64>(out)
-            } else {
-                factors.multiply_kinds(out)
-            };
-            refuse(overflow, component)?;
+            refuse(factors.multiply(out), component)?;
         }
+        Ok(product.out)
+    }
+
+    fn then(first: &TermProduct, next: &TermProduct) -> Option<TermProduct> {
+        first.then(next)
+    }
+
+    fn multiply_all(
+        product: &TermProduct,
+        (left, left_rows): (Slab<'_>, Rows<'_>),
+        right: &[JoinedPayloads<'_>],
+        groups: Groups<'_>,
+        (): &mut (),
+        out: &mut Vec<u64>,
+    ) -> Result<usize, Overflow> {
+        out.clear();
+        out.resize(groups.len() * product.out, 0);
+        let factors = ExactFactors {
+            left,
+            left_rows,
+            right,
+            groups,
+        };
+        factors.multiply(product, out)?;
         Ok(product.out)
     }
 

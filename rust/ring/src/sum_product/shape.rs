@@ -6,7 +6,7 @@ use arrow_buffer::i256;
 
 use crate::expansion::Expansion;
 use crate::number::Number;
-use crate::payload::Overflow;
+use crate::payload::{MOST_JOINED, Overflow};
 
 /// The ring of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,10 +110,12 @@ pub struct Term {
     pub out: Element,
 }
 
-/// How two payloads multiply: one term for each component of the result.
+/// How two payloads multiply, or more: one term for each component of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TermProduct {
     pub(super) terms: Vec<Term>,
+    /// By component, that of each match beyond the first; empty where there is one.
+    pub(super) further: Vec<Vec<Element>>,
     pub(super) left: usize,
     pub(super) right: usize,
     pub(super) out: usize,
@@ -141,6 +143,7 @@ impl TermProduct {
         let terms = pairs.iter().zip(&out.elements).map(term).collect();
         Self {
             terms,
+            further: Vec::new(),
             left: left.stride,
             right: right.stride,
             out: out.stride,
@@ -148,6 +151,36 @@ impl TermProduct {
             shapes: Box::new([left.clone(), right.clone(), out.clone()]),
             pairs: pairs.to_vec(),
         }
+    }
+
+    /// What this gives times one payload more, at once; `None` where numbers are not exact, or matches are too many.
+    pub(super) fn then(&self, next: &Self) -> Option<Self> {
+        let is_exact = |product: &Self| product.terms.iter().all(Term::is_exact);
+        let matches = 1 + self.further.first().map_or(0, Vec::len);
+        if !is_exact(self) || !is_exact(next) || matches == MOST_JOINED {
+            return None;
+        }
+        let from = || next.pairs.iter().map(|&(component, _)| component);
+        let term = |(component, last): (usize, &Term)| Term {
+            out: last.out,
+            ..self.terms[component]
+        };
+        let further = |(component, last): (usize, &Term)| {
+            let before = self.further.get(component).into_iter().flatten();
+            before.copied().chain([last.right]).collect()
+        };
+        let [left, right, _] = &*self.shapes;
+        let [_, _, out] = &*next.shapes;
+        Some(Self {
+            terms: from().zip(&next.terms).map(term).collect(),
+            further: from().zip(&next.terms).map(further).collect(),
+            left: self.left,
+            right: self.right,
+            out: next.out,
+            all_integer: self.all_integer && next.all_integer,
+            shapes: Box::new([left.clone(), right.clone(), out.clone()]),
+            pairs: from().map(|component| self.pairs[component]).collect(),
+        })
     }
 }
 

@@ -4,3 +4,4 @@ mod cofactor;
 mod expansion;
 mod extremes;
 mod laws;
+mod sum_product;

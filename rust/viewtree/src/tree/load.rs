@@ -116,8 +116,10 @@ impl<P: Payloads> Tree<P> {
         let Self { views, work, .. } = self;
         let leaf = &views[path.from];
         let (shape, layout) = (leaf.shape(), &path.layout);
-        let (grouper, gather) = (&mut work.grouper, &mut work.gather);
-        let summed = delta.sort::<P::Ring>(shape, &path.keys, layout, grouper, gather);
+        let scratch = (&mut work.grouper, &mut work.gather);
+        // A leaf that is kept finds the rows of a key as it takes them in.
+        let scattered = leaf.table().is_none();
+        let summed = delta.sort::<P::Ring>(shape, &path.keys, layout, scattered, scratch);
         summed.map_err(|fault| leaf.refusal(fault))?;
         let outcome = self.propagate(&path, budget).apply_many(&mut delta);
         self.work.release();

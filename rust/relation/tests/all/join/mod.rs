@@ -3,5 +3,6 @@
 mod branches;
 mod common;
 mod paths;
+mod siblings;
 mod steps;
 mod streams;
