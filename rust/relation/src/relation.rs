@@ -149,7 +149,8 @@ impl<R: PayloadRing> Relation<R> {
             fields: keys,
             rows: delta.rows,
         };
-        let is_appended = delta.rows >= BULK && table.slots() == 0 && ascends(located);
+        let is_bulk = delta.rows >= BULK && table.slots() == 0 && !table.keeps_order();
+        let is_appended = is_bulk && ascends(located);
         if is_appended {
             table.append(located, scratch);
             slots.extend(0..delta.rows as u32);

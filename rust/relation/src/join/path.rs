@@ -103,6 +103,17 @@ impl<R: PayloadRing> Path<R> {
             || self.branches.iter().any(Self::walks)
     }
 
+    /// Whether it looks keys of a relation up: where at most one matches, or where groups are intersected.
+    #[must_use]
+    pub fn looks_up(&self, relation: usize) -> bool {
+        let mut steps = self.levels.iter().flat_map(|level| &level.steps);
+        let looks_up = |step: &Step<R>| {
+            let is_walked = matches!(step.access, Access::Walk { .. } | Access::Scan { .. });
+            step.relation == relation && (!is_walked || !step.intersected.is_empty())
+        };
+        steps.any(looks_up) || self.branches.iter().any(|branch| branch.looks_up(relation))
+    }
+
     /// The registers of the key of the relation where it ends, or falls into branches.
     #[must_use]
     pub fn end_keys(&self) -> &[usize] {

@@ -20,22 +20,38 @@ impl KeyedTable {
         );
         self.keys.reserve_exact(keys.rows * self.layout.words());
         self.payloads.reserve_exact(keys.rows * self.stride);
-        for start in (0..keys.rows).step_by(BLOCK) {
+        self.extend(keys, 0, scratch);
+        self.enter_appended();
+    }
+
+    /// Enters all keys, which no directory has yet, at once.
+    pub(super) fn enter_appended(&mut self) {
+        match self.dense_ranges() {
+            Some(ranges) => self.rebuild_dense(&ranges),
+            None => self.enter_all(),
+        }
+    }
+
+    /// Gives the keys of a batch from one row on slots behind all others, with zero payloads.
+    pub(super) fn extend(&mut self, keys: Keys<'_>, first: usize, scratch: &mut KeyScratch) {
+        for start in (first..keys.rows).step_by(BLOCK) {
             let rows = BLOCK.min(keys.rows - start);
             let column = |field| &keys.column(field)[start..];
             self.layout.pack(rows, column, &mut scratch.packed);
             self.keys.extend_from_slice(&scratch.packed);
         }
-        self.payloads.extend_zeroed(keys.rows * self.stride);
-        self.live.resize(keys.rows / 64, u64::MAX);
-        if !keys.rows.is_multiple_of(64) {
-            self.live.push(u64::MAX >> (64 - keys.rows % 64));
+        let rows = keys.rows - first;
+        let (before, slots) = (self.slots(), self.slots() + rows);
+        self.payloads.extend_zeroed(slots * self.stride);
+        let (from, bits) = (before % 64, self.live.len());
+        self.live.resize(slots.div_ceil(64), u64::MAX);
+        if rows > 0 && from > 0 {
+            self.live[bits - 1] |= u64::MAX << from;
         }
-        (self.slots, self.len) = (keys.rows as u32, keys.rows);
-        match self.dense_ranges() {
-            Some(ranges) => self.rebuild_dense(&ranges),
-            None => self.enter_all(),
+        if let Some(last) = self.live.last_mut().filter(|_| rows > 0) {
+            *last &= u64::MAX >> ((64 - slots % 64) % 64);
         }
+        (self.slots, self.len) = (slots as u32, self.len + rows);
     }
 
     /// Enters the keys of all slots in a hash table.
@@ -51,7 +67,10 @@ impl KeyedTable {
         hash.merge(&entries, |_, _| false);
         match hash.is_degraded() {
             true => self.reseed(&hash),
-            false => self.directory = Directory::Hash(hash),
+            false => {
+                self.directory = Directory::Hash(hash);
+                self.ordered = 0;
+            }
         }
     }
 }

@@ -44,10 +44,16 @@ impl KeyedTable {
             index.removed(slots, |slot, field| layout.get(key(slot), field));
         }
         self.len -= slots.len();
-        self.free.extend_from_slice(slots);
+        let ordered = self.ordered;
+        self.free
+            .extend(slots.iter().filter(|&&slot| slot >= ordered));
         match &mut self.directory {
             Directory::Hash(directory) => {
-                for (&slot, &hash) in slots.iter().zip(&hashes) {
+                let entered = slots
+                    .iter()
+                    .zip(&hashes)
+                    .filter(|(slot, _)| **slot >= ordered);
+                for (&slot, &hash) in entered {
                     directory.remove(hash, slot);
                     if directory.is_degraded() {
                         // The new one is made of live slots: none of these is in it.
@@ -117,7 +123,10 @@ impl KeyedTable {
                 self.remove(slot);
             }
         }
-        self.free.truncate(free);
+        // Those that were made since then are no slots any more.
+        let freed = self.free.split_off(free);
+        self.free
+            .extend(freed.iter().filter(|&&slot| slot < journal.mark));
         self.cut_off(journal.mark);
         journal.clear(self.slots);
         self.journal = journal;
@@ -134,6 +143,7 @@ impl KeyedTable {
             Directory::Hash(hash) => hash.clear(),
             Directory::Dense(_) => self.directory = Directory::new(&self.layout),
         }
+        self.ordered = 0;
         self.indexes.iter_mut().for_each(Index::clear);
         self.journal.clear(0);
     }
@@ -148,6 +158,7 @@ impl KeyedTable {
             indexes,
             hashing: std::mem::take(&mut self.hashing),
             reseeds: self.reseeds,
+            keeps_order: self.keeps_order,
             ..Self::new(self.layout.clone(), self.stride)
         };
     }

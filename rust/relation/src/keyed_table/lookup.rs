@@ -30,14 +30,30 @@ impl KeyedTable {
                 let words = self.layout.words();
                 scratch.pack(&self.layout, keys);
                 scratch.hash(words, &self.hashing);
-                match words {
+                let all = match words {
                     1 => self.probe::<1>(hash, scratch, out),
                     2 => self.probe::<2>(hash, scratch, out),
                     3 => self.probe::<3>(hash, scratch, out),
                     _ => self.probe::<0>(hash, scratch, out),
-                }
+                };
+                all || (self.ordered > 0 && self.search_missed(keys, out))
             }
         }
+    }
+
+    /// Looks for the keys that are not in the directory among those that are in order; whether each is there.
+    #[cold]
+    fn search_missed(&self, keys: Keys<'_>, out: &mut [u32]) -> bool {
+        let missed = out
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, slot)| **slot == ABSENT);
+        let mut all = true;
+        for (row, slot) in missed {
+            *slot = self.search(|field| keys.column(field)[row]);
+            all &= *slot != ABSENT;
+        }
+        all
     }
 
     /// The slot of one key, given field by field; `ABSENT` if there is none.
@@ -48,9 +64,13 @@ impl KeyedTable {
                 .code(field)
                 .map_or(ABSENT, |code| dense.slot(code as u32)),
             Directory::Hash(hash) => {
-                self.layout.pack_one(field, packed);
+                self.layout.pack_one(&field, packed);
                 let found = hash.find(self.hashing.hash(packed), |slot| self.key(slot) == packed);
-                found.unwrap_or(ABSENT)
+                match found {
+                    Some(slot) => slot,
+                    None if self.ordered > 0 => self.search(field),
+                    None => ABSENT,
+                }
             }
         }
     }
@@ -131,6 +151,12 @@ impl KeyedTable {
     /// `out` is overwritten.
     pub fn locate(&mut self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
         out.clear();
+        if self.append_in_order(keys, scratch, out) {
+            return;
+        }
+        if self.ordered > 0 {
+            self.enter_some(keys.rows);
+        }
         // A directory that changes its kind mid-way hands the remaining rows to the other kind.
         while out.len() < keys.rows {
             match &self.directory {
@@ -236,7 +262,16 @@ impl KeyedTable {
             out.push(match hash.find_entry_from(from, hashes[row], same) {
                 Ok(at) => hash.slot_at(at),
                 Err(at) => {
-                    let slot = self.take_slot(&packed[row * words..][..words]);
+                    let key = &packed[row * words..][..words];
+                    let known = match self.ordered {
+                        0 => ABSENT,
+                        _ => self.search(|field| self.layout.get(key, field)),
+                    };
+                    if known != ABSENT {
+                        out.push(known);
+                        continue;
+                    }
+                    let slot = self.take_slot(key);
                     hash.insert_at(at, hashes[row], slot);
                     if hash.is_degraded() {
                         out.push(slot);
@@ -260,6 +295,7 @@ impl KeyedTable {
 
     /// Enters all keys in a hash table that goes on counting where `before` stops.
     fn hash_all(&mut self, before: &HashDirectory) {
+        self.end_order();
         let mut hash = before.successor();
         self.reentered += self.len as u64;
         hash.reserve(self.len + self.len / 3 + 8);
@@ -323,6 +359,7 @@ impl KeyedTable {
 
     #[cold]
     pub(super) fn rebuild_dense(&mut self, ranges: &Ranges) {
+        self.end_order();
         self.reentered += self.len as u64;
         let mut dense = DenseDirectory::new(ranges);
         for slot in self.iter() {

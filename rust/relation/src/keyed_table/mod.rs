@@ -1,8 +1,8 @@
 //! A relation's keyed table: a finite map from keys to payloads, by slot.
 //!
 //! Invariant: the key of slot s is `keys[s * words ..]`, its payload `payloads[s * stride ..]`;
-//! the directory holds exactly the live slots; a slot keeps its key until it is removed, then it
-//! is reused. Payloads are plain words; only the ring interprets them.
+//! the directory holds exactly the live slots, but for those that are their own (`order`); a slot keeps its key until it is
+//! removed, then it is reused. Payloads are plain words; only the ring interprets them.
 //!
 //! Look-up, insert, removal: O(1) expected, whatever the keys: keys chosen to collide are
 //! rehashed under a secret seed, on which nothing else depends (`lookup`). Room
@@ -13,6 +13,7 @@ pub(crate) mod bloom_filter;
 pub(crate) mod index;
 mod leave;
 mod lookup;
+mod order;
 mod runs;
 mod shrink;
 
@@ -38,6 +39,10 @@ pub struct KeyedTable {
     slots: u32,
     len: usize,
     directory: Directory,
+    /// Slots whose keys ascend and are not in the directory: those below it.
+    ordered: u32,
+    /// Whether keys that come in their order stay out of the directory.
+    keeps_order: bool,
     hashing: Hashing,
     /// How often the keys were hashed anew.
     reseeds: u32,
@@ -62,6 +67,8 @@ impl KeyedTable {
             slots: 0,
             len: 0,
             directory,
+            ordered: 0,
+            keeps_order: false,
             hashing: Hashing::default(),
             reseeds: 0,
             reentered: 0,
@@ -312,9 +319,11 @@ impl KeyedTable {
         assert_eq!(self.iter().count(), self.len);
         for slot in self.iter() {
             let found = match &self.directory {
-                Directory::Hash(hash) => hash.find(self.hashing.hash(self.key(slot)), |other| {
-                    self.key(other) == self.key(slot)
-                }),
+                Directory::Hash(hash) => {
+                    let same = |other| self.key(other) == self.key(slot);
+                    let found = hash.find(self.hashing.hash(self.key(slot)), same);
+                    found.or_else(|| Some(self.search(|field| self.field(slot, field))))
+                }
                 Directory::Dense(dense) => dense
                     .code(|f| self.field(slot, f))
                     .map(|code| dense.slot(code as u32)),
@@ -324,12 +333,15 @@ impl KeyedTable {
         match &self.directory {
             Directory::Hash(hash) => {
                 hash.check();
-                assert_eq!(hash.len(), self.len);
+                let ordered = (0..self.ordered).filter(|&slot| self.is_live(slot));
+                assert_eq!(hash.len() + ordered.count(), self.len);
             }
             Directory::Dense(dense) => {
-                assert_eq!(dense.filled(), self.len);
+                assert_eq!((dense.filled(), self.ordered), (self.len, 0));
             }
         }
+        let ordered = (0..self.ordered).filter(|&slot| !self.is_live(slot));
+        assert_eq!(self.len + self.free.len() + ordered.count(), self.slots());
         for index in &self.indexes {
             index.check(self);
         }

@@ -44,6 +44,7 @@ impl KeyedTable {
     /// Forgets the slots from `slots` on, which are free, and the room that they took.
     pub(super) fn cut_off(&mut self, slots: u32) {
         self.slots = slots;
+        self.ordered = self.ordered.min(slots);
         let keys = slots as usize * self.layout.words();
         let payloads = slots as usize * self.stride;
         for (slab, words) in [(&mut self.keys, keys), (&mut self.payloads, payloads)] {
@@ -73,6 +74,10 @@ impl KeyedTable {
             return None;
         }
         let to = self.move_up();
+        self.ordered = to[..self.ordered as usize]
+            .iter()
+            .filter(|&&to| to != ABSENT)
+            .count() as u32;
         self.slots = self.len as u32;
         self.keys.truncate(self.len * words);
         self.keys.shrink_to_fit();

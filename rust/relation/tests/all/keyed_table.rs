@@ -27,9 +27,41 @@ fn batches(widths: usize, spread: i64) -> impl Strategy<Value = Vec<Batch>> {
     prop::collection::vec(batch, 1..30)
 }
 
+/// Batches of which some ascend behind all before them, up to a place where that ends.
+fn ascending(widths: usize) -> impl Strategy<Value = Vec<Batch>> {
+    (batches(widths, 6), 0..30_usize).prop_map(move |(mut batches, end)| {
+        for (step, batch) in batches.iter_mut().enumerate().take(end) {
+            let key =
+                |row: usize| -> Vec<i64> { batch.keys.iter().map(|keys| keys[row]).collect() };
+            let mut rows: Vec<(Vec<i64>, i64)> = (0..batch.add.len())
+                .map(|row| (key(row), batch.add[row]))
+                .collect();
+            rows.sort_unstable();
+            rows.dedup_by(|one, other| one.0 == other.0);
+            // The last key of a batch may be the first of the next.
+            rows.iter_mut()
+                .for_each(|(key, _)| key[0] += 11 * step as i64);
+            batch.add = rows.iter().map(|(_, add)| *add).collect();
+            batch.keys = (0..widths)
+                .map(|field| rows.iter().map(|(key, _)| key[field]).collect())
+                .collect();
+        }
+        batches
+    })
+}
+
 fn run(fields: &[KeyField], batches: &[Batch], indexed: &[usize]) {
+    for keeps_order in [false, true] {
+        run_over(fields, batches, indexed, keeps_order);
+    }
+}
+
+fn run_over(fields: &[KeyField], batches: &[Batch], indexed: &[usize], keeps_order: bool) {
     let all: Vec<usize> = (0..fields.len()).collect();
     let mut table = KeyedTable::new(KeyLayout::new(fields), 1);
+    if keeps_order {
+        table.keep_order();
+    }
     let index = table.add_index(indexed);
     let mut model: BTreeMap<Vec<i64>, i64> = BTreeMap::new();
     let (mut scratch, mut slots) = (KeyScratch::default(), Vec::new());
@@ -61,6 +93,9 @@ fn run(fields: &[KeyField], batches: &[Batch], indexed: &[usize]) {
         }
         if step % 3 == 0 {
             table.refresh_index(index);
+        }
+        if step == 4 && batches.len().is_multiple_of(2) {
+            table.enter_ordered();
         }
         table.check();
         assert_eq!(table.len(), model.len());
@@ -140,9 +175,58 @@ proptest! {
     }
 
     #[test]
+    fn one_field_that_ascends(batches in ascending(1)) {
+        run(&[WIDE], &batches, &[0]);
+    }
+
+    #[test]
+    fn two_fields_that_ascend(batches in ascending(2)) {
+        run(&[NARROW, WIDE], &batches, &[1]);
+    }
+
+    #[test]
     fn no_field(batches in batches(0, 1)) {
         run(&[], &batches, &[]);
     }
+}
+
+/// Keys that come in order are in no directory, so that none grows; the first rows that do not are found all the same, and
+/// bring a bounded number of keys in with them.
+#[test]
+fn keys_in_order_need_no_directory() {
+    let bytes = |keeps_order: bool, last: &[i64]| {
+        let mut table = KeyedTable::new(KeyLayout::new(&[WIDE]), 1);
+        if keeps_order {
+            table.keep_order();
+        }
+        let (mut scratch, mut slots) = (KeyScratch::default(), Vec::new());
+        let keys: Vec<i64> = (0..40_000).map(|key| key * key).collect();
+        let batches = keys.chunks(1_000).chain([last]);
+        for batch in batches {
+            let column = [batch.iter().map(|&key| key as u64).collect::<Vec<u64>>()];
+            let keys = Keys {
+                columns: &column,
+                fields: &[0],
+                rows: batch.len(),
+            };
+            table.locate(keys, &mut scratch, &mut slots);
+            for &slot in &slots {
+                table.payload_mut(slot)[0] += 1;
+            }
+            table.commit(&slots, |payload| payload[0] == 0);
+        }
+        table.check();
+        (table.memory_usage(), table.len(), table.entries_rehashed())
+    };
+    let (apart, len, _) = bytes(false, &[]);
+    let (together, same, moved) = bytes(true, &[]);
+    assert_eq!((len, same, moved), (40_000, 40_000, 0));
+    assert!(together + 6 * len < apart, "{together} {apart}");
+    // Two of these keys are there.
+    let (late, more, moved) = bytes(true, &[4, 9, 10]);
+    assert_eq!(more, 40_001);
+    assert!(moved < 200, "{moved}");
+    assert!(late < together + 2_000, "{late} {together}");
 }
 
 /// A box that grows from both ends, then meets a key far away, and comes back to an array.

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::shape::{Element, NumberKind, Term, TermProduct, refuse};
+use super::shape::{Element, NumberKind, TermProduct, refuse};
 use crate::number::{Number, Widen};
 use crate::payload::{Groups, JoinedPayloads, Overflow, Rows, Slab};
 
@@ -57,14 +57,6 @@ impl TermProduct {
     fn factors(&self, component: usize) -> impl Iterator<Item = Element> {
         let further = self.further.get(component).into_iter().flatten();
         std::iter::once(self.terms[component].right).chain(further.copied())
-    }
-}
-
-impl Term {
-    /// Whether its numbers are integers and decimals.
-    pub(super) fn is_exact(&self) -> bool {
-        let mut all = [self.left, self.right, self.out].into_iter();
-        all.all(|element| matches!(element.kind, NumberKind::Integer | NumberKind::Decimal))
     }
 }
 

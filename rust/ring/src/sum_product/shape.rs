@@ -110,6 +110,14 @@ pub struct Term {
     pub out: Element,
 }
 
+impl Term {
+    /// Whether its numbers are integers and decimals.
+    pub(super) fn is_exact(&self) -> bool {
+        let mut all = [self.left, self.right, self.out].into_iter();
+        all.all(|element| matches!(element.kind, NumberKind::Integer | NumberKind::Decimal))
+    }
+}
+
 /// How two payloads multiply, or more: one term for each component of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TermProduct {

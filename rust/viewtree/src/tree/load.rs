@@ -103,10 +103,16 @@ impl<P: Payloads> Tree<P> {
         }
     }
 
-    /// Propagates the rows that wait.
+    /// Propagates the rows that wait. Leaves that change later have their keys in a directory from now on.
     pub(crate) fn end_load(&mut self, budget: &Budget<'_>) -> Result<()> {
         while let Some(load) = self.loading.pop() {
             self.end_load_at(load, budget)?;
+        }
+        for leaf in self.leaves.iter().map(|leaf| leaf.path.from) {
+            let table = self.views[leaf].table_mut();
+            if let Some(table) = table.filter(|_| !self.plan.is_static(leaf)) {
+                table.enter_ordered();
+            }
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ use ringview_view::read::key_column;
 
 use crate::program::ProductPlan;
 use crate::tree::indicator::Watch;
-use crate::tree::paths::{Paths, watches};
+use crate::tree::paths::{Paths, keep_order, watches};
 use crate::tree::state::KeyColumn;
 pub(crate) use crate::tree::state::{LeafScratch, Load, Payloads, Recentred, Recentring, Tree};
 
@@ -51,6 +51,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
             leaves_of,
             projections,
         } = Paths::compile(&plan, &fields, &payloads, &mut views);
+        keep_order(&leaves, &projections, &mut views);
         let watches = watches(&plan, &fields, &views, projections);
         Self {
             plan,

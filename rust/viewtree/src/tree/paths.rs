@@ -67,6 +67,21 @@ impl<R: PayloadRing> Paths<R> {
     }
 }
 
+/// Leaves in which no change looks up a key take keys that come in their order as they come.
+pub(super) fn keep_order<R: PayloadRing>(
+    leaves: &[Leaf<R>],
+    projections: &[Arc<Path<R>>],
+    views: &mut [Relation<R>],
+) {
+    let paths = || leaves.iter().map(|leaf| &leaf.path).chain(projections);
+    for leaf in leaves.iter().map(|leaf| leaf.path.from) {
+        let table = views[leaf].table_mut();
+        if let Some(table) = table.filter(|_| !paths().any(|path| path.looks_up(leaf))) {
+            table.keep_order();
+        }
+    }
+}
+
 /// The columns of an atom's table that the key of its leaf is made of.
 fn key_columns(plan: &Plan, fields: &Fields, leaf: usize) -> Vec<KeyColumn> {
     let node = &plan.tree.nodes[leaf];

@@ -129,9 +129,8 @@ fn rows_that_meet_groups_walk_each_once() {
         r#"[{"variable":{"atom":0,"column":"b"},"children":[{"variable":{"atom":1,"column":"c"}, "children":[]},{"variable":{"atom":0,"column":"a"},"children":[]}]}]"#,
     ).unwrap());
     // Those of one c are scattered.
-    let pairs = |rows: i64| -> Vec<(Row, i64)> {
-        (0..rows).map(|at| row(&[at % 4, at / 4])).collect()
-    };
+    let pairs =
+        |rows: i64| -> Vec<(Row, i64)> { (0..rows).map(|at| row(&[at % 4, at / 4])).collect() };
     let steps = |rows: i64, size: usize| {
         let (plan, mut view) = tables.view(&chain);
         view.before_load(&[0, 1, 2]);
