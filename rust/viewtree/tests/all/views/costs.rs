@@ -95,7 +95,7 @@ fn a_leaf_that_is_only_walked_takes_rows_in_order() {
         view.freeze();
         // Far apart, or an array would hold them.
         let key = |at: i64| at * at * 7;
-        let rows = (0..4_096).map(|at| row(&[key(at), at % 3][..width].to_vec()));
+        let rows = (0..4_096).map(|at| row(&[key(at), at % 3][..width]));
         let mut rows: Vec<(Row, i64)> = rows.collect();
         if !in_order {
             rows.swap(0, 1);
