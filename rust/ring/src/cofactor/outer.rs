@@ -174,7 +174,7 @@ pub(super) fn triangle(
     }
 }
 
-/// out[to..][..len] = numbers[from..][..len], and more behind.
+/// `out[to..][..len] = numbers[from..][..len]`, and more behind.
 #[inline(always)]
 pub(super) fn copy(out: &mut [f64], to: usize, numbers: &[f64], from: usize, len: usize) {
     for offset in (0..len).step_by(LANES) {

@@ -208,7 +208,7 @@ pub(super) fn join_all(
     overflow
 }
 
-/// out[at..][..len] = from[..len], and perhaps more behind.
+/// `out[at..][..len] = from[..len]`, and perhaps more behind.
 #[inline(always)]
 fn copy_words(out: &mut [u64], at: usize, from: &[u64], len: usize) {
     if from.len() < padded(len) {

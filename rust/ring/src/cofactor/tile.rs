@@ -65,7 +65,7 @@ pub(super) struct Tile {
     filled: usize,
 }
 
-/// out[at..][..len] = scale * from[start..][..len], and more behind: all have room of a vector there.
+/// `out[at..][..len] = scale * from[start..][..len]`, and more behind: all have room of a vector there.
 #[inline(always)]
 fn write_scaled(out: &mut [f64], at: usize, scale: f64, from: &[f64], start: usize, len: usize) {
     for offset in (0..len).step_by(LANES) {
