@@ -137,7 +137,7 @@ impl DenseDirectory {
         self.cells.get(code as usize).map_or(ABSENT, |cell| !cell)
     }
 
-    /// The slots of a batch behind those that are there, from its row `from` on; whether each key is there.
+    /// Appends the slots of some rows of a batch to `out`, `ABSENT` for a key that has none; whether all have one.
     pub(crate) fn find<'a>(
         &self,
         rows: Range<usize>,

@@ -108,8 +108,8 @@ impl<R: PayloadRing> Path<R> {
     pub fn looks_up(&self, relation: usize) -> bool {
         let mut steps = self.levels.iter().flat_map(|level| &level.steps);
         let looks_up = |step: &Step<R>| {
-            let is_walked = matches!(step.access, Access::Walk { .. } | Access::Scan { .. });
-            step.relation == relation && (!is_walked || !step.intersected.is_empty())
+            let is_probed = matches!(step.access, Access::Probe(_));
+            step.relation == relation && (is_probed || !step.intersected.is_empty())
         };
         steps.any(looks_up) || self.branches.iter().any(|branch| branch.looks_up(relation))
     }

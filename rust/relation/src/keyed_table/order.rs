@@ -1,4 +1,4 @@
-//! Keys that come in their order into a table whose keys nobody else looks up: the slots are their own directory.
+//! A table whose keys arrive in ascending order, and are not looked up by others: its slots are the directory.
 //!
 //! Invariant: the keys of the first `ordered` slots ascend, field by field as signed words, also those of slots that are
 //! not live any more; these slots are neither in the directory, which is a hash table, nor among the free ones. All others

@@ -53,7 +53,7 @@ impl ExactNumber for i128 {
 }
 
 impl TermProduct {
-    /// What a component is multiplied with, one a match.
+    /// The factors of a component, one a match.
     fn factors(&self, component: usize) -> impl Iterator<Item = Element> {
         let further = self.further.get(component).into_iter().flatten();
         std::iter::once(self.terms[component].right).chain(further.copied())

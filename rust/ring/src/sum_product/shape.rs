@@ -161,7 +161,7 @@ impl TermProduct {
         }
     }
 
-    /// What this gives times one payload more, at once; `None` where numbers are not exact, or matches are too many.
+    /// This product and the next as one; `None` where numbers are not exact, or matches are too many.
     pub(super) fn then(&self, next: &Self) -> Option<Self> {
         let is_exact = |product: &Self| product.terms.iter().all(Term::is_exact);
         let matches = 1 + self.further.first().map_or(0, Vec::len);

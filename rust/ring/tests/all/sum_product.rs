@@ -105,7 +105,7 @@ proptest! {
             };
             match (each(), found) {
                 (Ok(expected), Ok(found)) => prop_assert_eq!(found, expected),
-                // A zero may make small again what does not fit on the way: whoever asked goes one after the other then.
+                // Factors beside a zero may overflow: the caller then multiplies one match after the other.
                 (_, found) => prop_assert!(large > 0, "{found:?}"),
             }
         }
