@@ -118,19 +118,17 @@ fn coming_and_going_before_a_long_run_passes_few_places() {
     assert!(passed < 200 * rounds, "{passed} places");
 }
 
-/// Keys that stand side by side, each a few places behind its home, go: each that goes moves all
-/// behind it, until they are hashed anew, those that are to go in the same commit with them.
-#[test]
-fn going_from_the_front_of_a_long_run_passes_few_places() {
-    const ROOM: usize = 20_000;
+/// Keys that stand side by side in a table with so much room, each a few places behind its home, in the order of these:
+/// each that goes from their front moves all behind it.
+fn side_by_side(room: usize) -> Vec<u64> {
     let state = FixedState::with_seed(0x5269_6e67_5669_6577);
-    let places = (ROOM * 5 / 4 + 1) as u64;
+    let places = (room * 5 / 4 + 1) as u64;
     let home = |key: u64| {
         let mut hasher = state.build_hasher();
         hasher.write_u64(key);
         ((hasher.finish() >> 32) * places) >> 32
     };
-    let mut keys = colliding(40_000, 3);
+    let mut keys = colliding(2 * room, 3);
     keys.sort_by_key(|&key| home(key));
     // One for each home, behind some more for the first of them.
     let (mut last, mut more) = (0, 0);
@@ -139,6 +137,14 @@ fn going_from_the_front_of_a_long_run_passes_few_places() {
         more += u32::from(same);
         !same || more <= 25
     });
+    keys
+}
+
+/// They go until they are hashed anew, those that are to go in the same commit with them.
+#[test]
+fn going_from_the_front_of_a_long_run_passes_few_places() {
+    const ROOM: usize = 20_000;
+    let keys = side_by_side(ROOM);
     let mut table = table();
     table.reserve(ROOM);
     let slots = locate(&mut table, &keys);
@@ -153,6 +159,38 @@ fn going_from_the_front_of_a_long_run_passes_few_places() {
     assert_eq!(reseeds, 1);
     let passed = passed - before;
     assert!(passed < 64 * stays, "{passed} places");
+}
+
+/// A transaction that brought them is undone: those in slots that were used before go first, then those in new ones, from
+/// their front. Each slot is free once afterwards.
+#[test]
+fn a_long_run_that_is_undone_leaves_each_slot_free_once() {
+    const ROOM: usize = 20_000;
+    let run = side_by_side(ROOM);
+    for reused in [1, run.len() / 4] {
+        let mut table = table();
+        table.reserve(ROOM);
+        let before: Vec<u64> = (1..=reused as u64 + 2).map(|key| key << 40).collect();
+        let slots = locate(&mut table, &before);
+        table.commit(&slots[1..=reused], |_| true);
+        table.check();
+        locate(&mut table, &run);
+        assert_eq!(table.degradation().0, 0, "they came in their order");
+        table.rollback();
+        table.check();
+        assert_eq!(
+            table.degradation().0,
+            1,
+            "{reused} of {} slots were used before",
+            run.len()
+        );
+        assert!(table.iter().eq([slots[0], slots[reused + 1]]));
+        let mut again = locate(&mut table, &run);
+        table.check();
+        again.sort_unstable();
+        again.dedup();
+        assert_eq!(again.len(), run.len());
+    }
 }
 
 #[test]
