@@ -11,7 +11,7 @@ use ringview_ring::{Overflow, PayloadRing, Slab};
 use crate::directory::Keys;
 use crate::group::Grouper;
 use crate::layout::KeyLayout;
-use crate::sort::SortedKeys;
+use crate::sort::{SortedKeys, never_falls};
 
 /// A batch of keys and payloads.
 #[derive(Clone, Debug, Default)]
@@ -114,6 +114,16 @@ impl Delta {
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         (self.width, self.wide) == (other.width, other.wide)
+    }
+
+    /// Whether rows stand in the order of the keys in these registers. O(rows).
+    #[must_use]
+    pub fn is_in_order(&self, keys: &[usize]) -> bool {
+        never_falls(Keys {
+            columns: &self.columns,
+            fields: keys,
+            rows: self.rows,
+        })
     }
 
     /// Sums rows that have equal keys, and brings the keys in their order, if that is worth its while; else as `fold`, where

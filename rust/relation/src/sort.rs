@@ -4,6 +4,8 @@
 //! passes of counting and placing, and little beyond them unless what is sorted agrees in its upper bits. Keys are
 //! read from the sorted entries, one after the other.
 
+use std::cmp::Ordering;
+
 use ringview_core::in_large_pages;
 
 use crate::directory::Keys;
@@ -44,14 +46,25 @@ pub(crate) fn sort(entries: &mut Vec<u64>) {
     }
 }
 
-/// Whether no key is less than or equal to the one before it, field by field, as signed words. O(rows).
+/// Whether each key is greater than the one before it, field by field, as signed words. O(rows).
 pub(crate) fn ascends(keys: Keys<'_>) -> bool {
-    let is_less = |row: usize| {
-        let mut fields = (0..keys.fields.len()).map(|field| keys.column(field));
-        let unequal = fields.find(|column| column[row - 1] != column[row]);
-        unequal.is_some_and(|column| column[row - 1].cast_signed() < column[row].cast_signed())
-    };
-    (1..keys.rows).all(is_less)
+    (1..keys.rows).all(|row| compare_to_last(keys, row).is_gt())
+}
+
+/// Whether no key is less than the one before it. O(rows).
+pub(crate) fn never_falls(keys: Keys<'_>) -> bool {
+    (1..keys.rows).all(|row| compare_to_last(keys, row).is_ge())
+}
+
+#[inline(always)]
+fn compare_to_last(keys: Keys<'_>, row: usize) -> Ordering {
+    let mut fields = (0..keys.fields.len()).map(|field| keys.column(field));
+    let unequal = fields.find(|column| column[row - 1] != column[row]);
+    unequal.map_or(Ordering::Equal, |column| {
+        column[row]
+            .cast_signed()
+            .cmp(&column[row - 1].cast_signed())
+    })
 }
 
 /// The rows of a batch in the order of their keys.
@@ -158,8 +171,11 @@ impl SortedKeys {
 
 /// The least value of a column as a signed word, and the bits of the greatest difference from it.
 fn range(column: &[u64]) -> (u64, u32) {
-    let values = || column.iter().map(|value| value.cast_signed());
-    let (least, most) = (values().min().unwrap_or(0), values().max().unwrap_or(0));
+    let values = column.iter().map(|value| value.cast_signed());
+    let first = values.clone().next().unwrap_or(0);
+    let (least, most) = values.fold((first, first), |(least, most), value| {
+        (least.min(value), most.max(value))
+    });
     let span = most.wrapping_sub(least).cast_unsigned();
     (least.cast_unsigned(), u64::BITS - span.leading_zeros())
 }
@@ -170,7 +186,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{SortedKeys, ascends, sort};
+    use super::{SortedKeys, ascends, never_falls, sort};
     use crate::directory::Keys;
 
     proptest! {
@@ -200,6 +216,7 @@ mod tests {
             let batch = Keys { columns: &columns, fields: &fields, rows: keys.len() };
             let distinct = (1..keys.len()).all(|row| key(row - 1) < key(row));
             prop_assert_eq!(ascends(batch), distinct);
+            prop_assert_eq!(never_falls(batch), (1..keys.len()).all(|row| key(row - 1) <= key(row)));
             let mut sorted: Vec<([i64; 2], usize)> = (0..keys.len()).map(|row| (key(row), row)).collect();
             sorted.sort_unstable();
             match SortedKeys::of(batch, &mut vec![7; 3]) {

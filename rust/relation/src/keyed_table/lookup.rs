@@ -151,7 +151,7 @@ impl KeyedTable {
     /// `out` is overwritten.
     pub fn locate(&mut self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
         out.clear();
-        if self.append_in_order(keys, scratch, out) {
+        if self.append_in_order(keys, scratch, out) || self.find_in_order(keys, out) {
             return;
         }
         if self.ordered > 0 {

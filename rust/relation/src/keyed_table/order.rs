@@ -2,8 +2,9 @@
 //!
 //! Invariant: the keys of the first `ordered` slots ascend, field by field as signed words, also those of slots that are
 //! not live any more; these slots are neither in the directory, which is a hash table, nor among the free ones. All others
-//! are in either. Cost: of a batch that ascends behind the last key, copying it; of a key that comes out of order, a search
-//! in O(log keys), and [`PER_ROW`] slots that enter the directory with it, the last ones first: no batch waits for all.
+//! are in either. Cost: of a batch that ascends behind the last key, copying it; of one that ascends among them, all of it
+//! known, walking them from its first to its last; of any other key a search in O(log keys), and [`PER_ROW`] slots that enter
+//! the directory with it, the last ones first: no batch waits for all.
 
 use std::cmp::Ordering;
 
@@ -15,6 +16,8 @@ use crate::sort::ascends;
 
 /// Slots that a row out of order brings into the directory.
 const PER_ROW: usize = 8;
+/// Rows for which nothing is looked up in order.
+const FEW: usize = if cfg!(debug_assertions) { 2 } else { 64 };
 /// Slots whose places in the directory are asked for before the first is entered.
 const BLOCK: usize = 64;
 
@@ -65,6 +68,37 @@ impl KeyedTable {
         self.extend(keys, first, scratch);
         self.ordered = self.slots;
         true
+    }
+
+    /// Finds a batch that ascends among the keys so far, of which all are in order; whether it does, and lies so close there
+    /// that no more slots are looked at than it would bring into the directory. `out` becomes its slots.
+    pub(super) fn find_in_order(&self, keys: Keys<'_>, out: &mut Vec<u32>) -> bool {
+        let slots = self.slots();
+        // Slots that are not live are used again where they are in the directory.
+        let is_own = self.ordered == self.slots && 2 * self.len > slots;
+        if !self.keeps_order || !is_own || keys.rows < FEW || !ascends(keys) {
+            return false;
+        }
+        let at = |row: usize| move |field: usize| keys.column(field)[row];
+        let (mut slot, last) = (self.search(at(0)), self.search(at(keys.rows - 1)));
+        if slot == ABSENT || last == ABSENT || (last - slot) as usize > PER_ROW * keys.rows {
+            return false;
+        }
+        let slots = (0..keys.rows).map_while(|row| {
+            // The last key is there, so this ends.
+            let mut order = self.compare(slot, at(row));
+            while order.is_lt() {
+                slot += 1;
+                order = self.compare(slot, at(row));
+            }
+            (order.is_eq() && self.is_live(slot)).then_some(slot)
+        });
+        out.extend(slots);
+        let all = out.len() == keys.rows;
+        if !all {
+            out.clear();
+        }
+        all
     }
 
     /// How the key of a slot compares with another, given field by field.

@@ -27,9 +27,11 @@ fn batches(widths: usize, spread: i64) -> impl Strategy<Value = Vec<Batch>> {
     prop::collection::vec(batch, 1..30)
 }
 
-/// Batches of which some ascend behind all before them, up to a place where that ends.
+/// Batches of which some ascend behind all before them, up to a place where that ends; some of them bring a part of one
+/// before them again.
 fn ascending(widths: usize) -> impl Strategy<Value = Vec<Batch>> {
-    (batches(widths, 6), 0..30_usize).prop_map(move |(mut batches, end)| {
+    let again = prop::collection::vec((0..6_usize, 1..4_usize), 30);
+    (batches(widths, 6), 0..30_usize, again).prop_map(move |(mut batches, end, again)| {
         for (step, batch) in batches.iter_mut().enumerate().take(end) {
             let key =
                 |row: usize| -> Vec<i64> { batch.keys.iter().map(|keys| keys[row]).collect() };
@@ -45,6 +47,14 @@ fn ascending(widths: usize) -> impl Strategy<Value = Vec<Batch>> {
             batch.keys = (0..widths)
                 .map(|field| rows.iter().map(|(key, _)| key[field]).collect())
                 .collect();
+        }
+        for (step, &(back, apart)) in (0..batches.len().min(end)).zip(&again) {
+            if (1..=step.min(4)).contains(&back) {
+                let thin = |all: &[i64]| all.iter().step_by(apart).copied().collect();
+                let of = batches[step - back].clone();
+                batches[step].keys = of.keys.iter().map(|keys| thin(keys)).collect();
+                batches[step].add = thin(&of.add).iter().map(|add: &i64| -add).collect();
+            }
         }
         batches
     })
@@ -227,6 +237,53 @@ fn keys_in_order_need_no_directory() {
     assert_eq!(more, 40_001);
     assert!(moved < 200, "{moved}");
     assert!(late < together + 2_000, "{late} {together}");
+}
+
+/// Nor do those that are found again in their order, and those that go in it, as long as half of them are there.
+#[test]
+fn keys_found_again_in_order_need_no_directory() {
+    let mut table = KeyedTable::new(KeyLayout::new(&[WIDE]), 1);
+    table.keep_order();
+    let (mut scratch, mut slots) = (KeyScratch::default(), Vec::new());
+    let mut locate = |table: &mut KeyedTable, keys: Vec<u64>, add: i64| {
+        let column = [keys];
+        let keys = Keys {
+            columns: &column,
+            fields: &[0],
+            rows: column[0].len(),
+        };
+        table.locate(keys, &mut scratch, &mut slots);
+        for &slot in &slots {
+            let payload = table.payload_mut(slot);
+            payload[0] = payload[0].wrapping_add_signed(add);
+        }
+        table.commit(&slots, |payload| payload[0] == 0);
+        table.check();
+    };
+    let square = |key: u64| key * key;
+    for first in (0..40_000).step_by(1_000) {
+        locate(&mut table, (first..first + 1_000).map(square).collect(), 1);
+    }
+    let before = table.memory_usage();
+    for first in (0..40_000).step_by(1_000) {
+        let some = (first..first + 1_000).step_by(3).map(square);
+        locate(&mut table, some.collect(), 1);
+    }
+    for first in (0..20_000).step_by(1_000) {
+        let all = (first..first + 1_000).map(square);
+        locate(&mut table, all.clone().step_by(3).collect(), -1);
+        locate(&mut table, all.collect(), -1);
+    }
+    assert_eq!(table.len(), 20_000);
+    assert!(table.memory_usage() < before + 6 * table.len());
+    // The next ones go by the directory, so that the slots of all that have gone are used again.
+    for first in (0..6_600).step_by(100) {
+        let some = (first..first + 100).map(|key| square(20_000 + 3 * key));
+        locate(&mut table, some.collect(), 1);
+    }
+    let new = (100_000..120_000).map(square);
+    locate(&mut table, new.collect(), 1);
+    assert_eq!((table.len(), table.slots()), (40_000, 40_000));
 }
 
 /// A box that grows from both ends, then meets a key far away, and comes back to an array.

@@ -103,32 +103,34 @@ impl<P: Payloads> Tree<P> {
         }
     }
 
-    /// Propagates the rows that wait. Leaves that change later have their keys in a directory from now on.
+    /// Propagates the rows that wait.
     pub(crate) fn end_load(&mut self, budget: &Budget<'_>) -> Result<()> {
         while let Some(load) = self.loading.pop() {
             self.end_load_at(load, budget)?;
         }
-        for leaf in self.leaves.iter().map(|leaf| leaf.path.from) {
-            let table = self.views[leaf].table_mut();
-            if let Some(table) = table.filter(|_| !self.plan.is_static(leaf)) {
-                table.enter_ordered();
-            }
-        }
         Ok(())
     }
 
+    /// The keys of a leaf stay in their order if its rows came in it, as those behind them will then; else they enter the
+    /// directory at once, where rows change later.
     fn end_load_at(&mut self, Load { leaf, mut delta }: Load, budget: &Budget<'_>) -> Result<()> {
         let path = Arc::clone(&self.leaves[leaf].path);
         let Self { views, work, .. } = self;
         let leaf = &views[path.from];
         let (shape, layout) = (leaf.shape(), &path.layout);
         let scratch = (&mut work.grouper, &mut work.gather);
+        let in_order = delta.is_in_order(&path.keys);
         // A leaf that is kept finds the rows of a key as it takes them in.
         let scattered = leaf.table().is_none();
         let summed = delta.sort::<P::Ring>(shape, &path.keys, layout, scattered, scratch);
         summed.map_err(|fault| leaf.refusal(fault))?;
         let outcome = self.propagate(&path, budget).apply_many(&mut delta);
         self.work.release();
+        let changes = !self.plan.is_static(path.from);
+        let table = self.views[path.from].table_mut();
+        if let Some(table) = table.filter(|_| changes && !in_order) {
+            table.enter_ordered();
+        }
         outcome
     }
 }
