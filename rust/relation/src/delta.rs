@@ -116,7 +116,7 @@ impl Delta {
         (self.width, self.wide) == (other.width, other.wide)
     }
 
-    /// Whether rows stand in the order of the keys in these registers. O(rows).
+    /// Whether the key in these registers never falls from one row to the next. O(rows).
     #[must_use]
     pub fn is_in_order(&self, keys: &[usize]) -> bool {
         never_falls(Keys {
