@@ -16,6 +16,18 @@ pub(crate) enum Source {
     View(u64),
 }
 
+/// One atom of a plan, and the table or view that it reads.
+#[derive(Clone, Debug)]
+pub(crate) struct Input {
+    pub(crate) source: Source,
+    pub(crate) atom: PlanAtom,
+}
+
+/// The sources of some inputs, in their order.
+pub(crate) fn sources(inputs: &[Input]) -> impl Iterator<Item = Source> {
+    inputs.iter().map(|input| input.source)
+}
+
 /// What identifies a query among those over the same sources: the query without the names of what it reads, and the
 /// engine that keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,12 +50,11 @@ pub(crate) struct Planned<'q> {
     pub(crate) is_shareable: bool,
     /// Its names and types.
     pub(crate) bound: Bound,
-    /// Those of queries within too, by their numbers.
-    pub(crate) atoms: Vec<PlanAtom>,
+    /// Its atoms, those of subqueries too, with what they read: of the bound plan alone, so that an atom that planning
+    /// leaves out is waited for by nobody.
+    pub(crate) inputs: Vec<Input>,
     /// The names of its columns.
     pub(crate) columns: Vec<String>,
-    /// By atom.
-    pub(crate) sources: Vec<Source>,
     /// What it is to those that read it.
     pub(crate) info: TableInfo,
 }
@@ -69,10 +80,15 @@ impl Planned<'_> {
         })
     }
 
+    /// The sources that it reads, by atom.
+    pub(crate) fn sources(&self) -> Vec<Source> {
+        sources(&self.inputs).collect()
+    }
+
     /// Lets it read the nodes that others have, by the numbers that they were planned with.
     pub(crate) fn read_nodes(&mut self, nodes: &BTreeMap<u64, u64>) {
-        for source in &mut self.sources {
-            if let Source::View(id) = source
+        for input in &mut self.inputs {
+            if let Source::View(id) = &mut input.source
                 && let Some(&node) = nodes.get(id)
             {
                 *id = node;

@@ -33,8 +33,8 @@ pub(crate) struct Undo {
     pub(crate) logged: Vec<(usize, WeightedRows)>,
     /// The deltas of views whose partials are followed.
     pub(crate) partials: Vec<(usize, Vec<RecordBatch>)>,
-    /// Memory for the deltas of views of one level.
-    pub(crate) deltas: Vec<Delta>,
+    /// Memory for the deltas of views of one level, each with its view.
+    pub(crate) deltas: Vec<(usize, Delta)>,
 }
 
 impl Undo {

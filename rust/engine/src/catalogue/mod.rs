@@ -14,7 +14,7 @@ use ringview_core::{Error, LONGEST_NAME, Result, check_name};
 use ringview_query::{Catalog, Query, TableInfo, bind};
 use ringview_view::Engine;
 
-use crate::plan::{Planned, Source};
+use crate::plan::{Input, Planned, Source};
 use crate::state::State;
 
 use choose::By;
@@ -114,9 +114,14 @@ impl<'d> Catalogue<'d> {
             }
         }
         let info = bound.as_table(None)?;
-        let sources = query.all_atoms().into_iter();
-        let sources = sources.map(|atom| names.find(&atom.table).map(|(source, _)| source));
-        let sources = sources.collect::<Result<_>>()?;
+        let inputs = bound.all_atoms().map(|atom| {
+            let (source, _) = names.find(&atom.table)?;
+            Ok(Input {
+                source,
+                atom: atom.clone(),
+            })
+        });
+        let inputs = inputs.collect::<Result<_>>()?;
         let columns = bound.outputs.iter().map(|output| output.name.clone());
         Ok(Planned {
             block,
@@ -124,10 +129,9 @@ impl<'d> Catalogue<'d> {
             asked: None,
             is_shareable: matches!(by, By::Choice(_)),
             choice: by.choose(self.engines, &bound)?,
-            atoms: bound.all_atoms().cloned().collect(),
             columns: columns.collect(),
             bound,
-            sources,
+            inputs,
             info,
             query,
         })

@@ -49,7 +49,7 @@ impl Database {
         }
         let altered = self.altered(index, change)?;
         let id = self.state.storage.tables[index].id;
-        let views = self.readers_of_columns(id, &altered.moved);
+        let views = self.readers_of_columns((id, name), &altered.moved);
         if !views.is_empty() {
             return Err(self.in_use(index, change, views));
         }
@@ -59,7 +59,7 @@ impl Database {
             .refilled(index, altered, (change, value), &budget);
         let made = made.inspect_err(|_| drop(self.state.storage.dictionary.rollback()))?;
         let before = std::mem::replace(&mut self.state.storage.tables[index], made);
-        let views = self.state.graph.readers_of(Source::Table(id));
+        let views = self.state.graph.readers_of(name);
         let lost: Vec<String> = views
             .into_iter()
             .filter(|view| !self.can_plan(view))
@@ -106,22 +106,25 @@ impl Database {
     }
 
     /// The views that read some columns of a table.
-    fn readers_of_columns(&self, table: u64, columns: &std::ops::Range<usize>) -> Vec<String> {
+    fn readers_of_columns(
+        &self,
+        (table, name): (u64, &str),
+        columns: &std::ops::Range<usize>,
+    ) -> Vec<String> {
         let graph = &self.state.graph;
         let source = Source::Table(table);
         let reads = |id: &u64| {
             graph.position(*id).is_some_and(|at| {
                 let node = &graph.nodes[at];
-                let atoms = node.atoms.iter().zip(&node.sources);
-                let mut of_table = atoms.filter(|(_, of)| **of == source);
-                of_table.any(|(atom, _)| atom.columns.iter().any(|one| columns.contains(one)))
+                let mut of_table = node.inputs.iter().filter(|input| input.source == source);
+                of_table.any(|input| input.atom.columns.iter().any(|one| columns.contains(one)))
             })
         };
         let declared = graph.declared.iter();
         let found = declared.filter(|view| graph.with_blocks(view.node).iter().any(reads));
         let found: Vec<String> = found.map(|view| view.name.clone()).collect();
         match found.is_empty() && graph.nodes.iter().any(|node| reads(&node.id)) {
-            true => graph.readers_of(source),
+            true => graph.readers_of(name),
             false => found,
         }
     }

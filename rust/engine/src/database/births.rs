@@ -67,16 +67,9 @@ impl Births {
     pub(super) fn defer(&mut self, nodes: Vec<(String, Node)>) {
         let mut readers: BTreeMap<u64, Vec<&Node>> = BTreeMap::new();
         for (_, node) in &nodes {
-            let views = node.sources.iter().filter_map(|source| match source {
-                Source::View(id) => Some(self.graph.node_id(*id)),
-                Source::Table(_) => None,
-            });
-            let read: Vec<u64> = match node.answered_from() {
-                Some(of) => vec![of],
-                None => views.collect(),
-            };
-            read.iter()
-                .for_each(|id| readers.entry(*id).or_default().push(node));
+            for id in node.reads().map(|id| self.graph.node_id(id)) {
+                readers.entry(id).or_default().push(node);
+            }
         }
         let reading = |(id, readers): (u64, Vec<&Node>)| {
             let (first, others) = readers.split_first()?;
@@ -132,21 +125,23 @@ fn join_alike(one: &Node, other: &Node) -> bool {
     };
     let is_plain = |node: &Node| {
         let bound = &node.bound;
-        let mut sources = node.sources.clone();
+        let mut sources: Vec<Source> = node.sources().collect();
         sources.sort();
         sources.dedup();
         bound.rows.is_none()
             && bound.condition.is_none()
             && node.answered_from().is_none()
-            && sources.len() == node.sources.len()
+            && sources.len() == node.inputs.len()
     };
-    let mut atoms = one.atoms.iter().zip(&other.atoms);
+    let mut inputs = one.inputs.iter().zip(&other.inputs);
     is_plain(one)
         && is_plain(other)
-        && one.sources == other.sources
+        && one.inputs.len() == other.inputs.len()
         && joined(one) == joined(other)
-        && atoms.all(|(one, other)| {
-            one.filter == other.filter && one.join_columns_not_null == other.join_columns_not_null
+        && inputs.all(|(one, other)| {
+            one.source == other.source
+                && one.atom.filter == other.atom.filter
+                && one.atom.join_columns_not_null == other.atom.join_columns_not_null
         })
 }
 
@@ -181,7 +176,7 @@ impl<'n> Readable<'n> {
     /// The rows of its tables for one of a node that has none yet, by guess: it leaves most of them out where it has a
     /// filter.
     pub(super) fn share(&self, node: &Node) -> u64 {
-        let has_filter = node.atoms.iter().any(|atom| atom.filter.is_some());
+        let has_filter = node.inputs.iter().any(|input| input.atom.filter.is_some());
         let results = node.bound.results.as_ref();
         match has_filter || results.is_some_and(Results::has_condition) {
             true => FILTERED,

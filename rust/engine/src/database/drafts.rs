@@ -24,7 +24,7 @@ use crate::catalogue::choose::engine_of;
 use crate::graph::Graph;
 use crate::graph::groupings::{Groupings, Union};
 use crate::graph::node::Node;
-use crate::plan::{Planned, Signature, Source};
+use crate::plan::{Planned, Signature, Source, sources};
 
 /// Terms of a union that others join: what bounds the cost of a birth.
 const MOST: usize = 64;
@@ -111,7 +111,8 @@ impl<'q> Drafts<'q> {
         let shared = signature
             .as_ref()
             .filter(|_| self.sharing != Sharing::Nothing);
-        let shared = shared.map(|signature| (&planned.sources[..], signature));
+        let sources = planned.sources();
+        let shared = shared.map(|signature| (&sources[..], signature));
         let alike = shared.and_then(|one| graph.alike(one).or_else(|| self.alike(one)));
         if let Some(alike) = alike {
             return alike;
@@ -151,7 +152,7 @@ impl<'q> Drafts<'q> {
     /// A draft of an equal query over the same sources, by the same engine.
     fn alike(&self, (sources, signature): (&[Source], &Signature)) -> Option<u64> {
         let same = |draft: &&Draft<'_>| {
-            draft.signature.as_ref() == Some(signature) && draft.what.sources() == sources
+            draft.signature.as_ref() == Some(signature) && draft.what.sources() == *sources
         };
         self.nodes.iter().find(same).map(|draft| draft.id)
     }
@@ -172,7 +173,7 @@ impl<'q> Drafts<'q> {
                         bound.joins_as(&planned.bound) || bound.joins_like(&planned.bound)
                     })
             };
-            node.sources == planned.sources && groupings.is_some_and(is_like)
+            node.sources().eq(sources(&planned.inputs)) && groupings.is_some_and(is_like)
         };
         // One that is about to be replaced keeps none of its terms but those that are read.
         let replaced: BTreeSet<u64> = self.nodes.iter().map(|draft| draft.id).collect();
@@ -218,7 +219,7 @@ impl<'q> Drafts<'q> {
             .find_map(|draft| match &mut draft.what {
                 What::Union(union, _)
                     if union.engine == planned.choice.engine
-                        && union.sources == planned.sources =>
+                        && union.sources == planned.sources() =>
                 {
                     union.bounds = joined(&union.bounds, &planned.bound, engine)?;
                     Some(draft.id)
@@ -258,10 +259,10 @@ impl<'q> Drafts<'q> {
 }
 
 impl What<'_> {
-    fn sources(&self) -> &[Source] {
+    fn sources(&self) -> Vec<Source> {
         match self {
-            Self::Own(planned) | Self::Facet(planned, _) => &planned.sources,
-            Self::Union(union, _) => &union.sources,
+            Self::Own(planned) | Self::Facet(planned, _) => planned.sources(),
+            Self::Union(union, _) => union.sources.clone(),
         }
     }
 }
@@ -274,7 +275,7 @@ impl Planned<'_> {
             query: self.query.clone().into_owned(),
             info: self.info.clone(),
             bounds: by_groups([&self.bound]),
-            sources: self.sources.clone(),
+            sources: self.sources(),
             engine: self.choice.engine.clone(),
         }
     }

@@ -10,7 +10,7 @@ use ringview_query::Query;
 use super::Database;
 use crate::catalogue::choose::By;
 use crate::graph::below::reads;
-use crate::plan::Source;
+use crate::plan::{Planned, Source};
 
 impl Database {
     /// How a view is maintained: its tree, what a change costs, rows and bytes of each node; and the same
@@ -23,7 +23,8 @@ impl Database {
             self.state.graph.declared(name)?,
             self.state.graph.view(name)?,
         );
-        let (below, places) = self.state.graph.below(&node.sources);
+        let sources: Vec<Source> = node.sources().collect();
+        let (below, places) = self.state.graph.below(&sources);
         let others = self.state.graph.declared_as(node.id);
         let others = others.filter(|other| other.id != declared.id);
         Ok(Explanation {
@@ -32,7 +33,7 @@ impl Database {
             shared_with: others.map(|other| other.name.clone()).collect(),
             merged: self.state.graph.merged(node),
             below,
-            reads: reads(&node.query, &node.sources, &places),
+            reads: reads(&node.inputs, &places),
             ..self.state.graph.explanation(node)
         })
     }
@@ -67,7 +68,7 @@ impl Database {
     /// What `create_view_with` would refuse in the query or the name.
     pub fn explanation_with(&self, query: &Query, engine: Option<&str>) -> Result<Explanation> {
         let mut plans = self.catalogue().plans(query, By::Choice(engine))?;
-        let sources: Vec<Source> = plans.iter().flat_map(|plan| plan.sources.clone()).collect();
+        let sources: Vec<Source> = plans.iter().flat_map(Planned::sources).collect();
         let Some(last) = plans.pop() else {
             return Err(nothing());
         };
@@ -80,7 +81,7 @@ impl Database {
                 view: Explanation {
                     view: Some(name.to_owned()),
                     query: serde_json::to_value(planned.asked.unwrap_or(&planned.query)).ok(),
-                    reads: reads(&planned.query, &planned.sources, &places),
+                    reads: reads(&planned.inputs, &places),
                     ..planned.choice.explanation()
                 },
             });
@@ -88,7 +89,7 @@ impl Database {
         Ok(Explanation {
             query: serde_json::to_value(query).ok(),
             below,
-            reads: reads(&last.query, &last.sources, &places),
+            reads: reads(&last.inputs, &places),
             ..last.choice.explanation()
         })
     }

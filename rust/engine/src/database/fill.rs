@@ -7,7 +7,7 @@
 //! ([`reduced`](super::reduced)).
 
 use ringview_core::{Budget, Error, Result};
-use ringview_query::{PlanAtom, VarId};
+use ringview_query::VarId;
 use ringview_relation::ValueSet;
 use ringview_view::RowDelta;
 
@@ -16,7 +16,7 @@ use super::births::Births;
 use super::sources::{Chunk, is_read_once, needed};
 use crate::graph::facets::NodeAnswer;
 use crate::graph::node::Node;
-use crate::plan::Source;
+use crate::plan::{Input, Source};
 use crate::reduction::{JoinColumns, RowFilter};
 use crate::transaction::prepare::of_a_view;
 
@@ -60,9 +60,9 @@ impl Database {
 
     /// Refuses a node that reads a table whose rows are not kept.
     pub(super) fn check_has_rows(&self, name: &str, view: &Node) -> Result<()> {
-        for source in &view.sources {
+        for source in view.sources() {
             let tables = &self.state.storage.tables;
-            let table = tables.iter().find(|t| Source::Table(t.id) == *source);
+            let table = tables.iter().find(|t| Source::Table(t.id) == source);
             let gone = table.filter(|table| table.rows.is_none() && !table.is_empty());
             if let Some(table) = gone {
                 return Err(rows_are_gone(name, &table.name));
@@ -79,20 +79,21 @@ impl Database {
         (births, baseline): (&mut Births, Baseline),
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let atoms = (0..view.atoms.len()).filter(|&atom| view.atoms[atom].is_static == is_static);
-        let mut atoms: Vec<usize> = atoms.collect();
+        let inputs = view.inputs.iter().enumerate();
+        let inputs = inputs.filter(|(_, input)| input.atom.is_static == is_static);
+        let mut atoms: Vec<usize> = inputs.map(|(atom, _)| atom).collect();
         for &atom in &atoms {
-            self.fill_pending(view.sources[atom], &[], births, budget)?;
+            self.fill_pending(view.inputs[atom].source, &[], births, budget)?;
         }
         let from = births.readable();
-        atoms.sort_by_cached_key(|&atom| self.rows_of(view.sources[atom], from));
+        atoms.sort_by_cached_key(|&atom| self.rows_of(view.inputs[atom].source, from));
         if let Some(view) = view.view_mut() {
             view.before_load(&atoms);
         }
         for index in atoms {
-            let (source, needed) = (view.sources[index], needed(view, index));
+            let (source, needed) = (view.inputs[index].source, needed(view, index));
             let mut filter = match is_read_once(view, index) {
-                true => RowFilter::new(&view.atoms[index], Vec::new())?.or_open(),
+                true => RowFilter::new(&view.inputs[index].atom, Vec::new())?.or_open(),
                 false => RowFilter::default(),
             };
             let scan = (&needed[..], &mut filter);
@@ -182,13 +183,13 @@ pub(super) struct Baseline {
 
 /// The join columns of a node that is filled by rows that never change, where they can leave rows of others out.
 fn joins_to_reduce(view: &Node, restrictions: &[(VarId, &ValueSet)]) -> Option<JoinColumns> {
-    let atoms = &view.atoms;
-    if view.bound.rows.is_some() || !atoms.iter().all(|atom| atom.is_static) {
+    let inputs = &view.inputs;
+    if view.bound.rows.is_some() || !inputs.iter().all(|input| input.atom.is_static) {
         return None;
     }
-    let is_view = |source: &Source| matches!(source, Source::View(_));
-    let leaves_out = |atom: &PlanAtom| atom.filter.is_some();
-    let some = atoms.iter().any(leaves_out) || view.sources.iter().any(is_view);
+    let leaves_out =
+        |input: &Input| input.atom.filter.is_some() || matches!(input.source, Source::View(_));
+    let some = inputs.iter().any(leaves_out);
     let restrictions: Vec<VarId> = restrictions.iter().map(|(variable, _)| *variable).collect();
     let joins =
         (some || !restrictions.is_empty()).then(|| JoinColumns::of(&view.bound, &restrictions))?;

@@ -104,7 +104,7 @@ impl Database {
 
     /// The block that has the groups of a view, where its rows are chosen from it.
     fn groups_of(&self, view: &Node) -> Option<&Node> {
-        let Some(Source::View(groups)) = view.sources.first().copied() else {
+        let Some(Source::View(groups)) = view.sources().next() else {
             return None;
         };
         let graph = &self.state.graph;

@@ -29,6 +29,7 @@ mod sample;
 mod sources;
 mod tables;
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -44,7 +45,6 @@ use crate::graph::declared::Declared;
 use crate::graph::facets::NodeAnswer;
 use crate::graph::node::Node;
 use crate::memory::Memory;
-use crate::plan::Source;
 use crate::state::State;
 use crate::storage::table::Table;
 use crate::transaction::workers::Workers;
@@ -231,22 +231,14 @@ impl Database {
     /// `UnknownView`.
     pub fn rests_on(&self, view: &str) -> Result<Vec<String>> {
         let graph = &self.state.graph;
-        let mut found = vec![graph.declared(view)?.node];
-        let mut at = 0;
-        while let Some(&node) = found.get(at) {
-            at += 1;
-            let sources = graph.position(node).map(|at| &graph.nodes[at].sources);
-            for source in sources.into_iter().flatten() {
-                if let Source::View(read) = *source {
-                    for id in [read, graph.node_id(read)] {
-                        if !found.contains(&id) {
-                            found.push(id);
-                        }
-                    }
-                }
-            }
+        let mut open = vec![graph.declared(view)?];
+        let mut found = BTreeSet::from([view]);
+        while let Some(above) = open.pop() {
+            let reads = above.query.reads().into_iter();
+            let reads = reads.filter_map(|name| graph.declared(name).ok());
+            open.extend(reads.filter(|below| found.insert(&below.name)));
         }
-        let rests = |other: &&Declared| other.name == view || found.contains(&other.id);
+        let rests = |other: &&Declared| found.contains(&*other.name);
         let views = graph.declared.iter().filter(rests);
         Ok(views.map(|view| view.name.clone()).collect())
     }

@@ -18,7 +18,6 @@ use super::birth::Wanted;
 use super::sample::sample;
 use crate::catalogue::choose::By;
 use crate::graph::node::{Node, NodeState};
-use crate::plan::Source;
 use crate::transaction::chunks::chunks;
 use crate::undo::Undo;
 use crate::{OnCommit, Poll};
@@ -159,7 +158,7 @@ impl Database {
         if view.info.is_static && !view.readers.is_empty() {
             return Err(Error::Static {
                 table: view.name.clone(),
-                views: self.state.graph.readers_of(Source::View(view.id)),
+                views: self.state.graph.readers_of(&view.name),
             });
         }
         if view.logs.were_followed() {

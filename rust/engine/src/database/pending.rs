@@ -45,7 +45,7 @@ impl Database {
         } else if let Some(map) = node.row_map() {
             self.check_has_rows(&name, &node)?;
             let outputs = node.readable_outputs();
-            for (atom, &source) in node.sources.iter().enumerate() {
+            for (atom, source) in node.sources().enumerate() {
                 let own = sets.iter().filter_map(|&(column, set)| {
                     Some((map.source_of(atom, outputs[column])?, set))
                 });

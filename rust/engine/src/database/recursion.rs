@@ -38,7 +38,7 @@ struct Inner {
 impl Database {
     /// Gives a recursion without rows whatever keeps its step.
     pub(super) fn begin_step(&self, node: &mut Node) -> Result<()> {
-        let atoms = node.atoms.clone();
+        let atoms: Vec<PlanAtom> = node.inputs.iter().map(|input| input.atom.clone()).collect();
         let Some(recursive) = node.recursive() else {
             return Ok(());
         };

@@ -53,25 +53,25 @@ impl Database {
         budget: &Budget<'_>,
     ) -> Result<Vec<AtomRows>> {
         let from = births.readable();
-        let rows_of = |&source: &Source| self.rows_of(source, from);
-        let rows: Vec<u64> = view.sources.iter().map(rows_of).collect();
+        let rows = view.sources().map(|source| self.rows_of(source, from));
+        let rows: Vec<u64> = rows.collect();
         let mut order: Vec<usize> = (0..joins.joined).collect();
         order.sort_by_key(|&atom| {
             // A block of several readers has the same rows whenever it is filled.
-            let turn = match births.reading(view.sources[atom]) {
+            let turn = match births.reading(view.inputs[atom].source) {
                 Some(Reading::Mixed) => 0,
-                _ if view.atoms[atom].filter.is_some() || rows[atom] < FEW => 1,
+                _ if view.inputs[atom].atom.filter.is_some() || rows[atom] < FEW => 1,
                 _ => 2,
             };
             (turn, rows[atom])
         });
         // A view may lack values that its tables have.
-        let all = |atom: usize| match view.sources[atom] {
+        let all = |atom: usize| match view.inputs[atom].source {
             Source::Table(_) => rows[atom],
             Source::View(_) => u64::MAX,
         };
         let mut left: Vec<AtomRows> = Vec::new();
-        left.resize_with(view.atoms.len(), AtomRows::default);
+        left.resize_with(view.inputs.len(), AtomRows::default);
         let mut values = Values::new(joins, restrictions);
         for &atom in &order {
             let place = (view, joins, atom);
@@ -101,19 +101,19 @@ impl Database {
         budget: &Budget<'_>,
     ) -> Result<AtomRows> {
         let sets = values.of(atom);
-        let asked = match births.reading(view.sources[atom]) {
+        let asked = match births.reading(view.inputs[atom].source) {
             // The other readers meet more groups than this one.
             Some(Reading::Alike) if values.is_restricted => &[],
             _ => &sets[..],
         };
-        self.fill_pending(view.sources[atom], asked, births, budget)?;
+        self.fill_pending(view.inputs[atom].source, asked, births, budget)?;
         let from = births.readable();
         let before = left.iter().map(AtomRows::memory_usage).sum::<usize>() + values.memory_usage();
         let check = |database: &Self, found: &AtomRows| {
             database.check_grown(baseline, before + found.memory_usage(), budget)
         };
         let mut filter = match may_be_reduced(view, atom) {
-            true => RowFilter::new(&view.atoms[atom], sets)?,
+            true => RowFilter::new(&view.inputs[atom].atom, sets)?,
             false => RowFilter::default(),
         };
         let columns: Vec<usize> = joins.atoms[atom].iter().map(|join| join.column).collect();
@@ -121,10 +121,10 @@ impl Database {
             keys: vec![Vec::new(); columns.len()],
             ..AtomRows::default()
         };
-        match view.sources[atom] {
+        match view.inputs[atom].source {
             Source::Table(id) => {
                 let mut batch = Batch::new();
-                let mut read = vec![false; view.atoms[atom].schema.len()];
+                let mut read = vec![false; view.inputs[atom].atom.schema.len()];
                 columns.iter().for_each(|&column| read[column] = true);
                 batch.reset(&read);
                 self.each_list_of_slots(id, &mut filter, budget, &mut |database, rows, slots| {
@@ -161,7 +161,7 @@ impl Database {
         baseline: Baseline,
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let (source, needed) = (view.sources[atom], needed(view, atom));
+        let (source, needed) = (view.inputs[atom].source, needed(view, atom));
         let mut batch = Batch::new();
         batch.reset(&needed);
         let mut to = |database: &Self, chunk: Chunk<'_>| {
@@ -188,15 +188,15 @@ impl Database {
 /// Whether rows can be left out at an atom. Not where one view is read at several: its rows have no slots by which equal
 /// ones could be united.
 fn may_be_reduced(view: &Node, atom: usize) -> bool {
-    matches!(view.sources[atom], Source::Table(_)) || is_read_once(view, atom)
+    matches!(view.inputs[atom].source, Source::Table(_)) || is_read_once(view, atom)
 }
 
 /// Gives each atom the rows of its table that any atom has left.
 fn unite(view: &Node, left: &mut [AtomRows]) {
     for atom in 0..left.len() {
         left[atom].keys.clear();
-        let source = view.sources[atom];
-        let is_same = |&other: &usize| view.sources[other] == source;
+        let source = view.inputs[atom].source;
+        let is_same = |&other: &usize| view.inputs[other].source == source;
         let others: Vec<usize> = (0..left.len()).filter(is_same).collect();
         if others.len() == 1 || others[0] != atom || left[atom].batch.is_some() {
             continue;

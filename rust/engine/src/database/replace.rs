@@ -38,14 +38,10 @@ impl Database {
     /// # Errors
     /// `UnknownTable` if there is neither a table nor a view of the name.
     pub fn views_above(&self, name: &str) -> Result<Vec<String>> {
-        let source = match self.state.graph.declared(name) {
-            Ok(view) => Source::View(view.id),
-            Err(_) => {
-                let index = self.state.storage.index(name)?;
-                Source::Table(self.state.storage.tables[index].id)
-            }
-        };
-        Ok(self.state.graph.above(source))
+        if self.state.graph.declared(name).is_err() {
+            self.state.storage.index(name)?;
+        }
+        Ok(self.state.graph.above(name))
     }
 
     /// Whether a view could be forgotten, and its number.
@@ -54,7 +50,7 @@ impl Database {
     /// As [`drop_view`](Self::drop_view).
     pub fn can_drop_view(&self, name: &str) -> Result<u64> {
         let id = self.state.graph.declared(name)?.id;
-        let views = self.state.graph.readers_of(Source::View(id));
+        let views = self.state.graph.readers_of(name);
         match views.is_empty() {
             true => Ok(id),
             false => Err(in_use(name, views)),
@@ -83,12 +79,11 @@ impl Database {
         poll: Poll<'_>,
         keep: OnCommit<'_>,
     ) -> Result<()> {
-        let Ok(place) = self.state.graph.declared_index(name) else {
+        if self.state.graph.declared_index(name).is_err() {
             self.create_view_with(name, query, engine, poll)?;
             return keep().or_else(|problem| self.drop_view(name).and(Err(problem)));
-        };
-        let id = self.state.graph.declared[place].id;
-        let readers = self.state.graph.readers_of(Source::View(id));
+        }
+        let readers = self.state.graph.readers_of(name);
         let budget = self.state.budget(poll);
         // It is out of reach, so that the new one cannot read it; its nodes stay until that has its place.
         let old = self.state.graph.undeclare(name)?;
@@ -122,9 +117,9 @@ impl Database {
             (Some(was), Some(is)) => graph.readers_can_read(from, (was, is)),
             _ => false,
         };
-        let mut sources: Vec<Source> = vec![Source::View(is)];
-        sources.extend(new.nodes.iter().flat_map(|node| &node.sources));
-        if !fits || graph.reads_readers(&sources, from) {
+        let above = graph.above(&old.name);
+        let reads = new.view().query.reads();
+        if !fits || above.iter().any(|view| reads.contains(&**view)) {
             return Err(in_use(&old.name, readers));
         }
         self.state.graph.redirect(from, to);
@@ -176,7 +171,7 @@ impl Database {
     ) -> Result<()> {
         let graph = &self.state.graph;
         // The new node may have other readers, by the name of another view.
-        let reads = |reader: &&Reader| graph.nodes[reader.view].sources[reader.atom] == view;
+        let reads = |reader: &&Reader| graph.nodes[reader.view].inputs[reader.atom].source == view;
         let readers = graph
             .node(new)
             .map(|node| node.readers.iter().filter(reads));

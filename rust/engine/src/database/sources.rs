@@ -58,10 +58,7 @@ impl Database {
                 let Some(node) = pending.or_else(|| from.view(id)) else {
                     return 0;
                 };
-                let below = node
-                    .sources
-                    .iter()
-                    .map(|&source| self.rows_of(source, from));
+                let below = node.sources().map(|source| self.rows_of(source, from));
                 match node.row_map() {
                     _ if pending.is_some() => below.sum::<u64>() / from.share(node),
                     Some(_) => below.sum(),
@@ -159,17 +156,17 @@ impl Database {
         let mut needed_of_it = wanted.to_vec();
         filter.mark(&mut needed_of_it);
         let wanted = below.by_output(&needed_of_it);
-        for (atom, &source) in below.sources.iter().enumerate() {
-            let own_filter = below.atoms[atom].filter.as_ref();
+        for (atom, input) in below.inputs.iter().enumerate() {
+            let own_filter = input.atom.filter.as_ref();
             let is_filtered = map.is_filtered_by(atom, own_filter);
             let read = match is_filtered {
                 true => map.read_of_passed(atom, &wanted),
                 false => needed(below, atom),
             };
             let source_of = |column: usize| map.source_of(atom, outputs[column]);
-            let mut own = filter.below(&below.atoms[atom], source_of)?;
+            let mut own = filter.below(&input.atom, source_of)?;
             let scan = (&read[..], &mut own);
-            self.each_chunk(source, scan, from, budget, &mut |database, chunk| {
+            self.each_chunk(input.source, scan, from, budget, &mut |database, chunk| {
                 let dictionary = &mut database.state.storage.dictionary;
                 let rows = RowDelta {
                     atom,
@@ -218,13 +215,12 @@ impl Database {
 /// Which columns of what an atom reads are needed: by any atom that reads the same, for a view may take its rows at
 /// one of them for all.
 pub(super) fn needed(view: &Node, atom: usize) -> Vec<bool> {
-    let mut needed = vec![false; view.atoms[atom].schema.len()];
-    for (source, alike) in view.sources.iter().zip(&view.atoms) {
-        if *source == view.sources[atom] {
-            alike
-                .columns
-                .iter()
-                .for_each(|&column| needed[column] = true);
+    let own = &view.inputs[atom];
+    let mut needed = vec![false; own.atom.schema.len()];
+    for input in &view.inputs {
+        if input.source == own.source {
+            let columns = &input.atom.columns;
+            columns.iter().for_each(|&column| needed[column] = true);
         }
     }
     needed
@@ -232,6 +228,6 @@ pub(super) fn needed(view: &Node, atom: usize) -> Vec<bool> {
 
 /// Whether no other atom reads the source of an atom.
 pub(super) fn is_read_once(view: &Node, atom: usize) -> bool {
-    let mut sources = view.sources.iter().enumerate();
-    !sources.any(|(other, source)| other != atom && *source == view.sources[atom])
+    let own = view.inputs[atom].source;
+    view.sources().filter(|source| *source == own).count() == 1
 }

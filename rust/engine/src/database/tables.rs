@@ -7,7 +7,6 @@ use std::sync::Arc;
 use ringview_core::{Error, HoldsStrings, Result, Schema, check_name};
 
 use super::{Database, same};
-use crate::plan::Source;
 use crate::reversal::Reversal;
 use crate::storage::retention::KeepFor;
 use crate::storage::table::{Table, TableStatus};
@@ -89,10 +88,7 @@ impl Database {
     /// As [`drop_table`](Self::drop_table).
     pub fn can_drop_table(&self, name: &str) -> Result<usize> {
         let index = self.state.storage.index(name)?;
-        let views = self
-            .state
-            .graph
-            .readers_of(Source::Table(self.state.storage.tables[index].id));
+        let views = self.state.graph.readers_of(name);
         match views.is_empty() {
             true => Ok(index),
             false => Err(Error::InUse {

@@ -6,11 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringview_explain::{Below, Explanation, Read};
-use ringview_query::Query;
 
 use super::Graph;
 use super::node::Node;
-use crate::plan::Source;
+use crate::plan::{Input, Source};
 
 impl Graph {
     /// The views and blocks below some sources, each behind those that it reads; and where each stands.
@@ -25,7 +24,7 @@ impl Graph {
             if let Some(node) = node.map(|at| &self.nodes[at])
                 && found.insert(node.id)
             {
-                open.extend(&node.sources);
+                open.extend(node.sources());
             }
         }
         let ordered = self.levels.iter().flatten().map(|&at| &self.nodes[at]);
@@ -38,7 +37,7 @@ impl Graph {
             below.push(Below {
                 what: self.label(view),
                 view: Explanation {
-                    reads: reads(&view.query, &view.sources, &places),
+                    reads: reads(&view.inputs, &places),
                     ..self.explanation(view)
                 },
             });
@@ -59,9 +58,9 @@ impl Graph {
 }
 
 /// Whom a query reads of those that stand somewhere, each once.
-pub(crate) fn reads(query: &Query, sources: &[Source], places: &BTreeMap<u64, usize>) -> Vec<Read> {
+pub(crate) fn reads(inputs: &[Input], places: &BTreeMap<u64, usize>) -> Vec<Read> {
     let mut reads: Vec<Read> = Vec::new();
-    for (atom, source) in query.all_atoms().into_iter().zip(sources) {
+    for Input { source, atom } in inputs {
         let Source::View(id) = source else { continue };
         let below = places.get(id).map(|&below| Read {
             name: atom.table.clone(),

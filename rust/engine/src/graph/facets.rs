@@ -184,6 +184,13 @@ impl Graph {
         );
         let placed: usize = self.levels.iter().map(Vec::len).sum();
         assert_eq!(placed, nodes.len(), "every node has its turn");
+        for node in 0..self.nodes.len() {
+            let mut below = self.below_node(node);
+            assert!(
+                below.all(|read| self.is_below(read, node)),
+                "a node is prepared behind those that it reads"
+            );
+        }
     }
 
     /// Ends the changes of a transaction in a facet, whose groups have ended them.

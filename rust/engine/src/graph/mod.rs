@@ -17,12 +17,12 @@ mod sharing;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use ringview_core::{Error, Result};
 use ringview_query::TableInfo;
 
-use crate::plan::{Signature, Source};
+use crate::plan::{Input, Signature, Source};
 use crate::storage::Storage;
 use crate::storage::table::{Reader, Table};
 use declared::Declared;
@@ -37,8 +37,11 @@ pub(crate) struct Graph {
     by_name: BTreeMap<String, u64>,
     /// In the order in which they came, each behind its blocks, which is that of their numbers.
     pub(crate) nodes: Vec<Node>,
-    /// The nodes level by level, ascending in each: those that a node reads lie in levels below its own.
+    /// The nodes level by level, ascending in each: those that a node reads lie in levels below its own. A level belongs
+    /// to a place and not to a node: a union that takes another's place stands where that stood.
     pub(crate) levels: Vec<Vec<usize>>,
+    /// The level of each node.
+    level: Vec<usize>,
     /// Nodes by what identifies them; some may be of no use by now.
     alike: HashMap<(Vec<Source>, Signature), u64>,
     /// Atoms and views that were wired so far.
@@ -105,7 +108,6 @@ impl Graph {
         }
         self.alike.clear();
         self.wire_from((0, 0), storage);
-        self.level();
     }
 
     /// The same for nodes and declared views that came behind all others. O(their atoms).
@@ -130,11 +132,11 @@ impl Graph {
             }
             self.wired += 1;
         }
+        self.level_from(node);
         for index in node..self.nodes.len() {
-            self.position_in_level(index);
             let node = &self.nodes[index];
             if let Some(signature) = &node.signature {
-                let key = (node.sources.clone(), signature.clone());
+                let key = (node.sources().collect(), signature.clone());
                 self.alike.entry(key).or_insert(node.id);
             }
             let union = node.answered_from().and_then(|of| self.position(of));
@@ -148,18 +150,15 @@ impl Graph {
 
     /// Lets a node read what its atoms say, in the columns that it needs.
     fn wire_sources(&mut self, index: usize, storage: &mut Storage) {
-        for atom in 0..self.nodes[index].atoms.len() {
+        for atom in 0..self.nodes[index].inputs.len() {
             let reader = Reader { view: index, atom };
             self.wire_atom(reader, storage, true);
         }
     }
 
     fn wire_atom(&mut self, reader: Reader, storage: &mut Storage, is_new: bool) {
-        let node = &self.nodes[reader.view];
-        let (source, columns) = (
-            node.sources[reader.atom],
-            node.atoms[reader.atom].columns.clone(),
-        );
+        let input = &self.nodes[reader.view].inputs[reader.atom];
+        let (source, columns) = (input.source, input.atom.columns.clone());
         self.wired += 1;
         match source {
             Source::Table(id) => {
@@ -186,7 +185,7 @@ impl Graph {
         for &facet in &before.facets {
             self.nodes[facet].refer_to(id, &groupings);
         }
-        for atom in 0..self.nodes[at].atoms.len() {
+        for atom in 0..self.nodes[at].inputs.len() {
             self.wire_atom(Reader { view: at, atom }, storage, false);
         }
         Some(before)
@@ -202,89 +201,67 @@ impl Graph {
         self.nodes[union].facets.push(facet);
     }
 
-    /// Puts a node that came last into its level.
-    fn position_in_level(&mut self, index: usize) {
-        let node = &self.nodes[index];
-        let sources = node.sources.iter().filter_map(|source| match source {
-            Source::View(id) => Some(self.node_id(*id)),
-            Source::Table(_) => None,
-        });
-        let below: Vec<u64> = match node.answered_from() {
-            Some(union) => vec![union],
-            None => sources.collect(),
-        };
-        let levels = below
-            .iter()
-            .filter_map(|id| Some(self.node(*id)?.level + 1));
-        let level = levels.max().unwrap_or(0);
-        self.nodes[index].level = level;
-        if self.levels.len() <= level {
-            self.levels.resize(level + 1, Vec::new());
+    /// Puts the nodes from this place on into levels, by what they read: each is one above the highest of those. Nodes
+    /// before it keep theirs, so none of them may read one behind it. O(their atoms).
+    fn level_from(&mut self, first: usize) {
+        self.level.truncate(first);
+        let mut level: Vec<Option<usize>> = self.level.drain(..).map(Some).collect();
+        level.resize(self.nodes.len(), None);
+        let mut open: Vec<usize> = (first..self.nodes.len()).rev().collect();
+        while let Some(&index) = open.last() {
+            if level[index].is_some() {
+                open.pop();
+                continue;
+            }
+            let below: Vec<usize> = self.below_node(index).collect();
+            let before = open.len();
+            open.extend(below.iter().filter(|&&read| level[read].is_none()));
+            if open.len() == before {
+                let above = below.iter().filter_map(|&read| level[read]).max();
+                level[index] = Some(above.map_or(0, |above| above + 1));
+                open.pop();
+            }
         }
-        self.levels[level].push(index);
-    }
-
-    /// Puts the nodes in levels: each is one above the highest of those that it reads, or is answered from.
-    fn level(&mut self) {
-        let below = |node: &Node| match node.answered_from() {
-            Some(_) => 1,
-            None => {
-                let sources = node.sources.iter();
-                let views = sources.filter(|source| matches!(source, Source::View(_)));
-                views.count()
-            }
-        };
-        let mut waits: Vec<usize> = self.nodes.iter().map(below).collect();
-        let mut ready: BTreeSet<usize> = (0..self.nodes.len())
-            .filter(|&node| waits[node] == 0)
-            .collect();
-        self.levels.clear();
-        while !ready.is_empty() {
-            let mut above = BTreeSet::new();
-            for node in ready.iter().map(|&node| &self.nodes[node]) {
-                let readers = node.readers.iter().map(|reader| reader.view);
-                for next in readers.chain(node.facets.iter().copied()) {
-                    waits[next] -= 1;
-                    if waits[next] == 0 {
-                        above.insert(next);
-                    }
-                }
-            }
-            let level = std::mem::replace(&mut ready, above);
-            for &node in &level {
-                self.nodes[node].level = self.levels.len();
-            }
-            self.levels.push(level.into_iter().collect());
+        self.level = level.into_iter().flatten().collect();
+        let highest = self.level.iter().max().map_or(0, |level| level + 1);
+        self.levels.truncate(if first == 0 { 0 } else { highest });
+        self.levels.resize(highest, Vec::new());
+        for (index, &level) in self.level.iter().enumerate().skip(first) {
+            self.levels[level].push(index);
         }
     }
 
-    /// The views that read something, themselves or in a block, by their names.
-    pub(crate) fn readers_of(&self, source: Source) -> Vec<String> {
-        let reads = |id: &u64| {
-            let node = self.position(*id).map(|at| &self.nodes[at]);
-            node.is_some_and(|node| node.sources.contains(&source))
-        };
-        let readers = self
-            .declared
-            .iter()
-            .filter(|view| self.with_blocks(view.node).iter().any(reads));
+    /// The places of the nodes that a node reads, or is answered from.
+    fn below_node(&self, index: usize) -> impl Iterator<Item = usize> {
+        let reads = self.nodes[index].reads();
+        reads.filter_map(|id| self.position(self.node_id(id)))
+    }
+
+    /// Whether a node is prepared before another. O(1).
+    pub(crate) fn is_below(&self, one: usize, other: usize) -> bool {
+        self.level[one] < self.level[other]
+    }
+
+    /// The views whose text names a table or a view, themselves or in a block. DDL asks this and not what the plan reads:
+    /// a file binds the text again.
+    pub(crate) fn readers_of(&self, name: &str) -> Vec<String> {
+        let declared = self.declared.iter();
+        let readers = declared.filter(|view| view.query.reads().contains(name));
         readers.map(|view| view.name.clone()).collect()
     }
 
-    /// The views that read something on any way, each behind those that read it.
-    pub(crate) fn above(&self, source: Source) -> Vec<String> {
+    /// The views above a table or a view on any way, each behind those that read it.
+    pub(crate) fn above(&self, name: &str) -> Vec<String> {
         let mut found = Vec::new();
-        self.add_above(source, &mut found);
+        self.add_above(name, &mut found);
         found
     }
 
-    fn add_above(&self, source: Source, found: &mut Vec<String>) {
-        for name in self.readers_of(source) {
-            if !found.contains(&name) {
-                let id = self.by_name.get(&name).copied();
-                id.into_iter()
-                    .for_each(|id| self.add_above(Source::View(id), found));
-                found.push(name);
+    fn add_above(&self, name: &str, found: &mut Vec<String>) {
+        for reader in self.readers_of(name) {
+            if !found.contains(&reader) {
+                self.add_above(&reader, found);
+                found.push(reader);
             }
         }
     }
@@ -303,11 +280,9 @@ impl Graph {
             );
             matches!(fields, (Some(was), Some(is)) if was == is)
         };
-        let mut atoms = self.nodes.iter().flat_map(|reader| {
-            let sources = reader.sources.iter().zip(&reader.atoms);
-            sources.filter(|(source, _)| **source == view)
-        });
-        atoms.all(|(_, atom)| {
+        let inputs = self.nodes.iter().flat_map(|reader| &reader.inputs);
+        let mut inputs = inputs.filter(|input| input.source == view);
+        inputs.all(|Input { atom, .. }| {
             atom.columns.iter().all(same)
                 && !was.is_static
                 && !is.is_static
@@ -315,32 +290,10 @@ impl Graph {
         })
     }
 
-    /// Whether some sources are, or read on any way, what reads a source: then that may not become one of them.
-    pub(crate) fn reads_readers(&self, sources: &[Source], source: Source) -> bool {
-        let mut above = vec![source];
-        let mut at = 0;
-        while let Some(&below) = above.get(at) {
-            at += 1;
-            let readers = self
-                .nodes
-                .iter()
-                .filter(|node| node.sources.contains(&below));
-            for reader in readers {
-                let names = self.declared_as(reader.id).map(|view| view.id);
-                for id in names.chain([reader.id]) {
-                    if !above.contains(&Source::View(id)) {
-                        above.push(Source::View(id));
-                    }
-                }
-            }
-        }
-        sources.iter().any(|source| above.contains(source))
-    }
-
     pub(crate) fn redirect(&mut self, from: Source, to: Source) {
-        let sources = self.nodes.iter_mut().flat_map(|node| &mut node.sources);
-        sources
-            .filter(|source| **source == from)
-            .for_each(|source| *source = to);
+        let inputs = self.nodes.iter_mut().flat_map(|node| &mut node.inputs);
+        inputs
+            .filter(|input| input.source == from)
+            .for_each(|input| input.source = to);
     }
 }

@@ -8,14 +8,14 @@ use std::any::Any;
 use std::borrow::Cow;
 
 use ringview_core::{Budget, Dictionary, Error, Result};
-use ringview_query::{Bound, PlanAtom, Query, TableInfo};
+use ringview_query::{Bound, Query, TableInfo};
 use ringview_rows::{Recursive, RowMap, Timed};
 use ringview_view::result_table::{Facet, ResultTable};
 use ringview_view::{Candidate, Context, Delta, ProductDelta, RowDelta, View, is_readable};
 
 use super::groupings::{Groupings, Union};
 use super::logs::Logs;
-use crate::plan::{ChoiceDescription, Planned, Signature, Source};
+use crate::plan::{ChoiceDescription, Input, Planned, Signature, Source, sources};
 use crate::storage::table::Reader;
 
 #[derive(Debug)]
@@ -35,8 +35,6 @@ pub(crate) struct Node {
     pub(crate) facets: Vec<usize>,
     /// The numbers of the views that it is, oldest first.
     pub(crate) views: Vec<u64>,
-    /// How many nodes stand one above the other below it, at the most.
-    pub(crate) level: usize,
     /// What was asked for, where that is kept as another.
     pub(crate) asked: Option<Query>,
     /// The same with names and types, as partials are of it.
@@ -49,10 +47,8 @@ pub(crate) struct Node {
     pub(crate) needed: Option<Vec<bool>>,
     /// By output, whether its column is wanted in the delta of a transaction.
     wanted: Option<Vec<bool>>,
-    /// What it reads, by the atoms of its query.
-    pub(crate) atoms: Vec<PlanAtom>,
-    /// The same, by number.
-    pub(crate) sources: Vec<Source>,
+    /// What it reads, by the atoms of its plan.
+    pub(crate) inputs: Vec<Input>,
     /// What it is to those that read it; its rows are not counted here.
     pub(crate) info: TableInfo,
     /// Who reads it.
@@ -114,6 +110,7 @@ impl Node {
         if (0..groupings.bounds.len()).any(|at| state.groups(at).is_none()) {
             return Err(strange(name));
         }
+        let inputs = union.sources.into_iter().zip(groupings.atoms());
         Ok(Self {
             name: name.to_owned(),
             serves: name.to_owned(),
@@ -122,14 +119,14 @@ impl Node {
             signature: None,
             facets: Vec::new(),
             views: Vec::new(),
-            level: 0,
             asked: None,
             merged: false,
             logs: Logs::default(),
             needed: None,
             wanted: None,
-            atoms: groupings.atoms(),
-            sources: union.sources,
+            inputs: inputs
+                .map(|(source, atom)| Input { source, atom })
+                .collect(),
             info: union.info,
             bound: groupings.bounds[0].clone(),
             union: Some(groupings),
@@ -146,7 +143,6 @@ impl Node {
             union: None,
             facets: Vec::new(),
             views: Vec::new(),
-            level: 0,
             serves: name.to_owned(),
             name: (planned.block).map_or_else(|| name.to_owned(), Cow::into_owned),
             id: planned.id,
@@ -157,10 +153,9 @@ impl Node {
             logs: Logs::default(),
             needed: None,
             wanted: None,
-            sources: planned.sources,
+            inputs: planned.inputs,
             info: planned.info,
             readers: Vec::new(),
-            atoms: planned.atoms,
             columns: planned.columns,
             description: planned.choice.description,
             state,
@@ -194,7 +189,9 @@ impl Node {
         }
         if let Some(groupings) = &mut self.union {
             groupings.retain_terms(marks);
-            self.atoms = groupings.atoms();
+            for (input, atom) in self.inputs.iter_mut().zip(groupings.atoms()) {
+                input.atom = atom;
+            }
             self.bound = groupings.bounds[0].clone();
         }
         true
@@ -222,6 +219,23 @@ impl Node {
             NodeState::View(_) => None,
             NodeState::Facet(of, _) => Some(of),
         }
+    }
+
+    /// The sources that it reads, by atom.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = Source> {
+        sources(&self.inputs)
+    }
+
+    /// The numbers of the views and nodes that its result follows from: the node of its groups where it is a facet, else
+    /// those that its atoms read. Levels, readers and sweeps follow these edges and no others.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = u64> {
+        let union = self.answered_from();
+        let views = self.sources().filter_map(|source| match source {
+            Source::View(id) => Some(id),
+            Source::Table(_) => None,
+        });
+        let views = views.filter(move |_| union.is_none());
+        union.into_iter().chain(views)
     }
 
     /// Its query, as it was asked for.

@@ -47,7 +47,7 @@ impl Graph {
     /// Whether nothing but one declared view reads a node.
     pub(crate) fn is_alone(&self, node: u64) -> bool {
         // As a block: who reads the declared view does so by the number of that.
-        let reads = |other: &Node| other.sources.contains(&Source::View(node));
+        let reads = |other: &Node| other.sources().any(|source| source == Source::View(node));
         self.declared_as(node).count() == 1 && !self.nodes.iter().any(reads)
     }
 
@@ -56,9 +56,9 @@ impl Graph {
         let mut found = BTreeSet::from([node]);
         let mut open = vec![node];
         while let Some(id) = open.pop() {
-            let sources = self.position(id).map(|at| &self.nodes[at].sources);
-            for source in sources.into_iter().flatten() {
-                if let Source::View(read) = *source
+            let sources = self.node(id).into_iter().flat_map(Node::sources);
+            for source in sources {
+                if let Source::View(read) = source
                     && self.node_id(read) == read
                     && found.insert(read)
                 {
@@ -86,11 +86,7 @@ impl Graph {
             let Some(node) = self.node(id) else {
                 continue;
             };
-            let sources = node.sources.iter().filter_map(|source| match source {
-                Source::View(read) => Some(self.node_id(*read)),
-                Source::Table(_) => None,
-            });
-            for read in sources.chain(node.answered_from()) {
+            for read in node.reads().map(|id| self.node_id(id)) {
                 if needed.insert(read) {
                     open.push(read);
                 }

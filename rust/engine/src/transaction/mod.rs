@@ -24,7 +24,6 @@ use ringview_core::{Batch, Budget, Error, Result};
 use ringview_view::RowDelta;
 
 use crate::op::{ByKey, Change, Direction, Keyed, Op};
-use crate::plan::Source;
 use crate::state::State;
 use crate::storage::by_key::names_keys;
 use crate::storage::table::Table;
@@ -111,7 +110,7 @@ impl State {
             if table.is_static && !table.readers.is_empty() {
                 return Err(Error::Static {
                     table: table.name.clone(),
-                    views: self.graph.readers_of(Source::Table(table.id)),
+                    views: self.graph.readers_of(&table.name),
                 });
             }
             undo.of_op.push(index);

@@ -37,7 +37,7 @@ impl State {
     fn prepare_level(
         &mut self,
         level: usize,
-        deltas: &mut Vec<Delta>,
+        deltas: &mut Vec<(usize, Delta)>,
         undo: &mut Undo,
         budget: &Budget<'_>,
     ) -> Result<()> {
@@ -48,32 +48,24 @@ impl State {
             ..
         } = &mut *self;
         let (nodes, dictionary) = (&mut graph.nodes, &storage.dictionary);
+        let level = graph.levels[level].iter().copied();
+        let due = level.filter(|&at| is_due(&nodes[at], at, undo));
+        deltas.extend(due.map(|at| (at, Delta::default())));
         if workers.are_several() {
-            let level = graph.levels[level].iter().copied();
-            let own = level.filter(|&at| is_due(&nodes[at], at, undo));
-            let own: Vec<usize> = own.collect();
-            deltas.extend(own.iter().map(|_| Delta::default()));
-            let views = picked(nodes, own.into_iter().zip(&mut *deltas));
+            let due = deltas.iter_mut().map(|(at, delta)| (*at, delta));
+            let views = picked(nodes, due);
             workers.each(undo.rows, views, budget, |(view, delta), budget| {
                 *delta = view.prepare(None, dictionary, budget)?;
                 Ok(())
             })?;
         } else {
-            for &at in &graph.levels[level] {
-                if is_due(&nodes[at], at, undo) {
-                    deltas.push(nodes[at].prepare(None, dictionary, budget)?);
-                }
+            for (at, delta) in &mut *deltas {
+                *delta = nodes[*at].prepare(None, dictionary, budget)?;
             }
         }
-        let mut deltas = deltas.iter();
-        for at in 0..self.graph.levels[level].len() {
-            let index = self.graph.levels[level][at];
-            if is_due(&self.graph.nodes[index], index, undo)
-                && let Some(delta) = deltas.next()
-            {
-                self.hand_on(index, delta, undo, budget)?;
-                self.prepare_facets(index, undo, budget)?;
-            }
+        for (at, delta) in &*deltas {
+            self.hand_on(*at, delta, undo, budget)?;
+            self.prepare_facets(*at, undo, budget)?;
         }
         Ok(())
     }
@@ -127,6 +119,11 @@ impl State {
         undo: &mut Undo,
         budget: &Budget<'_>,
     ) -> Result<()> {
+        debug_assert!(
+            (self.graph.nodes[index].readers.iter())
+                .all(|reader| self.graph.is_below(index, reader.view)),
+            "the readers of a view are prepared behind it"
+        );
         let view = &mut self.graph.nodes[index];
         let needed = view.needed.as_deref().unwrap_or_default();
         let batch = delta.encode(&view.bound.outputs, needed, &mut self.storage.dictionary)?;
