@@ -1,11 +1,9 @@
 //! Any join as an acyclic one: the sample is of the query's results, whatever keys combine and bags hide.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::queries::{queries, query};
-use common::statistics::{Seen, distance_from_uniform, pairs};
+use crate::common::queries::{queries, query};
+use crate::common::statistics::{Seen, distance_from_uniform, pairs};
 use proptest::prelude::*;
 use ringview_core::{Budget, Result};
 use ringview_sampling::{All, Index, Predicate, QuerySample, Random, Relation, Relations};

@@ -1,11 +1,11 @@
 //! Samples of joins hold what the join has, under inserts and deletes, however large it is, and are undone whole.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::sampled::{Change, Even, Rows, Tables, apply, apply_together, end, held, phases};
-use common::{bound, chi_square, shape, shapes};
+use crate::common::sampled::{
+    Change, Even, Rows, Tables, apply, apply_together, end, held, phases,
+};
+use crate::common::{bound, chi_square, shape, shapes};
 use proptest::prelude::*;
 use ringview_core::{Budget, Error, Result};
 use ringview_sampling::{All, Atom, Index, JoinSample, Predicate};

@@ -1,7 +1,5 @@
 //! Joins of many shapes, and their results by brute force.
 
-#![allow(dead_code, reason = "each test file needs some of it")]
-
 pub mod naive;
 pub mod queries;
 pub mod sampled;

@@ -1,8 +1,6 @@
 //! Samples of parts, merged, are samples of the whole: every set with equal chances.
 
-mod common;
-
-use common::statistics::{choose, pairs};
+use crate::common::statistics::{choose, pairs};
 use ringview_sampling::{Random, SampledPart, merge_samples};
 
 const RUNS: u64 = 20_000;
@@ -108,8 +106,8 @@ fn sets_of_three_have_equal_chances() {
     }
     let cells = choose(7, 3);
     assert_eq!(counts.len(), cells);
-    let statistic = common::chi_square(counts.into_values(), cells, RUNS);
-    assert!(common::statistics::p_value(statistic, cells - 1) > 1e-3);
+    let statistic = crate::common::chi_square(counts.into_values(), cells, RUNS);
+    assert!(crate::common::statistics::p_value(statistic, cells - 1) > 1e-3);
 }
 
 /// Half of the results of parts of 2^64 and more, drawn from both with all bits.

@@ -1,10 +1,8 @@
 //! The index against joins by brute force: each result once, dense, whatever comes and goes.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{Tuples, delta, join, shape, shapes, whole};
+use crate::common::{Tuples, delta, join, shape, shapes, whole};
 use proptest::prelude::*;
 use ringview_core::Error;
 use ringview_sampling::{Atom, Index, Random};

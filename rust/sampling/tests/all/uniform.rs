@@ -1,13 +1,13 @@
 //! Every set of results is held as often as any other, whatever the join, the moment, and how its tuples come.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::naive::{Flaw, Naive};
-use common::sampled::{Change, Even, Rows, Tables, apply, apply_together, end, even, held, phases};
-use common::statistics::{Seen, choose, distance_from_uniform, p_value, pairs};
-use common::{chi_square, shape, shapes};
+use crate::common::naive::{Flaw, Naive};
+use crate::common::sampled::{
+    Change, Even, Rows, Tables, apply, apply_together, end, even, held, phases,
+};
+use crate::common::statistics::{Seen, choose, distance_from_uniform, p_value, pairs};
+use crate::common::{chi_square, shape, shapes};
 use ringview_sampling::{All, Atom, JoinSample};
 
 /// How tuples come.
