@@ -1,6 +1,8 @@
-"""Sixty plain views over one another are fresh after every change, with definitions between or none."""
+"""Sixty plain views over one another are fresh after every change and every definition."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 import ringview as rv
@@ -8,7 +10,7 @@ from oracle import comparable
 from towers import VIEWS, Tower
 
 FAST, LONG = range(4), range(100, 160)
-OPTIONS = ({}, {"threads": 2}, {"share": False})
+OPTIONS: tuple[dict[str, Any], ...] = ({}, {"threads": 2}, {"share": False})
 
 
 def run(seed: int, defined: bool) -> None:

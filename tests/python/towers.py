@@ -1,8 +1,8 @@
-"""Towers of plain views: sixty alive at once, most over one another, as a program leaves them behind.
+"""Towers of plain views: sixty alive at once, most over one another.
 
-No view of them is hard. Few relations are read by many views with several groupings, so that views share
-nodes, unions of sums take one another's place, and levels are three to six deep. DuckDB keeps each view as
-a table that is computed anew.
+No view of them is hard. Many views with several groupings read few relations, so views share
+nodes, unions of sums take one another's place, and levels are three to six deep. DuckDB keeps
+each view as a table and recomputes it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Tower:
             self.followed[name] = Counter()
 
     def define(self) -> None:
-        """A definition elsewhere, which moves no row: it must neither heal a view nor silence one."""
+        """A definition elsewhere moves no row: it may neither heal a view nor silence one."""
         kind = self.draw.choice(("add", "table", "view", "replace", "drop"))
         number = self.made = self.made + 1
         if kind == "add":
