@@ -9,19 +9,30 @@ SHELL := bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Two processes, as Spark's tests use more cores than one anyway; a file's tests stay together.
-PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadfile
+# Python compiles what it imports, and most files of the libraries are never imported.
+PIP := $(BIN)/pip install --quiet --no-compile
+# Two processes, as Spark's tests use more cores than one anyway; a file's tests stay together, Spark's come last.
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 CRATES := $(shell find rust -name '*.rs' -not -path '*/tests/*' -not -path '*/examples/*' -not -path '*/benches/*') \
 	$(wildcard rust/*/Cargo.toml) Cargo.toml Cargo.lock
 
-# The fast suite draws the same cases each time; `test-long` draws new ones.
-test test-rust test-python test-spark: export PROPTEST_RNG_SEED := 1
-test test-rust test-python test-spark: export PYTHONHASHSEED := 1
+# The fast suite draws the same cases each time, and few; `test-long` draws new ones.
+test test-rust: export PROPTEST_RNG_SEED := 1
+test test-rust: export PROPTEST_CASES := 64
+test test-both test-python test-spark: export PYTHONHASHSEED := 1
 
-.PHONY: demo demo-spark test test-rust test-python test-spark test-long bench lint docs site wheel wheel-test setup clean
+# A check compiles each crate once, for clippy, the tests and the extension alike, and without what only a debugger or a
+# next build would use.
+check check-rust dev-wheel: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
+check check-rust dev-wheel: export RUSTFLAGS := -D warnings
+check check-rust dev-wheel: export CARGO_INCREMENTAL := 0
+check check-rust dev-wheel: export CARGO_PROFILE_DEV_DEBUG := false
+
+.PHONY: demo demo-spark test test-rust test-both test-python test-spark test-long check check-rust bench lint lint-text \
+	docs site wheel wheel-test dev-wheel setup clean
 
 demo: $(VENV)/native-dev  ## the TPC-H stream with deletes, its views fresh after every batch, against computing them anew
 	$(BIN)/ringview run --compare examples/tpch_stream/job.toml
@@ -29,10 +40,15 @@ demo: $(VENV)/native-dev  ## the TPC-H stream with deletes, its views fresh afte
 demo-spark: $(VENV)/native-dev $(VENV)/spark  ## TPC-H as a stream of Spark, with a restart; needs Java 17
 	$(BIN)/python examples/spark_stream/tpch.py
 
-test: test-rust test-python test-spark  ## everything that must hold before a change lands
+test: test-rust test-both  ## everything that must hold before a change lands
 
 test-rust: $(VENV)/bin/python
 	cargo test --workspace --no-fail-fast
+
+# In one run, so that the tests are collected once and both processes are busy to the end.
+test-both: $(VENV)/native-dev $(VENV)/development
+	$(BIN)/stubtest ringview._native
+	$(PYTEST) -m "not long" --doctest-modules tests python/ringview
 
 test-python: $(VENV)/native-dev $(VENV)/development
 	$(BIN)/stubtest ringview._native
@@ -41,18 +57,29 @@ test-python: $(VENV)/native-dev $(VENV)/development
 test-spark: $(VENV)/native-dev $(VENV)/development
 	$(PYTEST) -m "spark and not long" tests
 
-test-long: $(VENV)/native-dev $(VENV)/development  ## minutes to hours: more random cases, whole streams
-	PROPTEST_CASES=20000 cargo test --workspace -- --include-ignored
-	HYPOTHESIS_PROFILE=random $(BIN)/pytest -m long tests
+test-long: $(VENV)/native-dev $(VENV)/development  ## hours: new random cases and more of them, every seed, whole streams
+	PROPTEST_CASES=5000 cargo test --workspace -- --include-ignored
+	HYPOTHESIS_PROFILE=random $(PYTEST) tests
+
+check: $(VENV)/bin/python  ## the linters and `test`, each crate compiled once
+	$(MAKE) --jobs 2 lint-text check-rust
+	$(MAKE) test-both
+
+check-rust: $(VENV)/bin/python
+	cargo fmt --all --check
+	cargo build --workspace --all-targets
+	$(MAKE) test-rust
 
 bench: $(VENV)/native-release $(VENV)/development  ## BENCH="--quick" for a smoke test, BENCH="--only joins" for a part
 	cargo build --release -p ringview-benches
 	cargo build --release -p ringview-sampling --example graph_joins
 	$(BIN)/python benches/run.py $(BENCH)
 
-lint: $(VENV)/development
+lint: lint-text
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+
+lint-text: $(VENV)/development
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -66,6 +93,9 @@ site: $(VENV)/docs  ## the pages of docs/ in target/site; a warning is an error
 
 wheel: $(VENV)/base
 	$(BIN)/maturin build --release --out dist
+
+dev-wheel: $(VENV)/base  ## the extension under test, for other Pythons of this system: BUILT=dist there
+	$(BIN)/maturin build --profile dev --out dist
 
 wheel-test: wheel  ## the wheel in an empty environment, with only what it declares
 	rm -rf $(VENV)/wheel-test && $(PYTHON) -m venv $(VENV)/wheel-test
@@ -82,21 +112,30 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/base: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
-	$(BIN)/python .ci/requirements.py build cli serve | $(BIN)/pip install --quiet -r /dev/stdin
+	$(BIN)/python .ci/requirements.py build cli serve | $(PIP) -r /dev/stdin
 	touch $@
 
-$(VENV)/development: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
-	$(BIN)/python .ci/requirements.py cli ml plot test spark | $(BIN)/pip install --quiet -r /dev/stdin
+$(VENV)/development: pyproject.toml .ci/requirements.py $(VENV)/base | $(VENV)/bin/python
+	$(BIN)/python .ci/requirements.py cli ml plot test spark | $(PIP) -r /dev/stdin
 	touch $@
 
 # It reads the sources, so it needs no extension.
 $(VENV)/docs: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
-	$(BIN)/python .ci/requirements.py docs | $(BIN)/pip install --quiet -r /dev/stdin
+	$(BIN)/python .ci/requirements.py docs | $(PIP) -r /dev/stdin
 	touch $@
 
 $(VENV)/spark: pyproject.toml .ci/requirements.py | $(VENV)/bin/python
-	$(BIN)/python .ci/requirements.py spark | $(BIN)/pip install --quiet -r /dev/stdin
+	$(BIN)/python .ci/requirements.py spark | $(PIP) -r /dev/stdin
 	touch $@
+
+# With BUILT, the extension is of the wheel in that folder, and no Rust is needed.
+ifdef BUILT
+export PYTHONPATH := $(abspath python)
+$(VENV)/native-dev: $(wildcard $(BUILT)/*.whl) $(VENV)/base
+	$(PIP) --no-deps --force-reinstall $(BUILT)/*.whl
+	cp $(VENV)/lib/python*/site-packages/ringview/_native* python/ringview
+	touch $@
+endif
 
 $(VENV)/native-%: $(CRATES) $(VENV)/base
 	rm -f $(VENV)/native-*

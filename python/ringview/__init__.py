@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING
 
 from . import errors
 from ._native import __version__
-from .database import Database
-from .durable import FileStatus
+from .convert.factors import decompose
+from .database import Database, FileStatus
 from .errors import RingviewError
-from .factors import decompose
 from .follower import Follower
 from .functions import Function
 from .table import Table
@@ -38,11 +37,12 @@ if TYPE_CHECKING:
     from . import sinks as sinks
     from . import sources as sources
     from . import spark as spark
-    from .indexes import PaiMap as PaiMap
-    from .indexes import RpaiTree as RpaiTree
-    from .matrix_chain import MatrixChain as MatrixChain
-    from .reservoir import Reservoir as Reservoir
+    from . import stats as stats
     from .sample import Sample as Sample
+    from .structures.indexes import PaiMap as PaiMap
+    from .structures.indexes import RpaiTree as RpaiTree
+    from .structures.matrix_chain import MatrixChain as MatrixChain
+    from .structures.reservoir import Reservoir as Reservoir
 
 __all__ = [
     "Database",
@@ -59,12 +59,12 @@ __all__ = [
 ]
 
 # Parts that are imported when they are first named: most have needs of their own.
-_MODULES = ("graph", "job", "ml", "plot", "serve", "sinks", "sources", "spark")
+_MODULES = ("graph", "job", "ml", "plot", "serve", "sinks", "sources", "spark", "stats")
 _NAMES = {
-    "MatrixChain": "matrix_chain",
-    "PaiMap": "indexes",
-    "Reservoir": "reservoir",
-    "RpaiTree": "indexes",
+    "MatrixChain": "structures.matrix_chain",
+    "PaiMap": "structures.indexes",
+    "Reservoir": "structures.reservoir",
+    "RpaiTree": "structures.indexes",
     "Sample": "sample",
 }
 

@@ -94,11 +94,11 @@ class RowBuffer:
     def __len__(self) -> int: ...
 
 _Data = _Stream | _Array | Batches
-_Rows = tuple[str, int, _Data, str | None]
-_Keyed = tuple[str, Literal["upsert", "update", "apply"], _Data, str | None]
+_How = int | Literal["upsert", "update", "apply"]
+_Rows = tuple[str, _How, _Data, str | None]
 _Product = tuple[str, int, Sequence[tuple[_Data, str | None]]]
 _Advance = tuple[str, Literal["advance"], int]
-_Op = _Rows | _Product | _Keyed | _Advance
+_Op = _Rows | _Product | _Advance
 
 @final
 class Columns:
@@ -349,6 +349,9 @@ class Database:
     def view_id(self, name: str) -> int:
         """The number of the view that has a name now."""
 
+    def find_view(self, name: str) -> int | None:
+        """The same, or None: no other name is looked for that may have been meant."""
+
     def view_schema(self, view: _Handle) -> Columns:
         """The columns of a view."""
 
@@ -475,7 +478,7 @@ class Database:
 
     def changes_of(
         self, statement: Statement, pending: Sequence[_Op], net: bool
-    ) -> tuple[int, list[_Rows | _Keyed], Rows | None]:
+    ) -> tuple[int, list[_Rows], Rows | None]:
         """How many rows a statement would change behind some changes, its own, and RETURNING."""
 
     def returning(self, statement: Statement) -> Rows | None:

@@ -9,7 +9,7 @@ import builtins
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from .words import quoted
+from .text import quoted
 
 __all__ = [
     "ArithmeticOverflowError",

@@ -9,16 +9,16 @@ the rows that it had at their place, and the rows that it has.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Self
 
-from . import waiting
+from . import asyncio_waiter
 from .errors import RingviewError, UnknownViewError
-from .words import quoted
+from .text import quoted
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncIterator, Iterator
-    from types import TracebackType
 
     import pyarrow as pa
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Follower:
-    """What moves in a view, for one reader; made by `View.follow`.
+    """The changes of a view, for one reader; made by `View.follow`.
 
     A view remembers what moved as long as somebody is to be told: until `close()`, the end of the
     `with` block, or the end of the object; for one with a name until `View.unfollow(name)`.
@@ -50,7 +50,7 @@ class Follower:
         view: str,
         name: str | None,
         timeout: float | None,
-        place: waiting.CursorKey = (),
+        place: asyncio_waiter.CursorKey = (),
     ) -> None:
         self._native = native
         self._timeout = timeout
@@ -62,7 +62,7 @@ class Follower:
         self.name = name
 
     def changes(self) -> pa.Table:
-        """What moved since the last call, at once; without rows if nothing did.
+        """Changes since the last call, at once; without rows if there are none.
 
         The columns and multiplicities are those of `View.changes`. A call that fails loses nothing.
         A follower with a name that goes on is first given, in parts and a part a call, what it had
@@ -129,7 +129,7 @@ class Follower:
         self._native.commit()
 
     def poll(self, timeout: float | None = 0.0) -> pa.Table | None:
-        """What moved since the last look; waits for it, and is None if nothing did in that time.
+        """Changes since the last look; waits for them, and is None if none come in that time.
 
         Other threads go on meanwhile, and Ctrl-C ends the wait.
 
@@ -162,7 +162,7 @@ class Follower:
         return None
 
     async def next_changes(self, timeout: float | None = None) -> pa.Table | None:
-        """What moved since the last look, for a task of asyncio; as `poll`, and the loop goes on.
+        """Changes since the last look, for a task of asyncio; as `poll`, and the loop goes on.
 
         It looks in a thread of the loop's executor, as a look waits for a transaction that is on
         its way; tasks that wait for one view share one more thread. A task that is cancelled loses
@@ -200,23 +200,21 @@ class Follower:
                 return found
             try:
                 async with asyncio.timeout_at(end):
-                    await waiting.wait_for_changes(self._place, self._native)
+                    await asyncio_waiter.wait_for_changes(self._place, self._native)
             except TimeoutError:
                 return None
 
     async def _taken(self, loop: asyncio.AbstractEventLoop) -> pa.Table | None:
-        """What there is to be taken now."""
+        """Changes that can be taken now."""
         import asyncio
-
-        from .taking import Taking
 
         if self._kept and not self.closed:
             return self.changes()
-        taking = Taking(self._native)
+        poll = Poll(self._native)
         try:
-            return await loop.run_in_executor(None, taking)
+            return await loop.run_in_executor(None, poll)
         except asyncio.CancelledError:
-            if (taken := taking.withdraw()) is not None and taken.num_rows:
+            if (taken := poll.withdraw()) is not None and taken.num_rows:
                 self._kept.append(taken)
             raise
 
@@ -261,7 +259,7 @@ class Follower:
         """End it, from any thread; what was kept for it alone is freed. Twice does nothing."""
         self._native.close()
         self._kept.clear()
-        waiting.wake(self._place)
+        asyncio_waiter.wake(self._place)
 
     @property
     def closed(self) -> bool:
@@ -272,24 +270,14 @@ class Follower:
         """The follower itself, which the end of the block closes."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         """The follower itself, which the end of the block closes."""
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         import asyncio
 
         # It waits for a transaction that is on its way, and the loop does not.
@@ -298,3 +286,46 @@ class Follower:
     def __repr__(self) -> str:
         name = "" if self.name is None else f", {self.name!r}"
         return f"Follower({self.view!r}{name}{', closed' if self.closed else ''})"
+
+
+class _WithdrawnError(Exception):
+    """Nobody wants the changes any more."""
+
+
+class Poll:
+    """One look of a follower in a thread, for a task that may be cancelled meanwhile.
+
+    It is called once. Changes are taken and handed over, or neither: they stay with the follower if
+    the task withdrew before they were taken, and are given to who withdraws later.
+    """
+
+    def __init__(self, native: _native.Follower) -> None:
+        self._native = native
+        self._lock = threading.Lock()
+        self._wanted = True
+        self._taken: pa.Table | None = None
+
+    def __call__(self) -> pa.Table | None:
+        """Changes since the last look; None if there are none, or if it was withdrawn."""
+        try:
+            if self._wanted and self._native.wait(0.0):
+                return self._native.changes(self._take)
+        except _WithdrawnError:
+            pass
+        return None
+
+    def _take(self, rows: _native.Rows) -> pa.Table:
+        import pyarrow as pa
+
+        found = pa.table(rows)
+        with self._lock:
+            if not self._wanted:
+                raise _WithdrawnError
+            self._taken = found
+        return found
+
+    def withdraw(self) -> pa.Table | None:
+        """Take nothing from now on; returns what was taken already, for the caller to keep."""
+        with self._lock:
+            self._wanted = False
+            return self._taken

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _native, arrow
+from . import _native
+from .convert import arrow
 from .errors import InvalidValueError, TypeMismatchError, UnknownFunctionError, did_you_mean
-from .words import quoted
+from .text import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,91 +128,7 @@ class Function:
         )
 
 
-class Functions:
-    """The part of a database by which functions come and go."""
-
-    _native: _native.Database
-
-    def create_function(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        parameters: Sequence[str | pa.DataType],
-        return_type: str | pa.DataType,
-        *,
-        kind: Kind = "scalar",
-        null_handling: NullHandling = "default",
-    ) -> None:
-        """Declare a function of Python, which SQL calls by its name wherever it may stand.
-
-        It must return the same for the same arguments, whenever it is called: what a row that is
-        deleted computes is what it computed when it was inserted, and nothing checks that. So it
-        reads no clock, draws no random numbers, and looks nothing up that may change.
-
-        Args:
-            name: Its name in SQL, found in any case: letters, digits and underscores.
-            function: Called with a `pyarrow.Array` for each parameter. Of kind "scalar" it is
-                given a batch of rows, of any number, and returns an array of as many values (of
-                pyarrow, NumPy, pandas or polars, or a list); of kind "aggregate" it is given the
-                rows of one group and returns one value. It may be called by any thread, and does
-                not use the database.
-            parameters: The types of its arguments, as of `create_table`: "int64", "string",
-                "decimal128(10, 2)", or of pyarrow. Arguments become them where no value is
-                rounded: an integer or a decimal becomes a float64, a text no number.
-            return_type: The type of its values. What it returns is cast to it within numbers,
-                texts, dates or timestamps, and refused where a value does not fit.
-            kind: "scalar" for a value of each row, "aggregate" for one of all rows of a group. A
-                change computes an aggregate anew for the groups that it touches.
-            null_handling: With "default" it sees no NULL: the value of a row with NULL among the
-                arguments is NULL, and an aggregate leaves the row out, and is NULL of no rows. With
-                "special" it is given all rows, and an aggregate of no rows is called too.
-
-        Raises:
-            ExistsError: There is a function of this name, of SQL or of yours.
-            InvalidValueError: The name cannot be called; there are no parameters.
-            TypeMismatchError: A type that is not stored.
-
-        Complexity: O(1). A change calls a function once for the rows that it brings or takes away,
-        and an aggregate once for each group that it touches, with all rows of that.
-
-        >>> import pyarrow.compute as pc
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> sales = db.create_table("sales", {"shop": "string", "price": "float64"})
-        >>> db.create_function("slug", pc.utf8_lower, ["string"], "string")
-        >>> def spread(prices):
-        ...     return pc.subtract(pc.max(prices), pc.min(prices))
-        >>> db.create_function("spread", spread, ["float64"], "float64", kind="aggregate")
-        >>> view = db.create_view(
-        ...     "spreads",
-        ...     "SELECT slug(shop) AS shop, spread(price) AS spread FROM sales GROUP BY slug(shop)")
-        >>> sales.insert({"shop": ["North", "NORTH", "south"], "price": [3.0, 5.5, 4.0]})
-        >>> list(view)
-        [{'shop': 'north', 'spread': 2.5}, {'shop': 'south', 'spread': 0.0}]
-        """
-        declare(
-            self._native, name, Function(function, parameters, return_type, kind, null_handling)
-        )
-
-    def drop_function(self, name: str) -> None:
-        """Forget a function; raises InUseError while a view calls it, UnknownFunctionError."""
-        self._native.drop_function(name)
-
-    @property
-    def functions(self) -> Mapping[str, Function]:
-        """The functions by name, as they were declared.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> db.create_function("count_letters", lambda t: [len(x.as_py()) for x in t],
-        ...                    ["string"], "int64")
-        >>> db.functions["count_letters"].parameters
-        (DataType(string),)
-        """
-        return _ByName(self._native.functions())
-
-
-class _ByName(dict[str, Function]):
+class Functions(dict[str, Function]):
     """Functions by name, which says what there is in the place of one that is not."""
 
     def __missing__(self, name: str) -> Function:

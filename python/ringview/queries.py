@@ -111,6 +111,11 @@ def _named(order: Order) -> _Order:
             )
         return name, _named(below)
 
+    if not isinstance(order, Mapping):
+        raise TypeMismatchError(
+            f"order is a dict of variables and those below each, such as {{'a': {{'b': {{}}}}}}, "
+            f"not {order!r}"
+        )
     return [one(name, below) for name, below in order.items()]
 
 

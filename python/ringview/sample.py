@@ -15,21 +15,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ._native import product_columns
+from .convert.sizes import whole
 from .errors import (
     InvalidValueError,
     TypeMismatchError,
     UnknownColumnError,
     did_you_mean,
 )
-from .estimates import Estimate, Estimator, What
+from .stats.estimates import Estimate, Estimator, What
+from .text import quoted
 from .view import View
-from .words import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from .cofactor import Cofactor
+    from .stats.cofactor import Cofactor
 
     Expression = str | Callable[[pa.Table], Any]
 
@@ -118,9 +119,8 @@ class Sample(View):
         """
         import pyarrow as pa
 
-        for what, number in (("m", m), ("seed", seed)):
-            if not 0 <= number < 2**64:
-                raise InvalidValueError(f"{what} is {number}; it must be 0 to 2^64 - 1")
+        whole("m", m)
+        whole("seed", seed)
         columns = None if weight is None else product_columns(weight)
         return pa.table(self._native.sample_draw(self._handle, m, seed, replacement, columns))
 
@@ -145,7 +145,7 @@ class Sample(View):
         """
         import pyarrow as pa
 
-        from .cofactor import Cofactor
+        from .stats.cofactor import Cofactor
 
         rows = self.to_arrow()
         kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
@@ -161,10 +161,7 @@ class Sample(View):
             )
         values = np.column_stack([_values(rows, name, number=True) for name in names])
         values = values[~np.isnan(values).any(axis=1)]
-        origin = values.mean(axis=0) if len(values) else np.zeros(len(names))
-        values = values - origin
-        products = values.T @ values
-        return Cofactor(names, len(values), values.sum(axis=0), products, origin=origin)
+        return Cofactor.of_rows(names, values)
 
     def estimate(
         self,

@@ -7,15 +7,18 @@ schema, O(rows) for the rows, O(1) else; a change costs what it costs by `Databa
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from html import escape
 from typing import TYPE_CHECKING, Any
 
-from . import arrow, lookup, notebook
-from .changing import change_by_key, change_rows
-from .clock import moment
-from .errors import RingviewError, UnknownTableError
-from .reading import Reading
-from .rows import Rows
-from .words import counted, quoted
+from . import notebook
+from .changes import How, Progress, apply_changes, changes_of
+from .convert import arrow, lookup
+from .convert.moments import moment
+from .convert.rows import Rows
+from .errors import DuplicateKeyError, RingviewError
+from .relation import Relation
+from .text import counted, quoted
 from .writer import Writer
 
 if TYPE_CHECKING:
@@ -25,7 +28,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Table(Reading):
+# Of more rows than these the search would take longer than a refusal may.
+_MOST_SEARCHED = 1_000_000
+
+
+class Table(Relation):
     """A table of a database: a bag of rows that views read.
 
     It answers as a view does: `columns`, `head`, `get`, `where`, slices, iteration, Arrow's stream.
@@ -71,7 +78,7 @@ class Table(Reading):
 
     @property
     def expired(self) -> int:
-        """How many rows left for their age since the table was made or altered or its file opened.
+        """Number of rows that left for their age since the table was made, altered or opened.
 
         O(1).
 
@@ -88,7 +95,7 @@ class Table(Reading):
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """What columns are in the rows of an `INSERT` of SQL that does not say. O(columns).
+        """Values of columns that an `INSERT` of SQL leaves out. O(columns).
 
         >>> import ringview as rv
         >>> db = rv.Database()
@@ -105,7 +112,7 @@ class Table(Reading):
         return row
 
     def explain(self) -> str:
-        """What the table keeps, and when rows leave it. O(1).
+        """Summary of the table: its rows, and when they leave it. O(1).
 
         >>> import ringview as rv
         >>> from datetime import datetime
@@ -249,7 +256,7 @@ class Table(Reading):
         rows: Rows,
         *,
         multiplicity: str | None = None,
-        progress: Callable[[int], object] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         """Add rows; see `Database.insert`.
 
@@ -260,7 +267,7 @@ class Table(Reading):
         >>> table.to_arrow().to_pylist()
         [{'a': 2}]
         """
-        change_rows(self, 1, rows, multiplicity, progress)
+        self._change(1, rows, multiplicity, progress)
 
     def writer(
         self,
@@ -288,19 +295,19 @@ class Table(Reading):
         >>> len(table)
         3
         """
-        return Writer(self, rows, seconds, clock)
+        return Writer(self._native, self._handle, rows, seconds, clock)
 
     def delete(
         self,
         rows: Rows,
         *,
         multiplicity: str | None = None,
-        progress: Callable[[int], object] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         """Take rows away; see `Database.delete`."""
-        change_rows(self, -1, rows, multiplicity, progress)
+        self._change(-1, rows, multiplicity, progress)
 
-    def upsert(self, rows: Rows, *, progress: Callable[[int], object] | None = None) -> None:
+    def upsert(self, rows: Rows, *, progress: Progress | None = None) -> None:
         """Add rows, or put them in the place of those with their key; see `Database.upsert`.
 
         >>> import ringview as rv
@@ -311,17 +318,50 @@ class Table(Reading):
         >>> table.to_arrow().to_pylist()
         [{'id': 2, 'a': 21}]
         """
-        change_by_key(self, "upsert", rows, None, progress)
+        self._change("upsert", rows, None, progress)
 
-    def update(self, rows: Rows, *, progress: Callable[[int], object] | None = None) -> None:
+    def update(self, rows: Rows, *, progress: Progress | None = None) -> None:
         """Change rows that are there, found by their key; see `Database.update`."""
-        change_by_key(self, "update", rows, None, progress)
+        self._change("update", rows, None, progress)
 
-    def apply(
-        self, rows: Rows, *, op: str, progress: Callable[[int], object] | None = None
-    ) -> None:
+    def apply(self, rows: Rows, *, op: str, progress: Progress | None = None) -> None:
         """Apply a feed of changes, a word a row in the column `op`; see `Database.apply`."""
-        change_by_key(self, "apply", rows, op, progress)
+        self._change("apply", rows, op, progress)
+
+    def _change(
+        self,
+        how: How,
+        rows: Rows,
+        column: str | None,
+        progress: Progress | None,
+        batch_id: int | str | None = None,
+    ) -> None:
+        changes = changes_of(self._native, self._handle, how, rows, column)
+        try:
+            apply_changes(self._native, changes, progress, batch_id=batch_id)
+        except DuplicateKeyError as problem:
+            row = self._second(rows) if how == 1 and column is None else None
+            if row is None:
+                raise
+            raise DuplicateKeyError(f"row {row}: {problem}") from None
+
+    def _second(self, rows: Any) -> int | None:
+        """The place of the row that was refused as the second one with its unique key.
+
+        None where the rows cannot be read twice, as those of a stream. O(rows), after a refusal.
+        """
+        seen: set[tuple[Any, ...]] = set()
+        # Whatever is wrong with this look is not what the caller did wrong.
+        with suppress(Exception):
+            keys = lookup.keys_of(rows, self.unique or [], self.schema)
+            if keys is None or len(keys) > _MOST_SEARCHED:
+                return None
+            for at, (key, held) in enumerate(zip(keys, self.get_many(keys), strict=True)):
+                if held is not None or key in seen:
+                    return at
+                if None not in key:
+                    seen.add(key)
+        return None
 
     def _slice(self, start: int, stop: int) -> pa.Table:
         return self.to_arrow().slice(start, stop - start)
@@ -346,27 +386,11 @@ class Table(Reading):
         """Rows, each counted as often as it was inserted."""
         return int(self._info()["rows"])
 
-    def __eq__(self, other: object) -> bool:
-        """Whether it is a handle of the same table: of one database, and not of an older one."""
-        if not isinstance(other, Table):
-            return NotImplemented
-        return self._native is other._native and self._handle == other._handle
-
-    def __hash__(self) -> int:
-        """Equal for handles of the same table."""
-        return hash((id(self._native), self._handle))
-
-    def __bool__(self) -> bool:
-        """A table is true, empty or not."""
-        return True
-
     def __repr__(self) -> str:
         try:
             info = self._info()
         except RingviewError as problem:
-            # A table is shown in the midst of other things, and never ends them.
-            gone = "dropped" if isinstance(problem, UnknownTableError) else type(problem).__name__
-            return f"Table({self.name!r}, {'closed' if self._native.is_closed() else gone})"
+            return f"Table({self.name!r}, {self._gone(problem)})"
         parts = [f"columns={self.schema.names}"]
         if info["unique"]:
             parts.append(f"unique={info['unique']}")
@@ -378,7 +402,23 @@ class Table(Reading):
 
     def _repr_html_(self) -> str:
         """The columns and the size, for notebooks."""
-        return notebook.table(self)
+        info, unique = self._info(), self.unique or []
+        together = "unique" if len(unique) == 1 else "unique together"
+        columns = [
+            {
+                "column": field.name,
+                "type": str(field.type),
+                "": ", ".join(
+                    ([] if field.nullable else ["not null"])
+                    + ([together] if field.name in unique else [])
+                ),
+            }
+            for field in self.schema
+        ]
+        static = ", static" if info["static"] else ""
+        size = f"{counted(int(info['rows']), 'row')}, {int(info['bytes']):,} bytes{static}"
+        head = f"<div><b>{escape(self.name)}</b>: {size}</div>"
+        return head + notebook.rows(["column", "type", ""], columns)
 
     def _info(self) -> dict[str, Any]:
         return self._native.table_info(self._handle)

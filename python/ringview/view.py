@@ -1,7 +1,8 @@
 """A view as a user sees it: its rows now, what moved, and how it is kept.
 
-Invariant: reads the engine at each question; two reads without a change between them are equal.
-Cost: O(rows) to read all, O(groups that moved) for the changes, O(1) for the length.
+Invariant: reads the engine at each question; two reads without a change between them are equal, and
+no reader of changes is given one twice. Cost: O(rows) to read all, O(1) for the length, O(groups
+that moved) for the changes; what nobody follows costs nothing.
 """
 
 from __future__ import annotations
@@ -9,24 +10,28 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import arrow, lookup, notebook
-from .errors import RingviewError, UnknownViewError
-from .followed import Followed
-from .words import counted, quoted
+from . import notebook
+from .convert import arrow, lookup
+from .convert.sizes import whole
+from .errors import InvalidValueError, RingviewError, UnsupportedError
+from .follower import Follower
+from .relation import Relation
+from .text import counted, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
-    from .cofactor import Cofactor
-    from .rows import Rows
+    from . import _native
+    from .convert.rows import Rows
+    from .stats.cofactor import Cofactor
 
 _SHOWN = 10
 Format = Literal["text", "mermaid", "graphviz", "json", "html"]
 
 
-class View(Followed):
+class View(Relation):
     """A view of a database, exact after every change.
 
     Reads raise UnknownViewError once it is dropped, even if another view has its name by then.
@@ -45,6 +50,126 @@ class View(Followed):
     """
 
     __slots__ = ()
+    _noun = "view"
+
+    @property
+    def sql(self) -> str:
+        """The SQL that the view was created with.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> db.create_view("v", "SELECT COUNT(*) AS n FROM r").sql
+        'SELECT COUNT(*) AS n FROM r'
+        """
+        return self._native.view_sql(self._handle) or ""
+
+    def explain(self, format: Format = "text") -> str:
+        """The plan of the view, its reasons, and the cost of each change.
+
+        First what a change of each table costs: what it meets on its way up; the tree, with rows,
+        bytes and updates a node. Then why: the engine, and which conditions hold that bound the
+        cost of changes and reading (acyclic, free-connex, hierarchical, q-hierarchical), or what
+        they fail by. Then the same of each view and subquery that it reads.
+
+        Args:
+            format: "text"; "mermaid" or "graphviz", the source of a graph; "json", all of it as a
+                JSON object; "html", what notebooks show.
+
+        Raises:
+            InvalidValueError: There is no such format.
+
+        Complexity: that of planning the query; of the rows nothing is read.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
+        >>> _ = db.create_table("s", {"b": "int64", "c": "int64"})
+        >>> view = db.create_view(
+        ...     "v", "SELECT b, COUNT(*) AS n FROM r NATURAL JOIN s GROUP BY b")
+        >>> print(view.explain().split(chr(10) * 2)[1])
+        a change of one row
+          r  O(1)
+          s  O(1)
+        >>> import json
+        >>> [node["label"] for node in json.loads(view.explain("json"))["nodes"]]
+        ['r[b]', 's[b]', 'V@b[b]']
+        """
+        return self._native.view_explain(self._handle, format)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns and their types, as `to_arrow` has them. O(columns).
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> db.create_view("v", "SELECT COUNT(*) AS n FROM r").schema
+        n: int64 not null
+        """
+        import pyarrow as pa
+
+        return pa.schema(self._native.view_schema(self._handle))
+
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows of the view as a stream of batches: those that it has now, and no others.
+
+        Rows of a factorised join are made as they are read, in constant delay, so memory is that
+        of a batch whatever the number of rows; so are rows of a join that the engine "epsilon"
+        keeps. Where such a view moves, its reader ends: reading on raises ViewChangedError, once
+        the view is dropped UnknownViewError, and never gives a mix. Rows of all other views
+        (groups, listings, samples) are made by this call, O(rows), and can be read whatever becomes
+        of the view, until the database is closed.
+
+        Raises:
+            OutOfMemoryError: There is no room for the rows.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
+        >>> _ = db.create_table("s", {"b": "int64", "c": "int64"})
+        >>> view = db.create_view("v", "SELECT * FROM r NATURAL JOIN s")
+        >>> db.insert("r", {"a": [1, 2], "b": [5, 5]})
+        >>> db.insert("s", {"b": [5, 5], "c": [7, 8]})
+        >>> sum(len(batch) for batch in view.to_reader())
+        4
+        """
+        import pyarrow as pa
+
+        batches = _batches(self._native.view_stream(self._handle))
+        return pa.RecordBatchReader.from_batches(self.schema, batches)
+
+    # Not by the reader, whose C++ calls Python: a thread that the interpreter's end stops in there
+    # aborts the process.
+    def to_arrow(self) -> pa.Table:
+        """The rows, in no particular order. O(rows)."""
+        import pyarrow as pa
+
+        batches = _batches(self._native.view_stream(self._handle))
+        return pa.Table.from_batches(batches, self.schema)
+
+    def scalar(self) -> Any:
+        """The only value of a view with one row and one column; a sum of integers is an int.
+
+        Raises:
+            InvalidValueError: The view has more, or fewer.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> db.create_view("v", "SELECT COUNT(*) FROM r").scalar()
+        0
+        """
+        found = self[:2]
+        if found.shape != (1, 1):
+            rows, columns = len(self), found.num_columns
+            raise InvalidValueError(
+                f"view {quoted(self.name)} has {counted(rows, 'row')} and "
+                f"{counted(columns, 'column')}; "
+                "scalar() reads a view of one row and one column, to_arrow() any"
+            )
+        (value,) = arrow.rows(found)[0].values()
+        return value
 
     def get(self, key: lookup.Key) -> dict[str, Any] | None:
         """The row of one group, by its key; None if there is none, or HAVING leaves it out.
@@ -116,8 +241,192 @@ class View(Followed):
             found[place] = row
         return found
 
+    def draw(self, m: int, *, seed: int) -> pa.Table:
+        """Rows of a factorised join, each drawn from all with equal chances.
+
+        Draws are independent: a row may come more than once. The same seed draws the same from
+        the same rows.
+
+        Args:
+            m: How many.
+            seed: Of the random numbers, 0 to 2^64 - 1.
+
+        Raises:
+            InvalidValueError: The view has no rows; `m` or `seed` is negative or too large.
+            UnsupportedError: The view is not a factorised join.
+
+        Complexity: a binary search a variable and draw, however many rows there are.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> _ = db.create_table("s", {"b": "int64"})
+        >>> view = db.create_view("v", "SELECT a, b FROM r CROSS JOIN s")
+        >>> db.insert("r", {"a": range(1000)})
+        >>> db.insert("s", {"b": range(1000)})
+        >>> len(view), len(view.draw(3, seed=1))
+        (1000000, 3)
+        """
+        import pyarrow as pa
+
+        whole("m", m)
+        whole("seed", seed)
+        return pa.table(self._native.view_draw(self._handle, m, seed))
+
+    def changes(self) -> pa.Table:
+        """Changes since the last call: rows with a last column `multiplicity`.
+
+        A row that came has multiplicity 1, one that left has -1; a row whose aggregate moved leaves
+        and comes. So does a group that begins or ends to pass HAVING. What came and left again is
+        not told. The first call gives the whole view. Of a join, each row that moved comes with how
+        much its multiplicity did.
+
+        All handles of a view share this place in its changes; `follow()` gives one of your own. A
+        call that fails, or that Ctrl-C ends, loses nothing: the next one gives the whole. From the
+        first call on the view remembers what moved, at most the rows that it had and has;
+        `unfollow()` ends that. If the view has a column `multiplicity`, the last column is
+        `multiplicity_`.
+
+        Complexity: O(groups touched since the last call); of a join O(rows that moved).
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> view = db.create_view("v", "SELECT a, COUNT(*) AS n FROM r GROUP BY a")
+        >>> db.insert("r", {"a": [1, 2]})
+        >>> _ = view.changes()
+        >>> db.delete("r", {"a": [2]})
+        >>> view.changes().to_pylist()
+        [{'a': 2, 'n': 1, 'multiplicity': -1}]
+        """
+        import pyarrow as pa
+
+        found: pa.Table = self._native.view_changes(self._handle, pa.table)
+        return found
+
+    def unfollow(self, name: str | None = None) -> None:
+        """End what `changes()` began: nothing is remembered for it until it is called again. O(1).
+
+        Args:
+            name: Of a follower with a name, whose place is forgotten instead.
+
+        Raises:
+            StorageError: The file of the database cannot be written.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> view = db.create_view("v", "SELECT a, COUNT(*) AS n FROM r GROUP BY a")
+        >>> db.insert("r", {"a": [1]})
+        >>> _ = view.changes()
+        >>> view.unfollow()
+        >>> view.changes().to_pylist()
+        [{'a': 1, 'n': 1, 'multiplicity': 1}]
+        """
+        if name is None:
+            self._native.forget_changes(self._handle)
+        else:
+            self._native.forget_follower(self._handle, name)
+
+    @property
+    def followers(self) -> list[str]:
+        """The names of those who follow the view under one, in the order of the alphabet."""
+        return self._native.followers(self._handle)
+
+    def follow(
+        self, name: str | None = None, *, initial: bool = True, timeout: float | None = None
+    ) -> Follower:
+        """A reader with a place of its own in the changes of the view; any number at a time.
+
+        A follower with a name has its place in the file of the database: followed under this name
+        again, also after a crash, it is given all that moved since its last `commit`. The view
+        remembers what that is until `unfollow(name)`, or until it is dropped or replaced. Of a name
+        that is there, `initial` says nothing.
+
+        Args:
+            name: Whose place it is; all who follow under one name share it.
+            initial: Whether it is given the whole view first, as it is at its first look; if not,
+                only what moves from here on.
+            timeout: How many seconds its iteration waits for the next change before it ends; for
+                ever if None.
+
+        Raises:
+            UnsupportedError: A name, of a sample or a view that reads one: after a crash it may
+                hold other rows, and nobody knows what moved.
+            StorageError: A name, and the file cannot be written.
+
+        Complexity: O(1), with a name a commit of the file. A transaction remembers what it moved
+        once, however many follow.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> _ = db.create_table("r", {"a": "int64"})
+        >>> view = db.create_view("v", "SELECT a, COUNT(*) AS n FROM r GROUP BY a")
+        >>> with view.follow() as early, view.follow(initial=False) as late:
+        ...     db.insert("r", {"a": [1]})
+        ...     _ = early.changes()
+        ...     db.insert("r", {"a": [2]})
+        ...     early.changes().to_pylist()
+        ...     late.changes().num_rows
+        [{'a': 2, 'n': 1, 'multiplicity': 1}]
+        2
+        """
+        native = self._native.follow(self._handle, not initial, name)
+        place = (id(self._native), self._handle, name)
+        return Follower(native, self.name, name, timeout, place)
+
+    def follow_partials(self, *, initial: bool = True, timeout: float | None = None) -> Follower:
+        """A reader of what the view adds to the same view over more rows, as that changes.
+
+        What its `changes()` gives are partials, as those of `partial()`; merged into another
+        database's view of this query (`merge`), all that was given so far is what this view holds.
+        So a view over rows that lie apart follows its parts. Sums, counts and the values of MIN,
+        MAX and COUNT(DISTINCT) that went are told with numbers below 0, which databases with
+        ``trust_deletes=True`` take. A group may come more than once; partials are kept until they
+        are read, for each transaction those of the groups that it changed. Of a view of rows they
+        are the rows, as `follow` gives them.
+
+        Args:
+            initial: Whether it is given the whole partial first, as it is at its first look; if
+                not, only what changes from here on.
+            timeout: As `follow`.
+
+        Raises:
+            UnsupportedError: The view is a sample, or its groups are computed as they are read.
+
+        Complexity: O(1). A transaction remembers O(groups and values that it changed), once,
+        however many follow.
+
+        Source: the ring of payloads of "Incremental View Maintenance with Triple Lock
+        Factorization Benefits" (Nikolic and Olteanu, SIGMOD 2018): deltas of views are views.
+
+        >>> import ringview as rv
+        >>> def database(**options: bool) -> rv.Database:
+        ...     db = rv.Database(**options)
+        ...     _ = db.create_table("r", {"a": "int64", "x": "int64"})
+        ...     _ = db.create_view("v", "SELECT a, COUNT(*) AS n, MAX(x) AS m FROM r GROUP BY a")
+        ...     return db
+        >>> whole = database(trust_deletes=True)
+        >>> parts = [database(), database()]
+        >>> followers = [part["v"].follow_partials() for part in parts]
+        >>> def gather() -> list[dict[str, int]]:
+        ...     for follower in followers:
+        ...         whole["v"].merge(follower.changes())
+        ...     return whole["v"].to_arrow().to_pylist()
+        >>> for part, x in zip(parts, (3, 5)):
+        ...     part.insert("r", {"a": [1], "x": [x]})
+        >>> gather()
+        [{'a': 1, 'n': 2, 'm': 5}]
+        >>> parts[1].delete("r", {"a": [1], "x": [5]})
+        >>> gather()
+        [{'a': 1, 'n': 1, 'm': 3}]
+        """
+        native = self._native.follow_partials(self._handle, not initial)
+        place = (id(self._native), self._handle, None)
+        return Follower(native, self.name, None, timeout, place)
+
     def partial(self) -> pa.Table:
-        """What this view adds to the same view over more rows, to be added by `merge`.
+        """Contribution of this view to the same view over more rows, to be added by `merge`.
 
         A row a group: the columns of GROUP BY, each under the name that the view shows it by (its
         own if it does not), then `payload` (binary), all that is kept of the group: exact numbers,
@@ -193,51 +502,6 @@ class View(Followed):
         """
         self._native.merge_partials(self._handle, partial)
 
-    @property
-    def sql(self) -> str:
-        """The SQL that the view was created with.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64"})
-        >>> db.create_view("v", "SELECT COUNT(*) AS n FROM r").sql
-        'SELECT COUNT(*) AS n FROM r'
-        """
-        return self._native.view_sql(self._handle) or ""
-
-    def explain(self, format: Format = "text") -> str:
-        """How the view is kept, why, and what each change costs.
-
-        First what a change of each table costs: what it meets on its way up; the tree, with rows,
-        bytes and updates a node. Then why: the engine, and which conditions hold that bound the
-        cost of changes and reading (acyclic, free-connex, hierarchical, q-hierarchical), or what
-        they fail by. Then the same of each view and subquery that it reads.
-
-        Args:
-            format: "text"; "mermaid" or "graphviz", the source of a graph; "json", all of it as a
-                JSON object; "html", what notebooks show.
-
-        Raises:
-            InvalidValueError: There is no such format.
-
-        Complexity: that of planning the query; of the rows nothing is read.
-
-        >>> import ringview as rv
-        >>> db = rv.Database()
-        >>> _ = db.create_table("r", {"a": "int64", "b": "int64"})
-        >>> _ = db.create_table("s", {"b": "int64", "c": "int64"})
-        >>> view = db.create_view(
-        ...     "v", "SELECT b, COUNT(*) AS n FROM r NATURAL JOIN s GROUP BY b")
-        >>> print(view.explain().split(chr(10) * 2)[1])
-        a change of one row
-          r  O(1)
-          s  O(1)
-        >>> import json
-        >>> [node["label"] for node in json.loads(view.explain("json"))["nodes"]]
-        ['r[b]', 's[b]', 'V@b[b]']
-        """
-        return self._native.view_explain(self._handle, format)
-
     def live(self, rows: int = 20, *, every: float = 0.5) -> Any:
         """The view as a widget of Jupyter or marimo, which moves as the view does.
 
@@ -266,7 +530,7 @@ class View(Followed):
         """
         from .live import live
 
-        return live(self, rows, every)
+        return live(self, lambda: self.follow(initial=False), rows, every)
 
     def cofactor(self) -> Cofactor:
         """The counts, sums and products of a COFACTOR view without groups. O(m^2).
@@ -283,7 +547,7 @@ class View(Followed):
         >>> view.cofactor().matrix.tolist()
         [[5.0, 13.0], [13.0, 34.0]]
         """
-        from .cofactor import Cofactor
+        from .stats.cofactor import Cofactor
 
         return Cofactor.from_table(self.to_arrow())
 
@@ -303,34 +567,33 @@ class View(Followed):
         >>> [(key, found.count, found.sums.tolist()) for key, found in view.cofactors()]
         [((7,), 2, [3.0])]
         """
-        from .cofactor import cofactors
+        from .stats.cofactor import cofactors
 
         return cofactors(self.to_arrow())
 
-    def __eq__(self, other: object) -> bool:
-        """Whether it is a handle of the same view: of one database, and not of an older one."""
-        if not isinstance(other, View):
-            return NotImplemented
-        return self._native is other._native and self._handle == other._handle
+    def __len__(self) -> int:
+        """The number of rows. O(1), or O(groups) with HAVING and for listings."""
+        return self._native.view_len(self._handle)
 
-    def __hash__(self) -> int:
-        """Equal for handles of the same view."""
-        return hash((id(self._native), self._handle))
+    def _slice(self, start: int, stop: int) -> pa.Table:
+        import pyarrow as pa
 
-    def __bool__(self) -> bool:
-        """A view is true, empty or not."""
-        return True
+        return pa.table(self._native.view_slice(self._handle, start, stop))
+
+    def _agreeing(self, values: Mapping[str, Any], types: Mapping[str, pa.DataType]) -> pa.Table:
+        import pyarrow as pa
+
+        try:
+            [key] = lookup.keys([values], types)
+            return pa.table(self._native.view_where(self._handle, key))
+        except UnsupportedError:
+            return super()._agreeing(values, types)
 
     def __repr__(self) -> str:
-        if self._native.is_closed():
-            state = "closed"
-        else:
-            try:
-                state = f"rows={len(self)}"
-            except RingviewError as problem:
-                # A view is shown in the midst of other things, and never ends them.
-                gone = isinstance(problem, UnknownViewError)
-                state = "dropped" if gone else type(problem).__name__
+        try:
+            state = f"rows={len(self)}"
+        except RingviewError as problem:
+            state = self._gone(problem)
         return f"{type(self).__name__}({self.name!r}, {state})"
 
     def _repr_html_(self) -> str:
@@ -339,11 +602,24 @@ class View(Followed):
             return escape(repr(self))
         found = self[:_SHOWN]
         try:
-            from .cofactor import Cofactor
+            from .stats.cofactor import Cofactor
         except ImportError:
             # Without NumPy there is no Cofactor to show.
             shown = notebook.result(found)
         else:
-            shown = notebook.result(found, Cofactor.from_arrow)
+            shown = notebook.result(found, lambda *of: Cofactor.from_arrow(*of)._repr_html_())
         note = f"{escape(self.name)}: {counted(len(self), 'row')}"
         return f"{shown}<details><summary>{note}</summary>{self.explain('html')}</details>"
+
+
+def _batches(stream: _native.RowStream) -> Iterator[pa.RecordBatch]:
+    """The blocks of a stream as pyarrow batches.
+
+    A stream that failed goes on to fail: its end would look like that of all rows.
+    """
+    import pyarrow as pa
+
+    def batch(rows: _native.Rows) -> pa.RecordBatch:
+        return pa.RecordBatchReader.from_stream(rows).read_next_batch()
+
+    return map(batch, iter(stream.next, None))

@@ -12,16 +12,15 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
-from .changing import Change, change
+from .changes import Change, apply_changes
+from .convert.rows import Handle, Row, to_arrow
 from .errors import InvalidValueError
-from .rows import Row, to_arrow
-from .words import counted, quoted
+from .text import counted, quoted
 
 if TYPE_CHECKING:
     import asyncio
-    from types import TracebackType
 
-    from .protocols import TableLike
+    from . import _native
 
 
 class Writer:
@@ -51,7 +50,8 @@ class Writer:
 
     def __init__(
         self,
-        table: TableLike,
+        native: _native.Database,
+        table: Handle,
         rows: int = 1000,
         seconds: float | None = 0.1,
         clock: Callable[[], float] = time.monotonic,
@@ -61,8 +61,9 @@ class Writer:
                 f"a writer flushes after rows={rows} and seconds={seconds}; "
                 "give at least 1 row, and no negative time"
             )
-        self._table, self._rows, self._seconds, self._clock = table, rows, seconds, clock
-        self._buffer = table._native.row_buffer(table.name)
+        self._native, self._table = native, table
+        self._rows, self._seconds, self._clock = rows, seconds, clock
+        self._buffer = native.row_buffer(table[0])
         self._append = self._buffer.append
         # Rows that pyarrow read, and those before them, in their order.
         self._parts: list[Any] = []
@@ -93,10 +94,9 @@ class Writer:
 
     def flush(self) -> None:
         """Insert the rows that are gathered, in one transaction; raises as `Table.insert`."""
-        parts, table = self._take(), self._table
-        changes: list[Change] = [(table.name, 1, part, None) for part in parts]
+        changes: list[Change] = [(self._table[0], 1, part, None) for part in self._take()]
         if changes:
-            change(table._native, changes, None)
+            apply_changes(self._native, changes)
 
     def _take(self) -> list[Any]:
         parts = self._parts
@@ -107,9 +107,9 @@ class Writer:
 
     def _read(self, row: Row) -> int:
         """Gather a row that is not of plain values."""
-        parts = to_arrow([row], self._table)
+        parts = to_arrow([row], self._native, self._table)
         # What it points to its owner may write to before the flush.
-        taken = [self._table._native.take(part) for part in parts]
+        taken = [self._native.take(part) for part in parts]
         if len(self._buffer):
             self._parted += len(self._buffer)
             self._parts.append(self._buffer.take())
@@ -118,7 +118,7 @@ class Writer:
         return 0
 
     def __len__(self) -> int:
-        """How many rows are gathered and not inserted."""
+        """The number of rows gathered and not inserted."""
         return self._parted + len(self._buffer)
 
     def __bool__(self) -> bool:
@@ -127,18 +127,14 @@ class Writer:
 
     def __repr__(self) -> str:
         return (
-            f"Writer({self._table.name!r}, rows={len(self)} of {self._rows}, "
-            f"seconds={self._seconds})"
+            f"Writer({self._table[0]!r}, rows={len(self)} of {self._rows}, seconds={self._seconds})"
         )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        raised: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, raised: BaseException | None, *_: object
     ) -> None:
         if raised is None:
             self.flush()
@@ -146,7 +142,7 @@ class Writer:
             self._take()
             raised.add_note(
                 f"not inserted: {counted(dropped, 'row')} gathered for table "
-                f"{quoted(self._table.name)}"
+                f"{quoted(self._table[0])}"
             )
 
     async def __aenter__(self) -> Self:
@@ -157,10 +153,7 @@ class Writer:
         return self
 
     async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        raised: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, raised: BaseException | None, *_: object
     ) -> None:
         import asyncio
 
@@ -170,7 +163,7 @@ class Writer:
             failed = (await asyncio.gather(task, return_exceptions=True))[0]
             if raised is None and not isinstance(failed, asyncio.CancelledError | None):
                 raise failed
-        self.__exit__(kind, raised, traceback)
+        self.__exit__(kind, raised)
 
     async def _look(self, seconds: float) -> None:
         """Flush rows that have waited, until cancelled."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import ringview as rv
-from ringview.cofactor import Cofactor
+from ringview.stats.cofactor import Cofactor
 
 JOIN = "SELECT COFACTOR(x, y, t, z) FROM r JOIN s USING (k)"
 NAMES = ["x", "y", "t", "z"]

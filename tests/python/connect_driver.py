@@ -25,6 +25,7 @@ CONFIG = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 SPENT = "SELECT name, SUM(cents) AS cents FROM orders JOIN items USING (id) GROUP BY name"
 BEST = (

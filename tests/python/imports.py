@@ -67,7 +67,8 @@ def imported(name: str, text: str, known: set[str]) -> dict[str, Named]:
                 start = whole.split("::")[0]
                 mods = "" if start in ("crate", "super", "self") else f"mod {start};"
                 for named in targets(name, f"{mods} {whole}" if start in below else whole, known):
-                    found[alias or named[1]] = named
+                    # A module as a whole has the last name of its path.
+                    found[alias or whole.split("::")[-1]] = named
     return found
 
 
@@ -179,12 +180,13 @@ def files() -> Arrows:
     """
     base = ROOT / "python"
     trees: dict[str, ast.Module] = {}
+    packages: set[str] = set()
     for path in sorted(base.rglob("*.py")):
         parts = path.relative_to(base).with_suffix("").parts
-        trees[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = ast.parse(
-            path.read_text()
-        )
-    packages = {name for name in trees if any(other.startswith(f"{name}.") for other in trees)}
+        is_package = parts[-1] == "__init__"
+        name = ".".join(parts[:-1] if is_package else parts)
+        packages |= {name} if is_package else set()
+        trees[name] = ast.parse(path.read_text())
     handed: dict[str, dict[str, str]] = {}
     wanted: dict[str, list[tuple[str, str]]] = {name: [] for name in trees}
     for name, tree in trees.items():

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from ringview.cofactor import Cofactor
+from ringview.stats.cofactor import Cofactor
 
 
 def cofactor(frame: pd.DataFrame, categorical: Sequence[str] = ()) -> Cofactor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import ringview as rv
-from ringview.words import quoted
+from ringview.text import quoted
 
 TYPES = ["BIGINT", "INTEGER", "VARCHAR", "DECIMAL(9, 2)"]
 

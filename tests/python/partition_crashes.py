@@ -101,7 +101,8 @@ def servers(session: int | None = None, driver: int | None = None) -> list[int]:
             command = (path / "cmdline").read_text().split("\0")
             if not any("partitioned.server" in part for part in command):
                 continue
-            executor = Path("/proc", command[-5], "stat")
+            # Behind `python -c SCRIPT PATHS`.
+            executor = Path("/proc", command[4], "stat")
             of = {session: os.getsid(int(path.name))}
             if driver is not None:
                 of = {driver: int(executor.read_text().rpartition(")")[2].split()[1])}

@@ -32,7 +32,7 @@ class Stream:
 
     def columns(self, rows: Rows, table: str) -> pa.Table:
         kinds = self.tables[table].items()
-        schema = pa.schema([(name, rv.arrow.data_type(kind)) for name, kind in kinds])
+        schema = pa.schema([(name, rv.convert.arrow.data_type(kind)) for name, kind in kinds])
         return pa.Table.from_pylist(rows, schema)
 
     def create(self, db: rv.Database) -> rv.Database:

@@ -14,13 +14,14 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from ringview.errors import OverDeleteError
 from ringview.spark.streaming.partitioned.address import Address
 from ringview.spark.streaming.partitioned.client import Engines
+from ringview.spark.streaming.partitioned.codec import registered
 from ringview.spark.streaming.partitioned.live import Cache
 from ringview.spark.streaming.partitioned.segments import (
     Delta,
@@ -31,6 +32,9 @@ from ringview.spark.streaming.partitioned.segments import (
     select_segments,
 )
 from ringview.spark.streaming.partitioned.store import PartitionBatch, SnapshottedEngine, Store
+
+SERVES = "served_bags"
+"""The module that a server of bags imports."""
 
 
 class Bag:
@@ -79,20 +83,21 @@ def act(what: str, *names: str) -> None:
         Path(go).read_text()
 
 
+@registered
 @dataclass(frozen=True)
 class Bags:
     """A stream of bags."""
 
-    folder: Path
+    folder: str
     test: int
 
     def store(self) -> Store[Bag]:
-        return Store(str(self.folder), partial(Bag, self.test))
+        return Store(self.folder, partial(Bag, self.test))
 
     def take(
         self, cache: Cache[SnapshottedEngine[Bag]], of: PartitionBatch, read: Read
-    ) -> Taken[Counter[str]]:
-        return self.store().take(cache, of, read, lambda bag: None, lambda bag: +bag.has)
+    ) -> Taken[dict[str, int]]:
+        return self.store().take(cache, of, read, lambda bag: None, lambda bag: dict(+bag.has))
 
     def look(
         self, cache: Cache[SnapshottedEngine[Bag]], partition: int, token: str, view: str
@@ -101,7 +106,7 @@ class Bags:
             return [str(os.getpid()).encode()]
         if view == "live":
             return [str(len(cache)).encode()]
-        with cache.look(str(self.folder), partition, token) as held:
+        with cache.look(self.folder, partition, token) as held:
             return None if held is None else [e.encode() for e in held.engine.has.elements()]
 
 
@@ -141,9 +146,9 @@ class Version:
 def main() -> None:
     """An executor, or a worker, which a test kills."""
     what, folder, *more = sys.argv[1:]
-    bags = Bags(Path(folder), 0)
+    bags = Bags(folder, 0)
     if what == "executor":
-        address = Address.of(os.getpid())
+        address = replace(Address.of(os.getpid()), serves=SERVES)
         engines = Engines(address)
         engines.take(bags, PartitionBatch(0, None, 0, [b"a"]), Segments)
         (process,) = engines.look(bags, 0, "", "process") or [b""]
@@ -151,7 +156,7 @@ def main() -> None:
         sys.stdin.read()
     else:
         process_, born, place, version, *delta = more
-        engines = Engines(Address(int(process_), born, Path(place)))
+        engines = Engines(Address(int(process_), born, Path(place), SERVES))
         found: Version = pickle.loads(bytes.fromhex(version))
         of = PartitionBatch(0, found.said, 1, [each.encode() for each in delta])
         engines.take(bags, of, found.segments)

@@ -57,7 +57,7 @@ def ends(process: int) -> None:
 
 def server(engines: Engines) -> int | None:
     """The process of the server, if it runs."""
-    found = engines.look(Bags(Path(), 0), 0, "", "process")
+    found = engines.look(Bags("", 0), 0, "", "process")
     return int(found[0]) if found else None
 
 
@@ -72,7 +72,7 @@ class Stream:
     """A stream of one partition, and its workers."""
 
     def __init__(self, folder: Path, address: Address, workers: int) -> None:
-        self.bags = Bags(folder, os.getpid())
+        self.bags = Bags(str(folder), os.getpid())
         self.workers = [Engines(address) for _ in range(workers)]
         self.version, self.batch = Version(), 0
         self.has: Counter[str] = Counter()
@@ -84,12 +84,12 @@ class Stream:
 
     def attempt(
         self, worker: int, delta: Delta | None = None
-    ) -> tuple[Version, Taken[Counter[str]]]:
+    ) -> tuple[Version, Taken[dict[str, int]]]:
         """One that is not committed yet."""
         delta = self.delta() if delta is None else delta
         version, of = Version(self.version.said, dict(self.version.held)), self.workers[worker]
 
-        def take(meta: Meta | None, read: Read) -> Taken[Counter[str]]:
+        def take(meta: Meta | None, read: Read) -> Taken[dict[str, int]]:
             return of.take(self.bags, PartitionBatch(0, meta, self.batch, delta), read)
 
         taken = step(version, self.batch, take)

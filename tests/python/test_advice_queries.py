@@ -53,11 +53,6 @@ TAKEN = [
 
 ADVICE = [
     (
-        "SELECT COUNT(*) FROM r WHERE x < (SELECT SUM(s.c * r.x) FROM s)",
-        'no column "x"',
-        "SELECT COUNT(*) FROM r WHERE x < r.x * (SELECT SUM(s.c) FROM s)",
-    ),
-    (
         "SELECT r.a, q.c FROM r, (SELECT c FROM s WHERE s.b = r.b) q",
         'no table or alias "r"',
         "SELECT r.a, q.c FROM r JOIN (SELECT b, c FROM s) AS q USING (b)",

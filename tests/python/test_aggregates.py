@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
+from amounts import examples
 from catalog import translate
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Oracle, comparable
 from queries import FROMS, NUMBERS, From, _columns, _conditions, _name, _numbers
@@ -116,14 +117,14 @@ def views(draw: st.DrawFn) -> str:
     return text + (f" HAVING {having}" if having else "")
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(views(), st.lists(batches(), max_size=5))
 def test_views_equal_duckdb(sql: str, stream: list[Batch]) -> None:
     check(sql, stream)
 
 
 @pytest.mark.long
-@settings(max_examples=5_000, deadline=None)
+@examples(5_000)
 @given(views(), st.lists(batches(), max_size=8))
 def test_views_equal_duckdb_at_length(sql: str, stream: list[Batch]) -> None:
     check(sql, stream)
@@ -310,7 +311,7 @@ def test_memory_and_explain_know_the_values() -> None:
 # By a query that is not cut into blocks.
 REFUSED = [
     ("SELECT COUNT(*) FROM r WHERE SUM(x) > 1", errors.QueryError, 30, "HAVING"),
-    ("SELECT COUNT(*) FROM r JOIN t ON MAX(x) = y", errors.QueryError, 38, "Invalid function"),
+    ("SELECT COUNT(*) FROM r JOIN t ON MAX(x) = y", errors.QueryError, 38, "is an aggregate"),
     ("SELECT MAX(SUM(x)) FROM r", errors.QueryError, 16, "arguments of another"),
     ("SELECT COUNT(DISTINCT a, x) FROM r", errors.QueryError, 8, "without an argument"),
     ("SELECT MAX(x, 3, 4) FROM r", errors.TypeMismatchError, 8, "does not take"),
@@ -386,9 +387,9 @@ SUM_AND_TEXT = r"Decimal128\(38, 0\) [+/] Utf8"
             "a text is not compared with a number",
         ),
         (
-            "SELECT a FROM r GROUP BY a HAVING SUM(x)",
+            "SELECT a FROM r GROUP BY a HAVING LIST(x)",
             "TypeMismatch",
-            "line 1, column 39: .* non-boolean",
+            "is no condition",
         ),
         (
             "SELECT SUM(x) + 1 AS n FROM r GROUP BY n",

@@ -15,7 +15,8 @@ import duckdb
 import migration_crashes
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples, some
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import comparable
 from ringview import errors
@@ -53,7 +54,7 @@ def refusal(db: rv.Database, statement: str) -> str:
     return ""
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.lists(st.sampled_from([f"ALTER TABLE r {step}" for step in STEPS] + CHANGES), max_size=10)
 )
@@ -315,11 +316,11 @@ def test_an_altered_table_is_there_when_the_file_is_opened_again(tmp_path: Path)
 
 
 @pytest.mark.parametrize("steps", [alter_crashes, migration_crashes], ids=["alter", "migrate"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", some(range(2)))
 def test_a_kill_leaves_whole_alterations(steps: ModuleType, seed: int, tmp_path: Path) -> None:
     path = tmp_path / "crashes.ringview"
     drawn = random.Random(seed)
-    for _ in range(5):
+    for _ in range(3):
         command = [sys.executable, str(steps.__file__), str(path)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None

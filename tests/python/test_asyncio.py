@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
-from ringview import errors, waiting
-from ringview.taking import Taking
+from ringview import asyncio_waiter, errors
+from ringview.follower import Poll
 
 LONG = 120.0
 
@@ -75,7 +75,7 @@ def test_many_followers_of_a_view_wait_in_one_thread_which_ends_with_them() -> N
         db, views = make(2)
         followers = [view.follow(initial=False) for view in views for _ in range(100)]
         tasks = [asyncio.create_task(follower.next_changes()) for follower in followers]
-        await until(lambda: sum(len(w._waiters) for w in waiting._WATCHES.values()) == 200)
+        await until(lambda: sum(len(w._waiters) for w in asyncio_waiter._WATCHES.values()) == 200)
         assert len(waiters()) == 2
         db.insert("r", {"a": [1], "b": [1]})
         found = await asyncio.wait_for(asyncio.gather(*tasks[:100]), LONG)
@@ -85,7 +85,7 @@ def test_many_followers_of_a_view_wait_in_one_thread_which_ends_with_them() -> N
             task.cancel()
         await asyncio.gather(*tasks[100:], return_exceptions=True)
         await until(lambda: waiters() == [])
-        assert waiting._WATCHES == {}
+        assert asyncio_waiter._WATCHES == {}
         db.insert("r", {"a": [2], "b": [1]})
         for follower in followers:
             batch = await follower.next_changes(LONG)
@@ -188,10 +188,10 @@ def test_a_look_that_is_withdrawn_before_it_takes_leaves_everything() -> None:
     _, [view] = make()
     view._native.apply([("r", 1, pa.table({"a": [1], "b": [2]}), None)], None, [], False, None)
     follower = view.follow()
-    taking = Taking(follower._native)
+    taking = Poll(follower._native)
     assert taking.withdraw() is None
     assert taking() is None
-    late = Taking(follower._native)
+    late = Poll(follower._native)
     take = late._take
 
     def withdrawn(rows: Any) -> pa.Table:
@@ -238,7 +238,7 @@ def test_async_for_ends_when_nothing_more_can_come(end: str) -> None:
         other = asyncio.create_task(read(first))
         await until(lambda: waiters() != [])
         task = asyncio.create_task(read(follower))
-        await until(lambda: sum(len(w._waiters) for w in waiting._WATCHES.values()) == 2)
+        await until(lambda: sum(len(w._waiters) for w in asyncio_waiter._WATCHES.values()) == 2)
         ends = {
             "follower": follower.close,
             "view": lambda: db.drop_view("v0"),
@@ -290,12 +290,12 @@ def test_an_error_of_the_view_reaches_the_task() -> None:
 
 
 def test_a_forked_process_waits_on_its_own() -> None:
-    waiting._WATCHES[("left", "by", "the parent")] = waiting._Watch(("left",))
-    lock = waiting._LOCK
+    asyncio_waiter._WATCHES[("left", "by", "the parent")] = asyncio_waiter._Watch(("left",))
+    lock = asyncio_waiter._LOCK
     try:
         with lock:
-            waiting._forget()
-        assert waiting._WATCHES == {}
-        assert waiting._LOCK is not lock
+            asyncio_waiter._forget()
+        assert asyncio_waiter._WATCHES == {}
+        assert asyncio_waiter._LOCK is not lock
     finally:
-        waiting._WATCHES.clear()
+        asyncio_waiter._WATCHES.clear()

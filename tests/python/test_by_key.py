@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Oracle, comparable
 from ringview import errors
@@ -128,7 +129,7 @@ def check(views: list[rv.View], table: rv.Table, held: list[Row], oracle: Oracle
         assert comparable(view.to_arrow()) == oracle.rows(sql, {"t": held, "c": PEOPLE}), sql
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.lists(st.lists(steps, min_size=1, max_size=3), max_size=8))
 def test_changes_by_key_equal_a_dict(transactions: list[list[tuple[str, list[Any]]]]) -> None:
     db, table, views = database()
@@ -155,7 +156,7 @@ def test_changes_by_key_equal_a_dict(transactions: list[list[tuple[str, list[Any
         check(views, table, list(held.values()), oracle)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     st.booleans(),
     st.lists(

@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import ringview as rv
+from amounts import examples
 from durable_twin import durable_twin
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ringview import errors, ml
-from ringview.cofactor import Cofactor
+from ringview.stats.cofactor import Cofactor
 from sklearn import linear_model
 from sklearn.metrics import mutual_info_score
 
@@ -180,7 +181,7 @@ def check(view: rv.View, tables: dict[str, list[Row]], spec: Any) -> None:
 
 
 @pytest.mark.parametrize("spec", VIEWS, ids=lambda spec: spec[0][7:40])
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(steps=STEPS, trust=st.booleans())
 def test_categories_are_counted_after_every_batch(
     spec: Any, steps: list[Step], trust: bool

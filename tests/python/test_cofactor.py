@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from materialised import cofactor
 from ringview import errors
-from ringview.cofactor import Cofactor, cofactors
+from ringview.stats.cofactor import Cofactor, cofactors
 
 ROWS = st.lists(st.tuples(*[st.integers(-50, 50)] * 3, st.sampled_from("abc")), max_size=30)
 
@@ -57,7 +57,6 @@ def test_statistics_are_numpys(rows: list[tuple[int, int, int, str]]) -> None:
 
 
 @given(ROWS, ROWS)
-@settings(deadline=None)
 def test_rows_that_come_and_go_leave_nothing(
     stay: list[tuple[int, int, int, str]], go: list[tuple[int, int, int, str]]
 ) -> None:

@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import ringview as rv
+from amounts import examples
 from durable_twin import durable_twin
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import comparable
 from ringview import errors, ml
-from ringview.cofactor_arrow import is_cofactor
+from ringview.stats.cofactor_arrow import is_cofactor
 from streams import (
     ORACLE,
     Batch,
@@ -79,7 +80,7 @@ def flat(table: pa.Table) -> pa.Table:
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=[body for body, _ in QUERIES])
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(stream=st.lists(batches(), max_size=5), last=batches())
 def test_rows_equal_duckdb(
     query: tuple[str, tuple[str, ...]], stream: list[Batch], last: Batch

@@ -83,8 +83,7 @@ CONDITIONS = [
 ]
 REFUSED = [
     *("b = 1", "i = TRUE", "t > 5", "d > 5", "d = 'no day'", "us < 'no moment'", "i > 'x'"),
-    "tz = us",
-    *("i", "t", "t LIKE 5", "i IN (1, 'x')", "d BETWEEN 1 AND 5", "CASE WHEN i = 'x' THEN b END"),
+    *("d", "us", "t LIKE 5", "i IN (1, 'x')", "d BETWEEN 1 AND 5", "CASE WHEN i = 'x' THEN b END"),
 ]
 
 

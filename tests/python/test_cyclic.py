@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
+from amounts import some
 from durable_twin import durable_twin
 from oracle import Oracle, comparable
 
@@ -76,7 +77,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("name", ROWS)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", some(range(2)))
 def test_rows_of_cyclic_joins_equal_duckdb(name: str, seed: int) -> None:
     """Factorised, with each row as often as it is there and once; by place, and what moves."""
     dice = random.Random(f"{name} {seed}")
@@ -151,7 +152,7 @@ def test_rows_of_a_join_over_a_star_take_linear_room() -> None:
     assert room(8_000) < 10 * room(1_000)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some(range(3)))
 def test_cyclic_views_equal_duckdb_after_every_batch(seed: int) -> None:
     dice = random.Random(seed)
     db = rv.Database()

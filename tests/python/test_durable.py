@@ -112,7 +112,7 @@ def test_a_copy_is_whole_or_not_there(tmp_path: Path) -> None:
         assert os.listdir(tmp_path) == ["copy"]
     with pytest.raises(StorageError, match="cannot write"):
         db.save(tmp_path / "no" / "where")
-    with pytest.raises(StorageError, match="cannot write"):
+    with pytest.raises(StorageError, match="is no file, and is left as it is"):
         db.save(tmp_path)
     assert os.listdir(tmp_path) == ["copy"]
     loaded = rv.Database.load(path)
@@ -124,7 +124,7 @@ def test_a_copy_is_whole_or_not_there(tmp_path: Path) -> None:
 def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="cannot open"):
         rv.Database.load(tmp_path / "nothing")
-    with pytest.raises(StorageError, match=r"cannot (open|make)"):
+    with pytest.raises(StorageError, match="is no file, and is left as it is"):
         rv.Database.open(tmp_path)
     # Root may write anywhere, so that there is no path without rights: but none is in these.
     (tmp_path / "file").write_text("")

@@ -96,7 +96,7 @@ def crash(path: Path, times: int, threads: int, seed: int) -> None:
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_after_a_kill_there_is_what_returned(tmp_path: Path, threads: int) -> None:
-    crash(tmp_path / "db", times=6, threads=threads, seed=1)
+    crash(tmp_path / "db", times=3, threads=threads, seed=1)
 
 
 @pytest.mark.long

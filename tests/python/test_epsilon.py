@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import ringview as rv
+from amounts import examples
 from cyclic_tables import (
     CYCLE,
     EPSILONS,
@@ -24,7 +25,7 @@ from cyclic_tables import (
     tables_of,
 )
 from durable_twin import durable_twin
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import comparable
 from ringview import errors
@@ -75,7 +76,7 @@ QUERIES |= {
 }
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.sampled_from(sorted(QUERIES)),
     st.sampled_from(EPSILONS),
@@ -140,7 +141,7 @@ def test_a_row_that_takes_the_place_of_another_moves_what_is_summed(
         now = new
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(st.integers(0, 2**32))
 def test_upserts_move_sums_of_doubles(seed: int) -> None:
     dice, db = random.Random(seed), rv.Database()
@@ -171,7 +172,7 @@ def by_alias(epsilon: Any, sql: str) -> Any:
     return dict(zip(first, epsilon, strict=True))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(
     st.sampled_from(sorted(ROWS)),
     st.sampled_from(EPSILONS),
@@ -299,7 +300,7 @@ def test_an_overflow_in_the_middle_of_a_rebalancing_leaves_all_as_it_was() -> No
     assert "values moved between" in str(view.explain())
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.integers(0, 2**32), st.sampled_from(EPSILONS[:7]), st.sampled_from([0.0, 1e9]))
 def test_cofactors_over_a_triangle_are_those_of_its_rows(
     seed: int, epsilon: float | None, far: float

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import ringview as rv
+from amounts import examples
 from cyclic_tables import (
     CYCLE,
     EPSILONS,
@@ -20,7 +21,7 @@ from cyclic_tables import (
     tables_of,
 )
 from durable_twin import durable_twin
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import comparable
 from ringview import errors
@@ -58,7 +59,7 @@ ON_READ = {
 }
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.sampled_from(sorted(ON_READ)),
     st.sampled_from(EPSILONS[:7]),

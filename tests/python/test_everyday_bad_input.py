@@ -11,6 +11,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 import ringview as rv
+from amounts import some
 from oracle import Oracle, comparable
 
 SCHEMAS = {
@@ -126,7 +127,7 @@ def test_keys_that_are_null_meet_nobody(kind: str) -> None:
         assert comparable(view.to_arrow()) == oracle.rows(sql, held)
 
 
-@pytest.mark.parametrize("negated", ["", "NOT "])
+@pytest.mark.parametrize("negated", some(["", "NOT "]))
 def test_a_list_of_a_hundred_thousand_values(negated: str) -> None:
     # Quadratic work, or a stack as deep as the list, would not end within the limit of a test.
     values = ", ".join(str(value * 2) for value in range(100_000))

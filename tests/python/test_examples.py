@@ -10,7 +10,10 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCRIPTS = [
-    pytest.param(path, marks=[pytest.mark.spark] if "spark" in path.parent.name else [])
+    pytest.param(
+        path,
+        marks=[pytest.mark.spark, pytest.mark.long] if "spark" in path.parent.name else [],
+    )
     for path in sorted([*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*/*.py")])
 ]
 

@@ -11,7 +11,8 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 import ringview as rv
-from hypothesis import assume, given, settings
+from amounts import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from ringview import errors, plot
 from ringview.view import Format
@@ -244,7 +245,7 @@ NAMES = st.text(
 NASTY = ["<b>", '"', "a</script>", "#quot;", "`x`", "**", "&amp;", "'", "\\", "x\ny", "$", "]"]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(NAMES | st.sampled_from(NASTY), min_size=3, max_size=3, unique=True))
 def test_no_name_breaks_a_form(names: list[str]) -> None:
     view, left, right = names

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ringview import errors
 
@@ -97,7 +98,7 @@ def terms(draw: st.DrawFn) -> dict[str, list[dict[str, Any]]]:
     return term
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(terms(), min_size=1, max_size=4), st.booleans())
 def test_equals_the_rows_of_the_product(batches: list[dict[str, Any]], trusted: bool) -> None:
     factorised, listed = seeded(trust_deletes=trusted), seeded(trust_deletes=trusted)
@@ -295,7 +296,7 @@ def test_data_in_several_batches() -> None:
     assert {row["s"]: row["t"] for row in view.to_arrow().to_pylist()} == {"a": 6, None: 6, "b": 6}
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(terms(), st.booleans())
 def test_a_product_is_decomposed_and_nothing_else(term: dict[str, Any], spoil: bool) -> None:
     columns = [[name for name in part[0] if name != "times"] for part in term.values()]

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import ringview as rv
+from amounts import examples
 from centred import NAMES, Long, centred, database, is_near
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ringview import ml
 from sklearn.metrics import mutual_info_score
@@ -34,7 +35,7 @@ def streams(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(streams())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_streams_of_joins_and_windows(case: dict[str, Any]) -> None:
     random = np.random.default_rng(case["seed"])
     db, view = database(case["trust"])

@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 TOLERANCE = Fraction(1, 10**12)
@@ -187,7 +188,7 @@ def batches(
         yield out, signs
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     streams(
         lambda pair: st.lists(
@@ -231,7 +232,7 @@ def test_streams_of_floats_far_from_zero(given_: Any) -> None:
         assert_close(total.to_arrow().to_pylist()[0], terms, scale_of(pairs) ** 2)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     streams(
         lambda pair: st.tuples(

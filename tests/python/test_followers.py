@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ringview import errors
 
@@ -62,7 +63,7 @@ STEPS = st.one_of(
 
 
 @pytest.mark.parametrize("name", VIEWS)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(steps=st.lists(STEPS, max_size=25))
 def test_each_follower_is_given_every_change_once(name: str, steps: list[Any]) -> None:
     """What a follower was given, replayed, is the view at the time of its last look."""

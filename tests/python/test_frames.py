@@ -12,19 +12,19 @@ import pyarrow as pa
 import pytest
 import ringview as rv
 from ringview import errors
-from ringview.reading import Reading
+from ringview.relation import Relation
 
 ROWS: list[dict[str, Any]] = [{"a": 1, "b": "x"}, {"a": 2, "b": None}, {"a": 2, "b": "y"}]
 
 
 @pytest.fixture(params=["table", "view", "join", "sample"])
-def readable(request: pytest.FixtureRequest) -> Reading:
+def readable(request: pytest.FixtureRequest) -> Relation:
     db = rv.Database()
     table = db.create_table("r", {"a": "int64", "b": "string"})
     db.create_table("s", {"a": "int64"})
     db.insert("r", ROWS)
     db.insert("s", {"a": [1, 2]})
-    made: dict[str, Callable[[], Reading]] = {
+    made: dict[str, Callable[[], Relation]] = {
         "table": lambda: table,
         "view": lambda: db.create_view("v", "SELECT a, b FROM r GROUP BY a, b"),
         "join": lambda: db.create_view("v", "SELECT a, b FROM r JOIN s USING (a)"),
@@ -39,7 +39,7 @@ def ordered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(texts, key=lambda row: (row["a"], row["b"] or ""))
 
 
-def test_short_names_are_the_long_ones(readable: Reading) -> None:
+def test_short_names_are_the_long_ones(readable: Relation) -> None:
     assert readable.arrow().equals(readable.to_arrow())
     assert readable.df().equals(readable.to_pandas())
     assert readable.pl().equals(readable.to_polars())
@@ -47,7 +47,7 @@ def test_short_names_are_the_long_ones(readable: Reading) -> None:
 
 
 @pytest.mark.parametrize("backend", ["polars", "pandas", "pyarrow"])
-def test_narwhals_reads_the_stream(readable: Reading, backend: Any) -> None:
+def test_narwhals_reads_the_stream(readable: Relation, backend: Any) -> None:
     frame = nw.from_arrow(readable, backend=backend)
     found = frame.filter(nw.col("a") == 2).rows(named=True)
     assert ordered(found) == ROWS[1:]
@@ -57,7 +57,7 @@ def test_narwhals_reads_the_stream(readable: Reading, backend: Any) -> None:
     assert nw.from_native(readable.pl()).shape == (3, 2)
 
 
-def test_ibis_takes_it_as_a_table_in_memory(readable: Reading) -> None:
+def test_ibis_takes_it_as_a_table_in_memory(readable: Relation) -> None:
     table = ibis.memtable(readable)
     assert table.schema().names == ("a", "b")
     assert ordered(table.to_pyarrow().to_pylist()) == ROWS
@@ -65,12 +65,12 @@ def test_ibis_takes_it_as_a_table_in_memory(readable: Reading) -> None:
     assert counts.to_pyarrow().to_pylist() == [{"a": 1, "n": 1}, {"a": 2, "n": 2}]
 
 
-def test_polars_and_pyarrow_take_it_as_it_is(readable: Reading) -> None:
+def test_polars_and_pyarrow_take_it_as_it_is(readable: Relation) -> None:
     assert ordered(pl.DataFrame(readable).to_dicts()) == ROWS
     assert ordered(pa.table(readable).to_pylist()) == ROWS
 
 
-def test_a_handle_of_what_is_gone_says_so(readable: Reading) -> None:
+def test_a_handle_of_what_is_gone_says_so(readable: Relation) -> None:
     native = readable._native
     native.close()
     for read in (readable.arrow, readable.df, readable.pl, lambda: ibis.memtable(readable)):
@@ -80,6 +80,6 @@ def test_a_handle_of_what_is_gone_says_so(readable: Reading) -> None:
 
 def test_what_reads_says_how() -> None:
     """The common half has no rows of its own."""
-    maker: Any = Reading
+    maker: Any = Relation
     with pytest.raises(TypeError, match="abstract"):
         maker(None, "r", 0)

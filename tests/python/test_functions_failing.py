@@ -256,7 +256,7 @@ def test_ctrl_c_stops_a_slow_function() -> None:
         begun = threading.Event()
         def slow(x):
             begun.set()
-            for _ in range(1000):
+            for _ in range(300):
                 time.sleep(0.01)
             return x
         db.create_function("slow", slow, ["int64"], "int64")

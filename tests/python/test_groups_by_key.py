@@ -11,7 +11,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ringview import errors
 
@@ -61,7 +62,7 @@ def test_groups_of_every_type_are_found_by_their_key(name: str, having: str) -> 
     assert view.get_many(pa.table({"k": view.to_arrow()["k"]})) == list(expected.values())
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     rows=st.lists(
         st.tuples(*[st.sampled_from([None, 0, 1, 2])] * 2, st.integers(-3, 3)), max_size=20

@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from ringview.estimates import Estimator
+from ringview.stats.estimates import Estimator
 
 
 def spreads(rows: int, held: int) -> Estimator:

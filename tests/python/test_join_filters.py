@@ -7,8 +7,9 @@ from contextlib import suppress
 from typing import Any
 
 import ringview as rv
+from amounts import examples
 from correlations import SCHEMAS, contents
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Oracle, comparable
 from ringview import errors
@@ -56,7 +57,7 @@ def filtered(draw: st.DrawFn) -> str:
     )
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(filtered(), st.lists(st.tuples(contents(), st.integers(0, 3)), min_size=1, max_size=3))
 def test_views_equal_duckdb_and_the_query_as_it_stands(
     sql: str, stream: list[tuple[Rows, int]]

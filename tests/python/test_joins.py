@@ -8,13 +8,14 @@ from typing import Any
 import duckdb
 import pytest
 import ringview as rv
+from amounts import examples
 from durable_twin import DurableTwin, durable_twin
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import comparable
 from queries import FROMS, SCHEMAS, From, _conditions, rows
 from ringview import errors
-from ringview.declaring import Representation
+from ringview.database import Representation
 from streams import (
     ORACLE,
     Batch,
@@ -95,7 +96,7 @@ def _check(sql: str, stream: list[Batch], file: DurableTwin) -> None:
     assert comparable(late.to_arrow()) == expected
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(joins(), st.lists(batches(), max_size=5))
 def test_joins_equal_duckdb(sql: str, stream: list[Batch]) -> None:
     check(sql, stream)
@@ -114,14 +115,14 @@ def whole_joins(draw: st.DrawFn) -> str:
     return f"SELECT {', '.join(outputs)} FROM {source.text}{where}"
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(whole_joins(), st.lists(batches(), max_size=5))
 def test_distinct_rows_of_all_that_joins_equal_duckdb(sql: str, stream: list[Batch]) -> None:
     assert "kept factorised" in once(database(), database(trust_deletes=True), sql)[0].explain()
     check(sql, stream)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(whole_joins(), st.lists(batches(), min_size=1, max_size=4), batches())
 def test_distinct_rows_are_read_by_place(sql: str, stream: list[Batch], last: Batch) -> None:
     """And drawn; and a refused transaction moves none of them."""
@@ -143,13 +144,13 @@ def test_distinct_rows_are_read_by_place(sql: str, stream: list[Batch], last: Ba
 
 
 @pytest.mark.long
-@settings(max_examples=4_000, deadline=None)
+@examples(4_000)
 @given(joins(), st.lists(batches(), max_size=8))
 def test_joins_equal_duckdb_at_length(sql: str, stream: list[Batch]) -> None:
     check(sql, stream)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(joins(), st.lists(batches(), max_size=4), st.integers(0, 5))
 def test_places_are_those_of_the_stream(sql: str, stream: list[Batch], cut: int) -> None:
     db, tables = database(), Tables()
@@ -171,7 +172,7 @@ def test_places_are_those_of_the_stream(sql: str, stream: list[Batch], cut: int)
             assert all(row in found for row in view.draw(5, seed=cut).to_pylist())
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(joins(), st.lists(batches(), min_size=1, max_size=3), batches())
 def test_a_refused_transaction_moves_nothing(sql: str, stream: list[Batch], last: Batch) -> None:
     """Rows, their order, what streams see and what changes say are as before."""
@@ -198,7 +199,7 @@ def test_a_reader_of_no_rows_goes_on_after_a_refusal() -> None:
     assert reader.read_all().num_rows == 0
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(joins(), rows("t", 8), rows("u", 8), st.lists(batches(), max_size=4))
 def test_static_tables(
     sql: str, t: list[dict[str, Any]], u: list[dict[str, Any]], stream: list[Batch]

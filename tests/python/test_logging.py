@@ -37,7 +37,7 @@ def test_files_are_logged_when_they_are_opened_and_closed(
         f"closed {path}",
         f"read {copy} into memory: 1 tables, 1 views",
     ]
-    assert {record.module for record in caplog.records} == {"durable", "database"}
+    assert {record.module for record in caplog.records} == {"database"}
 
 
 def test_readers_and_senders_say_what_they_do(

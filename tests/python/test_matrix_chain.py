@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
-from ringview.matrix_chain import Array
+from ringview.structures.matrix_chain import Array
 
-FEW = settings(max_examples=60, deadline=None)
+FEW = examples(60)
 
 
 def chain_of(dimensions: list[int], rng: np.random.Generator) -> list[Array]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import ringview as rv
+from amounts import some
 from oracle import Oracle, comparable
 
 SCHEMAS = {
@@ -79,7 +80,7 @@ class Followed:
 
 
 @pytest.mark.parametrize("share", [True, False])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(range(6), 2))
 def test_random_views_over_few_joins_are_duckdbs(seed: int, share: bool, tmp_path: Path) -> None:
     rng = random.Random(f"merging {seed}")
     path = tmp_path / "db"

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from materialised import cofactor
 from ringview import errors
@@ -25,7 +26,6 @@ def frame(rows: list[tuple[str, ...]]) -> pd.DataFrame:
 
 
 @given(ROWS)
-@settings(deadline=None)
 def test_information_is_scikit_learns(rows: list[tuple[str, ...]]) -> None:
     found = frame(rows)
     model = MutualInformation().fit(cofactor(found, NAMES))
@@ -69,7 +69,7 @@ def trees() -> list[dict[str, str | None]]:
 
 
 @given(ROWS)
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_no_tree_is_likelier(rows: list[tuple[str, ...]]) -> None:
     found = frame(rows)
     model = ChowLiu().fit(cofactor(found, NAMES))
@@ -80,7 +80,7 @@ def test_no_tree_is_likelier(rows: list[tuple[str, ...]]) -> None:
 
 
 @given(ROWS, st.sampled_from(NAMES), st.randoms())
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_ties_are_broken_alike(rows: list[tuple[str, ...]], root: str, random: Any) -> None:
     edges = ChowLiu().fit(cofactor(frame(rows), NAMES)).edges_
     shuffled = random.sample(rows, len(rows))

@@ -10,12 +10,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from materialised import cofactor
 from ringview import errors
-from ringview.cofactor import Cofactor
 from ringview.ml import LinearRegression, Ridge
+from ringview.stats.cofactor import Cofactor
 from sklearn import linear_model
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -62,7 +63,7 @@ def test_scikit_learn_accepts_them(estimator: Any) -> None:
     st.sampled_from([0.0, 1e-3, 1.0, 1e4]),
     st.data(),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_any_label_and_any_features(
     seed: int, label: str, intercept: bool, alpha: float, data: Any
 ) -> None:
@@ -156,7 +157,7 @@ def test_dependent_features_are_named(intercept: bool) -> None:
 
 
 @given(st.integers(0, 10_000), st.integers(2, 8), st.floats(1e-3, 1e3))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_singular_systems_are_found(seed: int, width: int, unit: float) -> None:
     random = np.random.default_rng(seed)
     rows = random.normal(random.normal(0, 10, width), 1, (200, width))

@@ -120,7 +120,7 @@ def test_picture_of_a_tree() -> None:
 @pytest.mark.parametrize(
     ("missing", "module", "extra"),
     [
-        ("numpy", "cofactor", "ringview[ml]"),
+        ("numpy", "stats", "ringview[ml]"),
         ("numpy", "ml", "ringview[ml]"),
         ("sklearn", "ml", "ringview[ml]"),
         ("matplotlib", "plot", "ringview[ml,plot]"),
@@ -128,8 +128,6 @@ def test_picture_of_a_tree() -> None:
 )
 def test_a_missing_extra_is_named(missing: str, module: str, extra: str) -> None:
     script = f"import sys; sys.modules[{missing!r}] = None; import ringview; ringview.{module}"
-    if module == "cofactor":
-        script = script.replace("; ringview.cofactor", "; import ringview.cofactor")
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("ImportError")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from amounts import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from materialised import cofactor
 from ringview import errors
-from ringview.cofactor import Cofactor
 from ringview.ml import PCA
+from ringview.stats.cofactor import Cofactor
 from sklearn import decomposition
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -29,7 +30,7 @@ def test_scikit_learn_accepts_it() -> None:
 
 @given(st.integers(0, 10_000), st.sampled_from([None, 1, 3, 0.8]), st.booleans())
 @example(5808, None, False)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_components(seed: int, wanted: int | float | None, scale: bool) -> None:
     rows = table(seed=seed)
     model = PCA(wanted, scale=scale).fit(cofactor(rows))

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 import ringview as rv
 from ringview import errors, ml
-from ringview.cofactor import Cofactor
 from ringview.job import embedded, load
 from ringview.job.read import Source
+from ringview.stats.cofactor import Cofactor
 from sklearn import linear_model
 from sklearn.metrics import mutual_info_score
 from test_examples_tpch import EXAMPLE, Mirror

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import ringview as rv
 
-PARTS = ["graph", "job", "ml", "plot", "serve", "sinks", "sources", "spark"]
+PARTS = ["graph", "job", "ml", "plot", "serve", "sinks", "sources", "spark", "stats"]
 
 
 @pytest.mark.parametrize("name", PARTS)

@@ -7,9 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
+from amounts import examples
 from catalog import translate
 from durable_twin import DurableTwin, durable_twin
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from nested import SCHEMAS, contents, nested
 from oracle import Oracle, comparable
@@ -37,14 +38,14 @@ def filled(db: rv.Database, sql: str, tables: dict[str, Any]) -> rv.View:
     return view
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(nested(), contents())
 def test_translation_keeps_the_meaning(sql: str, tables: dict[str, Any]) -> None:
     check_meaning(sql, tables)
 
 
 @pytest.mark.long
-@settings(max_examples=10_000, deadline=None)
+@examples(10_000)
 @given(nested(depth=3), contents())
 def test_translation_keeps_the_meaning_at_length(sql: str, tables: dict[str, Any]) -> None:
     check_meaning(sql, tables)
@@ -95,14 +96,14 @@ def _check_stream(sql: str, stream: list[Batch], file: DurableTwin) -> None:
         assert comparable(view.to_arrow()) == ORACLE.rows(sql, held)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(nested(), batches(3))
 def test_views_equal_duckdb_after_every_batch(sql: str, stream: list[Batch]) -> None:
     check_stream(sql, stream)
 
 
 @pytest.mark.long
-@settings(max_examples=5_000, deadline=None)
+@examples(5_000)
 @given(nested(depth=3), batches(6))
 def test_views_equal_duckdb_at_length(sql: str, stream: list[Batch]) -> None:
     check_stream(sql, stream)
@@ -159,7 +160,7 @@ EXTREMES = [
 
 
 @pytest.mark.parametrize("sql", [*HAVING, *JOINS, *EXTREMES])
-@settings(max_examples=5, deadline=None)
+@examples(5)
 @given(stream=batches(4))
 def test_forms_of_conditions_equal_duckdb(sql: str, stream: list[Batch]) -> None:
     check_stream(sql, stream)

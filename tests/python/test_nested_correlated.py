@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
+from amounts import examples
 from correlations import REALS, SCHEMAS, contents, correlated
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Oracle, comparable
 
@@ -59,14 +60,14 @@ def check_stream(sql: str, stream: list[Batch]) -> None:
         assert comparable(view.to_arrow()) == ORACLE.rows(sql, held)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(correlated(), batches(3))
 def test_views_equal_duckdb_after_every_batch(sql: str, stream: list[Batch]) -> None:
     check_stream(sql, stream)
 
 
 @pytest.mark.long
-@settings(max_examples=5_000, deadline=None)
+@examples(5_000)
 @given(correlated(), batches(5))
 def test_views_equal_duckdb_at_length(sql: str, stream: list[Batch]) -> None:
     check_stream(sql, stream)
@@ -103,7 +104,7 @@ ONCE_WRONG = [
 
 
 @pytest.mark.parametrize("sql", ONCE_WRONG)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(stream=batches(4))
 def test_forms_that_were_wrong_equal_duckdb(sql: str, stream: list[Batch]) -> None:
     check_stream(sql, stream)
@@ -145,7 +146,7 @@ def check_reals(sql: str, stream: list[Batch]) -> None:
 
 
 @pytest.mark.parametrize("sql", REALS)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(stream=batches(4, doubles=True))
 def test_sums_of_doubles_of_any_size(sql: str, stream: list[Batch]) -> None:
     check_reals(sql, stream)
@@ -153,7 +154,7 @@ def test_sums_of_doubles_of_any_size(sql: str, stream: list[Batch]) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("sql", REALS)
-@settings(max_examples=2_000, deadline=None)
+@examples(2_000)
 @given(stream=batches(6, doubles=True))
 def test_sums_of_doubles_at_length(sql: str, stream: list[Batch]) -> None:
     check_reals(sql, stream)

@@ -16,11 +16,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import ringview as rv
+from amounts import examples
 from centred import NAMES, Long, database, is_near
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ringview import errors, ml
-from ringview.cofactor import Cofactor, cofactors
+from ringview.stats.cofactor import Cofactor, cofactors
 
 
 def test_whole_numbers_are_exact_wherever_they_are() -> None:
@@ -109,7 +110,7 @@ def test_a_view_that_empties_begins_anew() -> None:
 
 
 @given(st.integers(0, 2**32), st.booleans())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_changes_add_up_to_what_is_shown(seed: int, company: bool) -> None:
     """A follower that takes out old rows and puts in new ones has the view's, to the bit."""
     random = np.random.default_rng(seed)
@@ -232,7 +233,6 @@ def test_the_order_of_what_fails_not() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.0, 1e9, -1e12]), st.integers(0, 9)), max_size=6))
-@settings(deadline=None)
 def test_parts_of_other_origins_add_up(parts: list[tuple[float, int]]) -> None:
     """Partial results, each from its own origin, as a fleet of workers hands them in."""
     random = np.random.default_rng(len(parts))

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 import queries
 import ringview as rv
-from hypothesis import assume, given, settings
+from amounts import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from queries import FROMS, SCHEMAS, contents
 from ringview import errors
@@ -88,26 +89,26 @@ def reads_once(sql: str) -> bool:
     )
 
 
-@settings(max_examples=70, deadline=None)
+@examples(70)
 @given(st.data(), queries.queries().filter(reads_once), contents())
 def test_sums_of_random_parts(data: st.DataObject, sql: str, rows: ROWS) -> None:
     check(data, sql, rows)
 
 
-@settings(max_examples=90, deadline=None)
+@examples(90)
 @given(st.data(), aggregates().filter(reads_once), contents())
 def test_aggregates_of_random_parts(data: st.DataObject, sql: str, rows: ROWS) -> None:
     """MIN, MAX, COUNT(DISTINCT), statistics, expressions and HAVING."""
     check(data, sql, rows)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data(), st.sampled_from(LISTED), contents())
 def test_rows_of_random_parts(data: st.DataObject, sql: str, rows: ROWS) -> None:
     check(data, sql, rows)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.data(), st.sampled_from(LISTED[1:3]), contents())
 def test_listings_of_random_parts(data: st.DataObject, sql: str, rows: ROWS) -> None:
     assume("DISTINCT" not in sql)
@@ -148,7 +149,7 @@ def test_heavy_and_light_parts(sql: str) -> None:
             assert exact(whole.to_arrow()) == expected
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data())
 def test_floats_are_equal_to_the_last_bit(data: st.DataObject) -> None:
     """Where three doubles hold the sum, no order of parts is told from another."""
@@ -232,7 +233,7 @@ def test_cofactors_of_whole_numbers_are_equal() -> None:
     np.testing.assert_array_equal(one.sums, other.sums)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data(), nested.contents(), st.sampled_from(["b", "y"]))
 def test_whole_groups_of_nested_queries(data: st.DataObject, rows: ROWS, key: str) -> None:
     """Parts by the column that groups and correlates: whole groups see all that they look at."""

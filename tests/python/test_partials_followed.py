@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 import queries
 import ringview as rv
-from hypothesis import assume, given, settings
+from amounts import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from queries import SCHEMAS, contents
 from ringview import errors
@@ -130,26 +131,26 @@ def check(data: st.DataObject, views: Sequence[str], rows: ROWS) -> None:
     parts.compare()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data(), queries.queries().filter(reads_once), contents())
 def test_sums_are_followed(data: st.DataObject, sql: str, rows: ROWS) -> None:
     check(data, [sql], rows)
 
 
-@settings(max_examples=90, deadline=None)
+@examples(90)
 @given(st.data(), aggregates().filter(reads_once), contents())
 def test_aggregates_are_followed(data: st.DataObject, sql: str, rows: ROWS) -> None:
     """MIN, MAX, COUNT(DISTINCT), statistics, expressions and HAVING."""
     check(data, [sql], rows)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data(), st.lists(aggregates().filter(reads_once), min_size=2, max_size=3), contents())
 def test_views_that_share_are_followed(data: st.DataObject, views: list[str], rows: ROWS) -> None:
     check(data, views, rows)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data(), st.sampled_from(LISTED), contents())
 def test_rows_are_followed(data: st.DataObject, sql: str, rows: ROWS) -> None:
     check(data, [sql], rows)
@@ -171,7 +172,7 @@ COFACTORS = [
 ]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data(), st.sampled_from(COFACTORS))
 def test_matrices_are_followed(data: st.DataObject, sql: str) -> None:
     """Of whole numbers they are exact, wherever each part counts from."""

@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Oracle, comparable
 
@@ -147,20 +148,20 @@ def check(sql: str, stream: list[Batch]) -> None:
         assert found.schema.types == view.schema.types
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(asked(), batches(4))
 def test_partners_that_compare_equal_duckdb(sql: str, stream: list[Batch]) -> None:
     check(sql, stream)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(grouped(), batches(4))
 def test_groups_of_a_left_join_equal_duckdb(sql: str, stream: list[Batch]) -> None:
     check(sql, stream)
 
 
 @pytest.mark.long
-@settings(max_examples=5_000, deadline=None)
+@examples(5_000)
 @given(st.one_of(asked(), grouped()), batches(6))
 def test_partners_that_compare_equal_duckdb_at_length(sql: str, stream: list[Batch]) -> None:
     check(sql, stream)

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ringview.errors import (
     InvalidValueError,
@@ -84,7 +85,7 @@ _names = itertools.count()
 
 
 @pytest.mark.parametrize("name", VIEWS)
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(steps=st.lists(STEPS, max_size=20))
 def test_a_name_goes_on_where_it_committed(
     tmp_path_factory: pytest.TempPathFactory, name: str, steps: list[Any]

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ringview import errors
 
@@ -51,7 +52,7 @@ def test_all_subsets_are_equally_likely(kind: str) -> None:
     assert statistic < 52
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(
     k=st.integers(1, 20),
     seed=st.integers(0, 2**64 - 1),

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ringview import errors
 
@@ -45,7 +46,7 @@ def listed(entries: Entries, convert: Callable[[Fraction], Any]) -> list[tuple[A
 
 
 @pytest.mark.parametrize("kind", ["int", "float"])
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(ops=st.lists(OPS, max_size=60))
 def test_tree_equals_a_dict(kind: Any, ops: list[Op]) -> None:
     tree = rv.RpaiTree(keys=kind, payloads=kind)
@@ -84,7 +85,7 @@ def test_tree_equals_a_dict(kind: Any, ops: list[Op]) -> None:
     assert tree.total == convert(sum(naive.values(), Fraction(0)))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(ops=st.lists(OPS, max_size=60))
 def test_map_equals_a_dict(ops: list[Op]) -> None:
     index = rv.PaiMap()

@@ -193,7 +193,7 @@ def test_hosts_and_origins(db: rv.Database, header: str, value: str, status: int
         writable=False,
         followers=None,
         token=None,
-        hosts=serve.guard.LOOPBACK,
+        hosts=serve.authentication.LOOPBACK,
         origins=["https://shop.example"],
         limits=serve.Limits(),
         connectors=[],
@@ -271,12 +271,12 @@ def test_postgres_is_spoken_beside_http(db: rv.Database) -> None:
 def test_listeners_begin_and_end_with_the_server(
     db: rv.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ringview.serve import listeners
+    from ringview.serve import sockets
 
     told: list[str] = []
 
     class One:
-        def __init__(self, db: rv.Database, how: listeners.Opening) -> None:
+        def __init__(self, db: rv.Database, how: sockets.Opening) -> None:
             self.address = (how.host, how.port)
             told.append(f"began {how.port} {how.password} {how.writable} {how.max_rows}")
 
@@ -289,7 +289,7 @@ def test_listeners_begin_and_end_with_the_server(
         def __exit__(self, *given: object) -> None:
             self.close()
 
-    monkeypatch.setattr(listeners, "LISTENERS", {"one": One})
+    monkeypatch.setattr(sockets, "LISTENERS", {"one": One})
     limits = serve.Limits(max_rows=7)
     with serve.Server(db, port=0, token="t", limits=limits, ports={"one": 5}) as server:
         assert server.listeners["one"].address == ("127.0.0.1", 5)

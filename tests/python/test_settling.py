@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
+from amounts import examples
 from durable_twin import durable_twin
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ringview.errors import ArithmeticOverflowError
 
@@ -230,7 +231,7 @@ CHANGES = st.lists(
 
 
 @pytest.mark.parametrize("name", SHAPES)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(stream=st.lists(CHANGES, min_size=1, max_size=5))
 def test_sums_of_large_integers_are_exact(name: str, stream: Any) -> None:
     """Beyond 64 bits and back, in the result and below it, for readers, followers and files."""
@@ -299,7 +300,7 @@ LARGE = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(stream=st.lists(LARGE, min_size=1, max_size=5))
 def test_sums_of_large_integers_over_triangles_are_exact(stream: Any) -> None:
     db = rv.Database()

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 import ringview as rv
 from ringview import errors
-from ringview.rows import _Reader
+from ringview.convert.rows import _Reader
 
 KINDS: dict[str, list[Any]] = {
     "bool": [True, False],
@@ -59,7 +59,7 @@ def test_plain_rows_are_what_pyarrow_reads(seed: int) -> None:
         generator.choice([table.insert, lambda row: table.insert([row])])(
             generator.choice([row, named(row)])
         )
-    expected = _Reader(table, None, None).dicts([named(row) for row in rows])
+    expected = _Reader(table._native, table._handle).dicts([named(row) for row in rows])
     db, other = every_kind()
     db.insert("r", expected)
     assert repr(table.to_arrow().to_pylist()) == repr(other.to_arrow().to_pylist())

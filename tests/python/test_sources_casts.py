@@ -194,3 +194,51 @@ def test_arrow_columns_of_other_types(values: pa.Array, kind: Any, wanted: list[
     assert found.to_pylist() == wanted
     nulls = {at for at, value in enumerate(wanted) if value is None and values[at].is_valid}
     assert set(misfits) == nulls
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("9" * 39, "9" * 200, "170141183460469231731687303715884105728", "99e37", "0.99e39"),
+        *(
+            "1e999999999",
+            "-1e999999999",
+            "1e-999999999",
+            "999999999999999999999e30",
+            "12e",
+            "1_0e2",
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", [pa.decimal128(38, 0), pa.decimal128(12, 2)])
+def test_a_decimal_of_too_many_digits_never_wraps(text: str, kind: pa.DataType) -> None:
+    for values in ([text], pa.array([text, None]), pa.array([text]).dictionary_encode()):
+        found, misfits = cast(values, kind, Casts())
+        assert found[0].as_py() is None
+        assert list(misfits) == [0]
+
+
+def test_long_texts_of_decimals_that_fit_are_read() -> None:
+    texts = ["1e10", " 12.5E-1 ", "0" * 60 + "7.50", "+3.", "-.5e1", None]
+    found, misfits = cast(pa.array(texts), pa.decimal128(20, 2), Casts())
+    assert not misfits
+    shown = [None if each is None else str(each) for each in found.to_pylist()]
+    assert shown == ["10000000000.00", "1.25", "7.50", "3.00", "-5.00", None]
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.int8(), pa.decimal128(38, 0)])
+@pytest.mark.parametrize("text", ["1e999999999", "-1e999999999", "1e-999999999", "1e101"])
+def test_numbers_of_a_billion_digits_are_refused_at_once(text: str, kind: pa.DataType) -> None:
+    found, misfits = cast([Decimal(text), Decimal(1)], kind, Casts())
+    assert found.to_pylist() == [None, 1]
+    assert list(misfits) == [0]
+
+
+def test_moments_that_python_lacks_are_named_by_their_number() -> None:
+    times = pa.array([2**62, 0], pa.timestamp("s"))
+    found, misfits = cast(times, pa.timestamp("us"), Casts())
+    assert list(misfits) == [0]
+    assert found[1].as_py() is not None
+    days = pa.array([2**30, 0], pa.date32())
+    found, misfits = cast(days, pa.timestamp("us"), Casts())
+    assert found[1].as_py() is not None

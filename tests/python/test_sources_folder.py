@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 import ringview as rv
 import source_driver
+from amounts import some
 from ringview import errors, sources
 
 Row = dict[str, Any]
@@ -48,7 +49,7 @@ def held(db: rv.Database, table: str = "r") -> Counter[str]:
     return Counter(str(row) for row in db.tables[table].to_arrow().to_pylist())
 
 
-def some(draw: random.Random, count: int) -> list[Row]:
+def drawn_rows(draw: random.Random, count: int) -> list[Row]:
     return [
         {
             "id": draw.randrange(9),
@@ -68,7 +69,7 @@ def wanted(rows: list[Row]) -> Counter[str]:
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl", ".ndjson.gz"])
-@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize("size", some([7, 1, 1000]))
 def test_files_that_come_are_read_once(tmp_path: Path, suffix: str, size: int) -> None:
     draw = random.Random(size)
     db, everything = bag(), list[Row]()
@@ -77,7 +78,7 @@ def test_files_that_come_are_read_once(tmp_path: Path, suffix: str, size: int) -
     for at in range(6):
         # Later names do not come later.
         if draw.random() < 0.7:
-            rows = some(draw, draw.randrange(1, 40))
+            rows = drawn_rows(draw, draw.randrange(1, 40))
             write(tmp_path / f"{draw.randrange(10)}-{at}{suffix}", rows)
             everything += rows
         if draw.random() < 0.3:
@@ -295,7 +296,7 @@ def through_kills(folder: Path, seed: int, most: int, files: int) -> int:
     (folder / "in").mkdir()
     everything = []
     for at in range(files):
-        rows = some(draw, draw.randrange(1, 60))
+        rows = drawn_rows(draw, draw.randrange(1, 60))
         everything += rows
         write(folder / "in" / f"{at:03}{draw.choice(['.csv', '.jsonl', '.parquet'])}", rows)
     kills = 0

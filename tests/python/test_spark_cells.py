@@ -14,8 +14,9 @@ from oracle import comparable, plain_rows
 
 pytest.importorskip("pyspark", minversion="3.5")
 
+from amounts import examples
 from cells import Tables, plan, run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ringview.spark.explained import explained
 from ringview.spark.grid import Along, cells, copies
@@ -283,7 +284,7 @@ def test_multiplicities_meet_in_a_cell() -> None:
 
 
 @given(st.data())
-@settings(max_examples=200)
+@examples(200)
 def test_two_rows_meet_in_one_cell_exactly(data: st.DataObject) -> None:
     """Along each dimension: both by a variable, or one of them anywhere, or with heavy values."""
     one, other = [], []

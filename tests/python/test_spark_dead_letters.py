@@ -200,8 +200,9 @@ def killed_while_letters_come(folder: Path, times: int, seed: int) -> None:
     assert number
 
 
+@pytest.mark.long
 def test_letters_of_a_state_that_is_killed_come_once(tmp_path: Path) -> None:
-    killed_while_letters_come(tmp_path, times=2, seed=7)
+    killed_while_letters_come(tmp_path, times=4, seed=7)
 
 
 @pytest.mark.long

@@ -14,6 +14,7 @@ import elsewhere
 import partition_crashes as crashes
 import pyarrow as pa
 import pytest
+from amounts import some
 
 pytest.importorskip("pyspark", minversion="4.1")
 
@@ -36,7 +37,7 @@ def bucket(quick: SparkSession, tmp_path: Path) -> Iterator[str]:
     configuration.unset(name)
 
 
-@pytest.mark.parametrize(("mode", "name"), elsewhere.MODES)
+@pytest.mark.parametrize(("mode", "name"), some(elsewhere.MODES))
 def test_a_checkpoint_by_a_uri(
     quick: SparkSession,
     tmp_path: Path,
@@ -47,6 +48,7 @@ def test_a_checkpoint_by_a_uri(
     elsewhere.follow(quick, tmp_path, f"{bucket}/{name}", mode)
 
 
+@pytest.mark.long
 def test_what_partitions_begin_with_goes(
     quick: SparkSession, tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

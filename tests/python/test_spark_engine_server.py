@@ -23,6 +23,7 @@ pytest.importorskip("pyspark", minversion="4.1")
 if not hasattr(socket, "AF_UNIX") or not hasattr(os, "pidfd_open"):
     pytest.skip("waits for ends of processes as Linux has it", allow_module_level=True)
 
+from amounts import some
 from ringview.errors import OverDeleteError
 from ringview.spark.streaming.partitioned import address as addresses
 from ringview.spark.streaming.partitioned.address import Address, born, executor
@@ -31,7 +32,7 @@ from ringview.spark.streaming.partitioned.live import Cache
 from ringview.spark.streaming.partitioned.requests import ServerTraceback
 from ringview.spark.streaming.partitioned.segments import Segments
 from ringview.spark.streaming.partitioned.store import PartitionBatch
-from served_bags import Bags
+from served_bags import SERVES, Bags
 from served_streams import Stream, begins, ends, kill, run, server
 
 
@@ -39,7 +40,7 @@ from served_streams import Stream, begins, ends, kill, run, server
 def address() -> Iterator[Address]:
     """Where a server would be whose executor is this process; it ends with the test."""
     folder = Path(tempfile.mkdtemp(prefix="ringview-"))
-    found = Address(os.getpid(), born(os.getpid()), folder / "server")
+    found = Address(os.getpid(), born(os.getpid()), folder / "server", SERVES)
     yield found
     if process := server(Engines(found)):
         os.kill(process, signal.SIGTERM)
@@ -59,7 +60,7 @@ def test_every_worker_finds_what_another_one_left(tmp_path: Path, address: Addre
         assert stream.look(0, "another") is None
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", some(range(6)))
 def test_attempts_in_any_order(tmp_path: Path, address: Address, seed: int) -> None:
     """Some are thrown away, two run at once, and the server is killed in between and within."""
     draw = random.Random(seed)
@@ -208,7 +209,7 @@ def test_an_engine_larger_than_any_buffer(tmp_path: Path, address: Address) -> N
 
 def test_one_server_whoever_starts_it(tmp_path: Path, address: Address) -> None:
     workers = [Engines(address) for _ in range(8)]
-    bags = Bags(tmp_path, os.getpid())
+    bags = Bags(str(tmp_path), os.getpid())
     start = threading.Barrier(8)
 
     def begin(number: int) -> int | None:

@@ -83,6 +83,7 @@ def killed_while_it_evolves(folder: Path, kills: int, seed: int) -> None:
         of.take()
 
 
+@pytest.mark.long
 def test_a_checkpoint_that_is_killed_as_it_evolves(tmp_path: Path) -> None:
     killed_while_it_evolves(tmp_path, kills=2, seed=3)
 
@@ -178,7 +179,8 @@ KINDS += ["timestamp", "timestamp_ntz", "decimal(9, 2)"]
 
 
 @needs_state
-@pytest.mark.parametrize("is_ended", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize("is_ended", [False, True])
+@pytest.mark.long
 def test_a_stream_in_partitions_evolves(
     quick: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_ended: bool
 ) -> None:

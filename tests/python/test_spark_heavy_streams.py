@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
 
+from amounts import some
 from pyspark.sql import SparkSession
 from ringview.errors import CostWarning
 from ringview.spark import ParquetSink, stream
@@ -21,6 +22,7 @@ from starting import through
 from test_spark_partitioned import VIEWS, Rows, replayed, same
 
 
+@pytest.mark.long
 def test_heavy_values_are_split_by_a_move(quick: SparkSession, tmp_path: Path) -> None:
     """And come together again with the next one."""
     rows, sink, at = Rows(tmp_path, 6), ParquetSink(tmp_path / "out"), tmp_path / "state"
@@ -67,7 +69,11 @@ def test_heavy_values_are_split_by_a_move(quick: SparkSession, tmp_path: Path) -
         asked.repartition(at, 3, split_heavy=True)
 
 
-def test_heavy_values_of_rows_with_keys_are_split(quick: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", some([3, 6]))
+@pytest.mark.long
+def test_heavy_values_of_rows_with_keys_are_split(
+    quick: SparkSession, tmp_path: Path, count: int
+) -> None:
     """Changes in any order find the rows that they are about, and the last changes of keys."""
     (tmp_path / "t").mkdir()
     sink, at = ParquetSink(tmp_path / "out"), tmp_path / "state"
@@ -79,7 +85,7 @@ def test_heavy_values_of_rows_with_keys_are_split(quick: SparkSession, tmp_path:
         order="at",
     )
     drawn, last = random.Random(3), dict[tuple[str, int], tuple[int, int]]()
-    for number in range(6):
+    for number in range(count):
         times = drawn.sample(range(10**6), 60)
         changes = [
             (drawn.choice("aaaaaaaaaabcdefghijk"), drawn.randrange(20), drawn.randrange(9), when)

@@ -19,6 +19,7 @@ import pytest
 pytest.importorskip("pyspark", minversion="4.1")
 
 import ringview as rv
+from amounts import some
 from ringview.errors import OverDeleteError, UnsupportedError
 from ringview.spark.slots import ATOM, PARTITION
 from ringview.spark.streaming.partitioned import routing
@@ -303,7 +304,7 @@ def change(draw: random.Random, of: Streamed, name: str) -> pa.Table:
 
 
 @pytest.mark.parametrize("views", [WHOLE, SPLIT, COMPUTED], ids=["whole", "split", "computed"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some(range(8)))
 def test_a_stream_in_partitions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, views: dict[str, str], seed: int
 ) -> None:
@@ -393,7 +394,7 @@ def test_a_poison_batch_is_told_and_leaves_nothing(
     of.check()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some(range(3)))
 def test_wrong_rows_are_letters_of_whichever_attempt_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

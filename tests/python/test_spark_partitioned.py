@@ -215,6 +215,7 @@ def test_state_by_partition(spark: SparkSession, tmp_path: Path) -> None:
             asked.write_stream(checkpoint, sink, **{"mode": "partitioned", **options}).start()
 
 
+@pytest.mark.long
 def test_a_checkpoint_of_any_name_and_of_another_life(quick: SparkSession, tmp_path: Path) -> None:
     """Over restarts, with a static table; a new one does not mix with an old one's changes."""
     rows, sink = Rows(tmp_path, 4), ParquetSink(tmp_path / "out")
@@ -260,6 +261,7 @@ WORDS: list[list[tuple[Any, ...]]] = [
 LEFT = [{1: 10, 2: 20, 3: 30}, {1: 10, 3: 30}, {1: 10, 3: 31}, {1: 10, 2: 22, 3: 31}]
 
 
+@pytest.mark.long
 def test_a_late_change_does_not_win(quick: SparkSession, tmp_path: Path) -> None:
     """Over restarts, and over a move to another number of partitions."""
     (tmp_path / "t").mkdir()

@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("pyspark", minversion="4.1")
 
+from amounts import some
 from partition_engines import DictState
 from ringview.spark.streaming.partitioned.engine import PartitionEngine, rows_of, slices
 from ringview.spark.streaming.partitioned.live import Cache
@@ -125,7 +126,7 @@ def same(one: PartitionEngine, other: PartitionEngine) -> None:
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("has_engine", [True, False])
+@pytest.mark.parametrize("has_engine", some([True, False]))
 def test_bytes_follow_what_changed(has_engine: bool) -> None:
     """From 20,000 rows to 200,000, half of whose batches take rows away again; also where no engine
     lives from one micro-batch to the next."""

@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("pyspark", minversion="4.1")
 
 import ringview.spark as rs
+from amounts import some
 from pyspark.sql import SparkSession
 from ringview.errors import InvalidValueError, OutOfMemoryError
 from ringview.spark.streaming.partitioned.memory import limit_of, share
@@ -90,7 +91,7 @@ def test_a_limit_that_is_no_size_is_told() -> None:
         limit_of(session("local[2]"), 4, "much")
 
 
-@pytest.mark.parametrize("mode", ["driver", "partitioned"])
+@pytest.mark.parametrize("mode", some(["driver", "partitioned"]))
 def test_a_stream_ends_at_its_limit_and_goes_on_with_a_larger_one(
     spark: SparkSession, tmp_path: Path, mode: Any
 ) -> None:

@@ -409,7 +409,7 @@ def survive(spark: SparkSession, folder: Path, times: int, steps: int, seed: int
 
 
 def test_a_driver_that_is_killed_loses_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    survive(spark, tmp_path, times=2, steps=8, seed=3)
+    survive(spark, tmp_path, times=1, steps=5, seed=3)
 
 
 @pytest.mark.long

@@ -254,7 +254,7 @@ def killed_while_it_takes(folder: Path, times: int, seed: int) -> None:
 
 
 def test_a_state_that_is_killed_loses_nothing(tmp_path: Path) -> None:
-    killed_while_it_takes(tmp_path, times=6, seed=5)
+    killed_while_it_takes(tmp_path, times=3, seed=5)
 
 
 @pytest.mark.long

@@ -73,7 +73,9 @@ def test_a_worker_without_ringview_says_what_to_do(tmp_path: Path) -> None:
 
 SESSION = """
 from pyspark.sql import SparkSession
-spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+spark = SparkSession.builder.master("local[2]").config(
+    "spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+).config("spark.ui.enabled", "false").getOrCreate()
 import ringview.spark
 tables = {
     "r": spark.sql("SELECT * FROM VALUES (1, 2), (1, 3), (2, 5) AS r(a, b)"),
@@ -94,6 +96,7 @@ for sql in (
 """
 
 
+@pytest.mark.long
 def test_a_plain_session_runs_this_python_in_few_tasks(tmp_path: Path) -> None:
     """The `python3` that Spark would run has nothing, and nobody says which to take."""
     other = tmp_path / "python3"

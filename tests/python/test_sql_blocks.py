@@ -148,7 +148,7 @@ def test_types_come_from_below() -> None:
     )
     # A text takes the type of what it is compared with.
     having = found["blocks"][0]["query"]["having"]
-    assert having == """(("0"."d" < '1995-01-01')) AND ((max("0"."x") > 2))"""
+    assert having == """(("0"."d" < '1995-01-01') AND (max("0"."x") > 2))"""
     with pytest.raises(errors.TypeMismatchError, match="a sum needs numbers, this is a date"):
         query("SELECT SUM(m) FROM (SELECT MAX(d) AS m FROM r) q")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from amounts import examples
 from catalog import translate
-from hypothesis import given, settings
+from hypothesis import given
 from oracle import Oracle
 from queries import SCHEMAS, contents, queries
 from spelt import sql_of
@@ -15,7 +16,7 @@ ORACLE = Oracle(SCHEMAS)
 
 
 @pytest.mark.once
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(queries(), contents())
 def test_translation_keeps_the_meaning(sql: str, tables: dict[str, Any]) -> None:
     found = ORACLE.rows(sql_of(translate(sql, SCHEMAS)), tables)
@@ -23,7 +24,7 @@ def test_translation_keeps_the_meaning(sql: str, tables: dict[str, Any]) -> None
 
 
 @pytest.mark.long
-@settings(max_examples=10_000, deadline=None)
+@examples(10_000)
 @given(queries(), contents())
 def test_translation_keeps_the_meaning_at_length(sql: str, tables: dict[str, Any]) -> None:
     found = ORACLE.rows(sql_of(translate(sql, SCHEMAS)), tables)

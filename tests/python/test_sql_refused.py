@@ -88,7 +88,7 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
         "a sum needs numbers",
     ),
     ("SELECT SUM($1) FROM r", errors.InvalidValueError, 1, 12, "parameters"),
-    ("SELECT COUNT(*) FROM r WHERE x", errors.TypeMismatchError, 1, 30, "non-boolean"),
+    ("SELECT COUNT(*) FROM r WHERE d", errors.TypeMismatchError, 1, 30, "is no condition"),
     ("SELECT COUNT(*) FROM r WHERE a = 'abc'", errors.QueryError, 1, 34, "abc"),
     ("SELECT COUNT(*) FROM r WHERE d = '1995-02-30'", errors.QueryError, 1, 34, "is not a date"),
     ("SELECT COUNT(*) FROM r WHERE d = 5", errors.TypeMismatchError, 1, 30, "with a date"),
@@ -116,10 +116,10 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
     ),
     (
         "SELECT COUNT(*) FROM r WHERE a > (SELECT SUM(r.x) FROM s)",
-        errors.UnknownColumnError,
+        errors.UnsupportedError,
         1,
         48,
-        " known columns: b, c, ok",
+        "of a query around is not read here",
     ),
     (
         "SELECT COUNT(*) FROM r WHERE a > (SELECT SUM(b) FROM s WHERE z.a = 1)",

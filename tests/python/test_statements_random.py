@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import duckdb
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import comparable
 from ringview import errors
@@ -143,7 +144,7 @@ class Both:
             )
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.lists(statements(), min_size=1, max_size=12))
 def test_statements_do_what_duckdb_does(script: list[str]) -> None:
     both = Both()
@@ -152,7 +153,7 @@ def test_statements_do_what_duckdb_does(script: list[str]) -> None:
         both.check(statement)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(statements(), min_size=1, max_size=6), st.booleans())
 def test_transactions_do_what_duckdb_does(script: list[str], commits: bool) -> None:
     both = Both()
@@ -179,7 +180,7 @@ def test_transactions_do_what_duckdb_does(script: list[str], commits: bool) -> N
     both.check(end)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(statements(), min_size=1, max_size=8))
 def test_who_follows_a_view_is_told_of_statements(script: list[str]) -> None:
     both = Both()

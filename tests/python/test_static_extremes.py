@@ -13,7 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Oracle, comparable
 
@@ -102,7 +103,7 @@ def database(rows: dict[str, list[dict[str, Any]]], static: bool) -> rv.Database
 
 
 @pytest.mark.parametrize("sql", TEXTS)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(rows=contents())
 def test_rows_equal_duckdb(sql: str, rows: dict[str, list[dict[str, Any]]]) -> None:
     expected = ORACLE.rows(sql, rows)
@@ -113,7 +114,7 @@ def test_rows_equal_duckdb(sql: str, rows: dict[str, list[dict[str, Any]]]) -> N
 
 
 @pytest.mark.parametrize("sql", TEXTS[:6])
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(one=contents(), other=contents(), split=st.sampled_from(["r", "s"]))
 def test_parts_of_static_tables_make_the_whole(
     sql: str,

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import comparable
 from queries import queries, rows
@@ -23,14 +24,14 @@ from streams import (
 )
 
 
-@settings(max_examples=75, deadline=None)
+@examples(75)
 @given(queries(), st.lists(batches(), max_size=5))
 def test_views_equal_duckdb(sql: str, stream: list[Batch]) -> None:
     check(sql, stream)
 
 
 @pytest.mark.long
-@settings(max_examples=5_000, deadline=None)
+@examples(5_000)
 @given(queries(), st.lists(batches(), max_size=8))
 def test_views_equal_duckdb_at_length(sql: str, stream: list[Batch]) -> None:
     check(sql, stream)
@@ -50,13 +51,13 @@ BELOW = [
 
 
 @pytest.mark.parametrize("sql", BELOW)
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(stream=st.lists(batches(), max_size=5))
 def test_free_variables_below_bound_ones(sql: str, stream: list[Batch]) -> None:
     check(sql, stream)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(queries(), st.lists(batches(), max_size=4), st.lists(batches(), max_size=2))
 def test_views_over_rows_that_are_there(sql: str, before: list[Batch], after: list[Batch]) -> None:
     db, tables = database(), Tables()
@@ -68,7 +69,7 @@ def test_views_over_rows_that_are_there(sql: str, before: list[Batch], after: li
         assert comparable(view.to_arrow()) == ORACLE.rows(sql, tables.rows)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(queries(), min_size=2, max_size=4),
     st.lists(batches(), max_size=4),
@@ -82,7 +83,7 @@ def test_several_views_share_tables(sqls: list[str], stream: list[Batch]) -> Non
             assert comparable(view.to_arrow()) == ORACLE.rows(sql, tables.rows)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     queries(),
     rows("t", 8),
@@ -95,7 +96,7 @@ def test_static_tables(
     check_static(sql, [("t", t), ("u", u)], stream)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(queries(), st.lists(batches(), min_size=1, max_size=3), batches())
 def test_a_refused_transaction_moves_nothing(sql: str, stream: list[Batch], last: Batch) -> None:
     """A delete of a row that is not there undoes what came before it in the transaction."""

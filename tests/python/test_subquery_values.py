@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Oracle, comparable
 
@@ -71,7 +72,7 @@ def database(rows: Rows) -> rv.Database:
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("value", VALUES)
-@settings(max_examples=6, deadline=None)
+@examples(6)
 @given(first=contents(), second=contents())
 def test_rows_equal_duckdb(value: str, condition: str, first: Rows, second: Rows) -> None:
     sql = f"SELECT r.a, r.b FROM r WHERE {condition.replace('{}', value)}"

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from ringview.graph import Moment, TriangleCounter
 from small_graphs import EDGES, Edge, distinct
@@ -63,7 +64,7 @@ def changes(dice: random.Random, wide: int, steps: int) -> Iterator[tuple[list[E
         yield come, gone
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.integers(0, 2**32), st.sampled_from([None, 0, 0.3, 1]), st.sampled_from([4, 9]))
 def test_it_counts_what_networkx_counts(seed: int, epsilon: float | None, wide: int) -> None:
     dice = random.Random(seed)
@@ -96,7 +97,7 @@ def test_it_counts_what_networkx_counts(seed: int, epsilon: float | None, wide: 
             )
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.sampled_from([4, 7]))
 def test_directed_and_multigraphs_are_brute_force(
     seed: int, directed: bool, multigraph: bool, wide: int

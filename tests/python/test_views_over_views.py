@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import ringview as rv
-from hypothesis import given, settings
+from amounts import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from oracle import comparable
 from ringview import errors, ml
@@ -116,14 +117,14 @@ STACKS: dict[str, dict[str, str]] = {
 
 
 @pytest.mark.parametrize("name", STACKS)
-@settings(max_examples=6)
+@examples(6)
 @given(stream=st.lists(batches(), max_size=5))
 def test_stacks_equal_duckdb(name: str, stream: list[Batch]) -> None:
     check_stack(STACKS[name], stream)
 
 
 @pytest.mark.parametrize("static", [("r",), ("t", "u"), ("r", "s", "t", "u")])
-@settings(max_examples=6)
+@examples(6)
 @given(fixed=batches(), stream=st.lists(batches(), max_size=3))
 def test_static_tables_below(static: tuple[str, ...], fixed: Batch, stream: list[Batch]) -> None:
     views = {

@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from oracle import comparable
-from ringview.clock import interval
+from ringview.convert.moments import interval
 from ringview.spark.streaming.clock import delay
 from ringview.spark.streaming.plan import Changes, TablePlan
 

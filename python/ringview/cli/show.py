@@ -22,7 +22,8 @@ from rich.table import Table
 
 from ringview.job import Progress, Report, ViewReport
 from ringview.job.compare import Comparison
-from ringview.words import counted
+from ringview.masking import masked
+from ringview.text import counted
 
 _ROWS_SHOWN = 20
 _ROWS_ASKED = 1_000
@@ -138,14 +139,14 @@ def served(url: str, views: int, writable: bool) -> None:
 
 def connector_failed(connector: object, problem: Exception) -> None:
     """A source or a sink whose step failed, and which will try again."""
-    text = escape(f"{connector}: {problem}; it is tried again")
+    text = escape(masked(f"{connector}: {problem}; it is tried again"))
     Console(stderr=True).print(f"[bold red]error:[/bold red] {text}", soft_wrap=True)
 
 
 def error(problem: Exception) -> None:
     """One error, with what was added to it on its way."""
     console = Console(stderr=True)
-    for number, text in enumerate([str(problem), *getattr(problem, "__notes__", [])]):
+    for number, text in enumerate([masked(str(problem)), *getattr(problem, "__notes__", [])]):
         label = "[bold red]error:[/bold red] " if number == 0 else ""
         console.print(label + escape(text), highlight=False, soft_wrap=True)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from ..arrow import is_arrow, is_pandas
+from ..convert.arrow import is_arrow, is_pandas
 from ..errors import InvalidValueError, OverDeleteError, TypeMismatchError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard
 
 from ringview.errors import RingviewError, did_you_mean
-from ringview.words import quoted
+from ringview.text import quoted
 
 
 class JobError(RingviewError, ValueError):

@@ -19,8 +19,8 @@ from ringview.job.model import Job
 from ringview.job.progress import Outcome, Progress
 from ringview.job.read import Source
 from ringview.job.stream import TableBatch, batches
+from ringview.text import quoted
 from ringview.view import Format
-from ringview.words import quoted
 
 
 @dataclass(frozen=True)

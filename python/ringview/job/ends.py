@@ -22,7 +22,7 @@ from ringview.job.checks import (
     toml_name,
     value,
 )
-from ringview.words import quoted
+from ringview.text import quoted
 
 if TYPE_CHECKING:
     from ringview.database import Database

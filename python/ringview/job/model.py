@@ -19,7 +19,7 @@ from ringview.errors import RingviewError
 from ringview.job.ends import SinkSpec, SourceSpec
 from ringview.job.serving import ServeSpec
 from ringview.queries import Epsilon
-from ringview.words import quoted
+from ringview.text import quoted
 
 Engine = Literal["embedded", "spark"]
 Format = Literal["parquet", "csv"]

@@ -22,7 +22,7 @@ from ringview.spark import Views, session, views
 from ringview.spark.frames import column, identifier
 from ringview.spark.releases import arrow_table
 from ringview.spark.types import spark_schema, to_spark
-from ringview.words import quoted
+from ringview.text import quoted
 
 _NO_TEXT = "\0"
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
@@ -135,8 +135,7 @@ def _readable(source: Source, schema: pa.Schema) -> pa.Schema:
             to_spark(field.type)
         except TypeError as error:
             raise JobError(
-                f"table {quoted(source.spec.name)}: column {quoted(field.name)} cannot be read "
-                "on Spark: "
-                f"{error}; leave it out with columns = [..], or cast it with types"
+                f"table {quoted(source.spec.name)}: column {quoted(field.name)} cannot be read on "
+                f"Spark: {error}; leave it out with columns = [..], or cast it with types"
             ) from error
     return pa.schema(fields)

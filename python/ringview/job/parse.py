@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from ringview.arrow import data_type, schema
+from ringview.convert.arrow import data_type, schema
 from ringview.errors import RingviewError, TypeMismatchError
 from ringview.job.checks import (
     JobError,
@@ -32,7 +32,7 @@ from ringview.job.ends import sinks_of, sources_of
 from ringview.job.model import Engine, Format, Job, OutputSpec, TableSpec, ViewSpec
 from ringview.job.serving import serve_of
 from ringview.queries import Epsilon
-from ringview.words import quoted
+from ringview.text import quoted
 
 _JOB_KEYS = (
     *("engine", "dialect", "batch_size", "trust_deletes"),

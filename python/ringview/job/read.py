@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from ringview.errors import did_you_mean
 from ringview.job.checks import JobError
 from ringview.job.model import TableSpec
-from ringview.words import quoted
+from ringview.text import quoted
 
 _READ_ROWS = 65_536
 
@@ -90,8 +90,7 @@ class Source:
         if len(values) > 1 and not pc.all(pc.less_equal(values[:-1], values[1:])).as_py():
             raise JobError(
                 f"table {quoted(self.spec.name)}: its rows are not in the order of "
-                f"{quoted(column)}: "
-                "sort the file by it, or drop order_by"
+                f"{quoted(column)}: sort the file by it, or drop order_by"
             )
         return values
 

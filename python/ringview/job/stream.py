@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from ringview.job.checks import JobError
 from ringview.job.read import Source
-from ringview.words import quoted
+from ringview.text import quoted
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,7 @@ def _merge_order(sources: list[Source]) -> pa.Array:
         if values.type != kind:
             raise JobError(
                 f"table {quoted(source.spec.name)}, order_by: {quoted(source.spec.order_by)} is "
-                f"{values.type}, "
-                f"but that of table {quoted(sources[0].spec.name)} is {kind}"
+                f"{values.type}, but that of table {quoted(sources[0].spec.name)} is {kind}"
             )
     owners = pa.concat_arrays(
         [

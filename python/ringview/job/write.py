@@ -7,7 +7,6 @@ its rows are sorted by its columns from left to right. Cost: O(n log n).
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from ringview.atomic_write import replacing
 from ringview.job.checks import JobError
 
 
@@ -31,20 +31,17 @@ def to_file(table: pa.Table, path: Path) -> None:
 
     In CSV what a COFACTOR holds is JSON in one field.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.suffix.lower() == ".csv":
-            pyarrow.csv.write_csv(_flat(table), beside)
-        else:
-            pq.write_table(table, beside)
-        beside.replace(path)
+        with replacing(path) as file:
+            if path.suffix.lower() == ".csv":
+                pyarrow.csv.write_csv(_flat(table), file)
+            else:
+                pq.write_table(table, file)
     except OSError as error:
         raise JobError(f"cannot write {path}: {error}") from error
     except pa.ArrowException as error:
         raise JobError(f"cannot write {path}: {error}") from error
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _flat(table: pa.Table) -> pa.Table:

@@ -8,51 +8,43 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidValueError, RingviewError, UnsupportedError
+from ..errors import InvalidValueError, RingviewError
+from ..extras import load
 
 if TYPE_CHECKING:
-    from ..view import View
+    from collections.abc import Callable
+
+    from ..follower import Follower
+    from ..relation import Relation
 
 _HERE = Path(__file__).parent
 
 
-def live(view: View, rows: int, every: float) -> Any:
+def live(view: Relation, follow: Callable[[], Follower], rows: int, every: float) -> Any:
     """The widget of a view; see `View.live`."""
     if rows < 1 or not 0 < every < float("inf"):
         raise InvalidValueError(f"rows={rows}, every={every}: give at least 1 row, and some time")
-    return _widget()(view, rows, every)
+    return _widget()(view, follow(), rows, every)
 
 
-_made: dict[str, Any] = {}
-
-
+@cache
 def _widget() -> Any:
     """The class of widgets, made when it is first needed: what it is made of is an extra."""
-    if "class" not in _made:
-        try:
-            import anywidget
-            import traitlets
-        except ImportError as problem:
-            raise UnsupportedError(
-                f"view.live() needs {problem.name}, which is not installed: "
-                "pip install 'ringview[notebook]'"
-            ) from problem
-        base: Any = anywidget.AnyWidget
-        _made["class"] = type(
-            "LiveView",
-            (_Live, base),
-            {
-                "__doc__": "A view that moves in a notebook; made by `View.live`.",
-                "_esm": _HERE / "live.js",
-                "_css": _HERE / "live.css",
-                "shown": traitlets.Dict().tag(sync=True),
-                "every": traitlets.Float(0.5).tag(sync=True),
-            },
-        )
-    return _made["class"]
+    anywidget, traitlets = (
+        load(name, "view.live()", "notebook") for name in ("anywidget", "traitlets")
+    )
+    parts = {
+        "__doc__": "A view that moves in a notebook; made by `View.live`.",
+        "_esm": _HERE / "live.js",
+        "_css": _HERE / "live.css",
+        "shown": traitlets.Dict().tag(sync=True),
+        "every": traitlets.Float(0.5).tag(sync=True),
+    }
+    return type("LiveView", (_Live, anywidget.AnyWidget), parts)
 
 
 class _Live:
@@ -60,12 +52,12 @@ class _Live:
 
     shown: dict[str, Any]
 
-    def __init__(self, view: View, rows: int, every: float) -> None:
+    def __init__(self, view: Relation, follower: Follower, rows: int, every: float) -> None:
         super().__init__()
         self._view, self._rows = view, rows
         self.every = every
         self._looking = threading.Lock()
-        self._follower = view.follow(initial=False)
+        self._follower = follower
         self._moves = 0
         self._show()
         # Where messages of threads are not heard, as in marimo, the page asks.
@@ -114,7 +106,7 @@ class _Live:
                 self._end(str(problem))
 
     def _show(self) -> None:
-        from ..cells import columns, rows
+        from ..convert.json_rows import columns, rows
 
         found = self._view.head(self._rows)
         self.shown = {

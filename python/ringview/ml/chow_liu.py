@@ -14,8 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..errors import InvalidValueError
-from .information import check_categorical, matrix, rounded
-from .source import read
+from .information import matrix, read_categorical, rounded
 
 
 class ChowLiu(BaseEstimator):  # type: ignore[misc]
@@ -33,7 +32,7 @@ class ChowLiu(BaseEstimator):  # type: ignore[misc]
         feature_names_in_, n_features_in_: The columns.
 
     >>> import numpy as np
-    >>> from ringview.cofactor import Cofactor
+    >>> from ringview.stats import Cofactor
     >>> cofactor = Cofactor(
     ...     [], 4, [], np.zeros((0, 0)),
     ...     categories={"a": ["x", "y"], "b": ["u", "v"]},
@@ -58,9 +57,7 @@ class ChowLiu(BaseEstimator):  # type: ignore[misc]
             TooFewRowsError: The view has no rows.
         """
         del y
-        cofactor = read(X)
-        names = list(cofactor.categories) if self.features is None else self.features
-        names = check_categorical(cofactor, names)
+        cofactor, names = read_categorical(X, self.features)
         root = names[0] if self.root is None else self.root
         if root not in names:
             raise InvalidValueError(f"the root {root!r} is not among the columns {names}")

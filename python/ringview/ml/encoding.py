@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..cofactor import Cofactor
 from ..errors import InvalidValueError, TypeMismatchError, UnknownColumnError
-from ..words import quoted
+from ..stats.cofactor import Cofactor
+from ..text import quoted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..cofactor import Cofactor
 from ..errors import InvalidValueError
-from ..words import quoted
+from ..stats.cofactor import Cofactor
+from ..text import quoted
 from .source import read
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class MutualInformation(BaseEstimator):  # type: ignore[misc]
         feature_names_in_, n_features_in_: The columns.
 
     >>> import numpy as np
-    >>> from ringview.cofactor import Cofactor
+    >>> from ringview.stats import Cofactor
     >>> cofactor = Cofactor(
     ...     [], 4, [], np.zeros((0, 0)),
     ...     categories={"a": ["x", "y"], "b": ["u", "v"]},
@@ -59,9 +59,7 @@ class MutualInformation(BaseEstimator):  # type: ignore[misc]
             TooFewRowsError: The view has no rows.
         """
         del y
-        cofactor = read(X)
-        names = list(cofactor.categories) if self.features is None else self.features
-        names = check_categorical(cofactor, names)
+        cofactor, names = read_categorical(X, self.features)
         self.mutual_information_ = matrix(cofactor, names)
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
@@ -90,19 +88,19 @@ class MutualInformation(BaseEstimator):  # type: ignore[misc]
         return [(names[a], names[b], float(found[a, b])) for a, b in pairs]
 
 
-def check_categorical(cofactor: Cofactor, names: Sequence[str]) -> list[str]:
-    """The names, all known, categorical, and two of them at least."""
-    found = cofactor.check_names(names)
+def read_categorical(source: Any, features: Sequence[str] | None) -> tuple[Cofactor, list[str]]:
+    """The cofactor of a view, and columns of it: known, categorical, and two of them at least."""
+    cofactor = read(source)
+    found = cofactor.check_names(list(cofactor.categories) if features is None else features)
     for name in found:
         if name in cofactor.names:
             raise InvalidValueError(
                 f"column {quoted(name)} is a number; CATEGORICAL({name}) in the COFACTOR of the "
-                "view "
-                "counts its values"
+                "view counts its values"
             )
     if len(found) < 2:
         raise InvalidValueError(f"two categorical columns are needed, there is {len(found)}")
-    return found
+    return cofactor, found
 
 
 def matrix(cofactor: Cofactor, names: Sequence[str]) -> Array:

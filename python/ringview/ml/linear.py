@@ -16,13 +16,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..cofactor import Cofactor, rounding
-from ..cofactor_origin import total
 from ..errors import InvalidValueError, TooFewRowsError
-from ..words import quoted
+from ..stats.cofactor import Cofactor, rounding
+from ..stats.cofactor_origin import total
+from ..text import quoted
 from .encoding import Encoding
 from .solve import Equations, cholesky, descend
-from .source import is_source, of_arrays, read
+from .source import is_source, of_arrays, read, rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,7 +61,7 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         gradient_: Its largest component in the end; 0.0 by Cholesky.
 
     >>> import numpy as np
-    >>> from ringview.cofactor import Cofactor
+    >>> from ringview.stats import Cofactor
     >>> rows = np.array([[1.0, 5.0], [2.0, 7.0], [4.0, 11.0]])
     >>> cofactor = Cofactor(["x", "y"], 3, rows.sum(axis=0), rows.T @ rows)
     >>> model = LinearRegression(label="y").fit(cofactor)
@@ -129,13 +129,9 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             UnknownColumnError: A feature is missing.
             InvalidValueError: NaN or infinity, a new category, or the wrong number of columns.
         """
-        check_is_fitted(self)
-        if self._fitted_on_view:
-            X = self._encoding.design(X)  # noqa: N806
-        else:
-            X = validate_data(self, X, reset=False, dtype=np.float64)  # noqa: N806
+        rows = rows_of(self, X)
         # About the mean, where the columns have the digits that tell rows apart.
-        found: Array = (X - self._center[:-1]) @ self.coef_ + self._center[-1]
+        found: Array = (rows - self._center[:-1]) @ self.coef_ + self._center[-1]
         return found
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: N803
@@ -285,7 +281,7 @@ class Ridge(LinearRegression):
     The attributes are those of LinearRegression.
 
     >>> import numpy as np
-    >>> from ringview.cofactor import Cofactor
+    >>> from ringview.stats import Cofactor
     >>> rows = np.array([[1.0, 5.0], [2.0, 7.0], [3.0, 9.0]])
     >>> cofactor = Cofactor(["x", "y"], 3, rows.sum(axis=0), rows.T @ rows)
     >>> Ridge(label="y", alpha=2.0).fit(cofactor).coef_

@@ -13,10 +13,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ..cofactor import Cofactor
 from ..errors import InvalidValueError, TooFewRowsError
+from ..stats.cofactor import Cofactor
 from .encoding import Encoding
-from .source import is_source, of_arrays, read
+from .source import is_source, of_arrays, read, rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +44,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
         column_names_: The columns: a numeric feature's name, or "feature=category".
 
     >>> import numpy as np
-    >>> from ringview.cofactor import Cofactor
+    >>> from ringview.stats import Cofactor
     >>> rows = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
     >>> pca = PCA(1).fit(Cofactor(["x", "y"], 3, rows.sum(axis=0), rows.T @ rows))
     >>> pca.components_.round(6), pca.explained_variance_.round(6)
@@ -95,12 +95,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
             UnknownColumnError: A feature is missing.
             InvalidValueError: NaN or infinity, a new category, or the wrong number of columns.
         """
-        check_is_fitted(self)
-        if self._fitted_on_view:
-            X = self._encoding.design(X)  # noqa: N806
-        else:
-            X = validate_data(self, X, reset=False, dtype=np.float64)  # noqa: N806
-        found: Array = (X - self.mean_) / self.scale_ @ self.components_.T
+        rows = rows_of(self, X)
+        found: Array = (rows - self.mean_) / self.scale_ @ self.components_.T
         return found
 
     def inverse_transform(self, X: Any) -> Array:  # noqa: N803

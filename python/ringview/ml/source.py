@@ -6,12 +6,14 @@ arrays O(rows * columns^2), once.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..cofactor import Cofactor
 from ..errors import TooFewRowsError, TypeMismatchError
+from ..stats.cofactor import Cofactor
 
 
 def is_source(value: object) -> bool:
@@ -36,11 +38,19 @@ def read(source: Any) -> Cofactor:
     return found
 
 
+def rows_of(model: Any, X: Any) -> NDArray[np.float64]:  # noqa: N803
+    """The columns of rows, as a fitted model has them: those of its view, or of its arrays.
+
+    Raises:
+        NotFittedError: It is not fitted.
+        UnknownColumnError, InvalidValueError: As `Encoding.design`.
+    """
+    check_is_fitted(model)
+    if model._fitted_on_view:
+        return cast("NDArray[np.float64]", model._encoding.design(X))
+    return cast("NDArray[np.float64]", validate_data(model, X, reset=False, dtype=np.float64))
+
+
 def of_arrays(names: list[str], *columns: Any) -> Cofactor:
     """The cofactor of columns at hand, each 1-d or 2-d."""
-    rows = np.column_stack(columns)
-    with np.errstate(over="ignore"):
-        origin = rows.mean(axis=0)
-    origin = np.where(np.isfinite(origin), origin, 0.0)
-    rows = rows - origin
-    return Cofactor(names, len(rows), rows.sum(axis=0), rows.T @ rows, origin=origin)
+    return Cofactor.of_rows(names, np.column_stack(columns))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..cofactor import Cofactor
+from ..stats.cofactor import Cofactor
 from .style import INK, on
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from .style import COLOURS, FAINT, INK, on
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..sample import Estimate
+    from ..stats.estimates import Estimate
 
 
 def estimates(
@@ -37,7 +37,7 @@ def estimates(
         axes: Where to; new ones by default.
 
     >>> import ringview as rv
-    >>> from ringview.sample import Estimate
+    >>> from ringview.stats import Estimate
     >>> axes = rv.plot.estimates([Estimate(5, 4, 6), Estimate(7, 6, 8)], truth=[5.5, 7])
     >>> [text.get_text() for text in axes.get_legend().get_texts()]
     ['estimate', 'the whole join']

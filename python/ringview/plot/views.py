@@ -17,7 +17,7 @@ from .tree import layout
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..matrix_chain import MatrixChain
+    from ..structures.matrix_chain import MatrixChain
     from ..view import View
 
 # Inches a letter of size 9 takes, and a level.

@@ -25,9 +25,9 @@ else:
     del _prometheus_client, _starlette, _uvicorn
 
 from .application import App
-from .guard import Limits
-from .listeners import Listener
+from .authentication import Limits
 from .server import Server
+from .sockets import Listener
 
 if TYPE_CHECKING:
     from ..database import Database

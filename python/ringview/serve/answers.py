@@ -15,7 +15,8 @@ import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from .. import cells, errors
+from .. import errors
+from ..convert import json_rows
 
 ARROW = "application/vnd.apache.arrow.stream"
 _JSON = "application/json"
@@ -86,7 +87,7 @@ def rows(table: pa.Table, arrow: bool, about: dict[str, Any]) -> Response:
 
 def json(value: Any) -> Response:
     """A value as JSON, as cells are written."""
-    return Response(cells.text(value), media_type=_JSON)
+    return Response(json_rows.text(value), media_type=_JSON)
 
 
 def _arrow(table: pa.Table) -> Iterator[bytes]:
@@ -101,9 +102,9 @@ def _arrow(table: pa.Table) -> Iterator[bytes]:
 
 
 def _json(table: pa.Table, about: dict[str, Any]) -> Iterator[str]:
-    head = cells.text({**about, "columns": cells.columns(table.schema)})
+    head = json_rows.text({**about, "columns": json_rows.columns(table.schema)})
     yield f'{head[:-1]},"rows":['
-    for at, part in enumerate(cells.chunks(table, _BATCH)):
-        listed = cells.dumped(cells.rows(part))[1:-1]
+    for at, part in enumerate(json_rows.chunks(table, _BATCH)):
+        listed = json_rows.dumped(json_rows.rows(part))[1:-1]
         yield f",{listed}" if at else listed
     yield "]}\n"

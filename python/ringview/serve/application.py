@@ -22,8 +22,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from . import answers, changes, reads, status, writes
+from .authentication import Guard, Limits
 from .context import Context, of
-from .guard import Guard, Limits
 
 if TYPE_CHECKING:
     from ..database import Database

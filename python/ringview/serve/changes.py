@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from .. import cells
+from ..convert import json_rows
 from ..errors import InvalidValueError, RingviewError
 from . import answers
 from .answers import RefusedError
 from .context import Context, of
 from .events import EventPosition, Token
 from .streams import Stream
-from .watch import Watch
+from .view_notifier import ViewNotifier
 
 if TYPE_CHECKING:
     from ..view import View
@@ -99,14 +99,14 @@ class _Seat:
         self._view = view
         self._stream = stream
         self._reader = reader
-        self._watch: Watch | None = None
+        self._watch: ViewNotifier | None = None
         self._is_left = False
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"_Seat({self._stream!r}, reader={self._reader})"
 
-    def take(self) -> Watch:
+    def take(self) -> ViewNotifier:
         """Begin to read, and to be woken; it blocks while the view is changed."""
         with self._lock:
             if self._is_left:
@@ -173,4 +173,4 @@ def _expire(context: Context) -> None:
 
 
 def _last(why: str) -> bytes:
-    return f"event: end\ndata: {cells.text({'reason': why})}\n\n".encode()
+    return f"event: end\ndata: {json_rows.text({'reason': why})}\n\n".encode()

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from ..loop import Loop
+from ..background_loop import Loop
+from ..masking import masked
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
 
@@ -95,7 +96,7 @@ class Connector(Loop):
                 self._stepping_one = self._make()
             moved = self._stepping_one.step()
         except Exception as problem:
-            self.problem = f"{type(problem).__name__}: {problem}"
+            self.problem = masked(f"{type(problem).__name__}: {problem}")
             if self._failed is not None:
                 self._failed(self, problem)
             self._stopping.wait(self._wait)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from starlette.requests import Request
 
 from .answers import RefusedError
-from .guard import Limits
+from .authentication import Limits
 from .streams import Streams
 from .threads import Kind, Threads
-from .watch import Watches
+from .view_notifier import ViewNotifiers
 
 if TYPE_CHECKING:
     from ..database import Database
@@ -49,7 +49,7 @@ class Context:
         self.followers = followers
         self.connectors = list(connectors)
         self.threads = Threads()
-        self.watches = Watches()
+        self.watches = ViewNotifiers()
         self.streams = Streams(db)
         self.started = time.time()
         self.changed: float | None = None
@@ -103,8 +103,12 @@ async def body(request: Request) -> bytes:
     """The body of a request, as far as it may be long.
 
     Raises:
-        RefusedError: It is longer.
+        RefusedError: It is longer, or compressed.
     """
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise RefusedError(
+            415, "EncodingError", "a body is sent as it is, without Content-Encoding"
+        )
     most = of(request).limits.max_body
     said = request.headers.get("content-length", "")
     whole = bytearray()

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from .. import cells
+from ..convert import json_rows
 
 _LONGEST = 100
 ROWS = 2_000
@@ -82,15 +82,15 @@ def events(owner: str, view: str, batch: int, changes: pa.Table) -> Iterator[Eve
     >>> print(next(found).data.decode().splitlines()[1])
     event: snapshot
     """
-    parts = list(cells.chunks(changes, ROWS))
+    parts = list(json_rows.chunks(changes, ROWS))
     for at, part in enumerate(parts):
         place = EventPosition(batch, at + 1 - len(parts))
         body: dict[str, Any] = {"view": view, "batch": batch, "more": not place.is_whole}
         is_snapshot = batch < 2 and at == 0
         if is_snapshot:
-            body["columns"] = cells.columns(changes.schema)
+            body["columns"] = json_rows.columns(changes.schema)
         # The rows come last, so that what is before them is written apart.
-        head, listed = cells.text(body)[:-1], cells.dumped(cells.rows(part))
+        head, listed = json_rows.text(body)[:-1], json_rows.dumped(json_rows.rows(part))
         kind = "snapshot" if is_snapshot else "changes"
         text = f'id: {Token(owner, place)}\nevent: {kind}\ndata: {head},"rows":{listed}}}\n\n'
         yield Event(place, text.encode())

@@ -14,7 +14,7 @@ import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
 
-from .. import cells
+from ..convert import json_rows
 from ..errors import InvalidValueError, UnsupportedError
 from ..sources.batch import Casts
 from ..sources.casts import cast
@@ -42,7 +42,7 @@ def _views(context: Context) -> list[dict[str, Any]]:
         {
             "name": name,
             "rows": len(view),
-            "columns": cells.columns(view.schema),
+            "columns": json_rows.columns(view.schema),
             "key": _key(view),
             "sql": view.sql or None,
         }
@@ -69,7 +69,7 @@ def _tables(context: Context) -> list[dict[str, Any]]:
         {
             "name": name,
             "rows": len(table),
-            "columns": cells.columns(table.schema),
+            "columns": json_rows.columns(table.schema),
             "unique": table.unique,
             "static": table.static,
         }

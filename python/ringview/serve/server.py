@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from ..errors import InvalidValueError, StorageError
-from . import listeners
+from . import sockets
 from .application import App
-from .closing import Closing
-from .guard import LOOPBACK, Limits
+from .authentication import LOOPBACK, Limits
+from .connections import connection
+from .shutdown import Closing
 
 if TYPE_CHECKING:
     from ..database import Database
     from .connectors import Connector
-    from .listeners import Listener
+    from .sockets import Listener
 
 _GRACE = 5
 """Seconds that answers have to end when the server is closed."""
@@ -95,8 +96,8 @@ class Server(Closing):
             stack.callback(self._app.close)
             self._socket = stack.enter_context(_listening(host, port))
             most = limits.max_body, limits.max_rows
-            how = listeners.Opening(host, 0, token, writable, *most)
-            self.listeners: dict[str, Listener] = listeners.start(stack, db, ports or {}, how)
+            how = sockets.Opening(host, 0, token, writable, *most)
+            self.listeners: dict[str, Listener] = sockets.start(stack, db, ports or {}, how)
             bound = self._socket.getsockname()[1]
             shown = f"[{host}]" if ":" in host else host
             self.url = f"http://{shown}:{bound}"
@@ -107,6 +108,7 @@ class Server(Closing):
                 access_log=False,
                 server_header=False,
                 ws="none",
+                http=connection(limits.timeout),
                 # Connections without a request count, too.
                 limit_concurrency=2 * limits.max_connections + 8,
                 timeout_graceful_shutdown=_GRACE,

@@ -19,11 +19,11 @@ from ..job import JobError, ServeSpec
 from ..job.embedded import create_views
 from ..job.read import Source
 from ..sources import Reader, positions
-from .closing import Closing
+from .authentication import Limits
 from .connectors import Connector, Stepping
 from .files import Files
-from .guard import Limits
 from .server import Server, check
+from .shutdown import Closing
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,7 +24,7 @@ from . import answers
 from .context import Context, of
 
 if TYPE_CHECKING:
-    from .guard import Guard
+    from .authentication import Guard
 
 _MOST_PARTS = 100
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"

@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from .. import _native
+from ..convert.ipc import read_stream
 from ..database import Database
 from ..errors import InvalidValueError, QueryError, UnknownColumnError
 from ..sources.batch import Change, How, Origin
@@ -48,7 +49,11 @@ async def rows(request: Request) -> Response:
     }
 
     def change() -> dict[str, Any]:
-        return _apply(context, [{**entry, "rows": _read(whole, kind)}], asked.get("batch_id"))
+        return _apply(
+            context,
+            [{**entry, "rows": _read(whole, kind, context.limits.max_body)}],
+            asked.get("batch_id"),
+        )
 
     return answers.json(await context.run("change", change))
 
@@ -139,14 +144,13 @@ class _PartialRows:
         return f"_PartialRows({self.name!r}, {self.schema.names})"
 
 
-def _read(whole: bytes, kind: str) -> Rows:
+def _read(whole: bytes, kind: str, most: int) -> Rows:
     """The rows of a body: a stream of Arrow, lines of JSON, or a list of JSON."""
     if ARROW in kind:
         try:
-            with pa.ipc.open_stream(whole) as reader:
-                return reader.read_all()
-        except (pa.ArrowException, OSError) as problem:
-            raise InvalidValueError(f"the body is no stream of Arrow: {problem}") from problem
+            return read_stream(whole, most)
+        except InvalidValueError as problem:
+            raise InvalidValueError(f"the body: {problem}") from problem
     if "ndjson" in kind or "jsonl" in kind or "json-lines" in kind:
         return [_line(at, line) for at, line in enumerate(whole.splitlines()) if line.strip()]
     found = _json(whole)
@@ -186,7 +190,7 @@ async def execute(request: Request) -> Response:
 
     def script() -> Response:
         # A transaction that one script begins is none of another's.
-        own = context.db._over(context.db._native)
+        own = context.db._of(context.db._native)
         found = own.execute(**given)
         if own._open is not None:
             raise QueryError("the script ends in a transaction; COMMIT it. Nothing of it was done")

@@ -12,7 +12,8 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UnsupportedError
+from ..extras import load
+from ..masking import masking
 from .sql import Dialect, SqlSink, nested
 
 if TYPE_CHECKING:
@@ -92,14 +93,9 @@ def postgres(connection: str, table: str, *, key: str | Sequence[str] | None = N
     """
 
     def connect() -> Any:
-        try:
-            import psycopg
-        except ImportError as problem:
-            raise UnsupportedError(
-                "sinks.postgres needs psycopg, which is not installed: "
-                "pip install 'ringview[postgres]'"
-            ) from problem
-        return psycopg.connect(connection)
+        psycopg = load("psycopg", "sinks.postgres", "postgres")
+        with masking():
+            return psycopg.connect(connection)
 
     return SqlSink(connect, _POSTGRES, table, key, "PostgreSQL")
 

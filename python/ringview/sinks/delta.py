@@ -10,8 +10,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CheckpointError, InvalidValueError, UnsupportedError
-from ..words import quoted
+from ..errors import CheckpointError, InvalidValueError
+from ..extras import load
+from ..text import quoted
 from .keyed import by_key, checked
 from .sql import BATCH
 
@@ -115,12 +116,7 @@ class DeltaSink:
 
     def _opened(self) -> Any:
         """The table, or None if there is none."""
-        try:
-            import deltalake
-        except ImportError as problem:
-            raise UnsupportedError(
-                "sinks.delta needs deltalake, which is not installed: pip install 'ringview[delta]'"
-            ) from problem
+        deltalake = load("deltalake", "sinks.delta", "delta")
         if not deltalake.DeltaTable.is_deltatable(self._path, self._options):
             return None
         return deltalake.DeltaTable(self._path, storage_options=self._options)

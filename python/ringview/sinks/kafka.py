@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from ..arrow import rows as as_rows
-from ..errors import InvalidValueError, StorageError, UnsupportedError
-from ..words import quoted
+from ..convert.arrow import rows as as_rows
+from ..errors import InvalidValueError, StorageError
+from ..extras import load
+from ..text import quoted
 from .keyed import by_key, checked
 
 if TYPE_CHECKING:
@@ -77,13 +78,7 @@ class KafkaSink:
 
     def _producer(self) -> Any:
         if self._open is None:
-            try:
-                import confluent_kafka as client
-            except ImportError as problem:
-                raise UnsupportedError(
-                    "sinks.kafka needs confluent-kafka, which is not installed: "
-                    "pip install 'ringview[kafka]'"
-                ) from problem
+            client = load("confluent_kafka", "sinks.kafka", "kafka")
             self._open = client.Producer(self._config)
         return self._open
 

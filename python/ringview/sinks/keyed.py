@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import InvalidValueError, UnknownColumnError, did_you_mean
-from ..words import quoted
+from ..text import quoted
 
 Key = tuple[Any, ...]
 

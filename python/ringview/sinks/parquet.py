@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from ..atomic_write import write
 from ..errors import CheckpointError, StorageError, UnknownViewError
-from ..whole import write
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from ..background_loop import Loop
 from ..errors import (
     DuplicateKeyError,
     InvalidValueError,
@@ -22,8 +23,7 @@ from ..errors import (
     UnsupportedError,
 )
 from ..log import log
-from ..loop import Loop
-from ..words import quoted
+from ..text import quoted
 from .protocol import Sink, begin, close
 
 if TYPE_CHECKING:
@@ -160,8 +160,7 @@ class Sender(Loop):
         elif follows:
             raise InvalidValueError(
                 f"view {quoted(view)} is followed as {quoted(self._follower)} already, by no "
-                "sender; give this "
-                "one another name="
+                "sender; give this one another name="
             )
         if not follows:
             # A view that was replaced since begins anew, too, for sinks have rows of the old one.
@@ -181,9 +180,8 @@ class Sender(Loop):
                 tx.insert(TABLE, [new.row()])
         except (OverDeleteError, DuplicateKeyError) as problem:
             raise RingviewError(
-                f"view {quoted(new.view)} is sent as {quoted(new.name)} by somebody else; give "
-                "one of both "
-                "another name="
+                f"view {quoted(new.view)} is sent as {quoted(new.name)} by somebody else; give one "
+                "of both another name="
             ) from problem
         after = self._db.status()
         if before is not None and after is not None and after.commits == before.commits:

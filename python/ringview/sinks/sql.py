@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..arrow import rows as as_rows
+from ..convert.arrow import rows as as_rows
 from ..errors import CheckpointError, InvalidValueError
-from ..words import quoted
+from ..text import quoted
 from .keyed import by_key, checked
 
 if TYPE_CHECKING:
@@ -86,17 +86,15 @@ class SqlSink:
                 return
             if not is_new:
                 raise CheckpointError(
-                    f"{self._where}: the table {quoted(self._table)} has none of the batches "
-                    "that were "
-                    "sent to it; send under another name, which begins with the whole view"
+                    f"{self._where}: the table {quoted(self._table)} has none of the batches that "
+                    "were sent to it; send under another name, which begins with the whole view"
                 )
             if self._is_there(cursor, self._table):
                 has_rows = self._first(cursor, f"SELECT 1 FROM {self._target()} LIMIT 1")
                 if has_rows and (self._key is None or noted is None):
                     raise CheckpointError(
                         f"{self._where}: the table {quoted(self._table)} has rows of somebody "
-                        "else, or "
-                        "of another database; empty it, or name another table"
+                        "else, or of another database; empty it, or name another table"
                     )
                 cursor.execute(f"DELETE FROM {self._target()}")
             self._note(cursor, owner, -1)
@@ -275,8 +273,7 @@ def _plain(changes: pa.Table) -> pa.Table:
             except pa.ArrowInvalid:
                 raise InvalidValueError(
                     f"column {quoted(field.name)} has nanoseconds, which a table there does not "
-                    "hold; "
-                    "truncate them in the view"
+                    "hold; truncate them in the view"
                 ) from None
     return changes
 

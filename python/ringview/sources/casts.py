@@ -12,16 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..arrow import kind_of
+from ..convert.arrow import kind_of
 from ..errors import InvalidValueError, TypeMismatchError, UnknownColumnError, did_you_mean
-from ..words import quoted
+from ..text import quoted
 from .batch import Casts, Change, Rejected
-from .values import Epoch, MisfitError, value_of
+from .values import SHORT, Epoch, MisfitError, value_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..protocols import TableLike
+    from ..table import Table
 
 # The words of `Database.apply` for rows that need no more than their key.
 _DELETES = frozenset({"delete", "d", "-d", "-u", "update_preimage"})
@@ -61,7 +61,7 @@ class Ready:
         return Ready(self.change, rest, self.rejected, kept)
 
 
-def ready(change: Change, table: TableLike) -> Ready:
+def ready(change: Change, table: Table) -> Ready:
     """Cast the rows of a change into the types of its table.
 
     Raises:
@@ -148,9 +148,28 @@ def cast(
     try:
         return _whole(found, kind, casts), {}
     except pa.ArrowException:
-        return _one_by_one(found.to_pylist() if originals is None else originals, kind, casts)
+        return _one_by_one(_listed(found) if originals is None else originals, kind, casts)
     except MisfitError:
-        return _one_by_one(found.to_pylist() if originals is None else originals, kind, casts)
+        return _one_by_one(_listed(found) if originals is None else originals, kind, casts)
+
+
+def _listed(values: Any) -> list[Any]:
+    """Arrow's values as Python's; a moment or day that Python has none for as its number."""
+    import pyarrow as pa
+
+    try:
+        found: list[Any] = values.to_pylist()
+    except (OverflowError, ValueError):
+        if pa.types.is_timestamp(values.type):
+            units = values.cast(pa.int64()).to_pylist()
+            return [None if each is None else Epoch(each, values.type.unit) for each in units]
+        if pa.types.is_date32(values.type):
+            days = values.cast(pa.int32()).to_pylist()
+            return [None if each is None else Epoch(86_400 * each, "s") for each in days]
+        return [
+            None if each is None else str(each) for each in values.cast(pa.string()).to_pylist()
+        ]
+    return found
 
 
 def _uniform(values: list[Any], kind: pa.DataType) -> pa.Array | None:
@@ -186,7 +205,8 @@ def _whole(found: pa.Array, kind: pa.DataType, casts: Casts) -> pa.Array:
             raise MisfitError
         return found.cast(pa.int64()).cast(pa.timestamp(casts.epochs)).cast(kind)
     alone = (
-        (have == "text" and casts.decimals == "base64" and pa.types.is_decimal(kind))
+        (have == "text" and pa.types.is_decimal(kind) and not _are_short(found))
+        or (have == "text" and casts.decimals == "base64" and pa.types.is_decimal(kind))
         or (pa.types.is_floating(found.type) and pa.types.is_decimal(kind))
         or (want == "date" and have in ("timestamp", "timestamptz"))
         or (have not in ("null", "text", want) and (have, want) not in _GOES)
@@ -194,6 +214,16 @@ def _whole(found: pa.Array, kind: pa.DataType, casts: Casts) -> pa.Array:
     if alone:
         raise MisfitError
     return found.cast(kind)
+
+
+def _are_short(texts: pa.Array) -> bool:
+    """Whether each of them is short, see `is_short`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = texts.cast(pa.large_string())
+    longest = pc.max(pc.utf8_length(plain)).as_py() or 0
+    return longest <= SHORT and not pc.any(pc.match_substring(plain, "e", ignore_case=True)).as_py()
 
 
 def _one_by_one(
@@ -215,7 +245,11 @@ def _one_by_one(
 
 def text_of(rows: pa.Table | Sequence[Mapping[str, Any]], row: int) -> str:
     """A row as JSON, for people to read."""
-    found = rows[row] if isinstance(rows, Sequence) else rows.slice(row, 1).to_pylist()[0]
+    if isinstance(rows, Sequence):
+        found = rows[row]
+    else:
+        one = rows.slice(row, 1)
+        found = {name: _listed(one.column(name))[0] for name in one.column_names}
     return json.dumps(found, default=_said, ensure_ascii=False)
 
 
@@ -234,7 +268,9 @@ def _check_names(change: Change, fields: Mapping[str, pa.Field]) -> None:
     else:
         there = rows.column_names
         lacking = [name for name in fields if name not in there]
-    if lacking and len(rows):
+    if twice := [name for name in there if there.count(name) > 1]:
+        raise UnknownColumnError(f"{change.origin.name} has two columns {quoted(twice[0])}")
+    if lacking and (len(rows) or not isinstance(rows, Sequence)):
         near = did_you_mean(lacking[0], there) or f"; it has {', '.join(there)}"
         raise UnknownColumnError(
             f"{change.origin.name} has no column {quoted(lacking[0])}, which table "
@@ -257,7 +293,7 @@ def _values(rows: pa.Table | Sequence[Mapping[str, Any]], name: str) -> Any:
 
 
 def _needed(
-    change: Change, table: TableLike, fields: Mapping[str, pa.Field]
+    change: Change, table: Table, fields: Mapping[str, pa.Field]
 ) -> tuple[set[str], set[int]]:
     """The columns that no row may lack, and the rows that need no others."""
     always = {*(table.unique or ()), change.op or "", change.multiplicity or ""}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import UnsupportedError
-from ..words import quoted
+from ..text import quoted
 from .batch import EpochUnit, Rejected
 from .files import parsed
 from .values import Epoch, unscaled

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidValueError, StorageError, UnsupportedError
+from ..extras import load
 from .batch import Batch, Casts, Change, Origin
 from .folder import shaped
 
@@ -69,13 +70,7 @@ class Delta:
             yield None
 
     def _opened(self) -> Any:
-        try:
-            import deltalake
-        except ImportError as problem:
-            raise UnsupportedError(
-                "sources.delta needs deltalake, which is not installed: "
-                "pip install 'ringview[delta]'"
-            ) from problem
+        deltalake = load("deltalake", "sources.delta", "delta")
         try:
             return deltalake.DeltaTable(self._path, storage_options=self._options)
         except deltalake.exceptions.DeltaError as problem:
@@ -88,9 +83,8 @@ class Delta:
 
         if table.metadata().configuration.get(_ENABLED) != "true":
             raise UnsupportedError(
-                f"{self._path} has no change feed: ALTER TABLE .. SET TBLPROPERTIES "
-                f"('{_ENABLED}' = 'true') before it changes, and fill the table anew under another "
-                "name="
+                f"{self._path} has no change feed: ALTER TABLE .. SET TBLPROPERTIES ('{_ENABLED}' "
+                "= 'true') before it changes, and fill the table anew under another name="
             )
         try:
             found = pa.table(table.load_cdf(starting_version=version, ending_version=version))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InvalidValueError, StorageError
-from ..words import quoted
+from ..text import quoted
 from .batch import Origin, Rejected
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from ..errors import InvalidValueError, StorageError, UnsupportedError
-from ..words import quoted
+from ..errors import InvalidValueError, StorageError
+from ..extras import load
+from ..text import quoted
 from .batch import Batch, Casts, Change, Decimals, EpochUnit, How, Origin
 from .debezium import OP, Decoded, Message, decode
 from .files import parsed
@@ -120,9 +121,8 @@ class Kafka:
             ):
                 raise StorageError(
                     f"source {quoted(self.name)}: {message.topic()}[{message.partition()}] no "
-                    "longer has "
-                    f"the messages that come next ({problem}). Fill the table anew under another "
-                    "name=, and keep messages for longer"
+                    f"longer has the messages that come next ({problem}). Fill the table anew "
+                    "under another name=, and keep messages for longer"
                 )
             elif not problem.retriable():
                 raise StorageError(f"source {quoted(self.name)}: {problem}")
@@ -249,13 +249,7 @@ def kafka(
     }
 
     def make() -> Any:
-        try:
-            import confluent_kafka as client
-        except ImportError as problem:
-            raise UnsupportedError(
-                "sources.kafka needs confluent-kafka, which is not installed: "
-                "pip install 'ringview[kafka]'"
-            ) from problem
+        client = load("confluent_kafka", "sources.kafka", "kafka")
         return client.Consumer(options)
 
     called = name or f"kafka {','.join(sorted(topics))}"

@@ -12,8 +12,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..errors import InvalidValueError, UnsupportedError
-from ..words import quoted
+from ..errors import InvalidValueError
+from ..extras import load
+from ..masking import masking
+from ..text import quoted
 from .batch import Batch, Casts, Change, Origin
 from .debezium import OP
 from .folder import shaped
@@ -99,8 +101,7 @@ class Postgres:
         if follows:
             raise InvalidValueError(
                 f"source {quoted(self.name)}: PostgreSQL lost the slot {quoted(self._slot)}, so "
-                "nobody knows "
-                "what happened meanwhile; fill the tables anew under another name="
+                "nobody knows what happened meanwhile; fill the tables anew under another name="
             )
         made = "SELECT pg_create_logical_replication_slot(%s, 'pgoutput')"
         con.execute(made, [self._slot])
@@ -257,16 +258,11 @@ class _Snapshot:
 
 
 def _connected(connection: str) -> Any:
-    try:
-        import psycopg
-    except ImportError as problem:
-        raise UnsupportedError(
-            "sources.postgres needs psycopg, which is not installed: "
-            "pip install 'ringview[postgres]'"
-        ) from problem
+    psycopg = load("psycopg", "sources.postgres", "postgres")
     # As the casts of texts take values.
     options = "-c datestyle=ISO -c timezone=UTC -c extra_float_digits=1"
-    return psycopg.connect(connection, autocommit=True, options=options)
+    with masking():
+        return psycopg.connect(connection, autocommit=True, options=options)
 
 
 def _has_slot(con: Any, slot: str) -> bool:

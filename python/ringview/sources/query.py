@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..errors import InvalidValueError, UnsupportedError
+from ..masking import masking
 from .batch import Batch, Casts, Change, EpochUnit, How, Origin
 from .folder import shaped
 
@@ -158,11 +159,13 @@ def _sqlalchemy(connection: Any, sql: str, values: Sequence[object], rows: int) 
             "a URL needs SQLAlchemy: pip install 'ringview[sqlalchemy]', or give a connection"
         ) from problem
     made = isinstance(connection, str)
-    engine: Any = sqlalchemy.create_engine(connection) if made else connection
+    with masking():
+        engine: Any = sqlalchemy.create_engine(connection) if made else connection
     # A colon in the text is no parameter.
     text = sqlalchemy.text(sql.replace(":", "\\:").replace(_MARK, ":ringview_last"))
     is_engine = hasattr(engine, "connect")
-    held = engine.connect() if is_engine else engine
+    with masking():
+        held = engine.connect() if is_engine else engine
     try:
         options = held.execution_options(stream_results=True, yield_per=rows) if is_engine else held
         parameters = {"ringview_last": values[0]} if values else {}

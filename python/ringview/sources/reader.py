@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..background_loop import Loop
 from ..errors import (
     DuplicateKeyError,
     InvalidValueError,
@@ -20,8 +21,7 @@ from ..errors import (
     UnknownKeyError,
 )
 from ..log import log
-from ..loop import Loop
-from ..words import quoted
+from ..text import quoted
 from . import positions
 from .batch import Batch, Rejected, Source
 from .casts import Ready, ready, refuse
@@ -242,9 +242,8 @@ class Reader(Loop):
                 return left
             problem = found
         raise type(problem)(
-            f"source {quoted(source)}: more than {MOST_REFUSED} rows of one batch are refused, "
-            "so it is "
-            f"not applied; the last one: {problem}"
+            f"source {quoted(source)}: more than {MOST_REFUSED} rows of one batch are refused, so "
+            f"it is not applied; the last one: {problem}"
         )
 
     def _first_refused(

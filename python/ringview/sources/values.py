@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from ..arrow import kind_of
+from ..convert.arrow import kind_of
 from .batch import Casts, EpochUnit
 
 if TYPE_CHECKING:
@@ -126,6 +127,10 @@ def _text(value: str, kind: pa.DataType, casts: Casts) -> pa.Scalar:
         except binascii.Error:
             _refuse("it is no base64; say decimals='text' if its digits are written")
         return pa.scalar(unscaled(data, kind.scale), kind)
+    if pa.types.is_decimal(kind) and not is_short(value):
+        if not _NUMBER.fullmatch(value.strip()):
+            _refuse("it is no number")
+        return _number(Decimal(value.strip()), kind)
     try:
         return pa.scalar(value).cast(kind)
     except pa.ArrowInvalid:
@@ -134,6 +139,15 @@ def _text(value: str, kind: pa.DataType, casts: Casts) -> pa.Scalar:
         # pyarrow takes a zone in columns with a zone, and there alone.
         other = pa.timestamp(kind.unit, None if kind.tz else "UTC")
         return pa.scalar(value).cast(other).cast(kind)
+
+
+def is_short(text: str) -> bool:
+    """Whether pyarrow reads a text as a decimal right: of more digits it wraps some.
+
+    >>> is_short("-12.50"), is_short("99e37"), is_short("9" * 39)
+    (True, False, False)
+    """
+    return len(text) <= SHORT and "e" not in text and "E" not in text
 
 
 def _moment(value: Epoch, kind: pa.DataType) -> pa.Scalar:
@@ -156,6 +170,9 @@ def _number(value: int | float | Decimal, kind: pa.DataType) -> pa.Scalar:
 
     if pa.types.is_floating(kind):
         return pa.scalar(float(value), kind)
+    # Its digits would be written out, of 1e999999999 for minutes.
+    if isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > _MOST_DIGITS:
+        _refuse("it is out of range")
     if pa.types.is_integer(kind):
         if value != int(value):
             _refuse("it has digits behind the point")
@@ -177,5 +194,11 @@ def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
+
+# What a decimal of 128 bits surely holds.
+SHORT = 38
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+# More than any integer or decimal of a column has, on either side of the point.
+_MOST_DIGITS = 100
 
 _NAMES = {int: "number", float: "number", Decimal: "number", bytes: "row of bytes"}

@@ -23,7 +23,7 @@ from ringview.errors import InvalidValueError, UnsupportedError
 from ringview.spark.partition import Relation
 from ringview.spark.slots import PARTITION, Layout, with_multiplicity
 from ringview.spark.variables import Query
-from ringview.words import quoted
+from ringview.text import quoted
 
 _PART = pa.field("part", pa.int32())
 # As text, for a join may have more rows than fit an integer of Spark's.

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from ringview.clock import Moment, microseconds
+from ringview.convert.moments import Moment, microseconds
 from ringview.errors import (
     InvalidValueError,
     UnknownTableError,
@@ -33,7 +33,7 @@ from ringview.spark.ship import Shipped
 from ringview.spark.skew import Heavy
 from ringview.spark.stage import Stage
 from ringview.spark.types import arrow_schema
-from ringview.words import quoted
+from ringview.text import quoted
 
 Rows = Mapping[str, int]
 

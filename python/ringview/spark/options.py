@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 from ringview.errors import InvalidValueError, TypeMismatchError, UnknownTableError
 from ringview.spark.releases import CONNECT, require
 from ringview.spark.session import cores
-from ringview.words import quoted
+from ringview.text import quoted
 
 # What one engine takes in about a second: with two, a shuffle costs more than both save.
 _ROWS_AN_ENGINE = 1_000_000
@@ -33,8 +33,7 @@ def check_frame(name: str, frame: DataFrame) -> None:
     if frame.isStreaming:
         raise InvalidValueError(
             f"table {quoted(name)} is a stream, which has no end to evaluate: "
-            "ringview.spark.stream "
-            "keeps views over streams fresh"
+            "ringview.spark.stream keeps views over streams fresh"
         )
 
 

@@ -19,12 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringview._native import Database
+from ringview.convert.ipc import read_stream
 from ringview.errors import InvalidValueError
 from ringview.queries import Definition
 from ringview.spark.grid import Distribution
 from ringview.spark.slots import PARTITION, Layout, rows_to_batches
 from ringview.spark.variables import Query
-from ringview.words import quoted
+from ringview.text import quoted
 
 # Spark takes a batch as a whole.
 _ROWS_A_BATCH = 100_000
@@ -114,7 +115,7 @@ class Partition:
             return
         for relation in self.relations:
             if relation.sent is not None:
-                rows = pa.ipc.open_stream(relation.sent).read_all()
+                rows = read_stream(relation.sent)
                 insert(database, relation, rows.to_batches(), deletions)
         if deletions:
             database.apply(deletions)

@@ -24,7 +24,7 @@ from ringview.errors import (
 from ringview.queries import Definition, Parameters, tables_of
 from ringview.spark.cell_query import Catalog
 from ringview.spark.variables import Query, queries
-from ringview.words import quoted
+from ringview.text import quoted
 
 # The forms of a text, best first: joins with conditions, which lie in one grid; then what a
 # database keeps.

@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 
 from ringview._native import check_joins
-from ringview.errors import InvalidValueError, TypeMismatchError, UnsupportedError
+from ringview.convert.sizes import whole
+from ringview.errors import UnsupportedError
 from ringview.queries import Parameters
 from ringview.spark import frames, options
 from ringview.spark.drawn import Draw, MergeDrawn, drawn_schema
@@ -75,11 +76,8 @@ def sample(
         >>> sample("SELECT * FROM r JOIN s USING (a)", {"r": r, "s": s}, 5, 7)  # doctest: +SKIP
         DataFrame[a: bigint, b: bigint, c: bigint]
     """
-    for what, number, least in (("k", k, 1), ("seed", seed, 0)):
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise TypeMismatchError(f"{what}={number!r} is not an integer")
-        if not least <= number < 2**64:
-            raise InvalidValueError(f"{what} is {number}; it must be {least} to 2^64 - 1")
+    whole("k", k, least=1)
+    whole("seed", seed)
     options.check_partitions(partitions)
     for name, frame in tables.items():
         options.check_frame(name, frame)

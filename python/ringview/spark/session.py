@@ -22,11 +22,10 @@ from ringview.errors import RingviewError
 from ringview.spark.releases import release
 
 _HOW = (
-    "Install a JDK or JRE, 17 or later, and set JAVA_HOME if it is not on the PATH:\n"
-    "  Debian, Ubuntu   apt install openjdk-17-jre-headless\n"
-    "  Fedora, RHEL     dnf install java-17-openjdk-headless\n"
-    "  macOS            brew install openjdk@17\n"
-    "  conda            conda install -c conda-forge openjdk=17"
+    "Install a JDK or JRE, 17 or later, and set JAVA_HOME if it is not on the PATH:\n  Debian, "
+    "Ubuntu   apt install openjdk-17-jre-headless\n  Fedora, RHEL     dnf install "
+    "java-17-openjdk-headless\n  macOS            brew install openjdk@17\n  conda            "
+    "conda install -c conda-forge openjdk=17"
 )
 
 

@@ -17,9 +17,9 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::PyCFunction;
 
+use crate::ending::{detach, has_begun};
 use crate::errors::named;
 use crate::incoming::hears;
 
@@ -47,6 +47,12 @@ pub(crate) fn called<T>(run: impl FnOnce() -> T) -> T {
     let _depth = CallDepth;
     run()
 }
+
+/// A lock that was taken while the interpreter was let go.
+struct SameThread<T>(T);
+
+// SAFETY: it is handed from a closure to its caller in one thread: `detach` asks for it where nothing is sent anywhere.
+unsafe impl<T> Send for SameThread<T> {}
 
 /// A number that no other living thread has.
 fn this_thread() -> usize {
@@ -134,6 +140,8 @@ impl<T: Send> Busy<T> {
             Some(guard) => guard,
             // The call may be that which waits for this thread.
             None if CALLS.get() > 0 => return Err(self.reentrant_error(py)),
+            // The thread that uses it rests for ever.
+            None if has_begun() => return Err(self.ended_error(py)),
             None => self.wait(py)?,
         };
         if self.broken.load(Ordering::Relaxed) {
@@ -183,14 +191,17 @@ impl<T: Send> Busy<T> {
 
     fn wait(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, ManuallyDrop<T>>> {
         if !hears(py)? {
-            let turn = self.turn.lock_py_attached(py);
-            let locked = self.value.lock_py_attached(py);
-            drop(turn);
-            return Ok(locked.unwrap_or_else(PoisonError::into_inner));
+            let locked = detach(py, || {
+                let turn = self.turn.lock();
+                let locked = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+                drop(turn);
+                SameThread(locked)
+            });
+            return Ok(locked.0);
         }
         let mut turn = None;
         loop {
-            py.detach(|| match self.bench.try_lock() {
+            detach(py, || match self.bench.try_lock() {
                 Ok(seat) => drop(self.bell.wait_timeout(seat, LOOK)),
                 Err(_) => std::thread::sleep(LOOK / 20),
             });
@@ -202,6 +213,14 @@ impl<T: Send> Busy<T> {
                 return Ok(guard);
             }
         }
+    }
+
+    fn ended_error(&self, py: Python<'_>) -> PyErr {
+        let message = format!(
+            "the interpreter ends while a thread that it does not wait for uses {}",
+            self.name
+        );
+        named(py, "RingviewError", &message)
     }
 
     fn reentrant_error(&self, py: Python<'_>) -> PyErr {

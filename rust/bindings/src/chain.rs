@@ -17,6 +17,7 @@ use ringview_engine::{Matrix, MatrixChain as Engine, chain_explanation};
 use ringview_explain::Format;
 
 use crate::busy::Busy;
+use crate::ending::detach;
 use crate::errors::{OrRaise, named};
 use crate::watch::Progress;
 
@@ -48,8 +49,9 @@ impl MatrixChain {
             .map(|(at, array)| matrix(array, &format!("matrix {at} of the chain")))
             .collect::<PyResult<Vec<_>>>()?;
         let mut watch = Progress::new(None, 0);
-        let made =
-            py.detach(|| Engine::new(matrices, changing.as_deref(), &mut || watch.look_now()));
+        let made = detach(py, || {
+            Engine::new(matrices, changing.as_deref(), &mut || watch.look_now())
+        });
         let engine = watch.finish(py, made)?;
         Ok(MatrixChain {
             engine: Busy::new(engine, "the chain"),
@@ -175,7 +177,7 @@ impl MatrixChain {
         let mut engine = self.engine.hold(py)?;
         let engine = &mut *engine.value;
         let mut watch = Progress::new(None, 0);
-        let changed = py.detach(|| run(engine, &mut watch));
+        let changed = detach(py, || run(engine, &mut watch));
         watch.finish(py, changed)?;
         done.map_or(Ok(()), |done| done.append(true))
     }

@@ -1,9 +1,10 @@
-//! What the texts of a query's expressions name, and what Spark can tell of its filters.
+//! The columns that expressions of the JSON of a query name, and its filters as conditions of Spark.
 //!
 //! Invariant: only the text is read. Cost: linear in it.
 
 use pyo3::prelude::*;
-use ringview_core::{Result, Schema};
+use ringview_core::Schema;
+use ringview_expr::Scalar;
 use ringview_query::Named;
 
 use crate::errors::OrRaise;
@@ -30,7 +31,9 @@ fn column(named: Named) -> Option<Column> {
 /// [(0, 0, 'x'), (0, 1, 'y')]
 #[pyfunction]
 pub(crate) fn expression_columns(py: Python<'_>, text: &str) -> PyResult<Vec<Column>> {
-    let named = Named::all(text).or_raise(py)?;
+    let named = Scalar::read(text)
+        .and_then(|of| Named::all(&of))
+        .or_raise(py)?;
     Ok(named.into_iter().filter_map(column).collect())
 }
 
@@ -41,8 +44,8 @@ pub(crate) fn expression_columns(py: Python<'_>, text: &str) -> PyResult<Vec<Col
 /// ['x', 'y']
 #[pyfunction]
 pub(crate) fn filter_columns(py: Python<'_>, text: &str) -> PyResult<Vec<String>> {
-    let names = ringview_expr::columns(text).or_raise(py)?;
-    Ok(names.into_iter().filter_map(|mut one| one.pop()).collect())
+    let of = Scalar::read(text).or_raise(py)?;
+    Ok(of.columns().map(|column| column.name.clone()).collect())
 }
 
 /// The pairs of columns that a condition says to be equal: alone, or under AND.
@@ -52,16 +55,10 @@ pub(crate) fn filter_columns(py: Python<'_>, text: &str) -> PyResult<Vec<String>
 /// [((0, 0, 'k'), (1, 0, 'k'))]
 #[pyfunction]
 pub(crate) fn equalities(py: Python<'_>, text: &str) -> PyResult<Vec<(Column, Column)>> {
-    let pairs = || -> Result<Vec<(Column, Column)>> {
-        let mut found = Vec::new();
-        for conjunct in ringview_expr::conjuncts(text)? {
-            if let Some((left, right)) = Named::equality(&conjunct)? {
-                found.extend(column(left).zip(column(right)));
-            }
-        }
-        Ok(found)
-    };
-    pairs().or_raise(py)
+    let conjuncts = Scalar::read(text).or_raise(py)?.conjuncts();
+    let pairs = conjuncts.iter().filter_map(Named::equality);
+    let pairs = pairs.filter_map(|(left, right)| column(left).zip(column(right)));
+    Ok(pairs.collect())
 }
 
 /// What Spark can tell of a filter over columns of a schema, as its SQL: no more than the filter says.

@@ -5,41 +5,81 @@
 //! thread that holds the interpreter waits for the engine. Cost: a call, tens of microseconds above what the function
 //! takes, for a batch of rows or for a group.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::pyclass::{PyTraverseError, PyVisit};
 use pyo3::types::PyString;
 use ringview_core::{Cause, Error, Result};
 use ringview_expr::{Compute, Failure, Kind, Nulls, Signature, UserFunction};
 
 use crate::busy::called;
+use crate::ending::attach;
 use crate::incoming::{BufferMode, Schemas, rows};
 use crate::outgoing::Rows;
 
 /// Letters of an exception's own message that ours has; it has all of them itself.
 const MOST_LETTERS: usize = 300;
 
-/// A `ringview.Function`.
+/// A `ringview.Function`, referred to once by all that calls it, so that the garbage collector finds what refers to it.
 #[derive(Debug)]
-struct OfPython(Py<PyAny>);
+pub(crate) struct OfPython {
+    /// None once the collector broke a cycle.
+    function: Mutex<Option<Py<PyAny>>>,
+}
 
-impl Compute for OfPython {
+/// The function itself, as its declaration and the engine hold it.
+#[derive(Debug)]
+struct Called(Arc<OfPython>);
+
+impl Compute for Called {
     fn compute(&self, arguments: &[ArrayRef]) -> std::result::Result<ArrayRef, Failure> {
-        Python::attach(|py| {
-            let found = called(|| self.call(py, arguments));
+        attach(|py| {
+            let found = called(|| match self.0.get(py) {
+                Some(function) => OfPython::call(function.bind(py), arguments),
+                None => Ok(Err(Failure::Returned("is not there any more".to_owned()))),
+            });
             found.unwrap_or_else(|error| Err(failure(py, error)))
         })
     }
 }
 
 impl OfPython {
+    fn new(function: Py<PyAny>) -> Self {
+        let function = Mutex::new(Some(function));
+        Self { function }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<Py<PyAny>>> {
+        self.function.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The function, if it is there.
+    pub(crate) fn get(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.held().as_ref().map(|function| function.clone_ref(py))
+    }
+
+    /// Shows the collector what is referred to.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        match self.function.try_lock() {
+            Ok(function) => visit.call(&*function),
+            // Whoever has it keeps it.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Breaks a cycle.
+    pub(crate) fn clear(&self) {
+        let function = self.held().take();
+        drop(function);
+    }
+
     fn call(
-        &self,
-        py: Python<'_>,
+        function: &Bound<'_, PyAny>,
         arguments: &[ArrayRef],
     ) -> PyResult<std::result::Result<ArrayRef, Failure>> {
         let returned = |problem: String| Ok(Err(Failure::Returned(problem)));
@@ -49,11 +89,8 @@ impl OfPython {
             Ok(batch) => batch,
             Err(problem) => return returned(format!("takes no such arguments: {problem}")),
         };
-        let evaluate = intern!(py, "_evaluate");
-        let found = self
-            .0
-            .bind(py)
-            .call_method1(evaluate, (Rows::new(batch),))?;
+        let evaluate = intern!(function.py(), "_evaluate");
+        let found = function.call_method1(evaluate, (Rows::new(batch),))?;
         if let Ok(problem) = found.cast::<PyString>() {
             return returned(problem.to_str()?.to_owned());
         }
@@ -95,20 +132,26 @@ fn failure(py: Python<'_>, error: PyErr) -> Failure {
 pub(crate) struct Declared {
     pub(crate) function: Arc<UserFunction>,
     /// The `ringview.Function`.
-    pub(crate) of_python: Py<PyAny>,
+    pub(crate) of_python: Arc<OfPython>,
 }
 
 impl Declared {
     /// The same for another database.
-    pub(crate) fn copy(&self, py: Python<'_>) -> Self {
+    pub(crate) fn copy(&self) -> Self {
         Self {
             function: Arc::clone(&self.function),
-            of_python: self.of_python.clone_ref(py),
+            of_python: Arc::clone(&self.of_python),
         }
     }
 
-    pub(crate) fn new(signature: Signature, of_python: Py<PyAny>, py: Python<'_>) -> Self {
-        let compute = OfPython(of_python.clone_ref(py));
+    /// Whether one database alone has declared it: this, and the function that it calls, refer to what computes it.
+    pub(crate) fn is_of_one(&self) -> bool {
+        Arc::strong_count(&self.of_python) == 2
+    }
+
+    pub(crate) fn new(signature: Signature, of_python: Py<PyAny>) -> Self {
+        let of_python = Arc::new(OfPython::new(of_python));
+        let compute = Called(Arc::clone(&of_python));
         Self {
             function: UserFunction::new(signature, Arc::new(compute)),
             of_python,
@@ -179,7 +222,7 @@ pub(crate) struct Given {
 }
 
 /// A function that was asked for, and what declared it.
-type Found = (Arc<UserFunction>, Option<Py<PyAny>>);
+type Found = (Arc<UserFunction>, Option<Arc<OfPython>>);
 
 /// Stands for a function that is not given, until all of the file is read: the views that call it may be gone by then.
 #[derive(Debug)]
@@ -211,7 +254,7 @@ impl Given {
         if let Some((function, _)) = known.find(|(one, _)| one.signature() == signature) {
             return Ok(Arc::clone(function));
         }
-        let asked = Python::attach(|py| match &self.find {
+        let asked = attach(|py| match &self.find {
             None => Ok(None),
             Some(find) => self.ask(py, find, signature),
         });
@@ -252,7 +295,7 @@ impl Given {
         let returns = signature.returns.to_string();
         let given = find.call1(py, (&signature.name, takes, returns, kind, nulls))?;
         let given = (!given.is_none(py)).then_some(given);
-        Ok(given.map(|given| Declared::new(signature.clone(), given, py)))
+        Ok(given.map(|given| Declared::new(signature.clone(), given)))
     }
 
     /// The exception of `find`.

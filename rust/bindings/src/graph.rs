@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use ringview_core::{Budget, Error, Result};
 use ringview_engine::GraphKind;
 
+use crate::ending::detach;
 use crate::errors::OrRaise;
 use crate::incoming::{BufferMode, Schemas, rows};
 use crate::watch::Progress;
@@ -33,7 +34,7 @@ pub(crate) fn count_triangles(
         multigraph,
     };
     let mut watch = Progress::new(None, 0);
-    let counted = py.detach(|| {
+    let counted = detach(py, || {
         let mut look = |_| watch.look_now();
         ringview_engine::count_triangles(&blocks, kind, &Budget::new(&mut look))
     });

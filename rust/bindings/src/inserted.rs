@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_array::{
     ArrayRef, BooleanArray, Decimal128Array, Int64Array, RecordBatch, Scalar, StringArray,
-    UInt32Array, new_null_array,
+    UInt32Array, UInt64Array, new_null_array,
 };
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::concat::concat_batches;
@@ -169,12 +169,23 @@ impl Reader<'_> {
                 return refused(&what);
             }
         }
+        let rows = match &of.conflict {
+            Conflict::SetGiven => last_of_each(&rows, &key),
+            _ => Ok(rows),
+        };
+        let rows = rows.map_err(|problem| broken(table, &problem))?;
         let set = match &of.conflict {
             Conflict::Refuse => return Ok((vec![(StepKind::Insert, rows.clone())], rows)),
-            Conflict::Replace => return Ok((vec![(StepKind::Upsert, rows.clone())], rows)),
+            Conflict::SetGiven if of.columns.as_ref().map(Vec::len) != Some(names.len()) => {
+                Some(of.columns.as_deref().unwrap_or_default())
+            }
+            Conflict::Replace | Conflict::SetGiven => {
+                return Ok((vec![(StepKind::Upsert, rows.clone())], rows));
+            }
             Conflict::Keep => None,
-            Conflict::Set(columns) => Some(columns),
+            Conflict::Set(columns) => Some(columns.as_slice()),
         };
+        let is_replaced = matches!(of.conflict, Conflict::SetGiven);
         let project = |columns: &[usize]| {
             rows.project(columns)
                 .map_err(|problem| broken(table, &problem))
@@ -206,7 +217,7 @@ impl Reader<'_> {
         let mut given = key.clone();
         for name in set {
             let column = name.column(table, &names)?;
-            if key.contains(&column) {
+            if key.contains(&column) && !is_replaced {
                 let what = "DO UPDATE leaves the key as it is; set other columns";
                 return Err(name.refused(SqlProblem::Unsupported, what));
             }
@@ -249,6 +260,19 @@ fn met(
         rows.schema(),
         columns.collect::<std::result::Result<_, _>>()?,
     )
+}
+
+/// The last row of each key.
+fn last_of_each(rows: &RecordBatch, key: &[usize]) -> std::result::Result<RecordBatch, ArrowError> {
+    let backwards: UInt64Array = (0..rows.num_rows() as u64).rev().collect();
+    let keys = key
+        .iter()
+        .map(|&at| take(rows.column(at), &backwards, None));
+    let keys = keys.collect::<std::result::Result<Vec<_>, _>>()?;
+    let repeated =
+        repeated(&keys).map_err(|problem| ArrowError::ComputeError(problem.to_string()))?;
+    let mask: BooleanArray = repeated.iter().rev().map(|again| Some(!again)).collect();
+    filter_record_batch(rows, &mask)
 }
 
 /// A refusal of a row that has so many before it.

@@ -9,6 +9,7 @@
 //! | `chain` | the class `MatrixChain` |
 //! | `index/` | the classes `RpaiTree` and `PaiMap` |
 //! | `busy` | one call at a time, without deadlock, in forked processes too |
+//! | `ending` | the interpreter let go and taken back, and its end |
 //! | `watch` | Ctrl-C and progress during long calls |
 //! | `incoming` | rows: Arrow data from any library that speaks its C interface, plain values |
 //! | `change` | what changes are, from Python's values to the engine's |
@@ -36,6 +37,7 @@ mod chain;
 mod change;
 mod database;
 mod definition;
+mod ending;
 mod errors;
 mod expressions;
 mod function;
@@ -92,6 +94,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::busy::count_forks(module.py())?;
+        super::ending::watch(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -76,12 +76,20 @@ impl Planned {
 impl Reader<'_> {
     /// The rows of a query.
     pub(crate) fn select(&mut self, select: &Select) -> Result<RecordBatch> {
+        self.selected(select, false)
+    }
+
+    /// The same; rows that are to go are read whatever room there is.
+    fn selected(&mut self, select: &Select, frees: bool) -> Result<RecordBatch> {
         let functions = self.functions.clone();
         let read = select.reads(&names_of(self.database));
         let evaluated = |database: &mut Database, poll: Poll<'_>| {
             let known = names_of(database);
             let of = Definition::of_script(select, functions, &known, &database.catalog())?;
-            of.first_accepted(|_, query| database.evaluate(query, &mut *poll))
+            of.first_accepted(|_, query| match frees {
+                true => database.freeing(|database| database.evaluate(query, &mut *poll)),
+                false => database.evaluate(query, &mut *poll),
+            })
         };
         match self.changed_copy(&read)? {
             Some(mut copy) => evaluated(&mut copy, &mut *self.poll),
@@ -149,7 +157,7 @@ impl Reader<'_> {
     pub(crate) fn delete(&mut self, of: &Delete) -> Result<Planned> {
         let (table, schema) = self.table(&of.table)?;
         if let Some(select) = of.select(&schema)? {
-            let found = self.select(&select)?;
+            let found = self.selected(&select, true)?;
             let rows = self.rows(&table, &schema, found.columns().to_vec(), found.num_rows())?;
             return Ok(Planned {
                 returned: self.returned(of.returning.as_ref(), (&table, &schema), &rows)?,

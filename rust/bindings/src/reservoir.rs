@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use ringview_engine::{ReservoirState as State, SampledPart};
 
+use crate::ending::detach;
 use crate::errors::OrRaise;
 
 /// The state of a reservoir without its items.
@@ -106,6 +107,5 @@ pub(crate) fn merge_samples(
 ) -> PyResult<Vec<Vec<u64>>> {
     let part = |(results, drawn)| SampledPart { results, drawn };
     let parts: Vec<SampledPart> = parts.into_iter().map(part).collect();
-    py.detach(|| ringview_engine::merge_samples(&parts, k, seed))
-        .or_raise(py)
+    detach(py, || ringview_engine::merge_samples(&parts, k, seed)).or_raise(py)
 }

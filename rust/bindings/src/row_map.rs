@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use ringview_core::{Error, Result};
 use ringview_query::{PlanAtom, Query, bind};
 
+use crate::ending::detach;
 use crate::errors::OrRaise;
 use crate::incoming::{BufferMode, Schemas, rows};
 use crate::outgoing::Rows;
@@ -106,7 +107,7 @@ impl RowMap {
             let batches = batches.map(|batch| self.mapped(atom, batch, multiplicity));
             batches.collect::<Result<Vec<_>>>()
         };
-        let batches = py.detach(made).or_raise(py)?;
+        let batches = detach(py, made).or_raise(py)?;
         let schema = batches
             .first()
             .map_or_else(|| Arc::new(ArrowSchema::empty()), RecordBatch::schema);

@@ -19,6 +19,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use ringview_core::Error;
 
+use crate::ending::{attach, restore, within};
 use crate::errors::OrRaise;
 
 /// Rows between two looks.
@@ -115,7 +116,7 @@ impl Progress {
     fn come_back(&mut self) {
         if let Some(state) = self.away.take() {
             // SAFETY: it is what `PyEval_SaveThread` gave to this thread, once.
-            unsafe { ffi::PyEval_RestoreThread(state.as_ptr()) }
+            unsafe { restore(state.as_ptr()) }
         }
     }
 
@@ -140,13 +141,17 @@ impl Progress {
     #[cold]
     fn look(&mut self, done: u64) -> ringview_core::Result<()> {
         self.come_back();
-        let looked = Python::attach(|py| {
+        let look = |py: Python<'_>| {
             check(py)?;
             match &self.progress {
                 Some(progress) => progress.call1(py, (done,)).map(drop),
                 None => Ok(()),
             }
-        });
+        };
+        let looked = match self.attached {
+            true => within(|| Python::attach(look)),
+            false => attach(look),
+        };
         self.looks += 1;
         if self.attached && self.looks > 1 {
             self.leave();

@@ -10,6 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::room::Room;
 use crate::{Error, Result};
 
 /// Units of work between two asks.
@@ -29,7 +30,11 @@ pub struct Budget<'a> {
     left: Cell<u64>,
     asked: Cell<bool>,
     limit: u64,
+    /// Bytes beyond the limit that may be held for a time.
+    beyond: Cell<u64>,
     held: Cell<u64>,
+    /// What is left for single results.
+    room: Room,
     /// Tells when `held` was counted, once somebody has asked; else 0.
     counted: Cell<u64>,
 }
@@ -39,6 +44,7 @@ pub struct Budget<'a> {
 pub struct Share<'a> {
     stop: &'a AtomicBool,
     limit: u64,
+    beyond: u64,
     held: u64,
     counted: u64,
 }
@@ -50,7 +56,9 @@ impl<'a> Share<'a> {
         Budget {
             stop: Some(self.stop),
             limit: self.limit,
+            beyond: Cell::new(self.beyond),
             held: Cell::new(self.held),
+            room: Room::of(self.limit.saturating_add(self.beyond)),
             counted: Cell::new(self.counted),
             ..Budget::free()
         }
@@ -80,7 +88,9 @@ impl<'a> Budget<'a> {
             left: Cell::new(PERIOD),
             asked: Cell::new(false),
             limit: u64::MAX,
+            beyond: Cell::new(0),
             held: Cell::new(0),
+            room: Room::unchanged(),
             counted: Cell::new(0),
         }
     }
@@ -96,7 +106,12 @@ impl<'a> Budget<'a> {
     /// The same with a limit of memory, in bytes, of which so many are held.
     #[must_use]
     pub fn limited(self, limit: u64, held: u64) -> Budget<'a> {
-        let budget = Budget { limit, ..self };
+        let room = Room::of(limit);
+        let budget = Budget {
+            limit,
+            room,
+            ..self
+        };
         budget.recount(held);
         budget
     }
@@ -107,6 +122,7 @@ impl<'a> Budget<'a> {
         Share {
             stop,
             limit: self.limit,
+            beyond: self.beyond.get(),
             held: self.held.get(),
             counted: self.counted(),
         }
@@ -184,6 +200,19 @@ impl<'a> Budget<'a> {
         self.asked.take()
     }
 
+    /// From here on so many bytes beyond the limit may be held: those that are given back at the end, by which a change is
+    /// undone; `u64::MAX` for a change that only frees.
+    pub fn allow(&self, beyond: u64) {
+        self.beyond.set(beyond);
+        self.room.set(self.limit.saturating_add(beyond));
+    }
+
+    /// Whether so many bytes may be held.
+    #[must_use]
+    pub fn has_room(&self, held: u64) -> bool {
+        held <= self.limit.saturating_add(self.beyond.get())
+    }
+
     /// Whether there is a limit of memory.
     #[must_use]
     pub fn has_limit(&self) -> bool {
@@ -212,7 +241,7 @@ impl<'a> Budget<'a> {
     /// `Memory` if that goes beyond the limit.
     pub fn grown(&self, bytes: u64) -> Result<()> {
         self.held.set(self.held.get().saturating_add(bytes));
-        if bytes == 0 || self.held.get() <= self.limit {
+        if bytes == 0 || self.has_room(self.held.get()) {
             return Ok(());
         }
         Err(self.too_much())
@@ -242,7 +271,7 @@ impl<'a> Budget<'a> {
         instead: &'static str,
     ) -> Result<()> {
         let needed = self.held.get().saturating_add(bytes);
-        if needed <= self.limit && bytes <= isize::MAX as u64 {
+        if self.has_room(needed) && bytes <= isize::MAX as u64 {
             return Ok(());
         }
         Err(Error::Memory {

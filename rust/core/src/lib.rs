@@ -12,6 +12,7 @@
 //! | `slab` | [`Slab`]: a list that grows without moving what it holds |
 //! | `random` | hashing that nobody can foresee |
 //! | `trim` | lists that keep the room that they need |
+//! | `guard` | [`guarded`]: work that panics, as an error |
 //! | `error` | [`Error`], one variant for each thing that can go wrong |
 //! | `budget` | [`Budget`]: what a long call asks as it works: to go on, and for room |
 //! | `dictionary` | [`Dictionary`]: strings to 32-bit ids and back |
@@ -24,10 +25,12 @@ mod budget;
 mod column;
 mod dictionary;
 mod error;
+mod guard;
 mod large_pages;
 mod nested;
 mod prefetch;
 mod random;
+mod room;
 mod schema;
 mod slab;
 mod trim;
@@ -39,10 +42,12 @@ pub use budget::{Budget, PERIOD, Share, available, reserve};
 pub use column::{Batch, Column};
 pub use dictionary::{Dictionary, FreedIds, HoldsStrings, LiveIds};
 pub use error::{Cause, Error, Position, Result, SqlProblem};
+pub use guard::guarded;
 pub use large_pages::in_large_pages;
 pub use nested::sortable;
 pub use prefetch::prefetch;
 pub use random::random_hasher;
+pub use room::check_room;
 pub use schema::{Field, LONGEST_NAME, Schema, check_name};
 pub use slab::{LONG, Slab, Word};
 pub use trim::empty;

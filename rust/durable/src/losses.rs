@@ -73,11 +73,13 @@ fn files(closed: bool) -> (Vec<u8>, String) {
 }
 
 #[test]
-fn any_bit_of_the_header_may_be_flipped() {
+fn bits_of_the_header_may_be_flipped() {
     for closed in [false, true] {
         let (mut bytes, is_there) = files(closed);
-        let refused = (0..512 * 8).filter(|&bit| !has_flipped(&mut bytes, bit, &is_there));
-        assert!(refused.count() > 500);
+        let refused = (0..512 * 8)
+            .step_by(3)
+            .filter(|&bit| !has_flipped(&mut bytes, bit, &is_there));
+        assert!(refused.count() > 150);
     }
 }
 
@@ -106,7 +108,7 @@ fn flips(step: usize) {
 
 #[test]
 fn bits_of_pages_may_be_flipped() {
-    flips(41);
+    flips(131);
 }
 
 #[test]

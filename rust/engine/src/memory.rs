@@ -1,7 +1,7 @@
 //! How much memory a database may hold, and whether a change stays within it.
 //!
 //! Invariant: a change that makes what is held grow beyond the limit is undone; one that makes it
-//! shrink never is. Without a limit of its own a database has that of the machine or of the control
+//! shrink never is, though it holds the more for a time, to be undone, the more it frees. Without a limit of its own a database has that of the machine or of the control
 //! group, so that it says what it lacks before the system ends the process. Cost: with a limit,
 //! O(tables and nodes of views) a chunk of rows; else the same once in [`EVERY`] rows.
 
@@ -19,6 +19,8 @@ pub(crate) struct Memory {
     pub(crate) is_set: bool,
     /// Bytes held when they were last counted.
     pub(crate) held: u64,
+    /// Whether what runs is read for a change that only frees.
+    pub(crate) frees: bool,
     /// Bytes held when the running call began.
     pub(crate) start: u64,
     /// Bytes of those held that are room which changes that were undone have left behind: the next
@@ -36,6 +38,7 @@ impl Memory {
             limit: limit.or_else(available).unwrap_or(u64::MAX),
             is_set: limit.is_some(),
             held: 0,
+            frees: false,
             start: 0,
             spare: 0,
             since: 0,

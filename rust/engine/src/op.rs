@@ -4,6 +4,7 @@
 //! Invariant: none; whoever applies them checks names, types and values. Cost: none, they borrow all rows.
 
 use arrow_array::RecordBatch;
+use ringview_core::Batch;
 
 /// Whether rows come or go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,25 @@ impl Direction {
         match self {
             Direction::Insert => 1,
             Direction::Delete => -1,
+        }
+    }
+
+    /// How many rows of a batch come, and how many go.
+    pub(crate) fn of(self, batch: &Batch) -> (u64, u64) {
+        let rows = batch.rows as u64;
+        let (along, against) = match &batch.multiplicity {
+            None => (rows, 0),
+            Some(all) => all.iter().fold((0_u64, 0_u64), |(along, against), &times| {
+                let count = times.unsigned_abs();
+                match times < 0 {
+                    true => (along, against.saturating_add(count)),
+                    false => (along.saturating_add(count), against),
+                }
+            }),
+        };
+        match self {
+            Direction::Insert => (along, against),
+            Direction::Delete => (against, along),
         }
     }
 }

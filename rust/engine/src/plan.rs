@@ -32,7 +32,7 @@ pub(crate) fn sources(inputs: &[Input]) -> impl Iterator<Item = Source> {
 /// engine that keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Signature {
-    query: String,
+    query: Box<Query>,
     pub(crate) engine: String,
 }
 
@@ -75,7 +75,7 @@ impl Planned<'_> {
             }
         }
         Some(Signature {
-            query: query.to_json().ok()?,
+            query: Box::new(query),
             engine: self.choice.engine.clone(),
         })
     }

@@ -27,6 +27,9 @@ pub(crate) struct Undo {
     pub(crate) touched: Vec<bool>,
     /// How many rows views were handed.
     pub(crate) rows: usize,
+    /// Whether it adds rows, and how many it deletes.
+    pub(crate) adds: bool,
+    pub(crate) gone: u64,
     /// How many words that hold strings went, at the most.
     pub(crate) words_left: usize,
     /// The deltas of views that are followed.
@@ -46,6 +49,7 @@ impl Undo {
         self.totals.clear();
         self.rows = 0;
         self.words_left = 0;
+        (self.adds, self.gone) = (false, 0);
         self.logged.clear();
         self.partials.clear();
         self.touched.clear();

@@ -28,9 +28,14 @@ impl VisitorMut for Balance {
         {
             let op = op.clone();
             if length(expr, &op) > SHORT {
-                let nothing = Expr::value(ast::Value::Null);
-                let operands = operands(std::mem::replace(expr, nothing), &op);
-                *expr = tree(operands, &op);
+                let nothing = || Expr::value(ast::Value::Null);
+                let operands = operands(std::mem::replace(expr, nothing()), &op);
+                let both = &mut |left, right| Expr::BinaryOp {
+                    left: Box::new(left),
+                    op: op.clone(),
+                    right: Box::new(right),
+                };
+                *expr = tree(operands, both).unwrap_or_else(nothing);
             }
         }
         ControlFlow::Continue(())
@@ -73,22 +78,22 @@ fn operands(mut expr: Expr, op: &BinaryOperator) -> Vec<Expr> {
     }
 }
 
-/// Neighbours are joined, then their pairs, and so on.
-fn tree(mut operands: Vec<Expr>, op: &BinaryOperator) -> Expr {
+/// Operands as a tree of pairs; neighbours are joined, then their pairs, and so on. Few stay a chain. None where there is
+/// no operand.
+pub(crate) fn tree<T>(mut operands: Vec<T>, join: &mut dyn FnMut(T, T) -> T) -> Option<T> {
+    if operands.len() <= SHORT {
+        return operands.into_iter().reduce(join);
+    }
     while operands.len() > 1 {
         let mut left = operands.into_iter();
         let mut joined = Vec::with_capacity(left.len() / 2 + 1);
         while let Some(one) = left.next() {
             joined.push(match left.next() {
-                Some(other) => Expr::BinaryOp {
-                    left: Box::new(one),
-                    op: op.clone(),
-                    right: Box::new(other),
-                },
+                Some(other) => join(one, other),
                 None => one,
             });
         }
         operands = joined;
     }
-    operands.pop().unwrap_or(Expr::value(ast::Value::Null))
+    operands.pop()
 }

@@ -1,4 +1,4 @@
-//! The functions that a text may call: DataFusion's that are functions of their arguments alone, and DuckDB's names.
+//! The functions that a text may call, by name: those of `registry`, the kernels of this crate, and DuckDB's names.
 //!
 //! Invariant: none of them reads a clock, draws a random number or keeps a state; those of the user are trusted. Cost: the
 //! table is made once.
@@ -6,29 +6,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use datafusion_expr::ScalarUDF;
 use datafusion_expr::planner::ExprPlanner;
-use datafusion_expr::{ScalarUDF, Volatility};
 
 use crate::kernels;
 use crate::lists::Lists;
 use crate::operators;
+use crate::registry::{is_public, is_taken};
 use crate::renamed::{NAMES, Renamed};
 use crate::user;
-
-/// Functions of DataFusion whose results have types that no column has, that say something of types, or that mean
-/// something else than DuckDB's.
-const LEFT_OUT: [&str; 8] = [
-    // Counts bytes.
-    "levenshtein",
-    "arrow_cast",
-    "arrow_typeof",
-    "arrow_metadata",
-    "version",
-    "struct",
-    // Another says it.
-    "string_to_array",
-    "union_extract",
-];
 
 static KNOWN: LazyLock<BTreeMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
     let mut known = BTreeMap::new();
@@ -37,14 +23,11 @@ static KNOWN: LazyLock<BTreeMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
         .into_iter()
         .chain(nested)
     {
-        let is_pure = function.signature().volatility == Volatility::Immutable;
-        if !is_pure || LEFT_OUT.contains(&function.name()) {
-            continue;
+        let mut names = vec![function.name().to_owned()];
+        names.extend(function.aliases().iter().cloned());
+        for name in names.into_iter().filter(|name| is_taken(name)) {
+            known.insert(name, Arc::clone(&function));
         }
-        for alias in function.aliases() {
-            known.insert(alias.clone(), Arc::clone(&function));
-        }
-        known.insert(function.name().to_owned(), function);
     }
     for function in kernels::functions() {
         known.insert(function.name().to_owned(), function);
@@ -56,10 +39,20 @@ static KNOWN: LazyLock<BTreeMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
     known
 });
 
-/// The names of all functions.
+/// The names of the functions that a text may call.
 #[must_use]
 pub fn function_names() -> Vec<String> {
-    KNOWN.keys().cloned().collect()
+    KNOWN
+        .keys()
+        .filter(|name| is_public(name))
+        .cloned()
+        .collect()
+}
+
+/// Whether a name, in lower case, is that of a function for texts of ours alone, so no user's text may call it.
+#[must_use]
+pub fn is_inner_function(name: &str) -> bool {
+    KNOWN.contains_key(name) && !is_public(name)
 }
 
 /// What the planner looks up.

@@ -9,40 +9,63 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `physical` | kernels for an expression, and the value of a constant one |
 //! | `projection` | a filter and columns over a row: bound, typed, evaluated |
-//! | `parser` | text to an expression, as it is written or bound; errors |
-//! | `text` | expressions as text; texts with something else in the place of their columns |
+//! | `scalar` | expressions of a query, before they have types; the border to texts |
+//! | `parser` | text to an expression, and that to one with types; errors |
+//! | `untyped` | syntax of a text of which types decide |
+//! | `text` | expressions as text |
 //! | `aggregates` | aggregates by their names |
 //! | `assigned` | values as a column of a table takes them |
 //! | `functions` | the functions that a text may call |
+//! | `registry` | which functions of the library are taken, and which no user's text calls |
 //! | `meaning` | what DuckDB means where DataFusion means something else; `operators` of operators |
+//! | `conditions` | the one meaning of a condition, in texts and bound |
 //! | `calls/` | aggregates and window functions over the rows of a partition |
+//! | `parts` | an expression node by node, each over columns that stand for its operands |
+//! | `first_known` | COALESCE, its values computed as they are needed |
+//! | `shared` | arguments that a meaning reads more than once |
+//! | `fold` | constants, evaluated once; `checks` what they say of calls |
 //! | `error` | problems of the library as ours |
 //! | `renamed` | names of DuckDB's that stand for something else |
 //! | `synonyms` | functions of DuckDB that are said with others |
+//! | `moments` | functions of moments, by kernels of their own |
 //! | `lists` | lists, structs and maps: syntax and functions |
 //! | `types` | types that meet |
 //! | `kernels/` | functions that DataFusion lacks |
 //! | `user/` | functions of the user |
+//! | `walk` | visitors over the parser's trees |
 
 mod aggregates;
 mod assigned;
 mod balance;
 mod bits;
 mod calls;
+mod checks;
+mod conditions;
 mod error;
+mod first_known;
+mod fold;
 mod functions;
 mod kernels;
 mod lists;
 mod meaning;
+mod moments;
 mod operators;
 mod parser;
+mod parts;
+mod physical;
 mod projection;
+mod registry;
 mod renamed;
+mod scalar;
+mod shared;
 mod synonyms;
 mod text;
 mod types;
+mod untyped;
 mod user;
+mod walk;
 
 pub use aggregates::aggregate;
 pub use assigned::{assigned, repeated};
@@ -51,8 +74,13 @@ pub use calls::{
     AGGREGATES, Call, Calls, Edge, Frame, FrameUnit, SortKey, WINDOWS, aggregate_type, columns_of,
     window_type,
 };
-pub use functions::{Functions, function_names};
-pub use parser::{Doubles, options, read, read_unresolved, settings, value};
+pub use conditions::Conditions;
+pub use functions::{Functions, function_names, is_inner_function};
+pub use parser::{Forms, options, settings, value};
 pub use projection::{Projected, Projection, common_type};
-pub use text::{all_of, call, columns, conjuncts, quoted, replaced, text};
+pub use registry::as_written;
+pub use scalar::Scalar;
+pub use text::{call, quoted};
+pub use types::are_like_structs;
 pub use user::{Compute, Failure, Kind, Nulls, Signature, UserFunction, shown, user_functions};
+pub use walk::{walk, walk_expressions, walk_mut, walk_relations};

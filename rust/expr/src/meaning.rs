@@ -5,44 +5,63 @@
 //! rewritten once, its operands before it, so their types are known. Cost: O(1) a node.
 
 use arrow_schema::{DataType, TimeUnit};
-use datafusion_common::config::ConfigOptions;
-use datafusion_common::{DFSchema, Result, ScalarValue};
+use datafusion_common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion_expr::expr::{Case, Cast, InList, ScalarFunction, TryCast};
 use datafusion_expr::{
     Between, Expr, ExprSchemable, Operator, binary_expr, cast, lit, try_cast, when,
 };
-use datafusion_functions::{core, datetime, math, regex};
+use datafusion_functions::{datetime, math, regex};
 
-use crate::bits;
+use crate::conditions::condition;
+use crate::first_known::first_known;
 use crate::kernels;
+use crate::kernels::time::MOMENT;
 use crate::lists;
+use crate::moments::{self, in_utc};
 use crate::operators;
+use crate::renamed::Renamed;
+use crate::shared::shared;
 use crate::synonyms;
-use crate::types;
-
-pub(crate) const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+use crate::types::{self, double};
 
 /// What a node means, its operands meant already.
 pub(crate) fn of(node: Expr, schema: &DFSchema) -> Result<Expr> {
     match node {
-        Expr::BinaryExpr(binary) => operators::operator(binary, schema),
+        Expr::BinaryExpr(mut binary) => {
+            if matches!(binary.op, Operator::Plus | Operator::Minus) {
+                binary.left = Box::new(in_utc(*binary.left, schema)?);
+                binary.right = Box::new(in_utc(*binary.right, schema)?);
+            }
+            operators::operator(binary, schema)
+        }
         Expr::Cast(Cast { expr, field }) => {
             let to = microseconds(field.data_type());
+            let expr = Box::new(in_utc(*expr, schema)?);
+            if matches!(to, DataType::Interval(_)) {
+                return Ok(cast(interval_of(*expr, schema)?, to));
+            }
+            let from = expr.get_type(schema)?;
+            if from == to {
+                return Ok(*expr);
+            }
+            if !types::are_like_structs(&from, &to) {
+                return plan_err!("a struct is cast to one of the same fields alone");
+            }
             if to == DataType::Utf8 {
                 return Ok(cast(synonyms::as_text(*expr, schema)?, to));
             }
-            let is_narrower =
-                to == DataType::Float32 && expr.get_type(schema)? == DataType::Float64;
+            let is_narrower = to == DataType::Float32 && from == DataType::Float64;
             let of = if is_narrower {
                 kernels::in_float32().call(vec![*expr])
             } else {
-                rounded(*expr, &to, schema)?
+                read(*expr, &to, false, schema)?
             };
             Ok(cast(of, to))
         }
         Expr::TryCast(TryCast { expr, field }) => {
             let to = microseconds(field.data_type());
-            Ok(try_cast(rounded(*expr, &to, schema)?, to))
+            let expr = in_utc(*expr, schema)?;
+            Ok(try_cast(read(expr, &to, true, schema)?, to))
         }
         Expr::ScalarFunction(call) => function(call, schema),
         Expr::InList(of) => {
@@ -68,10 +87,29 @@ pub(crate) fn of(node: Expr, schema: &DFSchema) -> Result<Expr> {
                 ..of
             }))
         }
-        Expr::Negative(of) => bits::negative(*of, schema),
+        Expr::Not(of) => Ok(Expr::Not(Box::new(condition(*of, schema)?))),
+        Expr::IsTrue(of) => Ok(Expr::IsTrue(Box::new(condition(*of, schema)?))),
+        Expr::IsFalse(of) => Ok(Expr::IsFalse(Box::new(condition(*of, schema)?))),
+        Expr::IsNotTrue(of) => Ok(Expr::IsNotTrue(Box::new(condition(*of, schema)?))),
+        Expr::IsNotFalse(of) => Ok(Expr::IsNotFalse(Box::new(condition(*of, schema)?))),
         Expr::Case(of) => case(of, schema),
         Expr::Like(of) => synonyms::like(of, schema),
         other => Ok(other),
+    }
+}
+
+/// A text that is read as an interval: a number alone counts seconds.
+fn interval_of(of: Expr, schema: &DFSchema) -> Result<Expr> {
+    match (text_of(&of), of.get_type(schema)?) {
+        (Some(text), _) if text.trim().parse::<i64>().is_ok() => {
+            Ok(lit(format!("{} seconds", text.trim())))
+        }
+        (None, DataType::Utf8) => {
+            plan_err!(
+                "a column of texts is not read as intervals; multiply numbers: n * INTERVAL 1 DAY"
+            )
+        }
+        _ => Ok(of),
     }
 }
 
@@ -96,7 +134,10 @@ fn case(of: Case, schema: &DFSchema) -> Result<Expr> {
             let mut all = types::unify_operands(all, schema)?;
             (Some(Box::new(all.remove(0))), all)
         }
-        None => (None, whens),
+        None => {
+            let whens = whens.into_iter().map(|when| condition(when, schema));
+            (None, whens.collect::<Result<_>>()?)
+        }
     };
     let mut results = thens;
     let has_else = of.else_expr.is_some();
@@ -109,8 +150,9 @@ fn case(of: Case, schema: &DFSchema) -> Result<Expr> {
 }
 
 fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) -> Result<Expr> {
-    let mut args = args;
-    for known in [synonyms::of, lists::of] {
+    let args = args.into_iter().map(|of| in_utc(of, schema));
+    let mut args = args.collect::<Result<Vec<Expr>>>()?;
+    for known in [synonyms::of, moments::of, lists::of] {
         match known(func.name(), args, schema)? {
             Ok(found) => return Ok(found),
             Err(left) => args = left,
@@ -139,27 +181,10 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
             | "week" | "year",
             1,
         ) => counted(part(&name, args.remove(0))),
-        ("date_trunc", 2) => {
-            if args[1].get_type(schema)? == DataType::Date32 {
-                args[1] = cast(args[1].clone(), MOMENT);
-            }
-            func.call(args)
-        }
         ("date_diff" | "datediff", 3) => {
             let from = cast(args[1].clone(), MOMENT);
             kernels::date_diff().call(vec![args[0].clone(), from, cast(args[2].clone(), MOMENT)])
         }
-        ("time_bucket", 2 | 3) => time_bucket(args, schema)?,
-        ("tumble", 2) => {
-            args.swap(0, 1);
-            time_bucket(args, schema)?
-        }
-        ("monthname", 1) => datetime::to_char().call(vec![args.remove(0), lit("%B")]),
-        ("dayname", 1) => datetime::to_char().call(vec![args.remove(0), lit("%A")]),
-        ("strptime", 2) => cast(
-            datetime::to_timestamp_micros(&ConfigOptions::default()).call(args),
-            MOMENT,
-        ),
         (
             "character_length" | "strpos" | "ascii" | "levenshtein" | "octet_length" | "bit_length",
             _,
@@ -169,16 +194,18 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
             kernels::substring().call(args)
         }
         ("regexp_matches", 2 | 3) => regex::regexp_like().call(args),
-        ("ifnull", 2) => core::coalesce().call(types::unify_results(args, schema)?),
-        ("coalesce" | "greatest" | "least" | "nullif", _) => {
-            func.call(types::unify_results(args, schema)?)
+        ("ifnull" | "nvl", 2) | ("coalesce", 1..) => {
+            first_known(types::unify_results(args, schema)?)
         }
-        ("if", 3) => {
+        ("nvl2", 3) => {
             let results = types::unify_results(args.split_off(1), schema)?;
-            let mut results = results.into_iter();
-            let mut next = || results.next().unwrap_or_else(|| lit(ScalarValue::Null));
-            let then = next();
-            when(args.remove(0), then).otherwise(next())?
+            let is_known = Expr::IsNotNull(Box::new(args.remove(0)));
+            chosen(is_known, results)?
+        }
+        ("greatest" | "least" | "nullif", _) => func.call(types::unify_results(args, schema)?),
+        ("if" | "iff", 3) => {
+            let results = types::unify_results(args.split_off(1), schema)?;
+            chosen(condition(args.remove(0), schema)?, results)?
         }
         ("round", 1 | 2) => {
             let places = args.get(1).map_or(Some(0), integer_of);
@@ -211,22 +238,24 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
             let by = kernels::nonzero().call(vec![double(args.remove(1))]);
             binary_expr(double(args.remove(0)), Operator::Divide, by)
         }
+        ("int_divide", 2) if are_whole(&args, schema)? => whole_quotient(args, 38, schema)?,
         ("int_divide", 2) if !are_integers(&args, schema)? => {
             let by = kernels::nonzero().call(vec![double(args.remove(1))]);
             binary_expr(double(args.remove(0)), Operator::Divide, by)
         }
         // Together they are decimals, whose quotient has a fraction.
-        ("int_divide", 2) if are_unlike(&args, schema)? => {
-            let (right, left) = (args.remove(1), args.remove(0));
-            let rest = binary_expr(left.clone(), Operator::Modulo, right.clone());
-            let whole = binary_expr(left, Operator::Minus, rest);
-            let quotient = binary_expr(whole, Operator::Divide, right);
-            cast(quotient, DataType::Decimal128(20, 0))
-        }
+        ("int_divide", 2) if are_unlike(&args, schema)? => whole_quotient(args, 20, schema)?,
         ("int_divide", 2) => {
             let right = args.remove(1);
             binary_expr(args.remove(0), Operator::Divide, right)
         }
+        ("whole_part", 1) => match args[0].get_type(schema)? {
+            DataType::Float32 | DataType::Float64 => {
+                math::trunc().call(vec![double(args.remove(0))])
+            }
+            DataType::Decimal128(_, scale) if scale > 0 => math::trunc().call(args),
+            _ => args.remove(0),
+        },
         ("mod", 2) => {
             let right = args.remove(1);
             binary_expr(args.remove(0), Operator::Modulo, right)
@@ -235,32 +264,47 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
             math::signum().call(vec![double(args.remove(0))]),
             DataType::Int8,
         ),
-        _ => func.call(args),
+        _ => match func.inner().downcast_ref::<Renamed>() {
+            Some(renamed) => return Err(renamed.unmeant()),
+            None => func.call(args),
+        },
     })
 }
 
-/// DuckDB counts from Monday 2000-01-03, months from 2000-01-01; a bucket of days is a day.
-fn time_bucket(mut args: Vec<Expr>, schema: &DFSchema) -> Result<Expr> {
-    let is_day = args[1].get_type(schema)? == DataType::Date32;
-    if args.len() == 2 {
-        let months = matches!(
-            &args[0],
-            Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(of)), _) if of.months != 0
-        );
-        args.push(lit(if months { "2000-01-01" } else { "2000-01-03" }));
+/// The first of two results where a condition holds, else the other.
+fn chosen(condition: Expr, results: Vec<Expr>) -> Result<Expr> {
+    let mut results = results.into_iter();
+    let mut next = || results.next().unwrap_or_else(|| lit(ScalarValue::Null));
+    let then = next();
+    when(condition, then).otherwise(next())
+}
+
+/// The operand of a cast: a text that is read as a moment, or what `rounded` gives.
+fn read(of: Expr, to: &DataType, is_tried: bool, schema: &DFSchema) -> Result<Expr> {
+    if of.get_type(schema)? == DataType::Utf8
+        && let Some(read) = types::of_text(of.clone(), to, is_tried)
+    {
+        return Ok(read);
     }
-    args[1] = cast(args[1].clone(), MOMENT);
-    args[2] = cast(args[2].clone(), MOMENT);
-    let found = datetime::date_bin().call(args);
-    Ok(cast(found, if is_day { DataType::Date32 } else { MOMENT }))
+    rounded(of, to, schema)
 }
 
 /// What a cast to integers takes: doubles go to the nearest, ties to the even; decimals and texts away from zero.
 fn rounded(of: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
     let from = of.get_type(schema)?;
     let is_decimal = matches!(to, DataType::Decimal128(..));
+    // HUGEINT.
+    if *to == DataType::Decimal128(38, 0) && from.is_floating() {
+        return Ok(kernels::round_even().call(vec![double(of)]));
+    }
     if is_decimal && from == DataType::Utf8 {
         return Ok(kernels::plain_number().call(vec![of]));
+    }
+    if let DataType::Decimal128(precision, _) = from
+        && to.is_floating()
+        && !kernels::decimals::is_cast(precision)
+    {
+        return Ok(kernels::double_of_decimal().call(vec![of]));
     }
     if !to.is_integer() {
         return Ok(of);
@@ -294,6 +338,30 @@ fn are_integers(of: &[Expr], schema: &DFSchema) -> Result<bool> {
     Ok(true)
 }
 
+/// Whether all are integers or HUGEINT, which is a decimal here, and one is that.
+fn are_whole(of: &[Expr], schema: &DFSchema) -> Result<bool> {
+    let mut is_huge = false;
+    for expr in of {
+        match expr.get_type(schema)? {
+            DataType::Decimal128(38, 0) => is_huge = true,
+            ty if ty.is_integer() => {}
+            _ => return Ok(false),
+        }
+    }
+    Ok(is_huge)
+}
+
+/// The quotient of two integers that are decimals together, whose quotient has a fraction.
+fn whole_quotient(of: Vec<Expr>, digits: u8, schema: &DFSchema) -> Result<Expr> {
+    shared(of, schema, |mut of| {
+        let (right, left) = (of.remove(1), of.remove(0));
+        let rest = binary_expr(left.clone(), Operator::Modulo, right.clone());
+        let whole = binary_expr(left, Operator::Minus, rest);
+        let quotient = binary_expr(whole, Operator::Divide, right);
+        Ok(cast(quotient, DataType::Decimal128(digits, 0)))
+    })
+}
+
 /// Whether no integer type holds the values of both: one is uint64, the other has a sign.
 fn are_unlike(of: &[Expr], schema: &DFSchema) -> Result<bool> {
     let (mut is_long, mut is_signed) = (false, false);
@@ -303,10 +371,6 @@ fn are_unlike(of: &[Expr], schema: &DFSchema) -> Result<bool> {
         is_signed |= ty.is_signed_integer();
     }
     Ok(is_long && is_signed)
-}
-
-pub(crate) fn double(of: Expr) -> Expr {
-    cast(of, DataType::Float64)
 }
 
 fn text_of(of: &Expr) -> Option<&str> {

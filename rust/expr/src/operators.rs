@@ -8,14 +8,17 @@ use datafusion_expr::expr::BinaryExpr;
 use datafusion_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion_expr::{Expr, ExprSchemable, Operator, binary_expr, cast, lit};
 use datafusion_functions::math;
+use datafusion_functions_nested::expr_fn::array_concat;
 use datafusion_sql::sqlparser::ast::BinaryOperator;
 
 use crate::bits;
+use crate::conditions::both;
 use crate::kernels;
-use crate::meaning::{MOMENT, double};
+use crate::kernels::time::MOMENT;
+use crate::lists::is_list;
 use crate::renamed::int_divide;
 use crate::synonyms;
-use crate::types;
+use crate::types::{self, double};
 
 /// Arithmetic of dates, and powers, planned at once: whoever asks the library for their types is refused.
 #[derive(Debug)]
@@ -28,38 +31,67 @@ impl ExprPlanner for Dates {
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
         let op = match raw.op {
-            BinaryOperator::Plus => Operator::Plus,
-            BinaryOperator::Minus => Operator::Minus,
-            BinaryOperator::Multiply => {
-                let is_interval =
-                    |of: &Expr| matches!(of.get_type(schema), Ok(DataType::Interval(_)));
-                return Ok(match (is_interval(&raw.left), is_interval(&raw.right)) {
-                    (true, false) => PlannerResult::Planned(times(raw.right, raw.left)),
-                    (false, true) => PlannerResult::Planned(times(raw.left, raw.right)),
-                    _ => PlannerResult::Original(raw),
-                });
-            }
             BinaryOperator::DuckIntegerDivide => {
                 return Ok(PlannerResult::Planned(int_divide(raw.left, raw.right)));
-            }
-            BinaryOperator::StringConcat => {
-                let [left, right] = [raw.left, raw.right].map(|side| cast(side, DataType::Utf8));
-                let joined = binary_expr(left, Operator::StringConcat, right);
-                return Ok(PlannerResult::Planned(joined));
             }
             BinaryOperator::BitwiseXor => {
                 let power = math::power().call(vec![double(raw.left), double(raw.right)]);
                 return Ok(PlannerResult::Planned(power));
             }
-            _ => return Ok(PlannerResult::Original(raw)),
+            _ => match decided_by_types(&raw.op) {
+                Some(op) => op,
+                None => return Ok(PlannerResult::Original(raw)),
+            },
         };
-        let days = [&raw.left, &raw.right].map(|side| side.get_type(schema));
-        if !days.iter().any(|of| matches!(of, Ok(DataType::Date32))) {
-            return Ok(PlannerResult::Original(raw));
-        }
         let binary = BinaryExpr::new(Box::new(raw.left), op, Box::new(raw.right));
-        operator(binary, schema).map(PlannerResult::Planned)
+        of_text(binary, schema).map(PlannerResult::Planned)
     }
+}
+
+/// The operator that `of_text` plans, if it is one.
+pub(crate) fn decided_by_types(op: &BinaryOperator) -> Option<Operator> {
+    Some(match op {
+        BinaryOperator::And => Operator::And,
+        BinaryOperator::Or => Operator::Or,
+        BinaryOperator::Plus => Operator::Plus,
+        BinaryOperator::Minus => Operator::Minus,
+        BinaryOperator::Multiply => Operator::Multiply,
+        BinaryOperator::StringConcat => Operator::StringConcat,
+        _ => return None,
+    })
+}
+
+/// An operator of a text, once its operands have types: whoever asks the library for those of AND of numbers, or of
+/// arithmetic of dates, is refused.
+pub(crate) fn of_text(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
+    let BinaryExpr { left, op, right } = binary;
+    let has =
+        |of: &Expr, is_it: fn(&DataType) -> bool| of.get_type(schema).is_ok_and(|ty| is_it(&ty));
+    let is_day = |ty: &DataType| matches!(ty, DataType::Date32);
+    let is_interval = |ty: &DataType| matches!(ty, DataType::Interval(_));
+    Ok(match op {
+        Operator::And | Operator::Or => both(*left, op, *right, schema)?,
+        Operator::Plus | Operator::Minus if has(&left, is_day) || has(&right, is_day) => {
+            operator(BinaryExpr { left, op, right }, schema)?
+        }
+        Operator::Multiply => match (has(&left, is_interval), has(&right, is_interval)) {
+            (true, false) => times(*right, *left),
+            (false, true) => times(*left, *right),
+            _ => binary_expr(*left, op, *right),
+        },
+        Operator::StringConcat if has(&left, is_list) || has(&right, is_list) => {
+            array_concat(vec![*left, *right])
+        }
+        Operator::StringConcat => {
+            // Each time that a text is read again, another cast would be put around.
+            let text = |of: Expr| match of.get_type(schema) {
+                Ok(DataType::Utf8) => of,
+                _ => cast(of, DataType::Utf8),
+            };
+            binary_expr(text(*left), op, text(*right))
+        }
+        _ => Expr::BinaryExpr(BinaryExpr { left, op, right }),
+    })
 }
 
 /// What an operator means, its operands meant already.
@@ -70,12 +102,19 @@ pub(crate) fn operator(
     let types = (left.get_type(schema)?, right.get_type(schema)?);
     let is_day = |of: &DataType| matches!(of, DataType::Date32);
     let is_interval = |of: &DataType| matches!(of, DataType::Interval(_));
+    let is_single = |of: &DataType| *of == DataType::Float32;
     let (left, right) = (*left, *right);
     if bits::is_operator(op) {
         return bits::operator(left, op, right, schema);
     }
     let days = |of: Expr| cast(of, DataType::Int32);
     Ok(match (op, &types.0, &types.1) {
+        (Operator::Divide, one, other) if is_single(one) || is_single(other) => {
+            let single = DataType::Float32;
+            let is_double = *one == DataType::Float64 || *other == DataType::Float64;
+            let to = if is_double { DataType::Float64 } else { single };
+            binary_expr(cast(left, to.clone()), op, cast(right, to))
+        }
         (Operator::Divide, _, _) => binary_expr(double(left), op, double(right)),
         (Operator::Minus, one, other) if is_day(one) && is_day(other) => binary_expr(
             cast(days(left), DataType::Int64),
@@ -94,6 +133,7 @@ pub(crate) fn operator(
         (Operator::Plus, one, other) if is_interval(one) && is_day(other) => {
             binary_expr(left, op, cast(right, MOMENT))
         }
+        (Operator::And | Operator::Or, _, _) => both(left, op, right, schema)?,
         (Operator::StringConcat, _, _) => binary_expr(
             synonyms::joined(left, schema)?,
             op,

@@ -1,127 +1,187 @@
-//! Text to a bound, typed expression.
+//! Text to an expression, and an expression to one with types.
 //!
 //! Invariant: names are spelt as the schema spells them. A number with a point is a decimal, one with an exponent a
 //! double. Cost: linear in the text; its depth is limited by the parser.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Display;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{DFSchema, DataFusionError, ScalarValue, TableReference};
-use datafusion_expr::execution_props::ExecutionProps;
-use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::planner::{ContextProvider, ExprPlanner};
-use datafusion_expr::simplify::SimplifyContext;
 use datafusion_expr::{
     AggregateUDF, Expr, ExprSchemable, HigherOrderUDF, ScalarUDF, TableSource, WindowUDF,
 };
-use datafusion_optimizer::simplify_expressions::ExprSimplifier;
-use datafusion_physical_expr::create_physical_expr;
 use datafusion_sql::parser::DFParserBuilder;
 use datafusion_sql::planner::{NullOrdering, ParserOptions, PlannerContext, SqlToRel};
-use datafusion_sql::sqlparser::ast::{self, VisitMut, VisitorMut};
+use datafusion_sql::sqlparser::ast::{self, VisitorMut};
 use datafusion_sql::sqlparser::dialect::DuckDbDialect;
 use ringview_core::{Error, Result};
 use std::ops::ControlFlow;
 
 use crate::aggregates::aggregate;
 use crate::balance::{Balance, DEPTH};
-use crate::error::{broken, own};
+use crate::error::{of_a_constant, own};
+use crate::fold::folded;
 use crate::functions::{Functions, function_names};
 use crate::meaning;
+use crate::parts::{Parts, is_part};
+use crate::shared::coerced;
+use crate::text::call;
+use crate::untyped::{Signs, Undecided, sign, signed};
+use crate::walk::walk_mut;
 
-/// An expression of a text over the columns of a schema, with DuckDB's types.
+/// The expression of a text before its columns have types. Aggregates may stand in it.
 ///
 /// # Errors
-/// `Value` for a text that is no expression; `UnknownColumn`; `Unsupported` for an unknown function; `Type`.
-pub(crate) fn bound(text: &str, schema: &DFSchema) -> Result<Expr> {
-    let place = format!("the expression {text}");
-    typed(planned(text, schema, Context::default())?, schema, &place)
-}
-
-/// An expression of a text as it is written, over the columns of a schema: names are found, types are not coerced.
-/// Aggregates may stand in it.
-///
-/// # Errors
-/// `Value` for a text that is no expression; `UnknownColumn`; `Unsupported` for an unknown function.
-///
-/// ```
-/// use datafusion_common::DFSchema;
-/// let sum = ringview_expr::read("2 + 3", &DFSchema::empty())?;
-/// assert_eq!(sum.to_string(), "Int64(2) + Int64(3)");
-/// let value = ringview_expr::value(&sum)?;
-/// assert_eq!(value.map(|of| of.to_string()).as_deref(), Some("5"));
-/// # Ok::<(), ringview_core::Error>(())
-/// ```
-pub fn read(text: &str, schema: &DFSchema) -> Result<Expr> {
-    let knows_aggregates = true;
-    let context = Context {
-        knows_aggregates,
-        ..Context::default()
-    };
-    planned(text, schema, context)
-}
-
-/// The same of a text whose columns are distinguished by qualified names alone, for code that inspects its structure.
-///
-/// # Errors
-/// As `read`.
-pub fn read_unresolved(text: &str) -> Result<Expr> {
-    let mut names = crate::text::columns(text)?;
-    names.sort_unstable();
-    names.dedup();
-    let field = |names: Vec<String>| {
-        let mut names: VecDeque<String> = names.into();
-        let name = names.pop_back().unwrap_or_default();
-        let of = names.pop_back().map(TableReference::bare);
-        (of, Arc::new(Field::new(name, DataType::Int64, true)))
-    };
-    let fields = names.into_iter().map(field).collect();
-    let schema = DFSchema::new_with_metadata(fields, HashMap::new());
-    read(
-        text,
-        &schema.map_err(|problem| broken(&problem.to_string()))?,
-    )
-}
-
-fn planned(text: &str, schema: &DFSchema, context: Context) -> Result<Expr> {
-    let failed = |problem| refusal(&format!("the expression {text}"), schema, problem);
+/// `Value` for a text that is no expression; `Unsupported` for an unknown function.
+pub(crate) fn untyped(text: &str) -> Result<Expr> {
+    let none = DFSchema::empty();
+    let failed = |problem| refusal(&format!("the expression {text}"), &none, problem);
     let mut parsed = DFParserBuilder::new(text)
         .with_dialect(&DuckDbDialect {})
         .with_recursion_limit(DEPTH)
         .build()
         .and_then(|mut parser| parser.parse_into_expr())
         .map_err(failed)?;
-    let _ = VisitMut::visit(&mut parsed.expr, &mut Balance);
-    let _ = VisitMut::visit(&mut parsed.expr, &mut Doubles);
+    let _ = walk_mut(&mut parsed.expr, &mut Balance);
+    let _ = walk_mut(&mut parsed.expr, &mut Forms);
+    let _ = walk_mut(&mut parsed.expr, &mut Signs);
+    let mut names = Names::default();
+    let _ = walk_mut(&mut parsed.expr, &mut names);
+    let context = Context::default();
     let planner = SqlToRel::new_with_options(&context, options());
-    planner
-        .sql_to_expr(parsed.expr, schema, &mut PlannerContext::new())
-        .map_err(failed)
+    let read = names.schema().and_then(|schema| {
+        let read = planner.sql_to_expr(parsed.expr, &schema, &mut PlannerContext::new());
+        read.and_then(signed)
+    });
+    read.map_err(failed)
+}
+
+/// The names that a text has for columns.
+#[derive(Default)]
+struct Names(BTreeSet<Vec<String>>);
+
+impl VisitorMut for Names {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
+        let names: Vec<String> = match expr {
+            ast::Expr::Identifier(name) => vec![name.value.clone()],
+            ast::Expr::CompoundIdentifier(names) => {
+                names.iter().map(|name| name.value.clone()).collect()
+            }
+            _ => return ControlFlow::Continue(()),
+        };
+        self.0.insert(names);
+        ControlFlow::Continue(())
+    }
+}
+
+impl Names {
+    /// Columns of these names, of a type that goes with all others.
+    fn schema(self) -> datafusion_common::Result<DFSchema> {
+        let field = |mut names: Vec<String>| {
+            let name = names.pop().unwrap_or_default();
+            let of = names.pop().map(TableReference::bare);
+            (of, Arc::new(Field::new(name, DataType::Null, true)))
+        };
+        let fields = self.0.into_iter().map(field).collect();
+        DFSchema::new_with_metadata(fields, HashMap::new())
+    }
+}
+
+/// Refuses columns that a schema lacks.
+///
+/// # Errors
+/// `UnknownColumn`; `Value` for a name that two columns have.
+pub(crate) fn known_columns(expr: &Expr, schema: &DFSchema) -> Result<()> {
+    let found = expr.apply(|node| {
+        if let Expr::Column(column) = node {
+            schema.index_of_column(column)?;
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    match found {
+        Ok(_) => Ok(()),
+        Err(problem) => Err(refusal(&format!("the expression {expr}"), schema, problem)),
+    }
 }
 
 /// An expression as it is written with DuckDB's meaning and types; messages call it `place`.
-pub(crate) fn typed(expr: Expr, schema: &DFSchema, place: &str) -> Result<Expr> {
-    let failed = |problem| refusal(place, schema, problem);
-    let meant = expr.transform_up(|node| meaning::of(node, schema).map(Transformed::yes));
-    let simplifier = ExprSimplifier::new(
-        SimplifyContext::builder()
-            .with_schema(Arc::new(schema.clone()))
-            .build(),
-    );
-    let coerced = meant
-        .and_then(|meant| simplifier.coerce(meant.data, schema))
-        .and_then(|coerced| simplifier.simplify(coerced));
-    let coerced = coerced.map_err(failed)?;
-    computable(&coerced, schema).map_err(failed)?;
-    match coerced.get_type(schema).map_err(failed)? {
+///
+/// # Errors
+/// `Value` for what the types do not allow, and for a constant that has no value; `Type`.
+pub(crate) fn typed(expr: Expr, schema: &DFSchema, place: &dyn Display) -> Result<Expr> {
+    let failed = |problem| refusal(&place.to_string(), schema, problem);
+    let (coerced, ty) = meant(expr, schema).map_err(failed)?;
+    let coerced = match ty {
         // NULL of no type: DuckDB makes it an integer.
-        DataType::Null => coerced.cast_to(&DataType::Int32, schema).map_err(failed),
-        _ => Ok(coerced),
-    }
+        DataType::Null => coerced.cast_to(&DataType::Int32, schema).map_err(failed)?,
+        _ => coerced,
+    };
+    folded(coerced, schema).map_err(|problem| of_a_constant(&problem, &place.to_string()))
+}
+
+/// An expression with DuckDB's meaning and its operands in types that meet; its type.
+fn meant(expr: Expr, schema: &DFSchema) -> datafusion_common::Result<(Expr, DataType)> {
+    let mut parts: Parts<'_, Option<Expr>> = Parts::over(schema);
+    let last = parts.make(expr, &mut |parts, node, frame| {
+        let node = coerced(meaning::of(node, frame)?, frame)?;
+        // A node that stands for its operand alone is no part, and takes none.
+        let whole = match node {
+            Expr::Column(_) | Expr::Literal(..) => None,
+            _ => Some(whole(node.clone(), parts)?),
+        };
+        Ok((node, whole))
+    });
+    let found = last.and_then(|last| {
+        let ty = last.get_type(&parts.frame(&last)?)?;
+        Ok((whole(last, &mut parts)?, ty))
+    });
+    found.map_err(|problem| {
+        let message = problem.find_root().to_string();
+        let text = |part: &Option<Expr>| part.as_ref().map_or_else(String::new, Expr::to_string);
+        match parts.said(&message, text) {
+            said if said == message => problem,
+            said => DataFusionError::Plan(match said.split_once(": ") {
+                Some((_, said)) => said.to_owned(),
+                None => said,
+            }),
+        }
+    })
+}
+
+/// A node with its parts in their places. Nobody reads them again, for arguments are `shared`.
+fn whole(node: Expr, parts: &mut Parts<'_, Option<Expr>>) -> datafusion_common::Result<Expr> {
+    let mut left: HashMap<String, usize> = HashMap::new();
+    node.apply(|of| {
+        if let Expr::Column(column) = of
+            && is_part(column)
+        {
+            *left.entry(column.name.clone()).or_default() += 1;
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    let placed = node.transform_up(|of| {
+        let Expr::Column(column) = &of else {
+            return Ok(Transformed::no(of));
+        };
+        let (Some(part), Some(left)) = (parts.of(&column.name), left.get_mut(&column.name)) else {
+            return Ok(Transformed::no(of));
+        };
+        *left -= 1;
+        let placed = if *left == 0 {
+            part.take()
+        } else {
+            part.clone()
+        };
+        Ok(placed.map_or_else(|| Transformed::no(of), Transformed::yes))
+    })?;
+    Ok(placed.data)
 }
 
 /// The value of an expression that reads no columns, if it has one.
@@ -134,43 +194,11 @@ pub fn value(expr: &Expr) -> Result<Option<ScalarValue>> {
     }
     let none = DFSchema::empty();
     Ok(
-        match typed(expr.clone(), &none, &format!("the expression {expr}"))? {
+        match typed(expr.clone(), &none, &format_args!("the expression {expr}"))? {
             Expr::Literal(value, _) => Some(value),
             _ => None,
         },
     )
-}
-
-/// Refuses constants that have no value, as a cast that fails: the simplifier leaves them to the first row.
-fn computable(expr: &Expr, schema: &DFSchema) -> datafusion_common::Result<()> {
-    let is_constant = |of: &Expr| matches!(of, Expr::Literal(..));
-    let mut problem = None;
-    expr.apply(|node| {
-        let is_left = match node {
-            Expr::Cast(cast) => is_constant(&cast.expr),
-            Expr::ScalarFunction(call) => {
-                !call.args.is_empty() && call.args.iter().all(is_constant)
-            }
-            _ => false,
-        };
-        if is_left {
-            let made = create_physical_expr(
-                node,
-                schema,
-                &ExecutionProps::new(),
-                &PhysicalPlanningContext::default(),
-            )?;
-            let row = RecordBatchOptions::new().with_row_count(Some(1));
-            let none = RecordBatch::try_new_with_options(Schema::empty().into(), Vec::new(), &row)?;
-            problem = made.evaluate(&none).err();
-        }
-        Ok(if problem.is_some() {
-            TreeNodeRecursion::Stop
-        } else {
-            TreeNodeRecursion::Continue
-        })
-    })?;
-    problem.map_or(Ok(()), Err)
 }
 
 /// How a text is read: names as they are spelt, numbers with a point as decimals.
@@ -183,31 +211,41 @@ pub fn options() -> ParserOptions {
         .with_default_null_ordering(NullOrdering::NullsLast)
 }
 
-/// Makes numbers with an exponent doubles: the planner would make decimals of them.
+/// Syntax that the planner would read otherwise: a number with an exponent is a double, where it makes a decimal of it, and
+/// `x AT TIME ZONE zone` is a call of `timezone`, where it changes the name of the zone alone.
 #[derive(Debug)]
-pub struct Doubles;
+pub struct Forms;
 
-impl VisitorMut for Doubles {
+impl VisitorMut for Forms {
     type Break = ();
 
     fn post_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<()> {
-        let ast::Expr::Value(value) = expr else {
-            return ControlFlow::Continue(());
-        };
-        let ast::Value::Number(digits, _) = &value.value else {
-            return ControlFlow::Continue(());
-        };
-        if !digits.contains(['e', 'E']) {
-            return ControlFlow::Continue(());
+        match expr {
+            ast::Expr::AtTimeZone {
+                timestamp,
+                time_zone,
+            } => {
+                let none = || Box::new(ast::Expr::value(ast::Value::Null));
+                let zone = std::mem::replace(time_zone, none());
+                let moment = std::mem::replace(timestamp, none());
+                *expr = call("timezone", vec![*zone, *moment]);
+            }
+            ast::Expr::Value(value) => {
+                if let ast::Value::Number(digits, _) = &value.value
+                    && digits.contains(['e', 'E'])
+                {
+                    let text = ast::Value::SingleQuotedString(digits.replace('_', ""));
+                    *expr = ast::Expr::Cast {
+                        kind: ast::CastKind::Cast,
+                        expr: Box::new(ast::Expr::value(text)),
+                        data_type: ast::DataType::Double(ast::ExactNumberInfo::None),
+                        array: false,
+                        format: None,
+                    };
+                }
+            }
+            _ => {}
         }
-        let text = ast::Value::SingleQuotedString(digits.replace('_', ""));
-        *expr = ast::Expr::Cast {
-            kind: ast::CastKind::Cast,
-            expr: Box::new(ast::Expr::value(text)),
-            data_type: ast::DataType::Double(ast::ExactNumberInfo::None),
-            array: false,
-            format: None,
-        };
         ControlFlow::Continue(())
     }
 }
@@ -223,16 +261,19 @@ pub fn settings() -> ConfigOptions {
 /// What the planner may look up: functions, and nothing else.
 struct Context {
     functions: Functions,
+    planners: Vec<Arc<dyn ExprPlanner>>,
     options: ConfigOptions,
-    knows_aggregates: bool,
 }
 
 impl Default for Context {
     fn default() -> Self {
+        let functions = Functions::default();
+        let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(Undecided)];
+        planners.extend(functions.planners.iter().cloned());
         Self {
-            functions: Functions::default(),
+            functions,
+            planners,
             options: settings(),
-            knows_aggregates: false,
         }
     }
 }
@@ -248,11 +289,11 @@ impl ContextProvider for Context {
     }
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
-        &self.functions.planners
+        &self.planners
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
-        self.functions.get(name)
+        sign(name).or_else(|| self.functions.get(name))
     }
 
     fn get_higher_order_meta(&self, _name: &str) -> Option<Arc<HigherOrderUDF>> {
@@ -260,7 +301,7 @@ impl ContextProvider for Context {
     }
 
     fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
-        self.knows_aggregates.then(|| aggregate(name)).flatten()
+        aggregate(name)
     }
 
     fn get_window_meta(&self, _name: &str) -> Option<Arc<WindowUDF>> {
@@ -293,7 +334,7 @@ impl ContextProvider for Context {
 }
 
 /// Why something is no expression over a schema.
-fn refusal(place: &str, schema: &DFSchema, problem: DataFusionError) -> Error {
+pub(crate) fn refusal(place: &str, schema: &DFSchema, problem: DataFusionError) -> Error {
     if let Some(own) = own(&problem) {
         return own;
     }

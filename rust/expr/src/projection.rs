@@ -3,6 +3,7 @@
 //! Invariant: only the columns that some expression reads are asked for; integers that do not fit are an error, as in
 //! DuckDB, and never wrap. Cost: a pass of vector kernels a node of the expressions, after one for the filter.
 
+use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -10,21 +11,25 @@ use arrow_array::types::Decimal128Type;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, new_empty_array,
 };
-use arrow_schema::{DataType, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{DataType, FieldRef, Schema as ArrowSchema, SchemaRef};
+use datafusion_common::DFSchema;
 use datafusion_common::arrow::compute::{CastOptions, cast_with_options, filter_record_batch};
-use datafusion_common::tree_node::{Transformed, TreeNode};
-use datafusion_common::{DFSchema, DataFusionError};
-use datafusion_expr::execution_props::ExecutionProps;
-use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_expr::expr::Cast;
 use datafusion_expr::type_coercion::binary::type_union_coercion;
-use datafusion_expr::{Expr, ExprSchemable, cast};
-use datafusion_physical_expr::expressions::{BinaryExpr, Column};
+use datafusion_expr::{Expr, ExprSchemable};
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::expressions::Column;
 use datafusion_physical_expr::utils::collect_columns;
-use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
 use ringview_core::{Error, Result, Schema, Type};
 
-use crate::error::{broken, of_a_row, own};
-use crate::parser::{bound, typed as meant};
+use crate::checks::{deciding, is_match, is_value};
+use crate::conditions::condition;
+use crate::error::{broken, of_a_row};
+use crate::parser::typed as meant;
+use crate::parts::field_of;
+use crate::physical::physical;
+use crate::scalar::Scalar;
+use crate::types::never_fails;
 
 /// Columns computed from a row, for the rows that a filter passes.
 ///
@@ -32,7 +37,7 @@ use crate::parser::{bound, typed as meant};
 /// use ringview_core::{Field, Schema, Type};
 /// use ringview_expr::Projection;
 /// let sales = Schema::new(vec![Field::new("day", Type::Date32, true), Field::new("price", Type::Int64, true)])?;
-/// let of = Projection::bind(Some("price > 0"), &["year(\"day\")", "price / 2"], &sales)?;
+/// let of = Projection::read(Some("price > 0"), &["year(\"day\")", "price / 2"], &sales)?;
 /// assert_eq!(of.types(), [Type::Int64, Type::Float64]);
 /// # Ok::<(), ringview_core::Error>(())
 /// ```
@@ -48,7 +53,24 @@ pub struct Projection {
     fallible: Vec<bool>,
     decides: bool,
     /// What messages call the columns.
-    places: Vec<String>,
+    places: Vec<Place>,
+}
+
+/// Description of a column in messages.
+#[derive(Debug)]
+enum Place {
+    Called(String),
+    /// Its text, which is made where there is a message.
+    Of(Scalar),
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Called(place) => f.write_str(place),
+            Self::Of(scalar) => f.write_str(&scalar.place()),
+        }
+    }
 }
 
 /// What a projection makes of a batch.
@@ -61,21 +83,39 @@ pub struct Projected {
 }
 
 impl Projection {
-    /// Binds a filter and columns over the rows of a schema. O(length of the texts).
+    /// Binds a filter and columns over the rows of a schema. O(nodes).
     ///
     /// # Errors
-    /// `Value` for a text that is no expression, an unknown function, types that do not go together; `UnknownColumn`;
-    /// `Type` for a filter that is no condition; `Unsupported` for a result that no column can hold.
-    pub fn bind(filter: Option<&str>, columns: &[&str], schema: &Schema) -> Result<Projection> {
+    /// `Value` for an unknown function, types that do not go together; `UnknownColumn`; `Type` for a filter that is no
+    /// condition; `Unsupported` for a result that no column can hold.
+    pub fn bind(
+        filter: Option<&Scalar>,
+        columns: &[&Scalar],
+        schema: &Schema,
+    ) -> Result<Projection> {
         let whole = schema.to_arrow();
         let all = frame(&whole)?;
-        let of = |text: &str| Ok((bound(text, &all)?, format!("the expression {text}")));
-        let columns = columns.iter().map(|text| of(text));
+        let of = |scalar: &Scalar| {
+            let place = Place::Of(scalar.clone());
+            Ok((scalar.typed(&all, &place)?, place))
+        };
+        let columns = columns.iter().map(|scalar| of(scalar));
         let columns = columns.collect::<Result<_>>()?;
         Self::of_typed(filter.map(of).transpose()?, columns, &whole)
     }
 
-    /// The same of expressions that were read; messages call them as it is said here.
+    /// The same of texts.
+    ///
+    /// # Errors
+    /// As `bind`; `Value` for a text that is no expression.
+    pub fn read(filter: Option<&str>, columns: &[&str], schema: &Schema) -> Result<Projection> {
+        let filter = filter.map(Scalar::read).transpose()?;
+        let columns = columns.iter().map(|text| Scalar::read(text));
+        let columns = columns.collect::<Result<Vec<Scalar>>>()?;
+        Self::bind(filter.as_ref(), &columns.iter().collect::<Vec<_>>(), schema)
+    }
+
+    /// The same of expressions, which messages call as it is said here.
     ///
     /// # Errors
     /// As `bind`.
@@ -86,31 +126,49 @@ impl Projection {
     ) -> Result<Projection> {
         let whole = schema.to_arrow();
         let all = frame(&whole)?;
-        let of = |(expr, place): (Expr, String)| Ok((meant(expr, &all, &place)?, place));
+        let of = |(expr, place): (Expr, String)| {
+            let place = Place::Called(place);
+            Ok((meant(expr, &all, &place)?, place))
+        };
         let columns = columns.into_iter().map(of).collect::<Result<_>>()?;
         Self::of_typed(filter.map(of).transpose()?, columns, &whole)
     }
 
     fn of_typed(
-        filter: Option<(Expr, String)>,
-        columns: Vec<(Expr, String)>,
+        filter: Option<(Expr, Place)>,
+        columns: Vec<(Expr, Place)>,
         whole: &ArrowSchema,
     ) -> Result<Projection> {
         let all = frame(whole)?;
-        let condition = filter.map(|(expr, place)| condition(expr, &place, &all));
-        let condition = condition.transpose()?;
+        let truth = |(expr, place): (Expr, Place)| {
+            let found = Inspected::new(&expr, &all)?;
+            let ty = found.field.data_type().clone();
+            let condition = match ty {
+                DataType::Boolean => Ok(expr),
+                _ => condition(expr, &all).map_err(|_| Error::Type {
+                    place: place.to_string(),
+                    expected: "bool".to_owned(),
+                    found: ty.to_string(),
+                }),
+            };
+            condition.map(|condition| (condition, found.may_fail))
+        };
+        let condition = filter.map(truth).transpose()?;
         let mut exprs = Vec::with_capacity(columns.len());
         let mut places = Vec::with_capacity(columns.len());
+        let (mut types, mut nullable, mut fallible) = (Vec::new(), Vec::new(), Vec::new());
         for (expr, place) in columns {
-            let ty = column_type(&expr, &place, &all)?;
-            exprs.push((expr, ty));
+            let found = Inspected::new(&expr, &all)?;
+            types.push(column_type(found.field.data_type(), &place)?);
+            nullable.push(found.field.is_nullable());
+            fallible.push(found.may_fail);
+            exprs.push(expr);
             places.push(place);
         }
         let mut read = vec![false; whole.fields().len()];
         for column in exprs
             .iter()
-            .map(|(expr, _)| expr)
-            .chain(&condition)
+            .chain(condition.as_ref().map(|(condition, _)| condition))
             .flat_map(Expr::column_refs)
         {
             read[whole
@@ -124,21 +182,14 @@ impl Projection {
         let frame = frame(&narrow)?;
         let physical = |expr: &Expr| physical(expr, &frame);
         Ok(Projection {
-            filter: condition.as_ref().map(physical).transpose()?,
-            columns: exprs
-                .iter()
-                .map(|(expr, _)| physical(expr))
-                .collect::<Result<_>>()?,
-            nullable: exprs
-                .iter()
-                .map(|(expr, _)| expr.nullable(&frame).unwrap_or(true))
-                .collect(),
-            fallible: exprs
-                .iter()
-                .map(|(expr, _)| may_fail(expr, &frame))
-                .collect(),
-            decides: condition.as_ref().is_some_and(|of| may_fail(of, &frame)),
-            types: exprs.into_iter().map(|(_, ty)| ty).collect(),
+            decides: condition.as_ref().is_some_and(|(_, may_fail)| *may_fail),
+            filter: (condition.as_ref())
+                .map(|(condition, _)| physical(condition))
+                .transpose()?,
+            columns: exprs.iter().map(physical).collect::<Result<_>>()?,
+            nullable,
+            fallible,
+            types,
             schema: Arc::new(narrow),
             places,
             inputs,
@@ -270,7 +321,7 @@ impl Projection {
         if batch.num_rows() == 0 {
             return Ok(Some(BooleanArray::new_null(0)));
         }
-        let found = value(filter, batch, "the condition")?;
+        let found = value(filter, batch, &"the condition")?;
         // NULL does not pass.
         Ok(Some(prepped(found.as_boolean())))
     }
@@ -287,7 +338,7 @@ impl Projection {
         }
         let found = value(&self.columns[at], batch, place)?;
         let too_large = || Error::Overflow {
-            place: place.clone(),
+            place: place.to_string(),
         };
         if let Some(decimals) = found.as_primitive_opt::<Decimal128Type>()
             && decimals
@@ -307,11 +358,31 @@ impl Projection {
     }
 }
 
-/// The type of a column of a union whose sides have these.
+/// The type of a column of a union, or another set operation, whose sides have these, as DuckDB has it.
 #[must_use]
 pub fn common_type(one: &Type, other: &Type) -> Option<Type> {
     if one == other {
         return Some(one.clone());
+    }
+    let is_integer = |of: &Type| of.to_arrow().is_integer();
+    for (one, other) in [(one, other), (other, one)] {
+        // The library reads a text as a day, and an integer as a number of days; a truth meets nothing. Moments have
+        // other texts there than DuckDB's, and truths no decimals.
+        match (one, other) {
+            (Type::Utf8, Type::Bool | Type::Date32) => return Some(Type::Utf8),
+            (Type::Utf8, Type::Timestamp { .. }) | (Type::Bool, Type::Decimal { .. }) => {
+                return None;
+            }
+            (
+                Type::Date32,
+                Type::Timestamp {
+                    timezone: Some(_), ..
+                },
+            ) => return Some(other.clone()),
+            (Type::Date32, other) if is_integer(other) => return None,
+            (Type::Bool, other) if other.to_arrow().is_numeric() => return Some(other.clone()),
+            _ => {}
+        }
     }
     Type::from_arrow(&type_union_coercion(&one.to_arrow(), &other.to_arrow())?).ok()
 }
@@ -327,83 +398,74 @@ fn prepped(mask: &BooleanArray) -> BooleanArray {
     }
 }
 
-fn value(expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch, place: &str) -> Result<ArrayRef> {
+fn value(
+    expr: &Arc<dyn PhysicalExpr>,
+    batch: &RecordBatch,
+    place: &dyn Display,
+) -> Result<ArrayRef> {
     let found = expr
         .evaluate(batch)
         .and_then(|value| value.into_array(batch.num_rows()));
-    found.map_err(|problem| of_a_row(&problem, place))
+    found.map_err(|problem| of_a_row(&problem, &place.to_string()))
 }
 
-/// The type of the column that an expression makes.
-fn column_type(expr: &Expr, place: &str, schema: &DFSchema) -> Result<Type> {
-    let ty = match type_of(expr, schema)? {
-        DataType::Utf8View | DataType::LargeUtf8 => DataType::Utf8,
+/// The type of the column that an expression of a type makes.
+fn column_type(of: &DataType, place: &Place) -> Result<Type> {
+    let ty = match of {
+        DataType::Utf8View | DataType::LargeUtf8 => &DataType::Utf8,
         other => other,
     };
-    Type::from_arrow(&ty).map_err(|_| Error::Unsupported {
+    Type::from_arrow(ty).map_err(|_| Error::Unsupported {
         what: format!("a column of type {ty} ({place})"),
         why: "no column of a view holds such values".to_owned(),
         instead: "cast it to a number, a date, a timestamp or a text".to_owned(),
     })
 }
 
-fn type_of(expr: &Expr, schema: &DFSchema) -> Result<DataType> {
-    let ty = expr.get_type(schema);
-    ty.map_err(|problem| broken(&problem.to_string()))
+/// Facts about an expression.
+struct Inspected {
+    /// Its type, and whether it may be NULL.
+    field: FieldRef,
+    /// Whether it may have no value in a row.
+    may_fail: bool,
 }
 
-/// A condition.
-fn condition(expr: Expr, place: &str, schema: &DFSchema) -> Result<Expr> {
-    match type_of(&expr, schema)? {
-        DataType::Boolean => Ok(expr),
-        other if other.is_numeric() => Ok(cast(expr, DataType::Boolean)),
-        other => Err(Error::Type {
-            place: place.to_owned(),
-            expected: "bool".to_owned(),
-            found: other.to_string(),
-        }),
+impl Inspected {
+    fn new(expr: &Expr, schema: &DFSchema) -> Result<Self> {
+        let mut may_fail = false;
+        let field = field_of(expr, schema, &mut |node, frame| {
+            may_fail |= !is_safe(node, frame);
+        });
+        let field = field.map_err(|problem| broken(&problem.to_string()))?;
+        Ok(Self { field, may_fail })
     }
 }
 
-/// Whether an expression may have no value in a row: what fits always are columns, constants, comparisons, what is
-/// chosen among those, and doubles.
-fn may_fail(expr: &Expr, schema: &DFSchema) -> bool {
+/// Whether a node has a value in each row in which its operands have: what fits always are columns, constants, comparisons,
+/// what is chosen among those, and doubles.
+fn is_safe(node: &Expr, frame: &DFSchema) -> bool {
     let fits = |node: &Expr| {
-        let ty = node.get_type(schema);
+        let ty = node.get_type(frame);
         matches!(ty, Ok(DataType::Float64 | DataType::Boolean))
     };
-    let is_safe = |node: &Expr| match node {
-        Expr::BinaryExpr(_) | Expr::Cast(_) | Expr::Negative(_) => fits(node),
-        Expr::ScalarFunction(call) => {
-            matches!(
-                call.func.name(),
-                "coalesce" | "nullif" | "ordered" | "text_like"
-            )
+    match node {
+        Expr::BinaryExpr(of) if is_match(of.op) => is_value(&of.right),
+        Expr::BinaryExpr(_) | Expr::Negative(_) => fits(node),
+        Expr::Cast(Cast { expr, field }) => {
+            let from = expr.get_type(frame);
+            from.is_ok_and(|from| never_fails(&from, field.data_type()))
         }
+        Expr::ScalarFunction(call) => match call.func.name() {
+            "coalesce" | "nullif" | "ordered" | "starts_with" | "text_like" => true,
+            // Their constants were checked.
+            name @ ("date_part" | "regexp_like") => {
+                let known = |at: &usize| call.args.get(*at).is_none_or(is_value);
+                deciding(name).is_some_and(|all| all.iter().all(known))
+            }
+            _ => false,
+        },
         _ => true,
-    };
-    expr.exists(|node| Ok(!is_safe(node))).unwrap_or(true)
-}
-
-/// Kernels for an expression; sums and products of integers are checked.
-fn physical(expr: &Expr, schema: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
-    let failed =
-        |problem: DataFusionError| own(&problem).unwrap_or_else(|| broken(&problem.to_string()));
-    let made = create_physical_expr(
-        expr,
-        schema,
-        &ExecutionProps::new(),
-        &PhysicalPlanningContext::default(),
-    );
-    let checked = made.map_err(failed)?.transform_up(|node| {
-        let Some(binary) = node.downcast_ref::<BinaryExpr>() else {
-            return Ok(Transformed::no(node));
-        };
-        let (left, right) = (Arc::clone(binary.left()), Arc::clone(binary.right()));
-        let checked = BinaryExpr::new(left, *binary.op(), right).with_fail_on_overflow(true);
-        Ok(Transformed::yes(Arc::new(checked) as Arc<dyn PhysicalExpr>))
-    });
-    Ok(checked.map_err(failed)?.data)
+    }
 }
 
 fn frame(schema: &ArrowSchema) -> Result<DFSchema> {

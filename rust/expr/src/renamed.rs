@@ -2,11 +2,14 @@
 //!
 //! Invariant: each is a function to the planner, and none is left once `meaning` has gone through a text. Cost: none.
 
-use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType, IntervalUnit};
 use datafusion_common::DataFusionError;
+use datafusion_expr::type_coercion::binary::type_union_resolution;
 use datafusion_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+
+use crate::kernels::time::{MOMENT, instant};
 
 /// The names.
 pub(crate) const NAMES: &[&str] = &[
@@ -15,6 +18,7 @@ pub(crate) const NAMES: &[&str] = &[
     "bin",
     "ceiling",
     "century",
+    "coalesce",
     "date_add",
     "date_diff",
     "date_sub",
@@ -48,6 +52,7 @@ pub(crate) const NAMES: &[&str] = &[
     "len",
     "list_aggr",
     "list_aggregate",
+    "list_contains",
     "list_max",
     "list_min",
     "list_pack",
@@ -55,6 +60,7 @@ pub(crate) const NAMES: &[&str] = &[
     "list_unique",
     "list_value",
     "make_timestamp",
+    "make_timestamptz",
     "microsecond",
     "millennium",
     "millisecond",
@@ -80,25 +86,30 @@ pub(crate) const NAMES: &[&str] = &[
     "struct_extract",
     "suffix",
     "time_bucket",
+    "timezone",
     "to_binary",
     "to_centuries",
     "to_days",
     "to_decades",
     "to_hours",
+    "to_hex",
     "to_microseconds",
     "to_milliseconds",
     "to_minutes",
     "to_months",
     "to_quarters",
     "to_seconds",
+    "to_timestamp",
     "to_weeks",
     "to_years",
+    "try_strptime",
     "tumble",
     "ucase",
     "unicode",
     "week",
     "weekday",
     "weekofyear",
+    "whole_part",
     "year",
     "yearweek",
 ];
@@ -118,6 +129,15 @@ pub(crate) const INTERVALS: &[(&str, &str)] = &[
     ("to_weeks", "7 days"),
     ("to_years", "1 year"),
 ];
+
+/// The type of a choice among values; a text among others is written as one of those.
+fn one_of(types: &[DataType]) -> Option<DataType> {
+    let is_other = |ty: &&DataType| !matches!(ty, DataType::Null | DataType::Utf8);
+    let others: Vec<DataType> = types.iter().filter(is_other).cloned().collect();
+    let known = type_union_resolution(&others).or_else(|| others.first().cloned());
+    let is_known = |ty: &&DataType| **ty != DataType::Null;
+    known.or_else(|| types.iter().find(is_known).or(types.first()).cloned())
+}
 
 /// `//`, until its operands are known.
 pub(crate) fn int_divide(left: Expr, right: Expr) -> Expr {
@@ -139,7 +159,8 @@ impl Renamed {
         }
     }
 
-    fn unmeant(&self) -> DataFusionError {
+    /// The refusal of arguments that stand for nothing.
+    pub(crate) fn unmeant(&self) -> DataFusionError {
         DataFusionError::Plan(format!("{} does not take these arguments", self.name))
     }
 }
@@ -157,20 +178,29 @@ impl ScalarUDFImpl for Renamed {
     fn return_type(&self, types: &[DataType]) -> datafusion_common::Result<DataType> {
         Ok(match self.name {
             "bin" | "dayname" | "hex" | "lcase" | "monthname" | "strftime" | "to_binary"
-            | "ucase" => DataType::Utf8,
+            | "to_hex" | "ucase" => DataType::Utf8,
             "regexp_split_to_array" | "str_split_regex" | "string_to_array" => {
                 DataType::new_list(DataType::Utf8, true)
             }
             name if INTERVALS.iter().any(|(known, _)| *known == name) => {
                 DataType::Interval(IntervalUnit::MonthDayNano)
             }
-            "make_timestamp" | "strptime" => DataType::Timestamp(TimeUnit::Microsecond, None),
-            "isfinite" | "isinf" | "prefix" | "regexp_matches" | "suffix" => DataType::Boolean,
-            "date_add" => DataType::Timestamp(TimeUnit::Microsecond, None),
+            "make_timestamp" | "strptime" | "try_strptime" => MOMENT,
+            "epoch_ms" if types.iter().all(DataType::is_integer) => MOMENT,
+            "timezone" if matches!(types.get(1), Some(DataType::Timestamp(_, Some(_)))) => MOMENT,
+            "isfinite" | "isinf" | "list_contains" | "prefix" | "regexp_matches" | "suffix" => {
+                DataType::Boolean
+            }
+            "date_add" => MOMENT,
+            "list_pack" | "list_value" => {
+                DataType::new_list(one_of(types).unwrap_or(DataType::Null), true)
+            }
+            "make_timestamptz" | "timezone" | "to_timestamp" => instant(),
             "epoch" | "divide_checked" | "julian" => DataType::Float64,
             "divide_integers" if types.iter().all(DataType::is_integer) => DataType::Int64,
             "divide_integers" => DataType::Float64,
-            "ceiling" | "ifnull" | "int_divide" | "mod" | "tumble" => {
+            "coalesce" => one_of(types).ok_or_else(|| self.unmeant())?,
+            "ceiling" | "ifnull" | "int_divide" | "mod" | "tumble" | "whole_part" => {
                 types.first().ok_or_else(|| self.unmeant())?.clone()
             }
             "if" | "iff" | "time_bucket" => types.get(1).ok_or_else(|| self.unmeant())?.clone(),

@@ -2,16 +2,18 @@
 //!
 //! Invariant: arguments are meant already, and their types known. Cost: O(1) a call.
 
-use arrow_schema::{DataType, IntervalUnit, TimeUnit};
-use datafusion_common::{DFSchema, Result, ScalarValue};
+use arrow_schema::{DataType, IntervalUnit};
+use datafusion_common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion_expr::expr::Like;
 use datafusion_expr::{Expr, ExprSchemable, Operator, binary_expr, cast, lit, when};
-use datafusion_functions::{datetime, math, string, unicode};
+use datafusion_functions::{core, datetime, math, string, unicode};
+use datafusion_functions_nested::expr_fn::array_concat;
+use datafusion_functions_nested::string::array_to_string_udf;
 
 use crate::kernels;
+use crate::kernels::time::{MOMENT, instant};
 use crate::renamed::INTERVALS;
-
-const MOMENT: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+use crate::shared::shared;
 
 /// What a call means, if it is one of these; its arguments, if it is none.
 pub(crate) fn of(
@@ -43,11 +45,11 @@ pub(crate) fn of(
         }
         ("editdist3", 2) => kernels::named("levenshtein").call(args),
         ("mismatches", 2) => kernels::named("hamming").call(args),
-        ("hex" | "bin" | "to_binary", 1) => {
+        ("hex" | "to_hex" | "bin" | "to_binary", 1) => {
             let of = args.remove(0);
             let kernel = match (name, of.get_type(schema)?.is_integer()) {
-                ("hex", true) => "hex_of_number",
-                ("hex", false) => "hex_of_text",
+                ("hex" | "to_hex", true) => "hex_of_number",
+                ("hex" | "to_hex", false) => "hex_of_text",
                 (_, true) => "bits_of_number",
                 (_, false) => "bits_of_text",
             };
@@ -68,6 +70,10 @@ pub(crate) fn of(
             kernels::named(name).call(args)
         }
         ("make_timestamp", 1) => cast(cast(args.remove(0), DataType::Int64), MOMENT),
+        ("make_timestamptz", 6) => match of("make_timestamp", args, schema)? {
+            Ok(made) => cast(made, instant()),
+            Err(args) => return Ok(Err(args)),
+        },
         ("make_timestamp", 6) => {
             let seconds = cast(args.remove(5), DataType::Float64);
             let whole = args.into_iter().map(|of| cast(of, DataType::Int64));
@@ -79,21 +85,23 @@ pub(crate) fn of(
             let from = cast(args.remove(1), MOMENT);
             kernels::named("whole_parts").call(vec![args.remove(0), from, to])
         }
-        ("yearweek", 1) => {
+        ("yearweek", 1) => shared(args, schema, |mut args| {
             let (year, week) = (
                 part("isoyear", args[0].clone()),
                 part("week", args.remove(0)),
             );
+            let is_ours = binary_expr(year.clone(), Operator::Gt, lit(0i64));
+            let week = when(is_ours, week.clone()).otherwise(Expr::Negative(Box::new(week)))?;
             let year = binary_expr(year, Operator::Multiply, lit(100i64));
-            binary_expr(year, Operator::Plus, week)
-        }
-        ("era", 1) => {
-            let year = part("year", args.remove(0));
+            Ok(binary_expr(year, Operator::Plus, week))
+        })?,
+        ("era", 1) => shared(vec![part("year", args.remove(0))], schema, |mut args| {
+            let year = args.remove(0);
             let is_ours = binary_expr(year.clone(), Operator::Gt, lit(0i64));
             when(is_ours, lit(1i64))
                 .when(Expr::IsNotNull(Box::new(year)), lit(0i64))
-                .end()?
-        }
+                .end()
+        })?,
         ("julian", 1) => {
             let ticks = cast(cast(args.remove(0), MOMENT), DataType::Int64);
             let days = binary_expr(
@@ -117,11 +125,11 @@ pub(crate) fn of(
         }
         ("suffix", 2) => string::ends_with().call(args),
         ("prefix", 2) => string::starts_with().call(args),
-        ("unicode" | "ord", 1) => {
+        ("unicode" | "ord", 1) => shared(args, schema, |args| {
             let is_empty = binary_expr(args[0].clone(), Operator::Eq, lit(""));
             let first = cast(string::ascii().call(args), DataType::Int64);
-            when(is_empty, lit(-1i64)).otherwise(first)?
-        }
+            when(is_empty, lit(-1i64)).otherwise(first)
+        })?,
         (
             "acos" | "asin" | "atan" | "atan2" | "cbrt" | "cos" | "cot" | "degrees" | "exp" | "ln"
             | "log" | "log10" | "log2" | "pow" | "power" | "radians" | "sin" | "sqrt" | "tan",
@@ -139,18 +147,40 @@ pub(crate) fn of(
             let of = math::abs().call(vec![cast(args.remove(0), DataType::Float64)]);
             binary_expr(of, Operator::Lt, lit(f64::INFINITY))
         }
-        ("to_hex", 1) => string::upper().call(vec![string::to_hex().call(args)]),
         ("lpad" | "rpad", 3) => {
-            // No text is shorter than none.
-            let length = cast(args[1].clone(), DataType::Int64);
-            let below = binary_expr(length.clone(), Operator::Lt, lit(0i64));
-            args[1] = when(below, lit(0i64)).otherwise(length)?;
             let function = if name == "lpad" {
                 unicode::lpad()
             } else {
                 unicode::rpad()
             };
-            function.call(args)
+            shared(args, schema, |mut args| {
+                // No text is shorter than none.
+                let length = cast(args[1].clone(), DataType::Int64);
+                let below = binary_expr(length.clone(), Operator::Lt, lit(0i64));
+                let is_known = Expr::IsNotNull(Box::new(length.clone()));
+                args[1] = when(below, lit(0i64)).otherwise(length)?;
+                // The library pads to an unknown length as to none.
+                when(is_known, function.call(args)).end()
+            })?
+        }
+        ("overlay", 4) => shared(args, schema, |mut args| {
+            let length = cast(args[3].clone(), DataType::Int64);
+            args[3] = length.clone();
+            let whole = core::overlay().call(args[..3].to_vec());
+            // Below zero as many letters go as come.
+            when(binary_expr(length, Operator::Lt, lit(0i64)), whole)
+                .otherwise(core::overlay().call(args))
+        })?,
+        ("concat", 1..) if any_list(&args, schema)? => match args.len() {
+            1 => args.remove(0),
+            _ => array_concat(args),
+        },
+        ("concat_ws", 2) if any_list(&args[1..], schema)? => {
+            args.swap(0, 1);
+            array_to_string_udf().call(args)
+        }
+        ("concat_ws", _) if any_list(&args, schema)? => {
+            return plan_err!("concat_ws takes texts, or one list of them; join lists with concat");
         }
         ("split_part", 3) => kernels::split_part().call(args),
         ("concat" | "concat_ws", _) => {
@@ -163,10 +193,13 @@ pub(crate) fn of(
             };
             function.call(shown)
         }
-        ("last_day", 1) => kernels::last_day().call(vec![cast(args.remove(0), DataType::Date32)]),
-        ("decade", 1) => over(part("year", args.remove(0)), 0, 10, 0),
-        ("century", 1) => over(part("year", args.remove(0)), 1, 100, 1),
-        ("millennium", 1) => over(part("year", args.remove(0)), 1, 1000, 1),
+        ("last_day", 1) => {
+            let moment = cast(args.remove(0), MOMENT);
+            kernels::last_day().call(vec![cast(moment, DataType::Date32)])
+        }
+        ("decade", 1) => binary_expr(part("year", args.remove(0)), Operator::Divide, lit(10i64)),
+        ("century", 1) => counted(part("year", args.remove(0)), 100, schema)?,
+        ("millennium", 1) => counted(part("year", args.remove(0)), 1000, schema)?,
         ("date_part", 2) => {
             let unit = text_of(&args[0]).map(str::to_lowercase);
             match unit.as_deref() {
@@ -178,21 +211,14 @@ pub(crate) fn of(
                 _ => return Ok(Err(args)),
             }
         }
-        ("date_trunc", 2) => {
-            let years = match text_of(&args[0]).map(str::to_lowercase).as_deref() {
-                Some("decade") => 10,
-                Some("century") => 100,
-                Some("millennium") => 1000,
-                _ => return Ok(Err(args)),
-            };
-            let year = part("year", args.remove(1));
-            let first = binary_expr(over(year, 0, years, 0), Operator::Multiply, lit(years));
-            let first = vec![cast(first, DataType::Int32), lit(1i32), lit(1i32)];
-            cast(datetime::make_date().call(first), MOMENT)
-        }
         ("millisecond", 1) => part("millisecond", args.remove(0)),
         ("microsecond", 1) => part("microsecond", args.remove(0)),
         ("epoch_us", 1) => cast(cast(args.remove(0), MOMENT), DataType::Int64),
+        ("epoch_ms", 1) if args[0].get_type(schema)?.is_integer() => {
+            let millis = cast(args.remove(0), DataType::Int64);
+            let ticks = binary_expr(millis, Operator::Multiply, lit(1000i64));
+            cast(ticks, MOMENT)
+        }
         ("epoch_ms", 1) => {
             let ticks = cast(cast(args.remove(0), MOMENT), DataType::Int64);
             cast(
@@ -208,34 +234,14 @@ pub(crate) fn of(
             let seconds = cast(args.remove(0), DataType::Float64);
             let ticks = binary_expr(seconds, Operator::Multiply, lit(1e6));
             let ticks = cast(kernels::round_even().call(vec![ticks]), DataType::Int64);
-            cast(
-                ticks,
-                DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-            )
+            cast(ticks, instant())
         }
         ("date_add", 2) => {
             let by = args.remove(1);
             binary_expr(cast(args.remove(0), MOMENT), Operator::Plus, by)
         }
-        ("strftime", 2) => {
-            // Either argument may be the format. `%f` are six digits.
-            if text_of(&args[0]).is_some() && text_of(&args[1]).is_none() {
-                args.swap(0, 1);
-            }
-            if let Some(format) = text_of(&args[1]) {
-                args[1] = lit(format.replace("%f", "%6f"));
-            }
-            datetime::to_char().call(args)
-        }
-        ("iff", 3) => choice(args)?,
         _ => return Ok(Err(args)),
     }))
-}
-
-fn choice(mut args: Vec<Expr>) -> Result<Expr> {
-    let otherwise = args.remove(2);
-    let then = args.remove(1);
-    when(args.remove(0), then).otherwise(otherwise)
 }
 
 /// Whether a float32 is among some arguments.
@@ -248,14 +254,29 @@ fn any_single(of: &[Expr], schema: &DFSchema) -> Result<bool> {
     Ok(false)
 }
 
-/// `(of - less) / by + more`, of integers.
-fn over(of: Expr, less: i64, by: i64, more: i64) -> Expr {
-    let of = binary_expr(of, Operator::Minus, lit(less));
-    binary_expr(
-        binary_expr(of, Operator::Divide, lit(by)),
-        Operator::Plus,
-        lit(more),
-    )
+/// Whether a list is among some arguments.
+fn any_list(of: &[Expr], schema: &DFSchema) -> Result<bool> {
+    for expr in of {
+        if matches!(
+            expr.get_type(schema)?,
+            DataType::List(_) | DataType::FixedSizeList(..)
+        ) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The number of the span of so many years that a year is in: there is none of number 0.
+fn counted(year: Expr, by: i64, schema: &DFSchema) -> Result<Expr> {
+    shared(vec![year], schema, |mut args| {
+        let year = args.remove(0);
+        let by = |year| binary_expr(year, Operator::Divide, lit(by));
+        let is_ours = binary_expr(year.clone(), Operator::Gt, lit(0i64));
+        let before = binary_expr(year.clone(), Operator::Minus, lit(1i64));
+        let ours = binary_expr(by(before), Operator::Plus, lit(1i64));
+        when(is_ours, ours).otherwise(binary_expr(by(year), Operator::Minus, lit(1i64)))
+    })
 }
 
 /// A decimal that holds the next integer, and one that holds no more than it.
@@ -273,7 +294,17 @@ fn wider(of: &DataType) -> Option<(DataType, DataType)> {
 /// A value as DuckDB writes it.
 pub(crate) fn as_text(of: Expr, schema: &DFSchema) -> Result<Expr> {
     Ok(match of.get_type(schema)? {
-        DataType::Float32 | DataType::Float64 | DataType::Timestamp(_, None) => {
+        DataType::Timestamp(_, Some(_)) => {
+            let clock = kernels::as_text().call(vec![cast(of, MOMENT)]);
+            binary_expr(clock, Operator::StringConcat, lit("+00"))
+        }
+        DataType::Date32
+        | DataType::Float32
+        | DataType::Float64
+        | DataType::Interval(_)
+        | DataType::Timestamp(_, None) => kernels::as_text().call(vec![of]),
+        // DuckDB writes no zero before the point where the type has no place for one.
+        DataType::Decimal128(precision, scale) if i16::from(precision) == i16::from(scale) => {
             kernels::as_text().call(vec![of])
         }
         _ => of,

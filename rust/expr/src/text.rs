@@ -1,19 +1,19 @@
-//! Expressions as text, and texts with something else in the place of their columns.
+//! Expressions as text.
 //!
 //! Invariant: names are quoted; read again over the same columns, a text means what its expression means. Cost: linear in
 //! the text.
 
 use std::ops::ControlFlow;
 
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{Column, DataFusionError};
 use datafusion_expr::{BinaryExpr, Expr, Operator};
-use datafusion_sql::parser::DFParserBuilder;
-use datafusion_sql::sqlparser::ast::{self, Ident, Value, VisitMut, VisitorMut};
-use datafusion_sql::sqlparser::dialect::DuckDbDialect;
+use datafusion_sql::sqlparser::ast::{self, Ident, Value, VisitorMut};
 use datafusion_sql::unparser::Unparser;
 use datafusion_sql::unparser::dialect::{Dialect, IntervalStyle};
 use ringview_core::{Error, Result};
 
-use crate::balance::{Balance, DEPTH};
+use crate::walk::walk_mut;
 
 /// Names are quoted, and nothing else is a dialect's.
 struct Quoted;
@@ -66,53 +66,122 @@ pub fn call(name: &str, args: Vec<ast::Expr>) -> ast::Expr {
 /// Operands of a chain from which on they are written one by one.
 const LONG: usize = 16;
 
+/// Levels of an expression that the library writes at once: each takes a great deal of stack.
+const LEVELS: usize = 8;
+
 /// The text of an expression.
 ///
 /// # Errors
 /// `Unsupported` for what no text says.
-pub fn text(expr: &Expr) -> Result<String> {
-    let Expr::BinaryExpr(BinaryExpr { op, .. }) = expr else {
-        return unparsed(expr);
+pub(crate) fn text(expr: &Expr) -> Result<String> {
+    let Some((first, behind)) = chain(expr) else {
+        return by_levels(expr);
     };
-    // A chain may be longer than recursion is deep.
-    let is_chain = matches!(
-        op,
-        Operator::And | Operator::Or | Operator::Plus | Operator::Multiply
-    );
-    let mut here = expr;
-    let mut behind = Vec::new();
-    while let Expr::BinaryExpr(BinaryExpr {
-        left,
-        op: other,
-        right,
-    }) = here
-        && other == op
-        && is_chain
-    {
-        behind.push(&**right);
-        here = left;
-    }
-    if behind.len() < LONG {
-        return unparsed(expr);
-    }
-    let mut made = format!("({})", text(here)?);
-    for operand in behind.into_iter().rev() {
+    let mut made = format!("({})", text(first)?);
+    for (op, operand) in behind.into_iter().rev() {
         made.push_str(&format!(" {op} ({})", text(operand)?));
     }
     Ok(made)
 }
 
+/// The first operand of a long chain, and what stands behind it, from right to left: a chain may be longer than recursion
+/// is deep.
+fn chain(expr: &Expr) -> Option<(&Expr, Vec<(Operator, &Expr)>)> {
+    let Expr::BinaryExpr(BinaryExpr { op, .. }) = expr else {
+        return None;
+    };
+    let strength = binding(*op)?;
+    let mut here = expr;
+    let mut behind = Vec::new();
+    while let Expr::BinaryExpr(BinaryExpr { left, op, right }) = here
+        && binding(*op) == Some(strength)
+    {
+        behind.push((*op, &**right));
+        here = left;
+    }
+    (behind.len() >= LONG).then_some((here, behind))
+}
+
+/// The beginning of the name of a part, before its number; no text spells it.
+const PART: &str = "\u{1}part ";
+
+/// The text of an expression, of which deeper parts are written by themselves.
+fn by_levels(expr: &Expr) -> Result<String> {
+    let mut parts = Vec::new();
+    let top = cut(expr.clone(), LEVELS, &mut parts);
+    let top = top.map_err(|problem| unwritten(&problem))?;
+    let written = unparsed(&top)?;
+    if parts.is_empty() {
+        return Ok(written);
+    }
+    let mark = format!("\"{PART}");
+    let mut pieces = written.split(&mark);
+    let mut made = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (number, rest) = piece.split_once('"').unwrap_or((piece, ""));
+        let part = number.parse().ok().and_then(|at: usize| parts.get(at));
+        if let Some(part) = part {
+            let written = text(part)?;
+            match is_whole(part) {
+                true => made.push_str(&written),
+                false => made.push_str(&format!("({written})")),
+            }
+        }
+        made.push_str(rest);
+    }
+    Ok(made)
+}
+
+/// An expression of so many levels, with columns in the place of the parts below them.
+fn cut(expr: Expr, levels: usize, parts: &mut Vec<Expr>) -> datafusion_common::Result<Expr> {
+    if matches!(expr, Expr::Column(_) | Expr::Literal(..)) {
+        return Ok(expr);
+    }
+    if levels == 0 {
+        let name = format!("{PART}{}", parts.len());
+        parts.push(expr);
+        return Ok(Expr::Column(Column::new_unqualified(name)));
+    }
+    let made = expr.map_children(|child| Ok(Transformed::yes(cut(child, levels - 1, parts)?)));
+    made.map(|made| made.data)
+}
+
+/// Whether the text of an expression means the same wherever it stands.
+fn is_whole(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryExpr(_) => chain(expr).is_none(),
+        Expr::ScalarFunction(_) | Expr::AggregateFunction(_) | Expr::Case(_) => true,
+        _ => false,
+    }
+}
+
+/// How strongly an operator binds whose chains are read from left to right; those of one strength make one chain.
+fn binding(op: Operator) -> Option<u8> {
+    Some(match op {
+        Operator::Or => 0,
+        Operator::And => 1,
+        Operator::StringConcat => 2,
+        Operator::Plus | Operator::Minus => 3,
+        Operator::Multiply | Operator::Divide | Operator::Modulo => 4,
+        _ => return None,
+    })
+}
+
 fn unparsed(expr: &Expr) -> Result<String> {
     let made = Unparser::new(&Quoted).expr_to_sql(expr);
     made.map(|mut ast| {
-        let _ = VisitMut::visit(&mut ast, &mut Brackets);
+        let _ = walk_mut(&mut ast, &mut Brackets);
         ast.to_string()
     })
-    .map_err(|problem| Error::Unsupported {
+    .map_err(|problem| unwritten(&problem))
+}
+
+fn unwritten(problem: &DataFusionError) -> Error {
+    Error::Unsupported {
         what: "this expression".to_owned(),
         why: problem.strip_backtrace(),
         instead: "write it in another way".to_owned(),
-    })
+    }
 }
 
 /// Puts operands in brackets: what is written without them may bind more weakly than what stands around it, as NOT does
@@ -176,96 +245,6 @@ pub fn quoted(name: &str) -> String {
     Ident::with_quote('"', name).to_string()
 }
 
-/// The conditions of which all must hold, as one; none where there is none.
-#[must_use]
-pub fn all_of(conditions: impl IntoIterator<Item = String>) -> Option<String> {
-    let mut conditions: Vec<String> = conditions.into_iter().collect();
-    match conditions.len() {
-        0 | 1 => conditions.pop(),
-        _ => {
-            let each = conditions.iter().map(|one| format!("({one})"));
-            Some(each.collect::<Vec<_>>().join(" AND "))
-        }
-    }
-}
-
-/// The conditions of which all must hold, apart.
-///
-/// # Errors
-/// `Value` for a text that is no expression.
-pub fn conjuncts(text: &str) -> Result<Vec<String>> {
-    fn split(expr: &ast::Expr, into: &mut Vec<String>) {
-        match expr {
-            ast::Expr::BinaryOp {
-                left,
-                op: ast::BinaryOperator::And,
-                right,
-            } => {
-                split(left, into);
-                split(right, into);
-            }
-            ast::Expr::Nested(inner) => split(inner, into),
-            other => into.push(other.to_string()),
-        }
-    }
-    let mut found = Vec::new();
-    split(&parsed(text)?, &mut found);
-    Ok(found)
-}
-
-/// The text with something else in the place of columns: `by` is given the names of each, qualifiers first.
-///
-/// # Errors
-/// `Value` for a text that is no expression, or where another stands for a column; those of `by`.
-pub fn replaced(
-    text: &str,
-    by: &mut dyn FnMut(&[&str]) -> Result<Option<String>>,
-) -> Result<String> {
-    let mut expr = parsed(text)?;
-    let mut replaces = Replaces { by };
-    match VisitMut::visit(&mut expr, &mut replaces) {
-        ControlFlow::Break(problem) => Err(problem),
-        ControlFlow::Continue(()) => Ok(expr.to_string()),
-    }
-}
-
-/// The columns that a text reads, each by its names, qualifiers first; as often as they stand there.
-///
-/// # Errors
-/// `Value` for a text that is no expression.
-pub fn columns(text: &str) -> Result<Vec<Vec<String>>> {
-    let mut found = Vec::new();
-    replaced(text, &mut |names| {
-        found.push(names.iter().map(|&name| name.to_owned()).collect());
-        Ok(None)
-    })?;
-    Ok(found)
-}
-
-struct Replaces<'b> {
-    by: &'b mut dyn FnMut(&[&str]) -> Result<Option<String>>,
-}
-
-impl VisitorMut for Replaces<'_> {
-    type Break = Error;
-
-    fn post_visit_expr(&mut self, expr: &mut ast::Expr) -> ControlFlow<Error> {
-        let names: Vec<&str> = match expr {
-            ast::Expr::Identifier(name) => vec![&name.value],
-            ast::Expr::CompoundIdentifier(names) => names.iter().map(|name| &*name.value).collect(),
-            _ => return ControlFlow::Continue(()),
-        };
-        let made = (self.by)(&names).and_then(|text| text.map(|text| parsed(&text)).transpose());
-        match made {
-            Err(problem) => return ControlFlow::Break(problem),
-            Ok(None) => {}
-            Ok(Some(made)) if is_closed(&made) => *expr = made,
-            Ok(Some(made)) => *expr = ast::Expr::Nested(Box::new(made)),
-        }
-        ControlFlow::Continue(())
-    }
-}
-
 /// Whether an expression means the same wherever it stands.
 fn is_closed(expr: &ast::Expr) -> bool {
     match expr {
@@ -294,56 +273,46 @@ fn is_closed(expr: &ast::Expr) -> bool {
     }
 }
 
-fn parsed(text: &str) -> Result<ast::Expr> {
-    let parsed = DFParserBuilder::new(text)
-        .with_dialect(&DuckDbDialect {})
-        .with_recursion_limit(DEPTH)
-        .build()
-        .and_then(|mut parser| parser.parse_into_expr());
-    let parsed = parsed.map(|mut found| {
-        let _ = VisitMut::visit(&mut found.expr, &mut Balance);
-        found.expr
-    });
-    parsed.map_err(|problem| {
-        let message = problem.strip_backtrace();
-        let message = message.lines().next().unwrap_or_default();
-        Error::Value {
-            place: format!("the expression {text}"),
-            problem: message.to_owned(),
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_found_and_replaced() -> Result<()> {
-        let text = r#""0"."a b" * 2 < sum("outer 1"."0"."x")"#;
-        assert_eq!(
-            columns(text)?,
-            [vec!["0", "a b"], vec!["outer 1", "0", "x"]]
-        );
-        let found = replaced(text, &mut |names| {
-            Ok((names.len() == 2).then(|| "1 + 2".to_owned()))
-        })?;
-        assert_eq!(found, r#"(1 + 2) * 2 < sum("outer 1"."0"."x")"#);
+    fn what_binds_more_weakly_stands_in_brackets() -> Result<()> {
         let negated = Expr::Negative(Box::new(datafusion_expr::lit(-1i64)));
-        assert!(columns(&super::text(&negated)?)?.is_empty());
+        assert!(
+            crate::Scalar::read(&text(&negated)?)?
+                .columns()
+                .next()
+                .is_none()
+        );
         assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
         // What binds more weakly than the operator around it.
         let (a, b) = (datafusion_expr::col("a"), datafusion_expr::col("b"));
         let not = datafusion_expr::not(a.clone());
-        assert_eq!(super::text(&not.clone().is_null())?, "(NOT \"a\") IS NULL");
+        assert_eq!(text(&not.clone().is_null())?, "(NOT \"a\") IS NULL");
         let compared = datafusion_expr::binary_expr(b.clone(), Operator::Eq, a.is_null());
-        assert_eq!(super::text(&compared)?, "(\"b\" = (\"a\" IS NULL))");
+        assert_eq!(text(&compared)?, "(\"b\" = (\"a\" IS NULL))");
         let listed = not.in_list(vec![b], false);
-        assert_eq!(super::text(&listed)?, "(NOT \"a\") IN (\"b\")");
-        assert_eq!(
-            conjuncts("a = 1 AND (b OR c) AND (d AND e)")?,
-            ["a = 1", "b OR c", "d", "e"]
-        );
+        assert_eq!(text(&listed)?, "(NOT \"a\") IN (\"b\")");
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_deep_is_written_as_what_is_not() -> Result<()> {
+        let deep = |depth: usize| {
+            (0..depth).fold(datafusion_expr::col("a"), |of, at| match at % 3 {
+                0 => datafusion_expr::not(of),
+                1 => datafusion_expr::binary_expr(of, Operator::Eq, datafusion_expr::lit(true)),
+                _ => of.is_null(),
+            })
+        };
+        for depth in 0..2 * LEVELS + 2 {
+            let written = text(&deep(depth))?;
+            let again = crate::Scalar::read(&written)?;
+            assert_eq!(*again.expr(), deep(depth));
+        }
+        assert_eq!(unparsed(&deep(LEVELS))?, text(&deep(LEVELS))?);
         Ok(())
     }
 }

@@ -1,10 +1,6 @@
 //! What expressions, conditions and aggregates are, as SQL says it: an interpreter of one row, or one group, at a time.
 //!
-//! Texts are read once and remembered. Nothing is compiled, and no type is brought to another but integers to doubles.
-
-use std::cell::RefCell;
-use std::collections::HashMap;
-use std::rc::Rc;
+//! Nothing is compiled, and no type is brought to another but integers to doubles.
 
 use datafusion_common::ScalarValue;
 use datafusion_expr::expr::{AggregateFunction, BinaryExpr};
@@ -28,23 +24,6 @@ pub trait Reads {
         let _ = of;
         panic!("an aggregate of no group")
     }
-}
-
-thread_local! {
-    static READ: RefCell<HashMap<String, Rc<Expr>>> = RefCell::default();
-}
-
-/// The expression of a text, whatever its columns are.
-#[must_use]
-pub fn read(text: &str) -> Rc<Expr> {
-    let known = READ.with_borrow(|known| known.get(text).cloned());
-    known.unwrap_or_else(|| {
-        let made =
-            ringview_expr::read_unresolved(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        let made = Rc::new(made);
-        READ.with_borrow_mut(|known| known.insert(text.to_owned(), Rc::clone(&made)));
-        made
-    })
 }
 
 /// `left + right` and its kin; NULL with NULL, and by zero.

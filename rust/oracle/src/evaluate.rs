@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use ringview_core::Type;
 use ringview_query::{ColumnRef, Named, Output, Query};
 
-use crate::arithmetic::{Reads, aggregate, compute, holds, read};
+use crate::arithmetic::{Reads, aggregate, compute, holds};
 use crate::tables::{Table, Tables};
 use crate::value::{Row, Value};
 
@@ -107,10 +107,8 @@ pub fn evaluate(query: &Query, tables: &Tables) -> Vec<Row> {
             tables,
             rows,
         };
-        let kept = query
-            .having
-            .as_ref()
-            .map(|having| holds(&read(having), &of));
+        let having = query.having.as_ref();
+        let kept = having.map(|having| holds(having.expr(), &of));
         if matches!(kept, None | Some(Some(true))) {
             result.push(outputs(query, tables, key, group));
         }
@@ -194,7 +192,7 @@ fn groups<'t>(
             outer,
         };
         let condition = query.condition.as_ref();
-        let chosen = condition.map(|condition| holds(&read(condition), &frame));
+        let chosen = condition.map(|condition| holds(condition.expr(), &frame));
         if !matches!(chosen, None | Some(Some(true))) {
             return;
         }
@@ -216,13 +214,11 @@ fn join<'t>(
         return emit(rows, times);
     };
     let table = tables.get(&atom.table);
-    let filter = atom.filter.as_ref().map(|filter| read(filter));
     for (row, count) in &table.rows {
         rows.push(row);
         let get = |column: &ColumnRef| value(query, tables, rows, column);
-        let passes = filter
-            .as_ref()
-            .map(|filter| holds(filter, &Single(table, row)));
+        let filter = atom.filter.as_ref();
+        let passes = filter.map(|filter| holds(filter.expr(), &Single(table, row)));
         let equal = query.joins.iter().all(|class| {
             let mut values = class.iter().filter(|c| c.atom < rows.len()).map(get);
             match values.next() {
@@ -251,15 +247,14 @@ fn outputs(query: &Query, tables: &Tables, key: &Row, rows: &[(Joined<'_>, i64)]
         Output::Aggregate {
             function, argument, ..
         } => {
-            let argument = argument.as_ref().map(|text| read(text));
-            let values = of.values(&|row| match &argument {
+            let values = of.values(&|row| match argument {
                 None => Value::Int(1),
-                Some(argument) => compute(argument, row),
+                Some(argument) => compute(argument.expr(), row),
             });
             aggregate(*function, values)
         }
         Output::Cofactor { .. } => Value::Null,
-        Output::Expression { value, .. } => compute(&read(value), &of),
+        Output::Expression { value, .. } => compute(value.expr(), &of),
     };
     query.outputs.iter().map(output).collect()
 }

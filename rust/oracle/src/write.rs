@@ -31,13 +31,16 @@ pub fn joined(parts: &[&Json], make: impl FnOnce(&[String]) -> String) -> Json {
     let mut texts = Vec::with_capacity(parts.len());
     for part in parts {
         let by = subqueries.len();
-        let renumbered = Named::renamed(text_of(part), &mut |named| match named {
-            Named::Subquery(number) => Some(Named::Subquery(number + by).text()),
-            Named::Column { .. } => None,
-        });
-        texts.push(renumbered.expect("the text of a value"));
-        let own = part["subqueries"].as_array();
-        subqueries.extend(own.expect("a value").iter().cloned());
+        let own = part["subqueries"].as_array().expect("a value");
+        // The last one first, so that none is renumbered twice.
+        let renumbered = (0..own.len())
+            .rev()
+            .fold(text_of(part).to_owned(), |text, number| {
+                let to = Named::Subquery(number + by).text();
+                text.replace(&Named::Subquery(number).text(), &to)
+            });
+        texts.push(renumbered);
+        subqueries.extend(own.iter().cloned());
     }
     json!({"text": make(&texts), "subqueries": subqueries})
 }

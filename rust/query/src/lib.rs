@@ -30,3 +30,4 @@ pub use logical::{
     OrderRef, Ordering, Output, Parted, Query, Rank, Recursion, Refresh, Representation, Rows,
     SortKey, Span, Spans, StepTable, Strategy, TimeCondition, Timed,
 };
+pub use ringview_expr::Scalar;

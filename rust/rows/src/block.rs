@@ -14,7 +14,7 @@ use arrow_select::take::take_arrays;
 use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::Explanation;
 use ringview_query::Bound;
-use ringview_view::answer::Cells;
+use ringview_view::answer::{Cells, listing::check_size};
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
 
 use crate::codec::{refused, schema_of, zeroed};
@@ -51,14 +51,15 @@ pub trait Block: Debug + Send + Sync + 'static {
     /// All that is shown, column by column.
     fn rows(&self) -> Result<RecordBatch>;
 
-    /// Some of it from a place on, which is 0 at first, and the place behind, if there is more. By default all rows are made.
-    fn scan(&self, place: u64) -> Result<(RecordBatch, Option<u64>)> {
+    /// Some of it from a place on, which is 0 at first, rows with multiplicities, and the place behind, if there is more.
+    /// By default all rows are made.
+    fn scan(&self, place: u64) -> Result<(Changes, Option<u64>)> {
         let rows = self.rows()?;
         let all = rows.num_rows();
         let from = usize::try_from(place).unwrap_or(all).min(all);
         let len = CHUNK.min(all - from);
         let next = (from + len < all).then_some((from + len) as u64);
-        Ok((rows.slice(from, len), next))
+        Ok((each_once(&rows.slice(from, len)), next))
     }
 
     /// How large it is, in words.
@@ -80,6 +81,11 @@ pub(crate) fn other_rows() -> Error {
         place: "the rows of a block".to_owned(),
         problem: "the query computes others".to_owned(),
     }
+}
+
+/// Rows, each once.
+pub(crate) fn each_once(rows: &RecordBatch) -> Changes {
+    (rows.columns().to_vec(), vec![1; rows.num_rows()])
 }
 
 /// Rows, each as often as its number stands among the places, which ascend.
@@ -130,7 +136,7 @@ impl<B: Block> BlockView<B> {
         let Some(map) = &self.map else {
             return Ok((columns, often));
         };
-        if often.is_empty() {
+        if columns.is_empty() {
             return Ok(Changes::default());
         }
         let inputs = map.inputs(0).iter().map(|&at| zeroed(&columns[at]));
@@ -150,6 +156,16 @@ impl<B: Block> BlockView<B> {
     }
 }
 
+/// Rows in the columns that are wanted.
+fn delta(columns: Vec<ArrayRef>, multiplicity: Vec<i64>, wanted: &[bool]) -> Delta {
+    let columns = columns.into_iter().zip(wanted);
+    let column = |(array, &wanted): (ArrayRef, &bool)| wanted.then_some(Cells::Array(array));
+    Delta {
+        columns: columns.map(column).collect(),
+        multiplicity,
+    }
+}
+
 impl<B: Block> View for BlockView<B> {
     fn apply(&mut self, rows: RowDelta<'_>, cx: &Context<'_, '_>) -> Result<()> {
         let asked = self.is_asked(cx);
@@ -165,14 +181,9 @@ impl<B: Block> View for BlockView<B> {
         } else {
             Changes::default()
         };
-        let Some(wanted) = cx.wanted.filter(|_| !multiplicity.is_empty()) else {
-            return Ok(Delta::default());
-        };
-        let columns = columns.into_iter().zip(wanted);
-        let column = |(array, &wanted): (ArrayRef, &bool)| wanted.then_some(Cells::Array(array));
-        Ok(Delta {
-            columns: columns.map(column).collect(),
-            multiplicity,
+        Ok(match cx.wanted.filter(|_| !multiplicity.is_empty()) {
+            Some(wanted) => delta(columns, multiplicity, wanted),
+            None => Delta::default(),
         })
     }
 
@@ -234,6 +245,7 @@ impl<B: Block> Answer for BlockView<B> {
 
     fn rows(&self, _dictionary: &Dictionary, budget: &Budget<'_>) -> Result<RecordBatch> {
         budget.ask()?;
+        check_size(self.block.len()?, self.schema.fields().len())?;
         self.shown(self.block.rows()?)
     }
 
@@ -245,8 +257,9 @@ impl<B: Block> Answer for BlockView<B> {
         (_dictionary, budget): (&Dictionary, &Budget<'_>),
     ) -> Result<(Delta, Option<u64>)> {
         budget.ask()?;
-        let (rows, next) = self.block.scan(place)?;
-        Ok((Delta::each_once(&self.shown(rows)?, wanted), next))
+        let ((columns, often), next) = self.block.scan(place)?;
+        let (columns, multiplicity) = self.mapped(columns, often)?;
+        Ok((delta(columns, multiplicity, wanted), next))
     }
 
     fn rows_where(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<RecordBatch> {

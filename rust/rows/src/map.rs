@@ -13,7 +13,7 @@ use ringview_core::{
     Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result, Schema, Type,
 };
 use ringview_explain::Explanation;
-use ringview_expr::Projection;
+use ringview_expr::{Projection, Scalar};
 use ringview_query::{Bound, Branch, PlanOutput, Predicate, Rows};
 use ringview_view::answer::Cells;
 use ringview_view::{Answer, Context, Delta, Key, RowDelta, View};
@@ -283,8 +283,8 @@ struct Made {
 
 impl Mapped {
     fn new(branch: &Branch, schema: &Arc<Schema>, outputs: &[PlanOutput]) -> Result<Self> {
-        let texts: Vec<&str> = branch.computed().map(|(_, text)| text).collect();
-        let projection = Projection::bind(branch.filter.as_deref(), &texts, schema)?;
+        let computed: Vec<&Scalar> = branch.computed().map(|(_, one)| one).collect();
+        let projection = Projection::bind(branch.filter.as_ref(), &computed, schema)?;
         let is_unnested = |at: usize| branch.unnested.contains(&outputs[at].name);
         let types = branch.computed().map(|(at, _)| match &outputs[at].ty {
             of if is_unnested(at) => Type::List(Arc::new(of.clone())),
@@ -296,7 +296,7 @@ impl Mapped {
             .map(|(place, _)| place);
         let unnested = lists.collect();
         let mut computed = 0..;
-        let place = |column: &Option<String>| column.as_ref().and_then(|_| computed.next());
+        let place = |column: &Option<Scalar>| column.as_ref().and_then(|_| computed.next());
         Ok(Self {
             projection: projection.widened(types.collect()),
             columns: branch.columns.iter().map(place).collect(),

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::error::{self, refusal, unknown_column};
 use crate::lower::Lowering;
 use crate::options::Options;
-use crate::{aliases, using};
+use crate::{aliases, one_row, using};
 
 /// How many names of outputs a text may use beside them.
 const MOST_ALIASES: usize = 100;
@@ -47,7 +47,7 @@ pub(crate) fn query(
                         using::qualified(&mut statement, &name, &|table| has(&name, table))
                     }
                     (Some((table, column)), _) => {
-                        aliases::replace(&mut statement, column)
+                        aliases::replace(&mut statement, column, &has)
                             || using.merged(&mut statement, (table, column), &|table| {
                                 has(column, table)
                             })
@@ -60,5 +60,7 @@ pub(crate) fn query(
             }
         }
     };
+    one_row::check_aggregates(&plan)?;
+    let plan = one_row::rewritten(plan).map_err(|problem| refusal(&problem))?;
     Lowering::new(catalog, names, options).query(&plan, options.order.as_deref())
 }

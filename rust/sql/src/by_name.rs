@@ -10,10 +10,10 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, Query, Select, SelectItem,
-    SetExpr, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    SetExpr, TableFactor, TableWithJoins, VisitorMut,
 };
 use ringview_core::{Error, SqlProblem};
-use ringview_expr::call;
+use ringview_expr::{call, walk_mut};
 
 use crate::asof;
 use crate::columns::{Columns, ScopedTable};
@@ -32,8 +32,9 @@ impl<'c> ByName<'c> {
     }
 }
 
-/// A merged column, what it is, and of how many tables.
+/// A merged column, what it is, and of how many tables of which chain of FROM.
 struct Merged {
+    chain: usize,
     name: String,
     value: Expr,
     tables: usize,
@@ -64,7 +65,7 @@ impl ByName<'_> {
             return ControlFlow::Continue(());
         }
         let mut merged = Vec::new();
-        for from in &mut select.from {
+        for (chain, from) in select.from.iter_mut().enumerate() {
             open(from);
             if self.shares_nothing(from) {
                 return ControlFlow::Break(bare(
@@ -74,7 +75,7 @@ impl ByName<'_> {
                         .to_owned(),
                 ));
             }
-            match self.spelt_out(from) {
+            match self.spelt_out(chain, from) {
                 Some(found) => merged.extend(found),
                 None if from.joins.iter().any(is_right) => return ControlFlow::Break(refused()),
                 None => {}
@@ -94,7 +95,7 @@ impl ByName<'_> {
         let value = |ident: &Ident| value_of(&merged, ident);
         let mut names = Short::new(&value);
         let from = std::mem::take(&mut select.from);
-        let _ = VisitMut::visit(&mut **select, &mut names);
+        let _ = walk_mut(&mut **select, &mut names);
         select.from = from;
         // ORDER BY knows the names of the outputs first.
         let shown = |one: &Merged| {
@@ -104,7 +105,7 @@ impl ByName<'_> {
         merged.retain(|one| !shown(one));
         let value = |ident: &Ident| value_of(&merged, ident);
         let mut names = Short::new(&value);
-        let _ = VisitMut::visit(&mut query.order_by, &mut names);
+        let _ = walk_mut(&mut query.order_by, &mut names);
         ControlFlow::Continue(())
     }
 }
@@ -112,14 +113,14 @@ impl ByName<'_> {
 impl ByName<'_> {
     /// Gives the joins by name of a chain ON; the columns that they merge. None, and the chain as it was, where a side
     /// has columns that are not known, or a name twice.
-    fn spelt_out(&self, from: &mut TableWithJoins) -> Option<Vec<Merged>> {
+    fn spelt_out(&self, of: usize, from: &mut TableWithJoins) -> Option<Vec<Merged>> {
         let mut chain = from.clone();
         let mut tables = vec![self.0.scoped_table(&chain.relation)?];
         let mut merged: Vec<Merged> = Vec::new();
         for join in &mut chain.joins {
             let right = self.0.scoped_table(&join.relation)?;
             if is_by_name(join) {
-                merge(join, &tables, &right, &mut merged)?;
+                merge((of, join), &tables, &right, &mut merged)?;
             }
             tables.push(right);
         }
@@ -163,7 +164,7 @@ impl ByName<'_> {
                     });
                 }
                 SelectItem::Wildcard(options) => {
-                    let all = self.all(&select.from, &find);
+                    let all = self.all(&select.from, merged);
                     let replaced = |name: &str, expr: &Expr| SelectItem::ExprWithAlias {
                         expr: expr.clone(),
                         alias: Ident::with_quote('"', name),
@@ -180,21 +181,18 @@ impl ByName<'_> {
         true
     }
 
-    /// All columns of FROM by name, the merged ones once.
-    fn all<'m>(
-        &self,
-        from: &[TableWithJoins],
-        find: &dyn Fn(&str) -> Option<&'m Merged>,
-    ) -> Option<Vec<(String, SelectItem)>> {
+    /// All columns of FROM by name, those that a chain merges once.
+    fn all(&self, from: &[TableWithJoins], merged: &[Merged]) -> Option<Vec<(String, SelectItem)>> {
         let mut shown: Vec<(String, SelectItem)> = Vec::new();
-        let mut seen: Vec<String> = Vec::new();
-        for chain in from {
+        for (of, chain) in from.iter().enumerate() {
+            let mut seen: Vec<String> = Vec::new();
+            let own = merged.iter().filter(|one| one.chain == of);
             let joined = chain.joins.iter().map(|join| &join.relation);
             for factor in std::iter::once(&chain.relation).chain(joined) {
                 let known = self.0.scoped_table(factor)?;
                 for name in known.columns {
                     let ident = Ident::with_quote('"', name.clone());
-                    match find(&name) {
+                    match own.clone().find(|one| one.name == name) {
                         Some(_) if seen.contains(&name) => {}
                         Some(merged) => {
                             seen.push(name.clone());
@@ -247,7 +245,7 @@ fn open(from: &mut TableWithJoins) {
 
 /// Gives one join ON; adds the columns that it merges, or says what they are now.
 fn merge(
-    join: &mut Join,
+    (chain, join): (usize, &mut Join),
     left: &[ScopedTable],
     right: &ScopedTable,
     merged: &mut Vec<Merged>,
@@ -315,6 +313,7 @@ fn merge(
                 merged[at].tables += 1;
             }
             None => merged.push(Merged {
+                chain,
                 name,
                 value,
                 tables: 2,

@@ -18,8 +18,8 @@ use datafusion_expr::{
 };
 use ringview_core::Error;
 use ringview_expr::{
-    AGGREGATES, Functions, Kind, UserFunction, WINDOWS, aggregate_type, function_names, settings,
-    window_type,
+    AGGREGATES, Functions, Kind, UserFunction, WINDOWS, aggregate_type, function_names,
+    is_inner_function, settings, window_type,
 };
 use ringview_query::Catalog;
 
@@ -83,6 +83,11 @@ impl Context {
         }
     }
 
+    /// Whether a name is that of a function that is no aggregate.
+    pub(crate) fn is_function(&self, name: &str) -> bool {
+        self.get_function_meta(name).is_some() || WINDOWS.contains(&name)
+    }
+
     /// Whether a table has a column.
     pub(crate) fn has_column(&self, table: &str, column: &str) -> bool {
         let schema = self.tables.get(table);
@@ -107,6 +112,7 @@ pub fn check_function_name(name: &str) -> ringview_core::Result<()> {
     let mut all = AGGREGATES.iter().chain(WINDOWS).chain(&others);
     if all.any(|known| **known == lower)
         || function_names().contains(&lower)
+        || is_inner_function(&lower)
         || crate::clock::function(&lower).is_some()
     {
         return Err(Error::Exists {

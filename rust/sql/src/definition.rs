@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use datafusion_sql::sqlparser::ast::Statement;
-use ringview_core::{Error, Result, Schema, SqlProblem};
+use ringview_core::{Error, Result, Schema, SqlProblem, guarded};
 use ringview_expr::{Signature, UserFunction};
 use ringview_query::{Catalog, Query, Rows, TableInfo};
 use serde::{Deserialize, Serialize};
 
 use crate::bound;
+use crate::depth;
 use crate::find;
 use crate::grammar::parsed;
 use crate::located::located;
@@ -241,7 +242,8 @@ impl Definition {
             .iter()
             .map(|t| t.name.clone())
             .collect();
-        let mut query = bound::query(statement.clone(), &names, (&self.known, self), options)
+        let plan = || bound::query(statement.clone(), &names, (&self.known, self), options);
+        let mut query = depth::on_deep_stack(&self.text, || guarded(plan))
             .map_err(|error| located(error, text, &statement))?;
         options.apply(&mut query)?;
         query.check_blocks()?;

@@ -2,14 +2,14 @@
 //!
 //! The parser, the binder and the passes over a tree recurse. Conditions joined by AND or OR are balanced, so that
 //! thousands of them are a shallow tree; all else that makes a tree deep is counted among the tokens, and refused beyond
-//! a limit before anything recurses. Invariant: no text overflows the stack. Cost: linear in the text; O(n log n) in
-//! the longest chain of conditions.
+//! a limit before anything recurses, and planning has a stack for what is within it. Invariant: no text overflows the
+//! stack. Cost: linear in the text; O(n log n) in the longest chain of conditions; a thread for a text that may be deep.
 
-use datafusion_sql::sqlparser::ast::{Statement, VisitMut};
+use datafusion_sql::sqlparser::ast::Statement;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use ringview_core::{Error, Position, Result, SqlProblem};
-use ringview_expr::Balance;
+use ringview_expr::{Balance, walk_mut};
 
 use crate::source_text::{Text, position};
 use crate::tokens::word;
@@ -20,11 +20,19 @@ const MOST_CONDITIONS: usize = 8000;
 const MOST_RESTRICTIONS: usize = 400;
 /// Operators in one expression, those in its brackets apart.
 const MOST_OPERATORS: usize = 200;
+/// Operators and brackets on one way into an expression, whatever brackets they are in.
+const MOST_DEPTH: usize = 300;
 /// Levels of brackets, those behind a word and each NOT twice, as the parser counts them. Beyond, it would read each level
 /// again in another way: exponentially often.
 const MOST_LEVELS: usize = 96;
 /// As many levels a CASE counts for.
 const DEPTH_OF_CASE: usize = 4;
+/// As many more a call within a CASE: the library computes the type of a branch twice.
+const DEPTH_IN_CASE: usize = 6;
+/// Letters of a text that cannot be deep.
+const SHORT: usize = 64;
+/// Bytes of stack for planning a text that may be.
+const STACK: usize = 256 << 20;
 /// SELECTs of a text, joins among them: each may read the one before.
 const MOST_RELATIONS: usize = 400;
 
@@ -50,13 +58,17 @@ pub(crate) fn check(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
                 let is_call = before
                     .and_then(word)
                     .is_some_and(|word| word.keyword != Keyword::NOT);
+                let in_case = is_call && levels.last().is_some_and(|level| level.is_case);
                 levels.push(Level {
-                    around: around + 1 + usize::from(is_call),
+                    around: around
+                        + 1
+                        + usize::from(is_call)
+                        + usize::from(in_case) * DEPTH_IN_CASE,
                     ..Level::default()
                 });
             }
             Token::RParen | Token::RBracket | Token::RBrace if levels.len() > 1 => {
-                levels.pop();
+                close(&mut levels);
             }
             Token::Word(_) => match word(token).map_or(Keyword::NoKeyword, |word| word.keyword) {
                 Keyword::CASE => {
@@ -68,7 +80,7 @@ pub(crate) fn check(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
                     });
                 }
                 Keyword::END if levels.last().is_some_and(|level| level.is_case) => {
-                    levels.pop();
+                    close(&mut levels);
                 }
                 _ => {}
             },
@@ -87,7 +99,7 @@ pub(crate) fn check(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
             Role::Condition { restricts } => {
                 level.conditions += 1;
                 level.restrictions = if restricts { level.restrictions + 1 } else { 0 };
-                level.operators = 0;
+                level.end_chain();
                 level.nots = 0;
             }
             Role::Operator => level.operators += 1,
@@ -104,6 +116,7 @@ pub(crate) fn check(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
             return Err(Text(text).refused(SqlProblem::Unsupported, at(), what));
         }
         if level.operators > MOST_OPERATORS
+            || level.height() > MOST_DEPTH
             || level.depth() > MOST_LEVELS
             || relations > MOST_RELATIONS
         {
@@ -120,6 +133,9 @@ struct Level {
     restrictions: usize,
     operators: usize,
     nots: usize,
+    /// The greatest height of brackets in the chain of operators at hand; of all that ended.
+    within: usize,
+    ended: usize,
     /// The depth of what is around.
     around: usize,
     is_case: bool,
@@ -130,12 +146,56 @@ impl Level {
         self.around + self.nots
     }
 
+    /// The most operators and brackets on one way into it.
+    fn height(&self) -> usize {
+        self.ended.max(self.operators + self.within)
+    }
+
+    /// What follows is no operand of the operators so far.
+    fn end_chain(&mut self) {
+        self.ended = self.height();
+        (self.operators, self.within) = (0, 0);
+    }
+
     fn restart(&mut self) {
+        self.end_chain();
         *self = Self {
+            ended: self.ended,
             around: self.around,
             is_case: self.is_case,
             ..Self::default()
         };
+    }
+}
+
+/// A bracket ends, and counts for the chain around it.
+fn close(levels: &mut Vec<Level>) {
+    let height = levels.pop().map_or(0, |level| level.height());
+    if let Some(around) = levels.last_mut() {
+        around.within = around.within.max(height + 1);
+    }
+}
+
+/// Plans a text on a stack that is deep enough for whatever `check` passes. A thread of the caller may have little.
+pub(crate) fn on_deep_stack<T: Send>(
+    text: &str,
+    plan: impl FnOnce() -> Result<T> + Send,
+) -> Result<T> {
+    if text.len() <= SHORT {
+        return plan();
+    }
+    let mut plan = Some(plan);
+    let mut planned = None;
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        let work = || planned = plan.take().map(|plan| plan());
+        // Where the system gives no thread, the caller's stack is all there is.
+        let _ = thread.spawn_scoped(scope, work).map(|thread| thread.join());
+    });
+    match (planned, plan) {
+        (Some(done), _) => done,
+        (None, Some(plan)) => plan(),
+        (None, None) => unreachable!("planning is guarded"),
     }
 }
 
@@ -202,5 +262,5 @@ fn role(token: &TokenWithSpan) -> Role {
 
 /// Makes chains of AND and OR shallow.
 pub(crate) fn balance(statement: &mut Statement) {
-    let _ = VisitMut::visit(statement, &mut Balance);
+    let _ = walk_mut(statement, &mut Balance);
 }

@@ -67,7 +67,7 @@ impl Dialect {
     /// What parses its texts.
     pub(crate) fn parser(self) -> Box<dyn dialect::Dialect> {
         match self {
-            Self::DuckDb => Box::new(DuckDb),
+            Self::DuckDb => Box::new(DuckDb::PLAIN),
             Self::Postgres => Box::new(Postgres),
             Self::Spark => Box::new(dialect::SparkSqlDialect {}),
             Self::Databricks => Box::new(dialect::DatabricksDialect {}),
@@ -76,6 +76,12 @@ impl Dialect {
             Self::MySql => Box::new(dialect::MySqlDialect {}),
             Self::Ansi => Box::new(dialect::AnsiDialect {}),
         }
+    }
+
+    /// A parser of texts whose joins nest without brackets, which the other does not take.
+    pub(crate) fn parser_of_nested_joins(self) -> Option<Box<dyn dialect::Dialect>> {
+        let nests_joins = true;
+        (self == Self::DuckDb).then(|| Box::new(DuckDb { nests_joins }) as _)
     }
 
     /// Where NULL stands in an order that does not say.
@@ -126,7 +132,16 @@ macro_rules! as_the_parser_has_it {
 
 /// DuckDB's dialect.
 #[derive(Debug)]
-pub(crate) struct DuckDb;
+pub(crate) struct DuckDb {
+    /// Whether `r JOIN s JOIN t ON .. ON ..` is taken, where the last table is joined first. Then a join behind NATURAL
+    /// JOIN is read as a part of its right side.
+    nests_joins: bool,
+}
+
+impl DuckDb {
+    /// As it parses texts and parts of them.
+    pub(crate) const PLAIN: Self = Self { nests_joins: false };
+}
 
 impl dialect::Dialect for DuckDb {
     fn supports_window_function_null_treatment_arg(&self) -> bool {
@@ -137,9 +152,8 @@ impl dialect::Dialect for DuckDb {
         true
     }
 
-    /// `r JOIN s JOIN t ON .. ON ..`: the last table is joined first.
     fn supports_left_associative_joins_without_parens(&self) -> bool {
-        false
+        !self.nests_joins
     }
 
     as_the_parser_has_it!(

@@ -148,7 +148,7 @@ fn no_column(field: &Column, valid: &[Column], at: Option<Position>) -> Error {
     let name = &field.name;
     let Some(table) = &field.relation else {
         if MOMENT.contains(&name.to_lowercase().as_str()) {
-            return unknown_function(name, at);
+            return bare(SqlProblem::Unsupported, at, unknown_function(name));
         }
         if valid.is_empty() {
             let what = format!("\"{name}\" names a column where none can be read");
@@ -196,7 +196,7 @@ fn planning(what: &str, at: Option<Position>) -> Error {
     let query = |message: String| bare(SqlProblem::Query, at, message);
     if let Some(rest) = what.strip_prefix("Invalid function '") {
         let name = rest.split('\'').next().unwrap_or_default();
-        return unknown_function(name, at);
+        return bare(SqlProblem::Unsupported, at, unknown_function(name));
     }
     if what.starts_with("Aggregate functions are not allowed in the WHERE clause") {
         return query(
@@ -312,9 +312,10 @@ const CHANCE: [&str; 7] = [
     "nextval",
 ];
 
-fn unknown_function(name: &str, at: Option<Position>) -> Error {
+/// That there is no function of a name, and which there is.
+pub(crate) fn unknown_function(name: &str) -> String {
     let lower = name.to_lowercase();
-    let what = if CHANCE.contains(&lower.as_str()) {
+    if CHANCE.contains(&lower.as_str()) {
         format!(
             "\"{name}\" gives another value at each call, so no view of it can be exact; compute it \
              into a column before the rows are inserted"
@@ -338,8 +339,7 @@ fn unknown_function(name: &str, at: Option<Position>) -> Error {
             ),
             near => format!("no function \"{name}\"{near}"),
         }
-    };
-    bare(SqlProblem::Unsupported, at, what)
+    }
 }
 
 /// A column that is not of the groups, from the binder's words.

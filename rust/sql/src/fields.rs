@@ -5,7 +5,7 @@
 
 use datafusion_sql::sqlparser::ast::{
     AccessExpr, DictionaryField, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
-    Subscript, Value,
+    ObjectName, Subscript, Value,
 };
 use ringview_expr::call;
 
@@ -15,6 +15,11 @@ pub(crate) fn rewrite(expr: Expr) -> Expr {
         Expr::CompoundFieldAccess { root, access_chain } => accessed(*root, access_chain),
         // The planner would not find the tables around a subquery in a literal.
         Expr::Array(list) => call("make_array", list.elem),
+        // The planner takes maps of literals alone.
+        Expr::Function(mut of) if is_list(&of.name.to_string()) => {
+            of.name = ObjectName::from(vec![Ident::new("make_array")]);
+            Expr::Function(of)
+        }
         Expr::Function(of) if of.name.to_string().eq_ignore_ascii_case("struct_pack") => {
             match named(&of.args) {
                 Some(fields) => Expr::Dictionary(fields),
@@ -23,6 +28,12 @@ pub(crate) fn rewrite(expr: Expr) -> Expr {
         }
         other => other,
     }
+}
+
+fn is_list(name: &str) -> bool {
+    ["list_value", "list_pack"]
+        .map(|of| name.eq_ignore_ascii_case(of))
+        .contains(&true)
 }
 
 /// Names behind dots are those of a table and its column first.

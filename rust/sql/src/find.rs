@@ -11,7 +11,7 @@ use datafusion_sql::sqlparser::ast::{
     Statement, TableFactor, TableWithJoins, Visit, Visitor,
 };
 use ringview_core::Position;
-use ringview_expr::AGGREGATES;
+use ringview_expr::{AGGREGATES, walk};
 
 use crate::source_text::position;
 
@@ -53,7 +53,7 @@ impl Named {
 /// All names of a text, in the order in which they are visited.
 pub(crate) fn names(statement: &Statement) -> Vec<Named> {
     let mut names = Names(Vec::new());
-    let _ = statement.visit(&mut names);
+    let _ = walk(statement, &mut names);
     names.0
 }
 
@@ -149,7 +149,7 @@ pub(crate) fn functions(statement: &Statement) -> BTreeSet<String> {
 /// The first aggregate in a WHERE, of the text or of a subquery.
 pub(crate) fn aggregate_in_where(statement: &Statement) -> Option<Position> {
     let mut search = InWhere(None);
-    let _ = statement.visit(&mut search);
+    let _ = walk(statement, &mut search);
     search.0
 }
 
@@ -173,7 +173,7 @@ impl Visitor for InWhere {
 /// The first aggregate among the arguments of another.
 pub(crate) fn nested_aggregate(statement: &Statement) -> Option<Position> {
     let mut search = Nested(None);
-    let _ = statement.visit(&mut search);
+    let _ = walk(statement, &mut search);
     search.0
 }
 
@@ -187,7 +187,7 @@ impl Visitor for Nested {
             && is_aggregate(expr)
         {
             let mut within = Aggregates { depth: 0, at: None };
-            let _ = function.args.visit(&mut within);
+            let _ = walk(&function.args, &mut within);
             if within.at.is_some() {
                 self.0 = within.at;
                 return ControlFlow::Break(());
@@ -208,7 +208,7 @@ fn is_aggregate(expr: &Expr) -> bool {
 /// The first aggregate of an expression that is of no subquery in it.
 pub(crate) fn aggregate(expr: &Expr) -> Option<Position> {
     let mut within = Aggregates { depth: 0, at: None };
-    let _ = expr.visit(&mut within);
+    let _ = walk(expr, &mut within);
     within.at
 }
 

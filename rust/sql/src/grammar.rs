@@ -4,19 +4,26 @@
 //! would be nested too deeply for the recursion of parser and binder never reaches them. Cost: linear in the text.
 
 use datafusion_sql::sqlparser::ast;
+use datafusion_sql::sqlparser::dialect;
+use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 use ringview_core::{Error, Position, Result, SqlProblem};
+use ringview_expr::{is_inner_function, walk_mut};
 
 use crate::asof;
+use crate::clauses;
 use crate::depth;
 use crate::dialect::Dialect;
-use crate::find::join_without_condition;
+use crate::error::unknown_function;
+use crate::find::{Named, Of, join_without_condition, names};
 use crate::meaning;
+use crate::missing::count_of_table;
 use crate::parameters::{self, Parameters};
 use crate::rewritten::rewritten;
 use crate::source_text::{Text, position};
 use crate::tokens::{misspelt, tokens, word};
+use crate::wildcard::FromFirst;
 
 /// How deep the parser may recurse.
 const DEPTH: usize = 100;
@@ -27,12 +34,13 @@ pub(crate) fn parsed(
     dialect: Dialect,
     parameters: Option<&Parameters>,
 ) -> Result<ast::Statement> {
-    let mut statement = statement(text, dialect)?;
-    check(&mut statement, text, dialect)?;
+    let found = tokens(text, dialect)?;
+    let mut statement = statement(text, &found, dialect)?;
+    check(&mut statement, (text, &found), dialect)?;
     if let Some(parameters) = parameters {
         parameters::substitute(&mut statement, parameters, Text(text))?;
     }
-    meaning::of_dialect(&mut statement, dialect);
+    meaning::of_dialect(&mut statement, dialect, Text(text))?;
     Ok(statement)
 }
 
@@ -54,19 +62,16 @@ pub(crate) fn script(text: &str, dialect: Dialect) -> Result<Vec<Parsed>> {
             continue;
         }
         depth::check(text, part)?;
-        let read = dialect.parser();
-        let mut parser = Parser::new(&*read)
-            .with_recursion_limit(DEPTH)
-            .with_tokens_with_locations(rewritten(asof::marked(part.to_vec()), questions));
-        let whole =
-            parser
-                .parse_statement()
-                .and_then(|statement| match parser.peek_token().token {
-                    Token::EOF => Ok(statement),
-                    _ => parser.expected("end of statement", parser.peek_token()),
-                });
+        let tokens = rewritten(asof::marked(part.to_vec()), questions, dialect);
+        let whole = read(&tokens, dialect, |parser| {
+            let statement = parser.parse_statement()?;
+            match parser.peek_token().token {
+                Token::EOF => Ok(statement),
+                _ => parser.expected("end of statement", parser.peek_token()),
+            }
+        });
         let mut statement = whole.map_err(|problem| syntax(text, part, &problem, true))?;
-        check(&mut statement, text, dialect)?;
+        check(&mut statement, (text, part), dialect)?;
         found.push(Parsed {
             statement,
             tokens: part.to_vec(),
@@ -85,32 +90,67 @@ pub(crate) fn script(text: &str, dialect: Dialect) -> Result<Vec<Parsed>> {
     }
 }
 
+/// The parse of tokens; with joins that nest without brackets where nothing is parsed without them.
+fn read<T>(
+    tokens: &[TokenWithSpan],
+    dialect: Dialect,
+    parse: impl Fn(&mut Parser<'_>) -> std::result::Result<T, ParserError>,
+) -> std::result::Result<T, ParserError> {
+    let by = |of: &dyn dialect::Dialect| {
+        let parser = Parser::new(of).with_recursion_limit(DEPTH);
+        parse(&mut parser.with_tokens_with_locations(tokens.to_vec()))
+    };
+    let plain = by(&*dialect.parser());
+    let is_natural =
+        |token: &TokenWithSpan| word(token).is_some_and(|of| of.keyword == Keyword::NATURAL);
+    match dialect.parser_of_nested_joins() {
+        // They would be read as parts of the right side of a NATURAL JOIN.
+        Some(nested) if plain.is_err() && !tokens.iter().any(is_natural) => by(&*nested),
+        _ => plain,
+    }
+}
+
 /// What is checked of a statement before anything else looks at it.
-fn check(statement: &mut ast::Statement, text: &str, dialect: Dialect) -> Result<()> {
+fn check(
+    statement: &mut ast::Statement,
+    (text, tokens): (&str, &[TokenWithSpan]),
+    dialect: Dialect,
+) -> Result<()> {
     // First, for all other passes recurse.
     depth::balance(statement);
+    let _ = walk_mut(statement, &mut FromFirst);
+    clauses::check(statement, text, tokens)?;
     if matches!(dialect, Dialect::DuckDb | Dialect::Postgres)
         && let Some(at) = join_without_condition(statement)
     {
         let what = "a JOIN says by what; write ON, USING, or CROSS JOIN for all pairs";
         return Err(Text(text).refused(SqlProblem::Query, at, what));
     }
-    Ok(())
+    if let Some(at) = count_of_table(statement) {
+        let what = "all columns of a table that may have no row here are not counted; count one of them that is never NULL";
+        return Err(Text(text).refused(SqlProblem::Unsupported, at, what));
+    }
+    let is_inner =
+        |named: &Named| named.of == Of::Function && is_inner_function(&named.name.to_lowercase());
+    match names(statement).into_iter().find(is_inner) {
+        Some(named) => Err(Text(text).refused(
+            SqlProblem::Unsupported,
+            Some(named.at),
+            &unknown_function(&named.name),
+        )),
+        None => Ok(()),
+    }
 }
 
-fn statement(text: &str, dialect: Dialect) -> Result<ast::Statement> {
-    let found = tokens(text, dialect)?;
+fn statement(text: &str, found: &[TokenWithSpan], dialect: Dialect) -> Result<ast::Statement> {
     let Some(first) = found.iter().find(|token| token.token != Token::SemiColon) else {
         let empty = "the text of the view is empty; write SELECT .. FROM ..";
         return Err(Text(text).refused(SqlProblem::Query, None, empty));
     };
-    depth::check(text, &found)?;
-    let read = dialect.parser();
-    let statements = Parser::new(&*read)
-        .with_recursion_limit(DEPTH)
-        .with_tokens_with_locations(rewritten(asof::marked(found.clone()), 0))
-        .parse_statements();
-    let statements = statements.map_err(|problem| syntax(text, &found, &problem, false))?;
+    depth::check(text, found)?;
+    let tokens = rewritten(asof::marked(found.to_vec()), 0, dialect);
+    let statements = read(&tokens, dialect, |parser| parser.parse_statements());
+    let statements = statements.map_err(|problem| syntax(text, found, &problem, false))?;
     let mut statements = statements.into_iter();
     let refuse = |at: &TokenWithSpan, what: &str| {
         let at = position(at.span.start);

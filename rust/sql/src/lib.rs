@@ -7,7 +7,10 @@
 //! |---|---|
 //! | `definition` | a view as it was written, which means the same query wherever it is bound |
 //! | `bound` | a statement to its query |
+//! | `one_row` | subqueries with a row over nothing, and groups with none |
+//! | `missing` | calls over a table that may have no row |
 //! | `context` | what the binder may look up: tables, functions, aggregates, window functions |
+//! | `clauses/` | each clause is read, or refused |
 //! | `clock` | now() and its kin |
 //! | `dialect` | what the parser takes, by dialect |
 //! | `tokens`, `grammar`, `rewritten` | a text to its one statement, and what is said of a text that is none |
@@ -21,6 +24,10 @@
 //! | `order` | a variable order that the user gives |
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `columns` | the columns of what FROM names |
+//! | `row_scalar` | bound expressions as blocks keep them |
+//! | `kinds` | what stands beside the arguments of a function of another kind |
+//! | `grouped` | GROUP BY of brackets, GROUPING() of all groups |
+//! | `inherited_order` | the order of a subquery, where the query around depends on it |
 //! | `by_name` | NATURAL JOIN and USING spelt out |
 //! | `join_kind` | which joins are by name |
 //! | `partial` | names for the first columns of a table |
@@ -30,7 +37,6 @@
 //! | `syntax` | what the parser reads otherwise than DuckDB |
 //! | `positions` | ORDER BY ALL, GROUP BY ALL, constants that are no numbers of outputs |
 //! | `aliases` | names of outputs that are used beside them |
-//! | `text` | a bound expression as the text that a block keeps |
 //! | `pushed` | filters as Spark's conditions |
 //! | `short` | names without a table in front |
 //! | `fields`, `unnested` | fields, slices and rows; UNNEST in FROM |
@@ -45,6 +51,7 @@ mod asof;
 mod bound;
 mod branches;
 mod by_name;
+mod clauses;
 mod clock;
 mod columns;
 mod context;
@@ -55,13 +62,19 @@ mod error;
 mod fields;
 mod find;
 mod grammar;
+mod grouped;
+mod inherited_order;
 mod join_kind;
+
+mod kinds;
 mod located;
 mod lower;
 mod meaning;
+mod missing;
 mod named;
 mod names;
 mod near;
+mod one_row;
 mod options;
 mod order;
 mod outer;
@@ -72,13 +85,13 @@ mod precedence;
 mod pushed;
 mod recursion;
 mod rewritten;
+mod row_scalar;
 mod scopes;
 mod short;
 mod source_text;
 mod special;
 mod statement;
 mod syntax;
-mod text;
 mod tokens;
 mod unnested;
 mod using;

@@ -8,6 +8,7 @@ use datafusion_sql::sqlparser::ast::Statement;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::Token;
 use ringview_core::{Error, Position, SqlProblem};
+use ringview_expr::as_written;
 
 use crate::dialect::Dialect;
 use crate::error::plain;
@@ -36,6 +37,20 @@ pub(crate) fn located(error: Error, text: &str, statement: &Statement) -> Error 
             let near = did_you_mean(name, known.iter().map(String::as_str));
             (SqlProblem::UnknownTable, format!("{error}{near}"), None)
         }
+        // The binder found it: a query around has it.
+        Error::UnknownColumn { ref column, .. }
+            if names(statement)
+                .iter()
+                .any(|of| of.of == Of::Column && of.is(column)) =>
+        {
+            (
+                SqlProblem::Unsupported,
+                format!(
+                    "the column \"{column}\" of a query around is not read here; join its table in FROM"
+                ),
+                None,
+            )
+        }
         Error::UnknownColumn {
             ref column,
             ref known,
@@ -50,10 +65,11 @@ pub(crate) fn located(error: Error, text: &str, statement: &Statement) -> Error 
         other => return other,
     };
     let names = names(statement);
-    what = of_columns(plain(&what));
+    what = as_written(&of_columns(plain(&what)));
     if what.contains("are encoded differently")
         || what.contains("not compared with")
         || what.contains("common type")
+        || what.contains("is no condition")
     {
         problem = SqlProblem::Type;
     }

@@ -7,15 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement, TableAlias,
-    TableFactor, VisitMut, VisitorMut,
+    ExcludeSelectItem, Expr, Ident, ObjectName, ObjectNamePart, Query, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor, VisitorMut,
+    WildcardAdditionalOptions,
 };
 use ringview_core::Result;
-use ringview_expr::Doubles;
+use ringview_expr::{Conditions, Forms, walk_mut};
 
 use crate::branches::Branches;
 use crate::by_name::ByName;
 use crate::context::Context;
+use crate::inherited_order::InheritedOrder;
+use crate::kinds::check_calls;
 use crate::outer;
 use crate::partial::Partial;
 use crate::recursion::Recursions;
@@ -30,17 +33,21 @@ const SCHEMAS: [&str; 2] = ["main", "public"];
 
 /// Spells names alike, and names the outputs; what joins by name have hidden.
 pub(crate) fn normalise(statement: &mut Statement, context: &Context) -> Result<Using> {
+    check_calls(statement, context)?;
     if let Statement::Query(query) = statement {
         disambiguate(&mut query.body);
         name_outputs(query);
     }
-    let _ = VisitMut::visit(statement, &mut Branches);
-    let _ = VisitMut::visit(statement, &mut Doubles);
-    if let ControlFlow::Break(refusal) = VisitMut::visit(statement, &mut Windows) {
+    let _ = walk_mut(statement, &mut Branches);
+    let _ = walk_mut(statement, &mut Forms);
+    if let ControlFlow::Break(refusal) = walk_mut(statement, &mut Windows) {
         return Err(refusal);
     }
-    let _ = VisitMut::visit(statement, &mut WithinGroup);
-    let _ = VisitMut::visit(statement, &mut Syntax(context));
+    let _ = walk_mut(statement, &mut WithinGroup);
+    let _ = walk_mut(statement, &mut Syntax(context));
+    if let ControlFlow::Break(refusal) = walk_mut(statement, &mut InheritedOrder::new(context)) {
+        return Err(refusal);
+    }
     let mut names = Names {
         spelt: BTreeMap::new(),
         exact: BTreeSet::new(),
@@ -52,22 +59,23 @@ pub(crate) fn normalise(statement: &mut Statement, context: &Context) -> Result<
             names.exact.insert(name.clone());
         }
     }
-    let _ = VisitMut::visit(statement, &mut names);
-    let _ = VisitMut::visit(statement, &mut Scopes::default());
+    let _ = walk_mut(statement, &mut names);
+    let _ = walk_mut(statement, &mut Scopes::default());
     let is_table = |name: &str| context.tables.contains_key(name);
     let mut recursions = Recursions {
         is_table: &is_table,
     };
-    if let ControlFlow::Break(refusal) = VisitMut::visit(statement, &mut recursions) {
+    if let ControlFlow::Break(refusal) = walk_mut(statement, &mut recursions) {
         return Err(refusal);
     }
-    let _ = VisitMut::visit(statement, &mut Partial(context));
+    let _ = walk_mut(statement, &mut Partial(context));
     outer::rename_hidden(statement, context);
-    if let ControlFlow::Break(refusal) = VisitMut::visit(statement, &mut ByName::new(context)) {
+    if let ControlFlow::Break(refusal) = walk_mut(statement, &mut ByName::new(context)) {
         return Err(refusal);
     }
     let mut using = Using::default();
-    let _ = VisitMut::visit(statement, &mut using);
+    let _ = walk_mut(statement, &mut using);
+    let _ = walk_mut(statement, &mut Conditions);
     Ok(using)
 }
 
@@ -104,6 +112,21 @@ impl Names {
         }
     }
 
+    /// The names that a star leaves out or computes anew.
+    fn star(&mut self, options: &mut WildcardAdditionalOptions) {
+        match &mut options.opt_exclude {
+            Some(ExcludeSelectItem::Single(name)) => self.object(name),
+            Some(ExcludeSelectItem::Multiple(names)) => {
+                names.iter_mut().for_each(|name| self.object(name));
+            }
+            None => {}
+        }
+        let replaced = options.opt_replace.iter_mut();
+        for item in replaced.flat_map(|replace| &mut replace.items) {
+            self.normalise(&mut item.column_name);
+        }
+    }
+
     fn alias(&mut self, alias: &mut TableAlias) {
         self.normalise(&mut alias.name);
         alias
@@ -127,12 +150,13 @@ impl VisitorMut for Names {
                         self.note(&alias.value);
                     }
                     SelectItem::ExprWithAlias { alias, .. } => self.normalise(alias),
-                    SelectItem::QualifiedWildcard(
-                        datafusion_sql::sqlparser::ast::SelectItemQualifiedWildcardKind::ObjectName(
-                            name,
-                        ),
-                        _,
-                    ) => self.object(name),
+                    SelectItem::QualifiedWildcard(of, options) => {
+                        if let SelectItemQualifiedWildcardKind::ObjectName(name) = of {
+                            self.object(name);
+                        }
+                        self.star(options);
+                    }
+                    SelectItem::Wildcard(options) => self.star(options),
                     _ => {}
                 }
             }
@@ -196,7 +220,7 @@ fn name_outputs(query: &mut Query) {
             continue;
         }
         let mut shown = expr.clone();
-        let _ = VisitMut::visit(&mut shown, &mut InLower);
+        let _ = walk_mut(&mut shown, &mut InLower);
         let alias = Ident::with_quote('"', shown.to_string());
         *item = SelectItem::ExprWithAlias {
             expr: expr.clone(),

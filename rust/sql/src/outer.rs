@@ -10,8 +10,9 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     Expr, Ident, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement,
-    TableAlias, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    TableAlias, TableFactor, TableWithJoins, VisitorMut,
 };
+use ringview_expr::walk_mut;
 
 use crate::context::Context;
 
@@ -22,11 +23,11 @@ pub(crate) fn rename_hidden(statement: &mut Statement, context: &Context) {
         queries: Queries::default(),
         found: BTreeMap::new(),
     };
-    let _ = VisitMut::visit(statement, &mut hidden);
+    let _ = walk_mut(statement, &mut hidden);
     let found = hidden.found;
     if !found.is_empty() {
         let queries = Queries::default();
-        let _ = VisitMut::visit(statement, &mut Renames { queries, found });
+        let _ = walk_mut(statement, &mut Renames { queries, found });
     }
 }
 

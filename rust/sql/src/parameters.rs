@@ -7,9 +7,10 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     CastKind, DataType, ExactNumberInfo, Expr, Statement, TimezoneInfo, UnaryOperator, Value,
-    VisitMut, VisitorMut,
+    VisitorMut,
 };
 use ringview_core::{Error, Position, Result, SqlProblem};
+use ringview_expr::walk_mut;
 use serde::{Deserialize, Serialize};
 
 use crate::source_text::{Text, position};
@@ -85,7 +86,7 @@ pub(crate) fn put(
     used: &mut BTreeSet<String>,
 ) -> Result<()> {
     let mut given = Given { parameters, used };
-    if let ControlFlow::Break((name, at)) = VisitMut::visit(statement, &mut given) {
+    if let ControlFlow::Break((name, at)) = walk_mut(statement, &mut given) {
         let what = format!("the parameters: {name} has no value; pass parameters=..");
         return Err(text.refused(SqlProblem::Value, at, &what));
     }

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     CastKind, DataType, Expr, Function, FunctionArgumentClause, FunctionArguments, OrderByExpr,
-    OrderByKind, Query, SelectItem, SetExpr, UnaryOperator, Value, Visit, Visitor,
+    OrderByKind, Query, SelectItem, SetExpr, SetQuantifier, UnaryOperator, Value, Visit, Visitor,
 };
 
 /// A constant integer with a name, which the binder would take for the number of an output where it groups.
@@ -92,21 +92,36 @@ pub(crate) fn no_constant_order(of: &mut Function) {
     }
 }
 
-/// ORDER BY ALL as the numbers of the outputs, where those can be counted.
-pub(crate) fn order_by_all(query: &mut Query) {
-    let SetExpr::Select(select) = &*query.body else {
-        return;
-    };
+/// How many outputs a query has, where its text can be counted.
+pub(crate) fn counted_outputs(body: &SetExpr) -> Option<usize> {
     let is_counted = |item: &SelectItem| {
         matches!(
             item,
             SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
         )
     };
-    if !select.projection.iter().all(is_counted) {
-        return;
+    match body {
+        SetExpr::Select(select) => select
+            .projection
+            .iter()
+            .all(is_counted)
+            .then_some(select.projection.len()),
+        SetExpr::Query(query) => counted_outputs(&query.body),
+        SetExpr::SetOperation {
+            left,
+            set_quantifier: SetQuantifier::All | SetQuantifier::Distinct | SetQuantifier::None,
+            ..
+        } => counted_outputs(left),
+        SetExpr::Values(values) => values.rows.first().map(|row| row.content.len()),
+        _ => None,
     }
-    let outputs = select.projection.len();
+}
+
+/// ORDER BY ALL as the numbers of the outputs, where those can be counted.
+pub(crate) fn order_by_all(query: &mut Query) {
+    let Some(outputs) = counted_outputs(&query.body) else {
+        return;
+    };
     if let Some(order) = &mut query.order_by
         && let OrderByKind::All(options) = &order.kind
     {

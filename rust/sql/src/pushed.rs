@@ -8,7 +8,7 @@ use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::expr::BinaryExpr;
 use datafusion_expr::{Expr, ExprSchemable, Operator};
 use ringview_core::{Error, Result, Schema};
-use ringview_expr::{read, value};
+use ringview_expr::{Scalar, value};
 
 /// Decimals of more digits Spark would round as it compares them.
 const DIGITS: usize = 18;
@@ -22,7 +22,8 @@ pub fn pushed(filter: &str, schema: &Schema) -> Result<Option<String>> {
         place: "the columns of a filter".to_owned(),
         problem: problem.strip_backtrace(),
     })?;
-    Ok(condition(&read(filter, &schema)?, &schema))
+    let filter = Scalar::read(filter)?.over(&schema)?;
+    Ok(condition(&filter, &schema))
 }
 
 fn condition(of: &Expr, schema: &DFSchema) -> Option<String> {

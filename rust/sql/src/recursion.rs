@@ -8,9 +8,10 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Cte, ObjectName, Query, SetExpr, SetOperator, Visit, VisitorMut, visit_relations,
+    Cte, ObjectName, Query, SetExpr, SetOperator, Visit, VisitorMut,
 };
 use ringview_core::{Error, SqlProblem};
+use ringview_expr::walk_relations;
 
 use crate::error::bare;
 use crate::source_text::position;
@@ -114,7 +115,7 @@ fn reads<V: Visit>(part: &V, name: &str) -> bool {
         [one] => one.as_ident().is_some_and(|ident| ident.value == name),
         _ => false,
     };
-    let found = visit_relations(part, |of| match is_it(of) {
+    let found = walk_relations(part, |of| match is_it(of) {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
     });

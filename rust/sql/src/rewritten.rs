@@ -1,13 +1,19 @@
 //! Tokens as the parser understands them.
 //!
 //! Invariant: tokens keep their positions in the text. `**` is a power, `(FROM t ..)` selects all of t, `FILTER (..)` of an
-//! aggregate has its WHERE, and each `?` is numbered. Cost: linear in the text.
+//! aggregate has its WHERE, `x ISNULL` is `x IS NULL`, and each `?` is numbered. Cost: linear in the text.
 
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
 
+use crate::dialect::Dialect;
+
 /// The tokens as the parser understands them; before them in their text are so many `?`.
-pub(crate) fn rewritten(tokens: Vec<TokenWithSpan>, mut questions: usize) -> Vec<TokenWithSpan> {
+pub(crate) fn rewritten(
+    tokens: Vec<TokenWithSpan>,
+    mut questions: usize,
+    dialect: Dialect,
+) -> Vec<TokenWithSpan> {
     let word = |token: &TokenWithSpan, keyword: Keyword| matches!(&token.token, Token::Word(word) if word.keyword == keyword);
     let mut made: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     for (at, token) in tokens.iter().enumerate() {
@@ -22,6 +28,13 @@ pub(crate) fn rewritten(tokens: Vec<TokenWithSpan>, mut questions: usize) -> Vec
             Token::Placeholder(name) if name == "?" => {
                 questions += 1;
                 token.token = Token::Placeholder(format!("${questions}"));
+            }
+            Token::Word(word) if is_null_test(word, dialect) && is_operator(&tokens, at) => {
+                let span = token.span;
+                for token in [keyword(Keyword::IS, "IS"), keyword(Keyword::NULL, "NULL")] {
+                    made.push(TokenWithSpan { token, span });
+                }
+                continue;
             }
             // How a name of WITH is kept is the planner's choice.
             _ if word(&token, Keyword::MATERIALIZED)
@@ -52,6 +65,27 @@ pub(crate) fn rewritten(tokens: Vec<TokenWithSpan>, mut questions: usize) -> Vec
         made.push(token);
     }
     made
+}
+
+/// Whether a word is ISNULL where that is no name: the grammar of DuckDB and PostgreSQL reserves it.
+fn is_null_test(word: &Word, dialect: Dialect) -> bool {
+    matches!(dialect, Dialect::DuckDb | Dialect::Postgres)
+        && word.quote_style.is_none()
+        && word.value.eq_ignore_ascii_case("ISNULL")
+}
+
+/// Whether a word follows an operand, and neither calls a function nor is a name behind AS or a dot.
+fn is_operator(tokens: &[TokenWithSpan], at: usize) -> bool {
+    let calls = tokens
+        .get(at + 1)
+        .is_some_and(|next| matches!(next.token, Token::LParen | Token::Period));
+    let before = at.checked_sub(1).map(|before| &tokens[before].token);
+    let names = match before {
+        Some(Token::Word(word)) => word.keyword == Keyword::AS,
+        Some(other) => *other == Token::Period,
+        None => true,
+    };
+    !calls && !names
 }
 
 /// Whether the last words are those of a call and FILTER behind it.

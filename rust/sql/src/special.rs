@@ -8,10 +8,11 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     Expr, Ident, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement,
-    TableAlias, TableFactor, Visit, Visitor,
+    TableAlias, TableFactor, Visitor,
 };
 use datafusion_sql::sqlparser::tokenizer::Location;
 use ringview_core::Position;
+use ringview_expr::walk;
 
 use crate::find::{Named, Of, aggregate_in_where, nested_aggregate, outputs};
 use crate::source_text::position;
@@ -79,7 +80,7 @@ pub(crate) fn special(what: &str, statement: &Statement, names: &[Named]) -> Opt
 /// The place that just one part of a text has.
 fn one(statement: &Statement, place: impl Fn(&Construct) -> Option<Location>) -> Option<Position> {
     let mut parts = Constructs::default();
-    let _ = statement.visit(&mut parts);
+    let _ = walk(statement, &mut parts);
     let mut found = parts.0.iter().filter_map(place);
     let at = found.next()?;
     found.next().is_none().then(|| position(at))?

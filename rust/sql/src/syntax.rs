@@ -8,8 +8,8 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, DataType, ExactNumberInfo, Expr, GroupByExpr, Ident, JoinOperator, Query,
-    SelectItem, SetExpr, UnaryOperator, Value, VisitorMut,
+    BinaryOperator, DataType, ExactNumberInfo, Expr, GroupByExpr, GroupByWithModifier, Ident,
+    JoinOperator, ObjectName, Query, SelectItem, SetExpr, UnaryOperator, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::parser::Parser;
 use ringview_expr::call;
@@ -18,6 +18,7 @@ use crate::asof;
 use crate::context::Context;
 use crate::dialect::DuckDb;
 use crate::fields;
+use crate::grouped;
 use crate::positions::{is_of_constants, no_constant_order, no_position, order_by_all};
 use crate::unnested;
 
@@ -31,6 +32,8 @@ impl VisitorMut for Syntax<'_> {
         order_by_all(query);
         name_twins(&mut query.body, true);
         if let SetExpr::Select(select) = &mut *query.body {
+            with_rollup(&mut select.group_by);
+            grouped::spell_out(select, &mut query.order_by);
             let is_aggregate = |name: &str| self.0.is_aggregate(name);
             if matches!(select.group_by, GroupByExpr::All(_))
                 && is_of_constants(&select.projection, &is_aggregate)
@@ -68,6 +71,21 @@ impl VisitorMut for Syntax<'_> {
         *expr = fields::rewrite(by_columns(bound(renamed(node))));
         ControlFlow::Continue(())
     }
+}
+
+/// `GROUP BY a, b WITH ROLLUP` as `GROUP BY ROLLUP (a, b)`, and CUBE alike.
+fn with_rollup(group_by: &mut GroupByExpr) {
+    let GroupByExpr::Expressions(keys, modifiers) = group_by else {
+        return;
+    };
+    let sets: fn(Vec<Vec<Expr>>) -> Expr = match modifiers[..] {
+        [GroupByWithModifier::Rollup] => Expr::Rollup,
+        [GroupByWithModifier::Cube] => Expr::Cube,
+        _ => return,
+    };
+    modifiers.clear();
+    let each = std::mem::take(keys).into_iter().map(|key| vec![key]);
+    keys.push(sets(each.collect()));
 }
 
 /// Outputs of a set operation's sides that are the same expression get names of their own: nobody reads those.
@@ -153,7 +171,7 @@ fn some_row(tuple: &[Expr], subquery: &Query, meets: &dyn Fn(&str, &Expr) -> Str
 }
 
 fn parsed(text: &str) -> Option<Expr> {
-    let parser = Parser::new(&DuckDb).try_with_sql(text);
+    let parser = Parser::new(&DuckDb::PLAIN).try_with_sql(text);
     parser.and_then(|mut parser| parser.parse_expr()).ok()
 }
 
@@ -168,10 +186,14 @@ fn type_of(of: DataType) -> DataType {
         "USMALLINT" | "UINT16" => DataType::SmallIntUnsigned(None),
         "UINTEGER" | "UINT32" => DataType::IntUnsigned(None),
         "UBIGINT" | "UINT64" => DataType::BigIntUnsigned(None),
-        "HUGEINT" | "UHUGEINT" => DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0)),
+        "HUGEINT" => DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0)),
         "INT1" => DataType::TinyInt(None),
         "SHORT" => DataType::SmallInt(None),
-        "LONG" => DataType::BigInt(None),
+        "LONG" | "SIGNED" => DataType::BigInt(None),
+        "LOGICAL" => DataType::Boolean,
+        "BPCHAR" => DataType::Varchar(None),
+        // The binder would make texts of bytes.
+        "BYTEA" => DataType::Custom(ObjectName::from(vec![Ident::new(name)]), Vec::new()),
         _ => of,
     }
 }

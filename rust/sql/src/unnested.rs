@@ -5,17 +5,31 @@
 
 use std::ops::ControlFlow;
 
+use datafusion_common::tree_node::TreeNode;
 use datafusion_sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, Ident, SelectItem, SetExpr, TableAlias, TableFactor,
-    TableWithJoins, visit_expressions,
+    TableWithJoins,
 };
 use datafusion_sql::sqlparser::parser::Parser;
-use ringview_expr::call;
+use ringview_expr::{call, walk_expressions};
 
 use crate::dialect::DuckDb;
 
 /// Marks a list of which each value makes a row.
 pub(crate) const EACH: &str = "unnest_each";
+
+/// Whether an expression is a row for each value of a list.
+pub(crate) fn makes_rows(expr: &datafusion_expr::Expr) -> bool {
+    use datafusion_expr::Expr;
+    let found = expr.exists(|node| {
+        Ok(match node {
+            Expr::Unnest(_) => true,
+            Expr::ScalarFunction(call) => call.name() == EACH,
+            _ => false,
+        })
+    });
+    found.unwrap_or(true)
+}
 
 /// The tables of a FROM with each UNNEST as LATERAL.
 pub(crate) fn rewrite(from: &mut TableWithJoins) {
@@ -64,7 +78,7 @@ fn lateral(factor: &TableFactor) -> Option<TableFactor> {
         alias: names.next().unwrap_or_else(|| Ident::new(&name)),
     };
     let items = lists.into_iter().map(item).collect();
-    let mut subquery = Parser::new(&DuckDb)
+    let mut subquery = Parser::new(&DuckDb::PLAIN)
         .try_with_sql("SELECT 1")
         .ok()?
         .parse_query()
@@ -85,7 +99,7 @@ fn lateral(factor: &TableFactor) -> Option<TableFactor> {
 
 /// Whether an expression reads no column.
 fn is_constant(expr: &Expr) -> bool {
-    let found = visit_expressions(expr, |node| match node {
+    let found = walk_expressions(expr, |node| match node {
         Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });

@@ -9,8 +9,9 @@ use std::ops::ControlFlow;
 use datafusion_sql::parser::{DFParserBuilder, Statement as Parsed};
 use datafusion_sql::sqlparser::ast::{
     Expr, Ident, JoinConstraint, JoinOperator, Query, SetExpr, Statement, TableFactor,
-    TableWithJoins, VisitMut, VisitorMut,
+    TableWithJoins, VisitorMut,
 };
+use ringview_expr::walk_mut;
 
 use crate::short::Short;
 
@@ -38,7 +39,7 @@ impl Using {
             name: (table, column),
             any: false,
         };
-        let _ = VisitMut::visit(statement, &mut found);
+        let _ = walk_mut(statement, &mut found);
         found.any
     }
 
@@ -162,7 +163,7 @@ pub(crate) fn qualified(statement: &mut Statement, name: &str, has: &dyn Fn(&str
         has,
         any: false,
     };
-    let _ = VisitMut::visit(statement, &mut found);
+    let _ = walk_mut(statement, &mut found);
     found.any
 }
 
@@ -233,8 +234,8 @@ impl VisitorMut for Merged<'_> {
             is_it.then(|| Expr::CompoundIdentifier(vec![table.clone(), ident.clone()]))
         };
         let mut uses = Short::new(&qualified);
-        let _ = VisitMut::visit(select, &mut uses);
-        let _ = VisitMut::visit(&mut query.order_by, &mut uses);
+        let _ = walk_mut(select, &mut uses);
+        let _ = walk_mut(&mut query.order_by, &mut uses);
         if let SetExpr::Select(select) = &mut *query.body {
             select.from = from;
         }

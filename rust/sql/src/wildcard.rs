@@ -1,11 +1,30 @@
-//! EXCLUDE and REPLACE of a star whose columns are known.
+//! EXCLUDE and REPLACE of a star whose columns are known; the star of `FROM t` without SELECT.
 //!
 //! Invariant: a column that is left out is no output; one that is replaced keeps its name and its place. Cost: the
 //! columns times the names that are given.
 
+use std::ops::ControlFlow;
+
 use datafusion_sql::sqlparser::ast::{
-    ExcludeSelectItem, Expr, ObjectName, WildcardAdditionalOptions,
+    ExcludeSelectItem, Expr, ObjectName, Select, SelectFlavor, SelectItem, VisitorMut,
+    WildcardAdditionalOptions,
 };
+
+/// Gives `FROM t` without SELECT a star.
+pub(crate) struct FromFirst;
+
+impl VisitorMut for FromFirst {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        if select.flavor == SelectFlavor::FromFirstNoSelect && select.projection.is_empty() {
+            let star = SelectItem::Wildcard(WildcardAdditionalOptions::default());
+            select.projection.push(star);
+            select.flavor = SelectFlavor::Standard;
+        }
+        ControlFlow::Continue(())
+    }
+}
 
 /// The outputs of a star over these columns, by name; `None` where a name is none of them, or the star asks for more.
 pub(crate) fn shown<T>(

@@ -10,10 +10,10 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Interval,
     NamedWindowDefinition, NamedWindowExpr, NullTreatment, OrderByKind, Query, SetExpr, Value,
-    VisitMut, VisitorMut, WindowFrameBound, WindowSpec, WindowType,
-    helpers::attached_token::AttachedToken, visit_expressions,
+    VisitorMut, WindowFrameBound, WindowSpec, WindowType, helpers::attached_token::AttachedToken,
 };
 use ringview_core::{Error, SqlProblem};
+use ringview_expr::{walk_expressions, walk_mut};
 
 use crate::error::bare;
 use crate::source_text::position;
@@ -41,13 +41,13 @@ impl VisitorMut for Windows {
         }
         let mut uses = Uses(&known);
         for item in &mut select.projection {
-            VisitMut::visit(item, &mut uses)?;
+            walk_mut(item, &mut uses)?;
         }
-        VisitMut::visit(&mut select.qualify, &mut uses)?;
+        walk_mut(&mut select.qualify, &mut uses)?;
         if let Some(order) = &mut query.order_by
             && let OrderByKind::Expressions(keys) = &mut order.kind
         {
-            VisitMut::visit(keys, &mut uses)?;
+            walk_mut(keys, &mut uses)?;
         }
         select.named_window = known;
         ControlFlow::Continue(())
@@ -170,7 +170,7 @@ fn with_default(function: &Function) -> Option<Expr> {
         _ => None,
     };
     let (_, offset, default) = (argument(0)?, argument(1)?, argument(2)?);
-    let reads = visit_expressions(default, |one: &Expr| match one {
+    let reads = walk_expressions(default, |one: &Expr| match one {
         Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });

@@ -1,15 +1,18 @@
 //! Messages from bytes and to bytes, once a client is let in.
 //!
-//! Invariant: a message longer than the limit is refused before it is read. Cost: linear in the bytes.
+//! Invariant: a message longer than the limit is refused before it is read, and one is decoded whose lengths were checked
+//! (`frame`). Cost: linear in the bytes.
 
 use std::io;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use pgwire::error::PgWireError;
 use pgwire::messages::{
     DecodeContext, PgWireBackendMessage, PgWireFrontendMessage, ProtocolVersion,
 };
 use tokio_util::codec::{Decoder, Encoder};
+
+use crate::frame;
 
 /// What is sent.
 pub(crate) enum Out {
@@ -38,12 +41,10 @@ impl Decoder for Codec {
     type Error = PgWireError;
 
     fn decode(&mut self, from: &mut BytesMut) -> Result<Option<Self::Item>, PgWireError> {
-        if let Some(mut length) = from.get(1..5) {
-            let length = length.get_u32() as usize;
-            if length > self.longest {
-                return Err(PgWireError::MessageTooLarge(self.longest, length));
-            }
-        }
+        let Some((kind, body)) = frame::first(from, self.longest)? else {
+            return Ok(None);
+        };
+        frame::check(kind, body)?;
         PgWireFrontendMessage::decode(from, &self.context)
     }
 }

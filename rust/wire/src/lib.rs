@@ -14,6 +14,9 @@
 //! | `login` | who is let in: startup, passwords (SCRAM-SHA-256), TLS |
 //! | `running` | which sessions run, for requests to cancel them |
 //! | `codec` | messages from bytes, of a bounded length |
+//! | `frame` | the lengths within messages, checked before they are decoded |
+//! | `entering` | the messages of a client that is not let in yet |
+//! | `descriptors` | how many connections leave the process room for its files |
 //! | `parameter` | values of parameters |
 //! | `copying` | the messages of COPY, either way |
 //! | `copy/` | its formats |
@@ -28,7 +31,10 @@ mod codec;
 mod connection;
 pub mod copy;
 mod copying;
+mod descriptors;
 pub mod encode;
+mod entering;
+mod frame;
 mod line;
 mod login;
 mod parameter;

@@ -44,7 +44,10 @@ impl From<ArrowError> for Problem {
 
 /// What a mistake in the protocol is to the client.
 pub(crate) fn protocol(error: &PgWireError) -> Failure {
-    Failure::new(error.code(), error.to_string())
+    match error {
+        PgWireError::UserError(said) => Failure::new(&said.code, said.message.clone()),
+        _ => Failure::new(error.code(), error.to_string()),
+    }
 }
 
 pub(crate) fn error(failure: Failure, severity: &str) -> Message {

@@ -1,7 +1,8 @@
 //! A server: its address, its threads, its limits, its end.
 //!
-//! Invariant: there are never more connections than the limit; a request to cancel is none. Nobody is let in without a password
-//! from another machine. When the server is stopped, its statements are ended and its threads are gone, but for a call of the
+//! Invariant: there are never more connections than the limit, from the moment at which they are accepted, and `SPARE` more,
+//! which are told so or ask to cancel; all leave room for files (`descriptors`). Who is not let in within `Options::login` is
+//! put out. Nobody is let in without a password from another machine. When the server is stopped, its statements are ended and its threads are gone, but for a call of the
 //! database that does not end in time. Cost: two threads, and one for each statement that runs.
 
 use std::collections::VecDeque;
@@ -11,12 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{SinkExt, StreamExt};
+use futures_util::SinkExt;
 use pgwire::api::{ClientInfo, PgWireConnectionState};
 use pgwire::messages::PgWireBackendMessage as Message;
 use pgwire::messages::PgWireFrontendMessage as Request;
 use pgwire::tokio::TlsAcceptor;
-use pgwire::tokio::server::{MaybeTls, PgWireMessageServerCodec, negotiate_tls};
+use pgwire::tokio::server::negotiate_tls;
 use pgwire::tokio::tokio_rustls::rustls::ServerConfig;
 use pgwire::tokio::tokio_rustls::rustls::crypto::ring::default_provider;
 use pgwire::tokio::tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -29,13 +30,15 @@ use tokio_util::codec::{Framed, FramedParts};
 use crate::backend::{Backend, Failure};
 use crate::codec::{Codec, Out};
 use crate::connection::{Connection, State};
+use crate::descriptors::connections;
+use crate::entering::{Entering, Socket};
 use crate::line::Line;
 use crate::login::{Login, client_of};
 use crate::reply;
 use crate::running::Running;
 
-/// How long a client may take to be let in.
-const LOGIN: Duration = Duration::from_secs(60);
+/// Connections beyond the limit: those that are told that there are too many, and requests to cancel.
+const SPARE: usize = 16;
 /// How long statements may take to end when the server is stopped.
 const END: Duration = Duration::from_secs(5);
 
@@ -56,6 +59,8 @@ pub struct Options {
     pub message: usize,
     /// The longest that a statement may take.
     pub statement: Option<Duration>,
+    /// The longest that a client may take to be let in.
+    pub login: Duration,
     /// The longest that a connection may do nothing.
     pub idle: Option<Duration>,
     /// The files of a certificate and its key, in PEM, for TLS.
@@ -82,6 +87,7 @@ struct Shared {
     seats: Arc<Semaphore>,
     most: usize,
     message: usize,
+    login_limit: Duration,
     statement: Option<Duration>,
     idle: Option<Duration>,
     tls: Option<TlsAcceptor>,
@@ -96,24 +102,26 @@ impl Server {
     /// none.
     pub fn start(backend: Arc<dyn Backend>, options: Options) -> io::Result<Server> {
         let listener = listen(&options)?;
+        let most = connections(options.connections);
         let address = listener.local_addr()?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(2)
-            .max_blocking_threads(options.connections + 8)
+            .max_blocking_threads(most + 8)
             .thread_name("ringview-postgres")
             .enable_io()
             .enable_time()
             .build()?;
         let (end, ended) = watch::channel(false);
         let running = Arc::<Running>::default();
-        let seats = Arc::new(Semaphore::new(options.connections));
+        let seats = Arc::new(Semaphore::new(most));
         let shared = Arc::new(Shared {
             backend,
             login: Login::new(options.settings, options.password.as_deref())?,
             running: Arc::clone(&running),
             seats: Arc::clone(&seats),
-            most: options.connections,
+            most,
             message: options.message,
+            login_limit: options.login,
             statement: options.statement,
             idle: options.idle,
             tls: options
@@ -133,7 +141,7 @@ impl Server {
             end,
             running,
             seats,
-            most: options.connections,
+            most,
             runtime: Some(runtime),
             process: std::process::id(),
         })
@@ -214,13 +222,24 @@ fn tls(certificate: &Path, key: &Path) -> io::Result<TlsAcceptor> {
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut end = shared.end.clone();
+    let doors = Arc::new(Semaphore::new(shared.most.saturating_add(SPARE)));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = end.changed() => return,
         };
         match accepted {
-            Ok((socket, _)) => drop(tokio::spawn(connect(socket, Arc::clone(&shared)))),
+            Ok((socket, _)) => {
+                // Beyond that, nobody is even told.
+                let Ok(door) = Arc::clone(&doors).try_acquire_owned() else {
+                    continue;
+                };
+                let served = connect(socket, Arc::clone(&shared));
+                drop(tokio::spawn(async move {
+                    served.await;
+                    drop(door);
+                }));
+            }
             // As when there are no more numbers for sockets: some are given back soon.
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
@@ -230,7 +249,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 async fn connect(socket: TcpStream, shared: Arc<Shared>) {
     let mut end = shared.end.clone();
     let entered = tokio::select! {
-        entered = tokio::time::timeout(LOGIN, enter(socket, &shared)) => entered,
+        entered = tokio::time::timeout(shared.login_limit, enter(socket, &shared)) => entered,
         _ = end.changed() => return,
     };
     let Ok(Ok(Some((socket, seat)))) = entered else {
@@ -277,49 +296,46 @@ async fn connect(socket: TcpStream, shared: Arc<Shared>) {
     drop((registered, seat));
 }
 
-type Entering = Framed<MaybeTls, PgWireMessageServerCodec<()>>;
-
 /// Lets a client in, if there is a seat; `None` where there is none, or it came for something else.
 async fn enter(
     socket: TcpStream,
     shared: &Shared,
-) -> io::Result<Option<(Entering, OwnedSemaphorePermit)>> {
-    let Some(mut socket) = negotiate_tls::<()>(socket, shared.tls.clone()).await? else {
+) -> io::Result<Option<(Socket, OwnedSemaphorePermit)>> {
+    let seat = Arc::clone(&shared.seats).try_acquire_owned().ok();
+    let Some(socket) = negotiate_tls::<()>(socket, shared.tls.clone()).await? else {
         return Ok(None);
     };
+    let mut client = Entering::new(socket);
     let handshake = shared.login.handshake();
-    let mut seat = None;
     loop {
-        let failure = match socket.next().await {
+        let failure = match client.next().await {
             None => return Ok(None),
             Some(Err(error)) => reply::protocol(&error),
             Some(Ok(Request::CancelRequest(request))) => {
                 shared.running.cancel(&request);
                 return Ok(None);
             }
-            Some(Ok(message)) => {
-                if seat.is_none() {
-                    seat = Arc::clone(&shared.seats).try_acquire_owned().ok();
-                }
-                match seat.is_some() {
-                    true => match handshake.take(&mut socket, message).await {
-                        Ok(()) if is_in(&socket) => return Ok(seat.map(|seat| (socket, seat))),
-                        Ok(()) => continue,
-                        Err(error) => reply::protocol(&error),
-                    },
-                    false => {
-                        let most = shared.most;
-                        let what = format!("too many connections: the server takes {most}");
-                        Failure::new("53300", what)
+            Some(Ok(Request::Terminate(_))) => return Ok(None),
+            Some(Ok(message)) => match seat.is_some() {
+                true => match handshake.take(&mut client.socket, message).await {
+                    Ok(()) if is_in(&client.socket) => {
+                        return Ok(seat.map(|seat| (client.socket, seat)));
                     }
+                    Ok(()) => continue,
+                    Err(error) => reply::protocol(&error),
+                },
+                false => {
+                    let most = shared.most;
+                    let what = format!("too many connections: the server takes {most}");
+                    Failure::new("53300", what)
                 }
-            }
+            },
         };
         let message: Message = reply::error(failure, "FATAL");
-        return socket.send(message).await.map(|()| None);
+        return client.socket.send(message).await.map(|()| None);
     }
 }
 
-fn is_in(socket: &Entering) -> bool {
+fn is_in(socket: &Socket) -> bool {
     matches!(socket.state(), PgWireConnectionState::ReadyForQuery)
 }

@@ -46,7 +46,14 @@ _SAID: list[tuple[str, str]] = [
     (r"there is no parameter|has no value; pass parameters", "42P02"),
     (r": no function ", "42883"),
 ]
-_DUCKDB = {"CatalogException": "42P01", "BinderException": "42703", "ParserException": "42601"}
+_DUCKDB = {
+    "BinderException": "42703",
+    "CatalogException": "42P01",
+    "InterruptException": "57014",
+    "OutOfMemoryException": "53200",
+    "ParserException": "42601",
+    "PermissionException": "42501",
+}
 _PLACE = re.compile(r"line (\d+), column (\d+): ")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...words import quoted
+from ...text import quoted
 from .codes import SqlStateError
 from .tokens import Piece, Token, literal
 

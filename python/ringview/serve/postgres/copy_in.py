@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from ... import _native
 from ...statements import spelt
-from ...words import quoted
+from ...text import quoted
 from .codes import SqlStateError
 from .copying import Copy
-from .outcomes import Answer
+from .results import Answer
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ... import _native
 from ...errors import InvalidValueError, TypeMismatchError
-from ..closing import Closing
+from ..shutdown import Closing
 from .catalogue import Catalogue
 from .codes import Report
 from .session import Session

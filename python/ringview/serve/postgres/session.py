@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ... import _native
-from ...changing import change
-from ...conditions import changed_by
+from ...changes import apply_changes, execute_change
 from ...queries import Definition, Parameter
+from ...statements import define, read_rows
 from . import copy_in, copy_out
-from .bounded import Bounded
 from .catalogue import Catalogue
+from .classification import CHANGES, Step, planned
 from .codes import Report, SqlStateError, report
 from .copying import Copy
-from .outcomes import Answer, Said
-from .plan import CHANGES, Step, planned
+from .results import Answer, Results
 from .settings import Settings
 from .tokens import Piece, pieces
+from .transactions import TransactionSession
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,7 +40,7 @@ _NUMBERS: dict[int, Parameter] = {
 _SAMPLES: dict[int, Parameter] = {**_NUMBERS, 25: "", 1043: ""}
 
 
-class Session(Bounded):
+class Session(TransactionSession):
     """A session of a client; every call comes from one thread at a time."""
 
     def __init__(
@@ -98,9 +98,9 @@ class Session(Bounded):
         if step.changes:
             shown = self._seen._native.returning(step.statement)
         else:
-            said = Said()
-            self._query(step, values, said)
-            shown = said.outcomes[0][2]
+            results = Results()
+            self._query(step, values, results)
+            shown = results.outcomes[0][2]
         return pa.RecordBatchReader.from_stream(shown).schema
 
     def cursor(self, name: str) -> tuple[pa.Schema | None, Report | None]:
@@ -113,9 +113,9 @@ class Session(Bounded):
 
     def run(self, sql: str, parameters: Sequence[object] | None) -> Answer:
         """Do the statements of a text; without parameters, a script, which is read whole first."""
-        said, found = Said(), pieces(sql)
+        results, found = Results(), pieces(sql)
         if not found:
-            said.outcomes.append(("empty",))
+            results.outcomes.append(("empty",))
         failure: Report | None = None
         values = [] if parameters is None else parameters
         piece, together = Piece("", [], 0), False
@@ -132,7 +132,7 @@ class Session(Bounded):
                 self._begin()
             for step in steps:
                 piece = step.piece
-                self._do(step, values, said)
+                self._do(step, values, results)
             if together:
                 self._commit()
         except (Exception, KeyboardInterrupt) as problem:
@@ -140,38 +140,38 @@ class Session(Bounded):
             if together:
                 self._ended(False)
             self.fail()
-        return said.answer(failure, self.status)
+        return results.answer(failure, self.status)
 
-    def _do(self, step: Step, parameters: Sequence[object], said: Said) -> None:
+    def _do(self, step: Step, parameters: Sequence[object], results: Results) -> None:
         if step.kind in ("begin", "commit", "rollback"):
-            self._bounded(step, said)
+            self._bounded(step, results)
             return
         if step.kind == "rollback_to":
-            self._back_to(step, said)
+            self._back_to(step, results)
             return
         if self._failed:
             raise SqlStateError("25P02", _ABORTED)
         if step.kind in ("select", "catalogue", "show"):
-            self._query(step, parameters, said)
+            self._query(step, parameters, results)
         elif step.kind in ("declare", "fetch", "move", "close"):
-            self._of_cursor(step, parameters, said)
+            self._of_cursor(step, parameters, results)
         elif step.kind in ("savepoint", "release"):
-            self._saves(step, said)
+            self._saves(step, results)
         elif step.kind == "copy":
-            self._copy(step, said)
+            self._copy(step, results)
         elif step.kind == "set":
-            said.settings += self._settings.set(step.piece)
-            said.outcomes.append(("done", "SET"))
+            results.settings += self._settings.set(step.piece)
+            results.outcomes.append(("done", "SET"))
         elif step.kind in ("reset", "discard", "deallocate"):
             if step.kind != "deallocate":
                 self._settings.reset(step.piece)
             if step.kind == "discard":
                 self._cursors.close(None)
-            said.outcomes.append(("done", step.tag))
+            results.outcomes.append(("done", step.tag))
         else:
-            self._change(step, said)
+            self._change(step, results)
 
-    def _query(self, step: Step, parameters: Sequence[object], said: Said) -> None:
+    def _query(self, step: Step, parameters: Sequence[object], results: Results) -> None:
         rows: Any
         if step.kind == "catalogue" or self._is_of_nothing(step):
             settings, cursors = self._settings.all(), self._cursors.shown()
@@ -180,9 +180,9 @@ class Session(Bounded):
             rows = self._shown(step.piece)
         else:
             rows = self._selected(step, parameters)
-        said.outcomes.append(("rows", "SHOW" if step.kind == "show" else "SELECT", rows))
+        results.outcomes.append(("rows", "SHOW" if step.kind == "show" else "SELECT", rows))
 
-    def _of_cursor(self, step: Step, parameters: Sequence[object], said: Said) -> None:
+    def _of_cursor(self, step: Step, parameters: Sequence[object], results: Results) -> None:
         """DECLARE, FETCH, MOVE, CLOSE."""
         if step.kind == "declare":
             of, query = step.statement
@@ -194,17 +194,15 @@ class Session(Bounded):
             name, how, count = step.statement
             rows = self._cursors.find(name).move(how, count)
             if step.kind == "fetch":
-                said.outcomes.append(("rows", "FETCH", rows))
+                results.outcomes.append(("rows", "FETCH", rows))
                 return
-            said.outcomes.append(("done", f"MOVE {rows.num_rows}"))
+            results.outcomes.append(("done", f"MOVE {rows.num_rows}"))
             return
-        said.outcomes.append(("done", step.tag))
+        results.outcomes.append(("done", step.tag))
 
     def _rows_of(self, query: Step, parameters: Sequence[object]) -> pa.Table:
         """The rows of a query, in memory."""
-        import pyarrow as pa
-
-        within, piece = Said(), query.piece
+        within, piece = Results(), query.piece
         try:
             self._query(query, parameters, within)
         except Exception as problem:
@@ -212,7 +210,7 @@ class Session(Bounded):
             code, what, hint, position = report(problem, piece.text, piece.start)
             place = position if position is not None and position > 0 else None
             raise SqlStateError(code, what, hint, place) from problem
-        return pa.RecordBatchReader.from_stream(within.outcomes[0][2]).read_all()
+        return read_rows(within.outcomes[0][2])
 
     def _is_of_nothing(self, step: Step) -> bool:
         """Whether it asks for constants where there is no table, as clients do to say hello."""
@@ -237,7 +235,7 @@ class Session(Bounded):
         name = known.get(" ".join(words), "".join(words))
         return pa.table({name: [self._settings.show(name)]})
 
-    def _copy(self, step: Step, said: Said) -> None:
+    def _copy(self, step: Step, results: Results) -> None:
         copy: Copy = step.statement
         if copy.into is not None:
             self._check_writable("COPY FROM")
@@ -245,7 +243,7 @@ class Session(Bounded):
             table, schema = copy_in.target(copy, seen.tables, seen.views)
             sink = copy_in.Sink(self, table, schema.names)
             format = copy.format.of(schema.names)
-            said.outcomes.append(("copy_in", schema, format, self._limits, sink))
+            results.outcomes.append(("copy_in", schema, format, self._limits, sink))
             return
         source: copy_out.Subscription | copy_out.Once
         if copy.query is None:
@@ -253,7 +251,7 @@ class Session(Bounded):
         else:
             rows = self._copied(copy.query)
             schema, source = rows.schema, copy_out.Once(rows)
-        said.outcomes.append(("copy", schema, copy.format.of(schema.names), source))
+        results.outcomes.append(("copy", schema, copy.format.of(schema.names), source))
 
     def _copied(self, piece: Piece) -> pa.Table:
         """The rows of a query that are copied out."""
@@ -264,18 +262,18 @@ class Session(Bounded):
 
     def take(self, table: str, columns: list[str], rows: _native.Rows) -> Answer:
         """Insert the rows of a COPY, in the transaction that is open if one is."""
-        said, failure = Said(), None
+        results, failure = Results(), None
         try:
             taken = self._seen._native.copied(table, columns, rows)
             if self._open is not None:
                 self._open.insert(table, taken)
             else:
-                change(self._db._native, [(table, 1, taken, None)], None)
-            said.outcomes.append(("done", f"COPY {len(taken)}"))
+                apply_changes(self._db._native, [(table, 1, taken, None)])
+            results.outcomes.append(("done", f"COPY {len(taken)}"))
         except (Exception, KeyboardInterrupt) as problem:
             failure = report(problem)
             self.fail()
-        return said.answer(failure, self.status)
+        return results.answer(failure, self.status)
 
     def _check_writable(self, what: str) -> None:
         if not self._writable:
@@ -285,7 +283,7 @@ class Session(Bounded):
                 "the server was started to be read alone; PostgresServer(.., writable=True) is not",
             )
 
-    def _change(self, step: Step, said: Said) -> None:
+    def _change(self, step: Step, results: Results) -> None:
         self._check_writable(step.tag)
         if step.statement is None:
             raise SqlStateError(
@@ -295,20 +293,20 @@ class Session(Bounded):
             if self._open is not None:
                 count, rows = self._open.changed(step.statement)
             else:
-                count, rows = changed_by(self._db._native, step.statement, None)
+                count, rows = execute_change(self._db._native, step.statement)
             oid = " 0" if step.kind == "insert" else ""
             if rows is not None:
-                said.outcomes.append(("rows", f"{step.tag}{oid}", rows))
+                results.outcomes.append(("rows", f"{step.tag}{oid}", rows))
                 return
             counted = "" if step.tag == "TRUNCATE TABLE" else f"{oid} {count}"
-            said.outcomes.append(("done", f"{step.tag}{counted}"))
+            results.outcomes.append(("done", f"{step.tag}{counted}"))
             return
         if self._open is not None:
             made = self._open.define(step.statement)
         else:
-            made = self._db._define(step.statement, 1)
+            made = define(self._db._native, step.statement)
         tag = step.tag if made is None else f"SELECT {made}"
-        said.outcomes.append(("done", tag))
+        results.outcomes.append(("done", tag))
 
     def __repr__(self) -> str:
         return f"Session({self._user!r}, {self.status})"

@@ -16,8 +16,8 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ringview.convert.rows import Rows
 from ringview.errors import InvalidValueError, NullKeyError, RingviewError
-from ringview.rows import Rows
 from ringview.spark.streaming.plan import RANK, Plan, TablePlan
 
 COMES = ("insert", "i", "+i", "c", "create", "r", "read", "+u", "update_postimage")

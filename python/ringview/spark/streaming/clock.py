@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringview import Database
-from ringview.clock import microseconds, moment
+from ringview.convert.moments import microseconds, moment
 from ringview.errors import InvalidValueError
 from ringview.spark.streaming.changes import coming
 from ringview.spark.streaming.plan import GREATEST, TABLE, Plan

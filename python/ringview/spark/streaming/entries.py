@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from ringview import Database
+from ringview.convert.ipc import read_stream
 from ringview.spark.streaming import letters, marks
 from ringview.spark.streaming.clock import Greatest
 from ringview.spark.streaming.plan import Plan
@@ -101,9 +102,9 @@ def unpacked(data: bytes) -> Iterator[Entry]:
     """The entries of bytes.
 
     Raises:
-        pyarrow.ArrowInvalid: They are none.
+        InvalidValueError: They are none.
     """
-    listed = pa.ipc.open_stream(data).read_all().to_pylist()
+    listed = read_stream(data).to_pylist()
     for place, each in enumerate(listed):
         number = each["batch"]
         if each["kind"] == _SENT:
@@ -114,9 +115,9 @@ def unpacked(data: bytes) -> Iterator[Entry]:
             rows, refused, came = {}, None, None
             for part in listed[place + 1 :]:
                 if part["kind"] == _ROWS:
-                    rows[part["name"]] = pa.ipc.open_stream(part["rows"]).read_all()
+                    rows[part["name"]] = read_stream(part["rows"])
                 elif part["kind"] == _LETTERS:
-                    refused = pa.ipc.open_stream(part["rows"]).read_all()
+                    refused = read_stream(part["rows"])
                 elif part["kind"] == _TIMES:
                     came = json.loads(part["rows"])
                 else:

@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringview import Database
+from ringview.atomic_write import write
 from ringview.errors import CheckpointError, ExistsError, InvalidValueError, StorageError
 from ringview.sinks.protocol import Sink
 from ringview.spark.slots import MULTIPLICITY
 from ringview.spark.streaming import marks
 from ringview.spark.streaming.plan import Plan
 from ringview.spark.streaming.refusals import Refused
-from ringview.whole import write
 
 NAME = "dead_letters"
 """What targets are told instead of the name of a view, and where progress counts them."""

@@ -20,7 +20,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from ringview import whole
+from ringview import atomic_write
 
 _MANAGERS = (
     "org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager",
@@ -171,7 +171,7 @@ def write(place: Location, data: bytes) -> None:
         OSError: It cannot be written.
     """
     if isinstance(place, Path):
-        whole.write(place, data)
+        atomic_write.write(place, data)
     else:
         place.write_bytes(data)
 

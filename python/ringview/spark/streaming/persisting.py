@@ -21,13 +21,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import pyarrow as pa
 
 from ringview import Database
-from ringview.errors import CheckpointError, StorageError
+from ringview.errors import CheckpointError, InvalidValueError, StorageError
 from ringview.spark.streaming import letters, marks
 from ringview.spark.streaming.applying import Applier
 from ringview.spark.streaming.checkpoint import Checkpoint
@@ -94,12 +93,7 @@ class Persistence(ABC):
         """Itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -323,7 +317,7 @@ def _as_kept(plan: Plan, database: Database, views: Mapping[str, str]) -> Plan:
 def _entries(data: bytes, checkpoint: Checkpoint) -> Iterable[Entry]:
     try:
         yield from entries_of(data)
-    except (pa.ArrowInvalid, KeyError) as problem:
+    except (InvalidValueError, KeyError) as problem:
         raise CheckpointError(
             f"the log of the checkpoint {checkpoint.folder} is of another version: {problem}"
         ) from problem

@@ -7,7 +7,6 @@ it. Cost: a reader waits for the transaction that runs, no longer.
 from __future__ import annotations
 
 import json
-from types import TracebackType
 from typing import Any, Self
 
 from pyspark.errors import PySparkException
@@ -103,12 +102,7 @@ class StreamQuery:
         """The handle itself; the end of the block stops the stream."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def __repr__(self) -> str:

@@ -20,7 +20,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as st
 
 from ringview import Database
-from ringview.clock import interval
+from ringview.convert.moments import interval
 from ringview.errors import (
     InvalidValueError,
     TypeMismatchError,

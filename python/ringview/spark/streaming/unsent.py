@@ -15,6 +15,7 @@ from contextlib import suppress
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ringview.convert.ipc import read_stream
 from ringview.errors import StorageError
 from ringview.spark.streaming import locations
 from ringview.spark.streaming.locations import Location
@@ -87,9 +88,9 @@ def read(place: Location) -> dict[str, pa.Table] | None:
     """The changes by view; None if none were kept."""
     if not place.exists():
         return None
-    found = pa.ipc.open_stream(place.read_bytes()).read_all().to_pydict()
+    found = read_stream(place.read_bytes()).to_pydict()
     views = zip(found["view"], found["rows"], strict=True)
-    return {view: pa.ipc.open_stream(rows).read_all() for view, rows in views}
+    return {view: read_stream(rows) for view, rows in views}
 
 
 def forget(state: Location) -> None:

@@ -10,6 +10,7 @@ use ringview_engine::Change;
 
 use super::Database;
 use crate::change;
+use crate::ending::detach;
 use crate::errors::{OrRaise, named};
 use crate::incoming::{Batches, BufferMode, RowBuffer, RowLayout, hears, plain_rows};
 use crate::watch::Progress;
@@ -113,7 +114,7 @@ impl Database {
         let applied = match &self.group {
             Some(group) if !watch.is_followed() => {
                 let run = || Prepared::new(ops, (net, id));
-                let prepared = py.detach(run).or_raise(py)?;
+                let prepared = detach(py, run).or_raise(py)?;
                 self.apply_with_others(py, group, prepared, watch)
             }
             _ => self.apply_alone(py, ops, (net, id), (total, watch)),
@@ -165,7 +166,7 @@ impl Database {
         // whichever thread.
         let applied = match total < FEW && is_in_memory && !self.calls_python() {
             true => watch.attached(py, run),
-            false => py.detach(|| run(&mut watch)),
+            false => detach(py, || run(&mut watch)),
         };
         watch.finish(py, applied)
     }
@@ -197,7 +198,7 @@ impl Database {
             }
         };
         let engine = &mut *engine.value;
-        let done = py.detach(|| group.run(engine, &own, &mut |done| watch.poll(done)));
+        let done = detach(py, || group.run(engine, &own, &mut |done| watch.poll(done)));
         watch.finish(py, done)
     }
 }

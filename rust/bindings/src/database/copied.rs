@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use ringview_core::{Field, Result};
 
 use super::Database;
+use crate::ending::detach;
 use crate::errors::OrRaise;
 use crate::incoming::{Batches, BufferMode};
 use crate::planned::{Reader, broken};
@@ -27,7 +28,7 @@ impl Database {
         self.rows(rows, BufferMode::Shared, &mut given)?;
         let mut held = self.engine(py)?;
         let database = held.value.readers();
-        let filled = py.detach(|| {
+        let filled = detach(py, || {
             let reader = Reader {
                 database,
                 functions: Vec::new(),

@@ -17,6 +17,7 @@ use ringview_sql::{Definition, Options};
 use super::Database;
 use super::functions::trusted;
 use crate::definition::Given;
+use crate::ending::detach;
 use crate::errors::OrRaise;
 use crate::outgoing::Rows;
 use crate::planned::empty_database;
@@ -137,7 +138,7 @@ impl Database {
                 explained.render(format).map(|text| shown(&text))
             })
         };
-        py.detach(explained).or_raise(py)
+        detach(py, explained).or_raise(py)
     }
 
     /// The rows of a query over the tables and views as they are now.
@@ -147,7 +148,7 @@ impl Database {
         let database = &mut *held.value;
         let mut watch = Progress::new(None, 0);
         let mut poll = |done| watch.poll(done);
-        let found = py.detach(|| {
+        let found = detach(py, || {
             let (text, options) = self.callable_by(given);
             let mut empty;
             let database = match database.tables().is_empty() {

@@ -11,6 +11,8 @@ use ringview_core::Result;
 use ringview_sql::{AlterColumns, Conflict, Statement as Sql};
 
 use super::Database;
+use crate::ending::detach;
+use crate::function::Declared;
 use crate::planned::names_of;
 use crate::statement::Statement;
 use crate::watch::Progress;
@@ -23,11 +25,11 @@ impl Database {
             let held = self.engine(py)?;
             let database = &*held.value;
             let mut watch = Progress::new(None, 0);
-            let draft = py.detach(|| database.draft(changes, &mut |done| watch.poll(done)));
+            let draft = detach(py, || database.draft(changes, &mut |done| watch.poll(done)));
             watch.finish(py, draft)
         })?;
         let draft = Database::of(draft);
-        let functions = self.declared().iter().map(|one| one.copy(py)).collect();
+        let functions = self.declared().iter().map(Declared::copy).collect();
         *draft.declared() = functions;
         Ok(draft)
     }
@@ -38,7 +40,7 @@ impl Database {
         let mut drafted = draft.engine(py)?;
         let (database, drafted) = (&*held.value, &mut *drafted.value);
         let mut watch = Progress::new(None, 0);
-        let filled = py.detach(|| {
+        let filled = detach(py, || {
             let names = read_by(statement, drafted)?;
             database.fill_draft(drafted, &names, &mut |done| watch.poll(done))
         });
@@ -57,8 +59,9 @@ impl Database {
         let mut drafted = draft.engine(py)?;
         let (database, drafted) = (&*held.value, &mut *drafted.value);
         let mut watch = Progress::new(None, 0);
-        let undone =
-            py.detach(|| database.undo_draft(drafted, operations, &mut |done| watch.poll(done)));
+        let undone = detach(py, || {
+            database.undo_draft(drafted, operations, &mut |done| watch.poll(done))
+        });
         draft.forget_row_layouts();
         watch.finish(py, undone)
     }

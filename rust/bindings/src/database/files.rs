@@ -11,6 +11,7 @@ use ringview_sql::Definition;
 
 use super::Database;
 use super::functions::resolved_functions;
+use crate::ending::detach;
 use crate::errors::OrRaise;
 use crate::function::Given;
 use crate::watch::Progress;
@@ -87,14 +88,14 @@ impl Database {
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let engine = self.engine(py)?;
         let engine = &*engine.value;
-        py.detach(|| engine.save(&path)).or_raise(py)
+        detach(py, || engine.save(&path)).or_raise(py)
     }
 
     /// Writes the file anew.
     fn snapshot(&self, py: Python<'_>) -> PyResult<()> {
         let mut engine = self.engine(py)?;
         let engine = &mut *engine.value;
-        py.detach(|| engine.snapshot()).or_raise(py)
+        detach(py, || engine.snapshot()).or_raise(py)
     }
 
     /// Where the file is; None in memory.
@@ -107,7 +108,7 @@ impl Database {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut held = self.engine.hold(py)?;
         let engine = &mut *held.value;
-        let done = py.detach(|| engine.close());
+        let done = detach(py, || engine.close());
         // Where snapshots alone are durable, and none could be taken, it stays open.
         if done.is_ok() || engine.path().is_none() {
             self.closed.store(true, Ordering::Relaxed);
@@ -157,7 +158,7 @@ impl Database {
                 .with_functions(|signature| given.find(signature))?
                 .bind()
         };
-        let opened = py.detach(|| read(&bind, &mut |done| watch.poll(done)));
+        let opened = detach(py, || read(&bind, &mut |done| watch.poll(done)));
         let declared = resolved_functions(py, given, &opened)?;
         let database = Database::of(watch.finish(py, opened)?);
         *database.declared() = declared;

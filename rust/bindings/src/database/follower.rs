@@ -8,10 +8,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
+use pyo3::pyclass::{PyTraverseError, PyVisit};
 use ringview_durable::{DurableDatabase, NamedFollower};
 use ringview_engine::{Database as Engine, ViewFollower};
 
 use super::Database;
+use crate::ending::{detach, within};
 use crate::errors::{OrRaise, named};
 use crate::outgoing::Rows;
 use crate::watch;
@@ -26,10 +28,10 @@ pub(crate) fn hand_over<'py>(
     into: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = into.py();
-    let rows = py.detach(|| engine.changes(follower)).or_raise(py)?;
-    let given = into.call1((Rows::new(rows),))?;
+    let rows = detach(py, || engine.changes(follower)).or_raise(py)?;
+    let given = within(|| into.call1((Rows::new(rows),)))?;
     py.check_signals()?;
-    py.detach(|| engine.advance(follower)).or_raise(py)?;
+    detach(py, || engine.advance(follower)).or_raise(py)?;
     Ok(given)
 }
 
@@ -57,8 +59,8 @@ fn hand_over_as<'py>(
     into: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = into.py();
-    let rows = py.detach(|| database.changes_as(follower)).or_raise(py)?;
-    let given = into.call1((Rows::new(rows),))?;
+    let rows = detach(py, || database.changes_as(follower)).or_raise(py)?;
+    let given = within(|| into.call1((Rows::new(rows),)))?;
     py.check_signals()?;
     database.given(follower).or_raise(py)?;
     Ok(given)
@@ -96,6 +98,10 @@ impl Follower {
 
 #[pymethods]
 impl Follower {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.database)
+    }
+
     /// What moved since the last call, given to `into`; kept for the next call if that raises.
     fn changes<'py>(&self, into: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = into.py();
@@ -118,7 +124,7 @@ impl Follower {
             }
             ChangeCursor::Named(cursor) => {
                 let engine = &mut *engine.value;
-                py.detach(|| engine.commit_cursor(&cursor)).or_raise(py)
+                detach(py, || engine.commit_cursor(&cursor)).or_raise(py)
             }
         }
     }
@@ -144,7 +150,7 @@ impl Follower {
                 if left.is_zero() {
                     return Ok(false);
                 }
-                py.detach(|| bell.wait(heard, left.min(SLICE)));
+                detach(py, || bell.wait(heard, left.min(SLICE)));
                 watch::check(py)?;
             }
         }

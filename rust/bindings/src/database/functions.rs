@@ -5,6 +5,7 @@
 use std::sync::{Arc, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::pyclass::{PyTraverseError, PyVisit};
 use ringview_core::{Error, Result};
 use ringview_durable::{DurableDatabase as Engine, ViewDefinition};
 use ringview_expr::{Signature, UserFunction};
@@ -33,7 +34,7 @@ impl Database {
         let types = (&schema(takes)?, &schema(returns)?);
         let made = signature(name, (kind, special), types);
         let made = made.and_then(|made| check_function_name(name).map(|()| made));
-        let made = Declared::new(made.or_raise(py)?, function, py);
+        let made = Declared::new(made.or_raise(py)?, function);
         // One at a time, as all that declares something.
         let _engine = self.engine(py)?;
         let mut declared = self.declared();
@@ -92,9 +93,26 @@ impl Database {
         let declared = self.declared();
         let one = |one: &Declared| {
             let name = one.function.signature().name.clone();
-            (name, one.of_python.clone_ref(py))
+            Some((name, one.of_python.get(py)?))
         };
-        Ok(declared.iter().map(one).collect())
+        Ok(declared.iter().filter_map(one).collect())
+    }
+
+    /// Shows the collector the functions, which may refer to the database that calls them. Views refer to none by themselves.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        match self.functions.try_lock() {
+            // What another database calls, too, that keeps.
+            Ok(declared) => (declared.iter())
+                .filter(|one| one.is_of_one())
+                .try_for_each(|one| one.of_python.traverse(&visit)),
+            // A call runs, so the database is no garbage.
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        let declared = std::mem::take(&mut *self.declared());
+        declared.iter().for_each(|one| one.of_python.clear());
     }
 }
 

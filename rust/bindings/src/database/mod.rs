@@ -41,6 +41,7 @@ use ringview_durable::{DurableDatabase as Engine, Group, TableDefinition};
 use ringview_engine::{KeepFor, Options, Poll, TableStatus};
 
 use crate::busy::{Busy, Hold};
+use crate::ending::detach;
 use crate::errors::{OrRaise, named};
 use crate::function::Declared;
 use crate::handle::Handle;
@@ -127,8 +128,10 @@ impl Database {
         let given = defaults.map(|of| self.defaults_of(py, of)).transpose()?;
         let mut engine = self.engine(py)?;
         let engine = &mut *engine.value;
-        py.detach(|| engine.create_table_from(table, &given.unwrap_or_default()))
-            .or_raise(py)
+        detach(py, || {
+            engine.create_table_from(table, &given.unwrap_or_default())
+        })
+        .or_raise(py)
     }
 
     /// The moment that the clock is at, in microseconds since 1970 in UTC; None before it was first set.
@@ -196,7 +199,7 @@ impl Database {
         table.check_table(&engine.value).or_raise(py)?;
         let engine = &*engine.value;
         let read = || engine.table_rows(table.name(), multiplicity);
-        Ok(Rows::new(py.detach(read).or_raise(py)?))
+        Ok(Rows::new(detach(py, read).or_raise(py)?))
     }
 
     /// The defaults of a table's columns, as one row of those that have one.
@@ -261,7 +264,7 @@ impl Database {
         let parts = PyDict::new(py);
         let engine = self.engine(py)?;
         let engine = &*engine.value;
-        for (part, bytes) in py.detach(|| engine.memory_usage()) {
+        for (part, bytes) in detach(py, || engine.memory_usage()) {
             parts.set_item(part, bytes)?;
         }
         Ok(parts)
@@ -291,7 +294,7 @@ impl Database {
     ) -> PyResult<()> {
         let mut engine = self.engine(py)?;
         let engine = &mut *engine.value;
-        let done = py.detach(|| drop(engine)).or_raise(py);
+        let done = detach(py, || drop(engine)).or_raise(py);
         self.bell.ring();
         done
     }
@@ -348,7 +351,7 @@ impl Database {
         let mut held = self.engine(py)?;
         let database = &mut *held.value;
         let mut watch = Progress::new(None, 0);
-        let done = py.detach(|| change(database, &mut |done| watch.poll(done)));
+        let done = detach(py, || change(database, &mut |done| watch.poll(done)));
         self.bell.ring();
         watch.finish(py, done)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use super::Database;
+use crate::ending::detach;
 use crate::errors::OrRaise;
 use crate::handle::Handle;
 use crate::incoming::{BufferMode, Schemas, rows};
@@ -26,7 +27,7 @@ impl Database {
         let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
         let mut watch = Progress::new(None, 0);
-        let made = py.detach(|| {
+        let made = detach(py, || {
             let batches = engine.view_partials(view.name(), &mut |done| watch.poll(done))?;
             Ok((engine.partial_schema(view.name())?, batches))
         });
@@ -47,8 +48,9 @@ impl Database {
         let mut held = self.engine_with_view(py, &view)?;
         let engine = &mut *held.value;
         let mut watch = Progress::new(None, 0);
-        let merged = py
-            .detach(|| engine.merge_partials(view.name(), &batches, &mut |done| watch.poll(done)));
+        let merged = detach(py, || {
+            engine.merge_partials(view.name(), &batches, &mut |done| watch.poll(done))
+        });
         self.bell.ring();
         watch.finish(py, merged)
     }

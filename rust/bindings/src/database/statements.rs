@@ -13,6 +13,7 @@ use ringview_sql::{Definition, Statement as Sql};
 
 use super::Database;
 use super::changes::read_id;
+use crate::ending::detach;
 use crate::errors::OrRaise;
 use crate::handle::Handle;
 use crate::incoming::{Batches, BufferMode};
@@ -57,7 +58,7 @@ impl Database {
         let mut held = self.engine(py)?;
         let engine = &mut *held.value;
         let mut watch = Progress::new(progress, 0);
-        let changed = py.detach(|| {
+        let changed = detach(py, || {
             if id.as_ref().is_some_and(|id| engine.is_applied(id)) {
                 return Ok((0, None));
             }
@@ -176,7 +177,7 @@ impl Database {
         let mut held = self.engine(py)?;
         let engine = &mut *held.value;
         let mut watch = Progress::new(None, 0);
-        let made = py.detach(|| {
+        let made = detach(py, || {
             let mut poll = |done| watch.poll(done);
             let rows = Reader {
                 database: engine.readers(),
@@ -236,7 +237,7 @@ impl Database {
         let mut held = self.engine(py)?;
         let engine = &mut *held.value;
         let mut watch = Progress::new(None, 0);
-        let done = py.detach(|| {
+        let done = detach(py, || {
             let mut poll = |done| watch.poll(done);
             let altered = Reader {
                 database: engine.readers(),
@@ -304,7 +305,7 @@ impl Database {
             let mut held = self.engine(py)?;
             let database = held.value.readers();
             let mut watch = Progress::new(None, 0);
-            let found = py.detach(|| {
+            let found = detach(py, || {
                 let poll: Poll<'_> = &mut |done| watch.poll(done);
                 read(&mut Reader {
                     database,

@@ -6,9 +6,11 @@
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::pyclass::{PyTraverseError, PyVisit};
 use ringview_engine::ViewStream;
 
 use super::Database;
+use crate::ending::detach;
 use crate::errors::OrRaise;
 use crate::outgoing::Rows;
 
@@ -45,6 +47,10 @@ impl RowStream {
 
 #[pymethods]
 impl RowStream {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.database)
+    }
+
     /// The next rows; None behind the last.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Rows>> {
         let engine = self.database.get().engine(py)?;
@@ -54,7 +60,7 @@ impl RowStream {
             let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
             engine.next_rows(&mut stream)
         };
-        Ok(py.detach(read).or_raise(py)?.map(Rows::new))
+        Ok(detach(py, read).or_raise(py)?.map(Rows::new))
     }
 
     fn __repr__(&self) -> &'static str {

@@ -14,6 +14,7 @@ use super::Database;
 use super::follower::{ChangeCursor, Follower, hand_over};
 use super::functions::{called_by, trusted};
 use super::stream::RowStream;
+use crate::ending::detach;
 use crate::errors::OrRaise;
 use crate::handle::Handle;
 use crate::lookup::{self, Names};
@@ -33,7 +34,7 @@ impl Database {
     fn sample_join_size(&self, py: Python<'_>, view: Handle) -> PyResult<(u128, u128, f64)> {
         let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
-        let size = py.detach(|| engine.sample_join_size(view.name()));
+        let size = detach(py, || engine.sample_join_size(view.name()));
         size.or_raise(py).map(|size| match size {
             JoinSize::Exact(size) => (size, size, 1.0),
             JoinSize::Between(least, most, w) => (least, most, w),
@@ -109,8 +110,7 @@ impl Database {
                 .readers()
                 .follow(view.name(), from_now)
                 .map(ChangeCursor::Own),
-            Some(name) => py
-                .detach(|| engine.follow_as(view.name(), name, from_now))
+            Some(name) => detach(py, || engine.follow_as(view.name(), name, from_now))
                 .map(ChangeCursor::Named),
         };
         Ok(Follower::new(slf.clone().unbind(), place.or_raise(py)?))
@@ -138,13 +138,17 @@ impl Database {
     fn forget_follower(&self, py: Python<'_>, view: Handle, name: &str) -> PyResult<()> {
         let mut engine = self.engine_with_view(py, &view)?;
         let engine = &mut *engine.value;
-        py.detach(|| engine.forget_follower(view.name(), name))
-            .or_raise(py)
+        detach(py, || engine.forget_follower(view.name(), name)).or_raise(py)
     }
 
     /// The number of the view that has a name now.
     fn view_id(&self, py: Python<'_>, name: &str) -> PyResult<u64> {
         self.engine(py)?.value.view_id(name).or_raise(py)
+    }
+
+    /// The same, or None: no other name is looked for that may have been meant.
+    fn find_view(&self, py: Python<'_>, name: &str) -> PyResult<Option<u64>> {
+        Ok(self.engine(py)?.value.view_id(name).ok())
     }
 
     /// The columns of a view, as an object with `__arrow_c_schema__`.
@@ -178,7 +182,7 @@ impl Database {
         let py = slf.py();
         let engine = slf.get().engine_with_view(py, &view)?;
         let held = &*engine.value;
-        let stream = py.detach(|| held.view_stream(view.name())).or_raise(py)?;
+        let stream = detach(py, || held.view_stream(view.name())).or_raise(py)?;
         Ok(RowStream::new(slf.clone().unbind(), stream))
     }
 
@@ -186,7 +190,7 @@ impl Database {
     fn view_len(&self, py: Python<'_>, view: Handle) -> PyResult<usize> {
         let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
-        py.detach(|| engine.view_len(view.name())).or_raise(py)
+        detach(py, || engine.view_len(view.name())).or_raise(py)
     }
 
     /// How a view is maintained, with what each node holds, in a form of `Explanation`.
@@ -204,7 +208,7 @@ impl Database {
             };
             explained.render(format).map(|text| shown(&text))
         };
-        py.detach(explained).or_raise(py)
+        detach(py, explained).or_raise(py)
     }
 
     /// Why a change of a view may cost more than the rows of the keys that it has; nothing where none does.
@@ -259,7 +263,7 @@ impl Database {
         let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
         let get = || engine.view_get_rows(view.name(), &keys);
-        let (rows, places) = py.detach(get).or_raise(py)?;
+        let (rows, places) = detach(py, get).or_raise(py)?;
         Ok((Rows::new(rows), places))
     }
 
@@ -271,7 +275,7 @@ impl Database {
         let engine = self.engine_with_view(py, &view)?;
         let engine = &*engine.value;
         let found = || engine.view_where(view.name(), &key);
-        Ok(Rows::new(py.detach(found).or_raise(py)?))
+        Ok(Rows::new(detach(py, found).or_raise(py)?))
     }
 
     /// The query of a view, in JSON.
@@ -288,6 +292,6 @@ fn read(
     make: impl FnOnce(Poll<'_>) -> ringview_core::Result<RecordBatch> + Send,
 ) -> PyResult<Rows> {
     let mut watch = Progress::new(None, 0);
-    let made = py.detach(|| make(&mut |done| watch.poll(done)));
+    let made = detach(py, || make(&mut |done| watch.poll(done)));
     Ok(Rows::new(watch.finish(py, made)?))
 }

@@ -36,6 +36,7 @@ pub(crate) use self::reader::hears;
 use self::reader::{Item, Source};
 pub(crate) use self::schemas::Schemas;
 use self::schemas::refused;
+use crate::ending::within;
 use crate::errors::named;
 use crate::outgoing::{SCHEMA, STREAM};
 
@@ -74,6 +75,15 @@ pub(crate) fn schema(source: &Bound<'_, PyAny>) -> PyResult<Schema> {
 /// The rows of anything with `__arrow_c_array__` or `__arrow_c_stream__`, or of [`Batches`]. A stream is
 /// read to its end.
 pub(crate) fn rows(
+    source: &Bound<'_, PyAny>,
+    buffers: BufferMode,
+    schemas: &mut Schemas,
+    into: &mut Vec<RecordBatch>,
+) -> PyResult<()> {
+    within(|| of_any(source, buffers, schemas, into))
+}
+
+fn of_any(
     source: &Bound<'_, PyAny>,
     buffers: BufferMode,
     schemas: &mut Schemas,

@@ -30,6 +30,8 @@ use pyo3::types::{PyCFunction, PyType};
 
 use super::schemas::refused;
 
+use crate::ending::{attach, detach};
+
 /// Time between two looks whether Ctrl-C came.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -75,7 +77,7 @@ impl Source {
                 schema(stream).map(Some)
             }
             Source::Reader(reader) => {
-                Python::attach(
+                attach(
                     |py| match reader.call_method0(py, intern!(py, "read_next_batch")) {
                         Ok(batch) => Ok(Some(Item::Batch(batch))),
                         Err(end) if end.is_instance_of::<PyStopIteration>(py) => Ok(None),
@@ -141,7 +143,7 @@ pub(super) fn read(
     let outcome = loop {
         let item = match in_memory {
             true => source.next(),
-            false => py.detach(|| source.next()),
+            false => detach(py, || source.next()),
         };
         match item {
             Ok(None) => break Ok(()),
@@ -154,7 +156,7 @@ pub(super) fn read(
         }
     };
     if !in_memory {
-        py.detach(|| drop(source));
+        detach(py, || drop(source));
     }
     outcome
 }
@@ -192,7 +194,7 @@ fn listening(
     let read = Mutex::new(Some((source, send, asked)));
     let run = PyCFunction::new_closure(py, None, None, move |args, _| {
         let taken = read.lock().ok().and_then(|mut read| read.take());
-        args.py().detach(|| {
+        detach(args.py(), || {
             if let Some((source, send, asked)) = taken {
                 hand_over(source, &send, &asked);
             }
@@ -200,7 +202,7 @@ fn listening(
     })?
     .unbind();
     let work = move || {
-        Python::attach(|py| {
+        attach(|py| {
             // Nothing is raised in there that is not handed over.
             let _ = context.call_method1(py, intern!(py, "run"), (run,));
         });
@@ -229,7 +231,7 @@ fn listening(
 }
 
 fn wait(py: Python<'_>, receive: &mut Receiver<Message>) -> Result<Message, RecvTimeoutError> {
-    py.detach(move || receive.recv_timeout(LOOK))
+    detach(py, move || receive.recv_timeout(LOOK))
 }
 
 /// Sends every item that is asked for; the stream is released before the sender goes.

@@ -9,6 +9,7 @@ use ringview_engine::{Cut, Expansion, Key, Payload, Real, RpaiTree as Tree};
 
 use super::{Figure, Of};
 use crate::busy::Busy;
+use crate::ending::detach;
 use crate::errors::OrRaise;
 
 /// A key, what keeps it apart from its equals, and its payload or a sum.
@@ -193,7 +194,7 @@ impl RpaiTree {
         real_keys: bool,
         real_payloads: bool,
     ) -> PyResult<RpaiTree> {
-        let made = py.detach(|| match (real_keys, real_payloads) {
+        let made = detach(py, || match (real_keys, real_payloads) {
             (false, false) => tree::<i128, i128>(entries),
             (false, true) => tree::<i128, Expansion>(entries),
             (true, false) => tree::<Real, i128>(entries),

@@ -12,6 +12,7 @@ use ringview_wire::backend::{Failure, Source};
 use ringview_wire::copy::format::{Format, Header, Kind};
 
 use super::values::{Report, batches, failure_of, unasked};
+use crate::ending::attach;
 use crate::watch;
 
 /// A format as Python says it; columns by their places.
@@ -61,7 +62,7 @@ pub(super) struct PySource {
 
 impl Source for PySource {
     fn next(&self) -> Result<Option<Vec<RecordBatch>>, Failure> {
-        Python::attach(|py| {
+        attach(|py| {
             let found = watch::cancellable(&self.cancelled, || {
                 watch::check(py)?;
                 let found = self.source.bind(py).call_method0(intern!(py, "next"))?;
@@ -78,7 +79,7 @@ impl Source for PySource {
     }
 
     fn close(&self) {
-        Python::attach(|py| {
+        attach(|py| {
             // Whatever it says, nobody reads on.
             let _ = self.source.call_method0(py, intern!(py, "close"));
         });

@@ -25,7 +25,11 @@ use ringview_wire::{Options, Server};
 
 use self::session::PyBackend;
 use self::values::schema_of;
+use crate::ending::detach;
 use crate::errors::named;
+
+/// The longest that a client may take to be let in, as PostgreSQL has it.
+const LOGIN: Duration = Duration::from_secs(60);
 
 /// The types that PostgreSQL has for the columns of a schema: number, bytes of a value, modifier.
 ///
@@ -82,22 +86,21 @@ impl PostgresServer {
             connections,
             message,
             statement: seconds(statement),
+            login: LOGIN,
             idle: seconds(idle),
             certificate,
         };
         let place = format!("{}:{}", options.host, options.port);
         let backend = Arc::new(PyBackend(backend));
-        let server = py
-            .detach(|| Server::start(backend, options))
-            .map_err(|problem| {
-                let class = match problem.kind() {
-                    std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::InvalidInput => {
-                        "InvalidValueError"
-                    }
-                    _ => "StorageError",
-                };
-                named(py, class, &format!("cannot serve at {place}: {problem}"))
-            })?;
+        let server = detach(py, || Server::start(backend, options)).map_err(|problem| {
+            let class = match problem.kind() {
+                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::InvalidInput => {
+                    "InvalidValueError"
+                }
+                _ => "StorageError",
+            };
+            named(py, class, &format!("cannot serve at {place}: {problem}"))
+        })?;
         let address = server.address();
         Ok(PostgresServer {
             address: (address.ip().to_string(), address.port()),
@@ -120,7 +123,7 @@ impl PostgresServer {
 
     /// Ends all statements and connections; twice does nothing.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| {
+        detach(py, || {
             let taken = self
                 .server
                 .lock()

@@ -15,6 +15,7 @@ use ringview_wire::copy::format::Limits;
 
 use super::copied::{PySource, format_of};
 use super::values::{Report, batches, failure_of, schema_of, status_of, unasked};
+use crate::ending::attach;
 use crate::outgoing;
 use crate::watch;
 
@@ -76,7 +77,7 @@ struct PySink {
 
 impl Sink for PySink {
     fn take(&self, rows: Vec<RecordBatch>) -> Answer {
-        Python::attach(|py| {
+        attach(|py| {
             let taken = watch::cancellable(&self.cancelled, || {
                 watch::check(py)?;
                 let rows = outgoing::Rows::of(SchemaRef::clone(&self.schema), rows);

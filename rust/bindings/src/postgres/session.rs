@@ -13,6 +13,7 @@ use ringview_wire::backend::{Answer, Backend, Client, Failure, Prepared, Session
 
 use super::outcome::answer_of;
 use super::values::{Report, failure_of, schema_of, status_of, unasked};
+use crate::ending::attach;
 use crate::watch;
 
 /// A database as Python has it.
@@ -25,7 +26,7 @@ impl Backend for PyBackend {
             database,
             application,
         } = client;
-        Python::attach(|py| {
+        attach(|py| {
             let of = (user, database, application);
             let opened = self.0.call_method1(py, intern!(py, "open"), of);
             let (session, failure): (Py<PyAny>, Option<Report>) = opened
@@ -54,7 +55,7 @@ impl PySession {
         &self,
         read: impl FnOnce(&Bound<'_, PyAny>, &Arc<AtomicBool>) -> PyResult<T>,
     ) -> Result<T, Failure> {
-        Python::attach(|py| {
+        attach(|py| {
             watch::cancellable(&self.cancelled, || {
                 read(self.session.bind(py), &self.cancelled)
             })

@@ -1,7 +1,8 @@
 //! The file that the embedded database writes, locked from before it is read until it is released.
 //!
 //! Invariant: a [`Disk`] holds the lock of the file that its path names, even while the embedded database over it is
-//! closed and opened again. A file that was replaced between opening and locking is opened again.
+//! closed and opened again. A file that was replaced between opening and locking is opened again. What is no regular file is
+//! neither opened nor replaced.
 //! Cost: a few calls of the system to open; none above the system's to read and write.
 //!
 //! | file | holds |
@@ -53,13 +54,13 @@ impl Disk {
     pub(crate) fn open(path: &Path) -> Result<Self, Unread> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        Self::named(path, || Self::locked(options.open(path)?))
+        Self::named(path, || Self::locked(opened(&options, path)?))
     }
 
     /// Opens the file of a path to read it, beside others that do; it stays as it is, whatever is written here.
     pub(crate) fn reading(path: &Path) -> Result<Self, Unread> {
         Self::named(path, || {
-            let (file, backend) = of(File::open(path)?)?;
+            let (file, backend) = of(opened(OpenOptions::new().read(true), path)?)?;
             checked(backend.try_lock_shared_range(Bound::Unbounded, Bound::Unbounded))?;
             Ok(Self::of(Overlay::over(backend)?, Some(file)))
         })
@@ -100,6 +101,24 @@ impl Disk {
         let named = Handle::from_path(path).ok();
         named.is_some() && named == self.0.file
     }
+}
+
+/// Opens the file of a path. The path is looked at first, for opening a pipe waits and opening a device may do something;
+/// the file behind it again, for the path may name another by then.
+fn opened(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    let regular = |is_file: bool| match is_file {
+        true => Ok(()),
+        false => Err(io::Error::other(
+            "it is a folder, a device, a pipe or a socket, and no file",
+        )),
+    };
+    // Opening says why there is none.
+    if let Ok(found) = std::fs::metadata(path) {
+        regular(found.is_file())?;
+    }
+    let file = options.open(path)?;
+    regular(file.metadata()?.is_file())?;
+    Ok(file)
 }
 
 /// Which file it is, and what reads and writes it.

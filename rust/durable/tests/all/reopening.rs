@@ -120,7 +120,7 @@ fn what_fails_is_not_in_the_file() {
     );
     // Other rows, so that it shares nothing and is filled.
     let mut other = by_shop("other");
-    other.query.atoms[0].filter = Some("\"units\" > 0".to_owned());
+    other.query.atoms[0].filter = Some("\"units\" > 0".parse().unwrap());
     let stopped = db.create_view(other, &mut |_| Err(Error::Interrupted));
     assert_eq!(stopped, Err(Error::Interrupted));
     drop(db);

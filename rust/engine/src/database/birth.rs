@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringview_core::{Budget, Error, Result};
+use ringview_core::{Budget, Error, Result, guarded};
 use ringview_query::Query;
 
 use super::Database;
@@ -133,7 +133,7 @@ impl Database {
         let mut drafts = Drafts::new(self.births, sharing, &engines);
         let mut declared = Vec::with_capacity(views.len());
         for view in views {
-            let plans = self.catalogue().plans(view.query, view.by)?;
+            let plans = guarded(|| self.catalogue().plans(view.query, view.by))?;
             let node = drafts.add(view.name, plans, &self.state.graph);
             declared.push(Declared {
                 name: view.name.to_owned(),
@@ -164,7 +164,8 @@ impl Database {
     /// The nodes of drafts, filled.
     pub(super) fn make(&mut self, drafts: Drafts<'_>, budget: &Budget<'_>) -> Result<Vec<Node>> {
         let mut births = Births::over(std::mem::take(&mut self.state.graph));
-        let made = self.make_nodes(drafts, &mut births, budget);
+        // What the nodes that were there hold is only read, so they are whole whatever becomes of this.
+        let made = guarded(|| self.make_nodes(drafts, &mut births, budget));
         self.state.graph = births.graph;
         made.map(|()| births.family)
     }

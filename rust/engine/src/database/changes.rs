@@ -160,7 +160,7 @@ impl Database {
     fn whole(&self, view: &Node, answer: &NodeAnswer<'_>) -> Result<WeightedRows> {
         let wanted = vec![true; view.columns.len()];
         let rows = answer.len(&self.state.storage.dictionary)?;
-        check_size(rows)?;
+        check_size(rows, wanted.len())?;
         let mut unpolled = |_| Ok(());
         let budget = self.state.reading(&mut unpolled);
         budget.reserve(

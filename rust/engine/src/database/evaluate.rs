@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use ringview_core::{Budget, Result};
+use ringview_core::{Budget, Result, guarded};
 use ringview_query::Query;
 use ringview_view::Engine;
 
@@ -33,6 +33,14 @@ impl Database {
             Some(found) => Ok(found),
             None => self.compute(query, poll),
         }
+    }
+
+    /// Reads for a change that only frees: a limit of memory is none meanwhile, for the change would give back what it lacks.
+    pub fn freeing<T>(&mut self, read: impl FnOnce(&mut Database) -> T) -> T {
+        self.state.memory.frees = true;
+        let found = read(self);
+        self.state.memory.frees = false;
+        found
     }
 
     /// The same, where what maintains the rows is there already; nothing otherwise. O(query) until they are read.
@@ -65,8 +73,9 @@ impl Database {
     ) -> Result<RecordBatch> {
         let budget = self.state.budget(poll);
         let mut births = Births::over(std::mem::take(&mut self.state.graph));
-        let asked = self.ask(drafts, last, &mut births, &budget);
-        let found = asked.and_then(|()| {
+        // What the nodes that were there hold is only read, so they are whole whatever becomes of this.
+        let found = guarded(|| {
+            self.ask(drafts, last, &mut births, &budget)?;
             let Some(node) = births.find(last) else {
                 unreachable!("the node of a draft is made, or was there")
             };
@@ -113,7 +122,7 @@ impl Database {
         let mut catalogue = self.catalogue();
         catalogue.is_static = is_static;
         let mut drafts = Drafts::new(self.births, Sharing::Read, engines);
-        let plans = catalogue.plans(query, By::Choice(None))?;
+        let plans = guarded(|| catalogue.plans(query, By::Choice(None)))?;
         let last = drafts.add(NAME, plans, &self.state.graph);
         Ok((drafts, last))
     }

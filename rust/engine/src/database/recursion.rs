@@ -68,7 +68,7 @@ impl Inner {
             tables.push((name, Arc::new(Schema::new(fields))));
         }
         let view = free("step", &|name| tables.iter().any(|(one, _)| one == name));
-        database.create_view(&view, &of.query()?, &mut |_| Ok(()))?;
+        database.create_view(&view, of.query()?, &mut |_| Ok(()))?;
         Ok(Self {
             follower: database.follow(&view, true)?,
             database,

@@ -5,7 +5,7 @@ use ringview_query::{Atom, ColumnRef, Function, Output, Query};
 
 use crate::{Database, NewView, Options};
 
-const VIEWS: u64 = 2_000;
+const VIEWS: u64 = 400;
 
 fn unpolled(_: u64) -> Result<()> {
     Ok(())
@@ -20,7 +20,7 @@ fn filled() -> Database {
 }
 
 /// A sum of r by a, of rows that pass a filter.
-fn sum(of: String, filter: Option<String>) -> Query {
+fn sum(of: &str, filter: Option<&str>) -> Query {
     let a = ColumnRef {
         atom: 0,
         column: "a".to_owned(),
@@ -28,7 +28,7 @@ fn sum(of: String, filter: Option<String>) -> Query {
     let total = Output::Aggregate {
         name: "total".to_owned(),
         function: Function::Sum,
-        argument: Some(of),
+        argument: Some(of.parse().unwrap()),
     };
     let empty = r#"{"atoms": [{"table": "r", "alias": "r"}],
         "outputs": [{"kind": "aggregate", "name": "n", "function": "count", "argument": null}]}"#;
@@ -36,7 +36,7 @@ fn sum(of: String, filter: Option<String>) -> Query {
         atoms: vec![Atom {
             table: "r".to_owned(),
             alias: "r".to_owned(),
-            filter,
+            filter: filter.map(|filter| filter.parse().unwrap()),
         }],
         group_by: vec![a],
         outputs: vec![total],
@@ -47,8 +47,8 @@ fn sum(of: String, filter: Option<String>) -> Query {
 /// The same for each of many views: of other rows, or other sums of the same.
 fn queries(of_rows: bool) -> Vec<(String, Query)> {
     let query = |at: u64| match of_rows {
-        true => sum("\"0\".\"b\"".to_owned(), Some(format!("\"b\" > {at}"))),
-        false => sum(format!("\"0\".\"b\" + {at}"), None),
+        true => sum("\"0\".\"b\"", Some(&format!("\"b\" > {at}"))),
+        false => sum(&format!("\"0\".\"b\" + {at}"), None),
     };
     (0..VIEWS).map(|at| (format!("v{at}"), query(at))).collect()
 }

@@ -1,6 +1,7 @@
 //! The memory of a transaction: counted as rows come, compared with the limit.
 //!
-//! Invariant and cost: those of `memory`.
+//! Invariant: a transaction that only frees has no limit, and to one that adds, what it frees counts as given back: both hold
+//! the rows that go until the end, to undo it. Cost: that of `memory`, and O(tables) a chunk where rows go.
 
 use ringview_core::{Budget, Result};
 
@@ -8,6 +9,7 @@ use crate::Poll;
 use crate::memory::{EVERY, Memory};
 use crate::reversal::Reversal;
 use crate::state::State;
+use crate::undo::Undo;
 
 impl State {
     /// Counts so many bytes more against the limit: whoever keeps the database holds them for it.
@@ -24,7 +26,25 @@ impl State {
 
     /// The budget of a call that reads.
     pub(crate) fn reading<'p>(&self, poll: Poll<'p>) -> Budget<'p> {
-        Budget::new(poll).limited(self.memory.limit, self.memory.held)
+        let budget = Budget::new(poll).limited(self.memory.limit, self.memory.held);
+        budget.allow(if self.memory.frees { u64::MAX } else { 0 });
+        budget
+    }
+
+    /// Notes what a chunk of a transaction does: whether rows come, and how many go.
+    pub(crate) fn note(&self, comes: bool, goes: u64, undo: &mut Undo, budget: &Budget<'_>) {
+        undo.adds |= comes;
+        undo.gone = undo.gone.saturating_add(goes);
+        budget.allow(match (undo.adds, undo.gone) {
+            (false, _) => u64::MAX,
+            (true, 0) => 0,
+            (true, gone) => {
+                let rows = self.storage.tables.iter().map(|table| table.len());
+                let all = rows.sum::<u64>().saturating_add(gone);
+                let share = u128::from(gone) * u128::from(self.memory.start) / u128::from(all);
+                u64::try_from(share).unwrap_or(u64::MAX)
+            }
+        });
     }
 
     /// So many rows more are in the tables and views. Asks whether to go on, and whether there is room.
@@ -65,7 +85,7 @@ impl State {
     /// Whether so many bytes may be held.
     pub(crate) fn check_memory(&self, held: u64, budget: &Budget<'_>) -> Result<()> {
         budget.recount(held);
-        if held > self.memory.limit && held > self.memory.start {
+        if !budget.has_room(held) && held > self.memory.start {
             return Err(budget.too_much());
         }
         Ok(())

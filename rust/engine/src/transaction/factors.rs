@@ -28,6 +28,7 @@ impl State {
         let table = &self.storage.tables[index];
         let factors = encode(table, product.factors, &mut self.storage.dictionary)?;
         let own = factors.iter().map(|factor| factor.batch.rows).sum();
+        self.note(product.direction == Direction::Insert, 0, undo, budget);
         self.done(own, budget)?;
         if factors.iter().any(|factor| factor.batch.rows == 0) {
             return Ok(());

@@ -40,7 +40,17 @@ impl State {
             let Some(store) = &mut table.rows else {
                 return Ok(());
             };
+            let before = store.len();
             store.change_by_key(batch, actions, &self.storage.dictionary, &mut keyed_delta)?;
+            // Rows that came and rows that went are all of the delta, and what the table has more or less.
+            let (moved, more) = (keyed_delta.len() as u64, store.len().saturating_sub(before));
+            let less = before.saturating_sub(store.len());
+            let goes = (moved + less).saturating_sub(more) / 2;
+            self.note(moved > goes, goes, undo, budget);
+            let table = &mut self.storage.tables[index];
+            let Some(store) = &mut table.rows else {
+                return Ok(());
+            };
             // What a row that deletes says beside its key, nobody holds.
             undo.words_left += table.texts * (batch.rows + keyed_delta.len());
             if !keyed_delta.is_empty()

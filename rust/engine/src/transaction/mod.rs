@@ -64,6 +64,7 @@ impl State {
             let home = home(ops, &undo);
             let mut batch = std::mem::take(self.batch_at(home));
             let budget = self.budget(poll);
+            self.note(false, 0, &mut undo, &budget);
             let ran = if net {
                 self.run_net(ops, &mut undo, &mut batch, &budget)
             } else {
@@ -208,6 +209,8 @@ impl State {
         batch: &Batch,
         budget: &Budget<'_>,
     ) -> Result<()> {
+        let (comes, goes) = direction.of(batch);
+        self.note(comes > 0, goes, undo, budget);
         let table = &mut self.storage.tables[index];
         let dictionary = &self.storage.dictionary;
         if direction == Direction::Delete || batch.multiplicity.is_some() {

@@ -70,6 +70,7 @@ impl State {
                         self.encode(&op, &chunk, first, at, batch)?;
                         // What comes and goes again, nobody holds.
                         undo.words_left += self.storage.tables[at].texts * batch.rows;
+                        self.note(op.direction.of(batch).0 > 0, 0, undo, budget);
                         add(net, (batch, op.direction, first), budget)?;
                     }
                 }
@@ -101,13 +102,16 @@ impl State {
     fn collect(
         &mut self,
         net: &mut Net,
-        table: usize,
+        at: usize,
         product: &Product<'_>,
         undo: &mut Undo,
         budget: &Budget<'_>,
     ) -> Result<()> {
-        let table = &self.storage.tables[table];
+        let table = &self.storage.tables[at];
         let factors = factors::encode(table, product.factors, &mut self.storage.dictionary)?;
+        let comes = product.direction == Direction::Insert;
+        self.note(comes, 0, undo, budget);
+        let table = &self.storage.tables[at];
         undo.words_left += table.texts * factors.iter().map(|f| f.batch.rows).sum::<usize>();
         if factors.iter().any(|factor| factor.batch.rows == 0) {
             return Ok(());

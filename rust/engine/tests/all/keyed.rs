@@ -251,7 +251,7 @@ fn apply(db: &mut Database, steps: &[Step], stop_at: Option<usize>) -> Result<()
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::default())]
 
     #[test]
     fn changes_by_key_equal_those_of_a_map(

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use ringview_core::{Error, Field, Result, Schema, Type};
-use ringview_engine::{Change, Database, Direction, Op, Options, Product, ProductFactor};
+use ringview_engine::{
+    ByKey, Change, Database, Direction, Keyed, Op, Options, Product, ProductFactor,
+};
 use ringview_query::Query;
 
 /// r(a, b), s(b, c), u(c, d), e(c, a): a path, and what closes it.
@@ -391,4 +393,119 @@ fn reading_asks_and_can_be_stopped() {
     assert_eq!(db.view_draw("v", 100, 3), db.view_draw("v", 100, 3));
     let one = db.view_slice("v", 10, 11).unwrap();
     assert_eq!(one.num_rows(), 1);
+}
+
+/// The options of a database that may hold so many bytes.
+fn limited(bytes: u64) -> Options {
+    Options {
+        memory_limit: Some(bytes),
+        ..Options::default()
+    }
+}
+
+fn change(table: usize, direction: Direction, rows: &RecordBatch) -> Change<'_> {
+    Change::Rows(Op {
+        table: TABLES[table].0,
+        direction,
+        rows: std::slice::from_ref(rows),
+        multiplicity: None,
+    })
+}
+
+/// Fills a database until not one row more is taken; how many rows r has.
+fn fill(db: &mut Database) -> i64 {
+    let (mut from, mut step) = (0, 4_096);
+    while step > 0 {
+        let more = rows(0, (from..from + step).map(|a| [a, a % 100]));
+        match apply(db, 0, &more) {
+            Ok(()) => from += step,
+            Err(Error::Memory { .. }) => step /= 2,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    from
+}
+
+/// A full database with a table alone, or with joins and groups over it.
+fn full(with_views: bool) -> (Database, i64) {
+    let mut db = empty(Some(8_000_000));
+    if with_views {
+        apply(&mut db, 1, &rows(1, (0..100).map(|b| [b, b % 7]))).unwrap();
+        let views = [
+            ("v", query(2, &[(0, "a"), (1, "c")], count(), "")),
+            ("w", query(2, &[(1, "c")], count(), "")),
+            (
+                "l",
+                query(
+                    2,
+                    &[(0, "a"), (1, "c")],
+                    "",
+                    r#", "bag": {"representation": "listing"}"#,
+                ),
+            ),
+        ];
+        for (name, query) in &views {
+            db.create_view(name, query, &mut |_| Ok(())).unwrap();
+        }
+    }
+    let all = fill(&mut db);
+    (db, all)
+}
+
+#[test]
+fn at_the_limit_whatever_frees_is_taken() {
+    let go = &mut |_| Ok(());
+    for with_views in [false, true] {
+        let (mut db, all) = full(with_views);
+        assert!(all > 1_000);
+        let one = rows(0, [[0, 0]].into_iter());
+        db.apply(&[change(0, Direction::Delete, &one)], go).unwrap();
+        let half = rows(0, (1..all / 2).map(|a| [a, a % 100]));
+        db.apply_net(&[change(0, Direction::Delete, &half)], go)
+            .unwrap();
+        let rest = rows(0, (all / 2..all).map(|a| [a, a % 100]));
+        db.apply(&[change(0, Direction::Delete, &rest)], go)
+            .unwrap();
+        assert_eq!(db.table("r").unwrap().rows, 0);
+        db.check();
+        // There is room again.
+        apply(&mut db, 0, &rows(0, (0..all / 2).map(|a| [a, a % 100]))).unwrap();
+    }
+}
+
+#[test]
+fn deletes_by_key_and_rows_in_the_place_of_others_are_taken_at_the_limit() {
+    let go = &mut |_| Ok(());
+    let mut db = Database::new(limited(8_000_000));
+    let field = |name: &&str| Field::new(*name, Type::Int64, false);
+    let schema = Schema::new(TABLES[0].1.iter().map(field).collect()).unwrap();
+    db.create_table("r", schema, Some(&["a".to_owned()]), false)
+        .unwrap();
+    let all = fill(&mut db);
+    let keyed = |by, rows| {
+        Change::Keyed(Keyed {
+            table: "r",
+            by,
+            rows,
+        })
+    };
+    let placed = [rows(0, [[5, 50], [6, 60]].into_iter())];
+    db.apply(&[keyed(ByKey::Upsert, &placed)], go).unwrap();
+    let keys: ArrayRef = Arc::new((0..all - 1).map(Some).collect::<Int64Array>());
+    let keys = [RecordBatch::try_from_iter([("a", keys)]).unwrap()];
+    db.apply(&[keyed(ByKey::Delete, &keys)], go).unwrap();
+    assert_eq!(db.table("r").unwrap().rows, 1);
+}
+
+#[test]
+fn a_change_that_frees_less_than_it_adds_is_refused_at_the_limit() {
+    let go = &mut |_| Ok(());
+    let (mut db, all) = full(true);
+    let one = rows(0, [[0, 0]].into_iter());
+    let many = rows(0, (all..2 * all).map(|a| [a, a % 100]));
+    let refused = db.apply(&[change(0, Direction::Delete, &one), insert(0, &many)], go);
+    assert!(matches!(refused, Err(Error::Memory { .. })), "{refused:?}");
+    let refused = db.apply_net(&[insert(0, &many)], go);
+    assert!(matches!(refused, Err(Error::Memory { .. })), "{refused:?}");
+    assert_eq!(db.table("r").unwrap().rows, all as u64);
 }

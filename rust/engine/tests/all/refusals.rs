@@ -389,7 +389,7 @@ fn a_stop_between_chunks_undoes_everything() {
     assert_eq!(state(&db), before);
     let mut late = crate::common::queries::all()[0].clone();
     // Other rows make it one that no view keeps already.
-    late.atoms[0].filter = Some("\"b\" < 9".to_owned());
+    late.atoms[0].filter = Some("\"b\" < 9".parse().unwrap());
     let outcome = db.create_view("late", &late, &mut |_| Err(Error::Interrupted));
     assert_eq!(outcome, Err(Error::Interrupted));
     assert!(!db.views().contains(&"late".to_owned()));

@@ -36,10 +36,10 @@ impl HeavyLightRows {
         budget: &Budget<'_>,
     ) -> Result<RecordBatch> {
         let rows = to.saturating_sub(from);
-        check_size(rows)?;
-        let columns = self.plan.query.outputs.len() as u64;
+        let columns = self.plan.query.outputs.len();
+        check_size(rows, columns)?;
         budget.reserve(
-            rows.saturating_mul(16 * columns),
+            rows.saturating_mul(16 * columns as u64),
             || format!("a table of {rows} rows"),
             "read the rows as a stream, or some of them",
         )?;

@@ -43,7 +43,7 @@ fn expected(edges: &[(i64, i64)], directed: bool, multigraph: bool) -> u128 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::default())]
 
     #[test]
     fn triangles_are_those_of_brute_force(

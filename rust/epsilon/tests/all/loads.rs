@@ -101,7 +101,7 @@ fn clique(size: usize) -> Batch {
 
 #[test]
 fn a_load_costs_a_worst_case_optimal_join() {
-    let sizes = [1_000, 8_000, 64_000];
+    let sizes = [1_000, 4_000, 16_000];
     let load = |epsilon: f64, rows: fn(usize) -> Batch| {
         slope(sizes, |size| {
             steps(triangle([epsilon; 3]), [rows(size), rows(size), rows(size)])
@@ -181,7 +181,7 @@ fn a_load_that_overflows_leaves_all_as_it_was() {
 fn a_load_can_be_interrupted_and_is_undone() {
     let mut house = cycle(0.5);
     house.load(&[(0, vec![(vec![1, 2], 1), (vec![2, 1], 1)])]);
-    let rows = clique(900);
+    let rows = clique(400);
     let mut poll = |_| Err(Error::Interrupted);
     let budget = Budget::new(&mut poll);
     let _ = budget.is_due(1 << 16);

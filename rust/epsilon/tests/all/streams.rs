@@ -74,7 +74,7 @@ fn play(mut house: House, kind: Kind, raw: &[Raw]) {
 type Read<'a> = (&'a [&'a [usize]], &'a [usize], usize);
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 3))]
 
     #[test]
     fn triangles_are_counted(raw in raw(), kind in kinds(), at in 0..EPSILONS.len()) {

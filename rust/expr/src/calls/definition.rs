@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A function of the rows of a partition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
     /// The name of its column.
@@ -37,7 +37,7 @@ pub struct Call {
 }
 
 /// A column that rows are ordered by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SortKey {
     /// Which.
@@ -51,7 +51,7 @@ pub struct SortKey {
 }
 
 /// The rows around a row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Frame {
     /// How rows are counted.
@@ -63,7 +63,7 @@ pub struct Frame {
 }
 
 /// How the rows of a frame are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FrameUnit {
     /// By rows.
@@ -75,7 +75,7 @@ pub enum FrameUnit {
 }
 
 /// An end of a frame. A distance is a constant; without one, the end is that of the partition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Edge {
     /// Before the row.

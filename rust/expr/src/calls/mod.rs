@@ -40,7 +40,7 @@ use datafusion_physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use ringview_core::{Error, Result, Schema, Type};
 
 use crate::error::{of_a_row, own};
-use crate::parser::bound;
+use crate::scalar::Scalar;
 use crate::user;
 use aggregated::Aggregated;
 pub use aggregates::{AGGREGATES, aggregate_type, columns_of};
@@ -249,10 +249,11 @@ fn column(at: usize, schema: &SchemaRef) -> Arc<dyn PhysicalExpr> {
 
 /// A constant of a text.
 fn constant(text: &str) -> Result<ScalarValue> {
-    match bound(text, &DFSchema::empty())? {
+    let place = format!("the expression {text}");
+    match Scalar::read(text)?.typed(&DFSchema::empty(), &place)? {
         Expr::Literal(value, _) => Ok(value),
         _ => Err(Error::Value {
-            place: format!("the expression {text}"),
+            place,
             problem: "a constant stands here".to_owned(),
         }),
     }
@@ -336,7 +337,7 @@ fn refusal(call: &Call, problem: &DataFusionError) -> Error {
     let message = problem.find_root().strip_backtrace();
     let message = message.split_once(": ").map_or(&*message, |(_, rest)| rest);
     Error::Unsupported {
-        what: format!("{} ({})", call.name, call.function),
+        what: format!("{}(..)", call.function),
         why: message.to_owned(),
         instead: "give it columns of types that it takes, and constants behind them".to_owned(),
     }

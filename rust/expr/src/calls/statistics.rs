@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float64Type};
-use arrow_array::{ArrayRef, Decimal128Array, Float64Array};
+use arrow_array::{Array, ArrayRef, Decimal128Array, Float64Array};
 use arrow_schema::DataType;
+use datafusion_common::arrow::buffer::NullBuffer;
 use datafusion_common::arrow::row::{RowConverter, SortField};
 use datafusion_common::{Result, ScalarValue, exec_err, plan_err};
+use datafusion_expr::Accumulator;
 use datafusion_functions_aggregate::{correlation, covariance, regr, stddev, variance};
 
 use super::aggregate::{Accumulation, Aggregate};
@@ -80,7 +82,12 @@ pub(super) fn statistic(name: &str, types: &[DataType]) -> Result<Option<Aggrega
     if types.len() != takes || !types.iter().all(DataType::is_numeric) {
         return arity_error(name, takes);
     }
-    let found = Aggregate::of_library(function, doubles)?;
+    let mut found = Aggregate::of_library(function, doubles)?;
+    if let ("corr" | "regr_slope", Accumulation::Streamed(make)) = (name, &found.accumulation) {
+        let make = Arc::clone(make);
+        let quotient = move || Ok(Box::new(Quotient::new(make()?)) as Box<dyn Accumulator>);
+        found.accumulation = Accumulation::Streamed(Arc::new(quotient));
+    }
     let counts = name == "regr_count";
     let ty = match counts {
         true => DataType::Int64,
@@ -158,6 +165,66 @@ fn weighted(values: &[ArrayRef]) -> Result<ScalarValue> {
     let products = of_doubles(&values[0]).zip(weights());
     let sum: f64 = products.map(|(value, weight)| value * weight).sum();
     Ok(ScalarValue::from(sum / weights().sum::<f64>()))
+}
+
+/// A quotient of moments: of rows that do not vary it is NaN, which the library makes NULL.
+#[derive(Debug)]
+struct Quotient {
+    of: Box<dyn Accumulator>,
+    rows: usize,
+}
+
+impl Quotient {
+    fn new(of: Box<dyn Accumulator>) -> Self {
+        Self { of, rows: 0 }
+    }
+}
+
+/// Pairs without NULL.
+fn pairs(values: &[ArrayRef]) -> usize {
+    let Some(first) = values.first() else {
+        return 0;
+    };
+    let nulls = values.iter().map(|of| of.logical_nulls());
+    let nulls = nulls.reduce(|one, other| NullBuffer::union(one.as_ref(), other.as_ref()));
+    let missing = nulls.flatten().map_or(0, |nulls| nulls.null_count());
+    first.len() - missing
+}
+
+impl Accumulator for Quotient {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.rows += pairs(values);
+        self.of.update_batch(values)
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.rows -= pairs(values);
+        self.of.retract_batch(values)
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        self.of.supports_retract_batch()
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let found = self.of.evaluate()?;
+        Ok(match found.is_null() && self.rows > 0 {
+            true => ScalarValue::from(f64::NAN),
+            false => found,
+        })
+    }
+
+    fn size(&self) -> usize {
+        size_of::<Self>() + self.of.size()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.of.state()
+    }
+
+    fn merge_batch(&mut self, _states: &[ArrayRef]) -> Result<()> {
+        exec_err!("rows of a window are not merged")
+    }
 }
 
 /// How many bits tell which value a row has.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, TimestampMicrosecondType,
+    Date32Type, Decimal128Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    TimestampMicrosecondType,
 };
 use arrow_array::{Array, Int64Array, PrimitiveArray};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
@@ -26,7 +27,7 @@ pub(crate) struct LastDay {
 impl Default for LastDay {
     fn default() -> Self {
         Self {
-            signature: Signature::uniform(1, vec![DataType::Date32], Volatility::Immutable),
+            signature: Signature::any(1, Volatility::Immutable),
         }
     }
 }
@@ -53,6 +54,46 @@ impl ScalarUDFImpl for LastDay {
             Some(Date32Type::from_naive_date(next.pred_opt()?))
         });
         Ok(ColumnarValue::Array(Arc::new(last)))
+    }
+}
+
+/// `interval_length`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct IntervalLength {
+    signature: Signature,
+}
+
+impl Default for IntervalLength {
+    fn default() -> Self {
+        let interval = DataType::Interval(IntervalUnit::MonthDayNano);
+        Self {
+            signature: Signature::exact(vec![interval], Volatility::Immutable),
+        }
+    }
+}
+
+impl ScalarUDFImpl for IntervalLength {
+    fn name(&self) -> &str {
+        "interval_length"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Decimal128(38, 0))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let intervals = args.args[0].to_array(args.number_rows)?;
+        let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
+        let lengths = intervals.unary::<_, Decimal128Type>(|of| {
+            let days = i128::from(of.months) * 30 + i128::from(of.days);
+            days * i128::from(DAY) + i128::from(of.nanoseconds / 1000)
+        });
+        let lengths = lengths.with_precision_and_scale(38, 0)?;
+        Ok(ColumnarValue::Array(Arc::new(lengths)))
     }
 }
 

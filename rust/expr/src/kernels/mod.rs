@@ -3,7 +3,9 @@
 //! Invariant: NULL where an argument is NULL. Cost: one pass.
 
 mod bits;
+pub(crate) mod bounded;
 mod dates;
+pub(crate) mod decimals;
 mod digits;
 mod distances;
 mod formats;
@@ -14,9 +16,11 @@ mod numerals;
 mod patterns;
 mod plain;
 mod rounded;
+pub(crate) mod shifts;
 mod single;
 mod sums;
 mod texts;
+pub(crate) mod time;
 
 use std::sync::{Arc, LazyLock};
 
@@ -28,7 +32,11 @@ pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
         bits::count(),
         interval_times(),
         bits::not(),
+        double_of_decimal(),
+        interval_length(),
         bits::xor(),
+        shifts::left(),
+        shifts::right(),
         last_day(),
         text_like(),
         split(),
@@ -43,10 +51,12 @@ pub(crate) fn functions() -> Vec<Arc<ScalarUDF>> {
         formats::format(),
         formats::printf(),
         sums::exact(),
+        texts::slice(),
     ];
     all.extend(distances::functions());
     all.extend(digits::functions());
     all.extend(moments::functions());
+    all.extend(time::functions());
     all.extend(patterns::lists());
     all
 }
@@ -116,6 +126,16 @@ function!(
     /// `interval_times(n, interval)`.
     interval_times,
     dates::IntervalTimes::default()
+);
+function!(
+    /// `interval_length(interval)`: microseconds, of months of 30 days.
+    interval_length,
+    dates::IntervalLength::default()
+);
+function!(
+    /// `double_of_decimal(x)`: the double nearest to a decimal.
+    double_of_decimal,
+    decimals::DoubleOfDecimal::default()
 );
 function!(
     /// `date_diff(part, from, to)`: boundaries of a part that lie between two moments.

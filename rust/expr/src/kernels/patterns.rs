@@ -37,10 +37,23 @@ pub(crate) fn lists() -> [Arc<ScalarUDF>; 2] {
     [
         Plain::function("regexp_extract_all", (&takes, 2), texts.clone(), |args| {
             each(args, |pattern, text, group, found| {
-                for matched in pattern.captures_iter(text) {
-                    let group = usize::try_from(group).ok();
+                let group = usize::try_from(group).ok();
+                let mut at = 0;
+                // DuckDB finds nothing behind a match, too, where nothing matches.
+                while let Some(matched) = pattern.captures_at(text, at) {
                     let part = group.and_then(|group| matched.get(group));
                     found.append_option(part.map(|part| part.as_str()));
+                    let end = matched.get_match().end();
+                    let next = text[end..].chars().next().map_or(1, char::len_utf8);
+                    at = end
+                        + if matched.get_match().is_empty() {
+                            next
+                        } else {
+                            0
+                        };
+                    if at > text.len() {
+                        break;
+                    }
                 }
             })
         }),

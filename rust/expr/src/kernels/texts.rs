@@ -6,15 +6,21 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::types::{
+    Date32Type, Float32Type, Float64Type, Int64Type, IntervalMonthDayNano,
+    IntervalMonthDayNanoType, TimestampMicrosecondType,
+};
 use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_schema::{DataType, TimeUnit};
-use chrono::DateTime;
+use chrono::{DateTime, Datelike, NaiveDate};
 use datafusion_common::Result;
 use datafusion_common::arrow::compute::cast;
 use datafusion_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+    Volatility,
 };
+
+use super::plain::Plain;
 
 /// `substring`.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -67,6 +73,37 @@ impl ScalarUDFImpl for Substring {
         let parts: StringArray = parts.collect();
         Ok(ColumnarValue::Array(Arc::new(parts)))
     }
+}
+
+/// `text_slice(text, start [, stop])`: the characters from a place to another, or that at one. Both are counted from 1, or
+/// from the end below zero; what lies in front of the text counts for nothing.
+pub(super) fn slice() -> Arc<ScalarUDF> {
+    let takes = [DataType::Utf8, DataType::Int64, DataType::Int64];
+    Plain::function("text_slice", (&takes, 2), DataType::Utf8, |of| {
+        let texts = of[0].as_string::<i32>();
+        let (starts, stops) = (
+            of[1].as_primitive::<Int64Type>(),
+            of[of.len() - 1].as_primitive::<Int64Type>(),
+        );
+        let parts = texts.iter().zip(starts).zip(stops);
+        let parts = parts.map(|((text, start), stop)| Some(between_places(text?, start?, stop?)));
+        Ok(Arc::new(parts.collect::<StringArray>()))
+    })
+}
+
+fn between_places(text: &str, start: i64, stop: i64) -> &str {
+    let all = || i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+    let place = |of: i64| match of {
+        ..0 => all().saturating_add(of).saturating_add(1),
+        _ => of,
+    };
+    let (start, stop) = (place(start).max(1), place(stop).max(0));
+    let byte = |at: i64| {
+        let mut places = text.char_indices();
+        let found = usize::try_from(at).ok().and_then(|at| places.nth(at));
+        found.map_or(text.len(), |(byte, _)| byte)
+    };
+    text.get(byte(start - 1)..byte(stop)).unwrap_or("")
 }
 
 /// `string_split`.
@@ -219,6 +256,22 @@ impl ScalarUDFImpl for AsText {
                 let values = values.as_primitive::<Float32Type>().iter();
                 values.map(|value| value.map(single)).collect()
             }
+            DataType::Interval(_) => {
+                let intervals = values.as_primitive::<IntervalMonthDayNanoType>().iter();
+                intervals.map(|of| of.map(interval)).collect()
+            }
+            DataType::Date32 => {
+                let days = values.as_primitive::<Date32Type>().iter();
+                let shown = |day| Date32Type::to_naive_date_opt(day).map(day_of);
+                days.map(|day| day.and_then(shown)).collect()
+            }
+            DataType::Decimal128(..) => {
+                let texts = cast(&values, &DataType::Utf8)?;
+                let texts = texts.as_string::<i32>().iter();
+                texts
+                    .map(|text| text.map(|text| text.replacen("0.", ".", 1)))
+                    .collect()
+            }
             _ => {
                 let moments = cast(&values, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
                 let moments = moments.as_primitive::<TimestampMicrosecondType>().iter();
@@ -265,10 +318,45 @@ fn shortest(scientific: &str, plain: &str, is_finite: bool) -> String {
     }
 }
 
+/// An interval: what it has of years, months and days, and the time.
+fn interval(of: IntervalMonthDayNano) -> String {
+    let units = [
+        (of.months / 12, "year"),
+        (of.months % 12, "month"),
+        (of.days, "day"),
+    ];
+    let mut parts: Vec<String> = Vec::new();
+    for (number, unit) in units.into_iter().filter(|(number, _)| *number != 0) {
+        let plural = if number.abs() == 1 { "" } else { "s" };
+        parts.push(format!("{number} {unit}{plural}"));
+    }
+    let micros = of.nanoseconds / 1000;
+    if micros != 0 || parts.is_empty() {
+        let sign = if micros < 0 { "-" } else { "" };
+        let (seconds, fraction) = (micros.abs() / 1_000_000, micros.abs() % 1_000_000);
+        let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let time = format!("{sign}{hours:02}:{minutes:02}:{seconds:02}.{fraction:06}");
+        let time = time.trim_end_matches('0').trim_end_matches('.');
+        // Zeros of seconds stay.
+        let least = sign.len() + format!("{hours:02}:{minutes:02}:{seconds:02}").len();
+        parts.push(format!("{time:0<least$}"));
+    }
+    parts.join(" ")
+}
+
+/// A day; a year before the first is one before Christ.
+fn day_of(of: NaiveDate) -> String {
+    let (year, month, day) = (of.year(), of.month(), of.day());
+    match year {
+        1.. => format!("{year:04}-{month:02}-{day:02}"),
+        _ => format!("{:04}-{month:02}-{day:02} (BC)", 1 - year),
+    }
+}
+
 /// A moment, its fraction without zeros behind.
 fn moment(ticks: i64) -> Option<String> {
     let shown = DateTime::from_timestamp_micros(ticks)?.naive_utc();
-    let shown = shown.format("%Y-%m-%d %H:%M:%S%.6f").to_string();
+    let shown = format!("{} {}", day_of(shown.date()), shown.format("%H:%M:%S%.6f"));
     let (whole, fraction) = shown.split_once('.')?;
     Some(match fraction.trim_end_matches('0') {
         "" => whole.to_owned(),

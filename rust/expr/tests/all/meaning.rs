@@ -100,7 +100,7 @@ fn values_are_those_of_duckdb() {
     let none = Schema::new(vec![]).unwrap();
     for (text, expected) in VALUES {
         let shown = format!("CAST({text} AS VARCHAR)");
-        let of = Projection::bind(None, &[&shown], &none).unwrap_or_else(|e| panic!("{text}: {e}"));
+        let of = Projection::read(None, &[&shown], &none).unwrap_or_else(|e| panic!("{text}: {e}"));
         let made = of
             .evaluate(vec![], 1)
             .unwrap_or_else(|e| panic!("{text}: {e}"));
@@ -134,7 +134,7 @@ fn types_are_those_of_a_column() {
         ("NULL", Type::Int32),
         ("1e3", Type::Float64),
     ] {
-        let of = Projection::bind(None, &[text], &none).unwrap();
+        let of = Projection::read(None, &[text], &none).unwrap();
         assert_eq!(of.types(), [expected], "{text}");
     }
 }
@@ -147,7 +147,7 @@ fn a_filter_passes_what_is_true_and_only_what_is_read_is_asked_for() {
         Field::new("units", Type::Int64, true),
     ])
     .unwrap();
-    let of = Projection::bind(
+    let of = Projection::read(
         Some("\"units\" > 1"),
         &["\"day\" + 1", "\"units\" * 2"],
         &schema,

@@ -15,7 +15,7 @@ fn schema() -> Schema {
 }
 
 fn problem(text: &str) -> Error {
-    Projection::bind(None, &[text], &schema()).unwrap_err()
+    Projection::read(None, &[text], &schema()).unwrap_err()
 }
 
 #[test]
@@ -29,14 +29,14 @@ fn what_is_no_expression_is_refused() {
     assert!(problem("(SELECT 1)").to_string().contains("row expression"));
     let interval = problem("TIMESTAMP '2024-01-02' - TIMESTAMP '2024-01-01'");
     assert!(matches!(interval, Error::Unsupported { .. }), "{interval}");
-    let filter = Projection::bind(Some("\"t\""), &["1"], &schema()).unwrap_err();
+    let filter = Projection::read(Some("DATE '2024-01-01'"), &["1"], &schema()).unwrap_err();
     assert!(matches!(filter, Error::Type { .. }), "{filter}");
 }
 
 #[test]
 fn a_row_that_cannot_be_computed_is_an_error() {
     let one = |text: &str, x: i64, t: &str| {
-        let of = Projection::bind(None, &[text], &schema()).unwrap();
+        let of = Projection::read(None, &[text], &schema()).unwrap();
         let all: [arrow_array::ArrayRef; 2] = [
             Arc::new(Int64Array::from(vec![x])),
             Arc::new(StringArray::from(vec![t])),

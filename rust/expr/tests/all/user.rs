@@ -9,8 +9,8 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, StringArray};
 use ringview_core::{Cause, Error, Field, Result, Schema, Type};
 use ringview_expr::{
-    Call, Calls, Compute, Failure, Kind, Nulls, Projection, Signature, UserFunction, columns,
-    shown, user_functions,
+    Call, Calls, Compute, Failure, Kind, Nulls, Projection, Scalar, Signature, UserFunction, shown,
+    user_functions,
 };
 
 type Body = dyn Fn(&Int64Array) -> std::result::Result<ArrayRef, Failure> + Send + Sync;
@@ -60,7 +60,7 @@ fn called(function: &Arc<UserFunction>) -> String {
 fn evaluated(text: &str, input: ArrayRef) -> Result<ArrayRef> {
     let ty = Type::from_arrow(input.data_type())?;
     let schema = Schema::new(vec![Field::new("a", ty, true)])?;
-    let bound = Projection::bind(None, &[text], &schema)?;
+    let bound = Projection::read(None, &[text], &schema)?;
     let rows = input.len();
     Ok(Arc::clone(&bound.evaluate(vec![input], rows)?.columns[0]))
 }
@@ -199,7 +199,10 @@ fn a_name_means_one_function_as_long_as_it_lives() -> Result<()> {
         format!("Twice(\"a\") > 3 AND x = '{}0'", called(&one))
     );
     assert_eq!(shown(&called(&one).to_uppercase()), "Twice");
-    assert_eq!(columns(&text)?, [["a"], ["x"]]);
+    let read = Scalar::read(&text)?;
+    let columns = read.columns().map(|column| column.name.as_str());
+    assert_eq!(columns.collect::<Vec<_>>(), ["a", "x"]);
+    drop(read);
     let name = called(&one);
     drop(one);
     assert_eq!(user_functions(&text), []);

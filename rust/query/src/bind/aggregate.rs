@@ -66,7 +66,7 @@ impl<'a> Aggregates<'a> {
                 function,
                 argument,
             } => {
-                let argument = argument.as_ref().map(|text| read(text, self.scopes));
+                let argument = argument.as_ref().map(|one| read(one, self.scopes));
                 self.aggregate(name, *function, argument.transpose()?.as_slice())?
             }
             Output::Cofactor { .. } => (Type::Float64, OutputKind::Cofactor),

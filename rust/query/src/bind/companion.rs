@@ -7,6 +7,7 @@
 //! (paper, section 7.2). Invariant: a companion's atoms are the view's, in the same order, so a
 //! change of an atom is applied to both. Cost: what a view grouped by those columns more costs.
 
+use datafusion_expr::lit;
 use ringview_core::Result;
 
 use crate::bind::aggregate::Aggregates;
@@ -87,7 +88,7 @@ impl Deriver<'_> {
             name: format!("sum {at}"),
             function: Function::Sum,
             // As a double.
-            argument: Some(format!("1e0 * {}", self.column(place).text())),
+            argument: Some((lit(1.0) * self.column(place).expr()).into()),
         };
         let sums = wanted.sums.iter().enumerate().map(summed);
         let outputs = kept.iter().enumerate().map(named).chain(sums);

@@ -4,12 +4,12 @@
 //! sparse, and kept by companions, one for each of them and one for each two.
 
 use ringview_core::{Error, Result, Type};
-use ringview_expr::{all_of, quoted};
+use ringview_expr::Scalar;
 
 use crate::bind::bound::{CategoryPair, Features, PlanAtom};
 use crate::bind::companion::{Deriver, Wanted};
 use crate::bind::polynomial::Polynomial;
-use crate::bind::scalar::{Purpose, Scope, number_kind};
+use crate::bind::scalar::{Scope, number_kind};
 use crate::bind::variables::{ColumnPosition, Variables, resolve};
 use crate::logical::{ColumnRef, Nulls, Output, Query};
 
@@ -62,8 +62,9 @@ pub(crate) fn without_nulls(query: &Query) -> Query {
         for column in columns.iter().chain(categorical) {
             // An atom that is not there is refused where its name is resolved.
             if let Some(atom) = query.atoms.get_mut(column.atom) {
-                let known = format!("{} IS NOT NULL", quoted(&column.column));
-                atom.filter = all_of(atom.filter.take().into_iter().chain([known]));
+                let column = Scalar::column(&column.column).expr().clone();
+                let known = Scalar::from(column.is_not_null());
+                atom.filter = Scalar::all_of(atom.filter.take().into_iter().chain([known]));
             }
         }
     }
@@ -180,7 +181,7 @@ impl Features {
 }
 
 fn number(place: String, ty: &Type, column: usize) -> Result<Polynomial> {
-    let kind = number_kind(ty, Purpose::Sum).ok_or_else(|| Error::Type {
+    let kind = number_kind(ty).ok_or_else(|| Error::Type {
         place,
         expected: "a number".to_owned(),
         found: ty.to_string(),

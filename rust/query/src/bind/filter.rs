@@ -9,14 +9,14 @@ use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_expr::expr::BinaryExpr;
 use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result, Schema, Type};
-use ringview_expr::{Projection, columns, text};
+use ringview_expr::{Projection, Scalar};
 
 use crate::bind::domain::{Domain, coerce, domain_of, in_one_domain, narrowed, times};
 use crate::bind::literal::{Literal, literal};
 use crate::bind::names::{constant, fields, schema, split};
 use crate::bind::polynomial::{Comparison, Kind, Polynomial, Predicate};
 use crate::bind::predicate::{FALSE, TRUE, UNKNOWN, all, any, as_list, is, negated, order, truth};
-use crate::bind::scalar::{Purpose, Scope};
+use crate::bind::scalar::Scope;
 use crate::logical::Named;
 
 /// One side of a comparison.
@@ -30,17 +30,19 @@ enum Operand {
 }
 
 impl Scope<'_> {
-    /// Reads the text of a condition over the plain names of this atom's columns.
-    pub(crate) fn read(&self, text: &str) -> Result<Expr> {
-        for names in columns(text)? {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            match (&names[..], Named::of(&names)) {
-                ([name], _) => self.position(name)?,
+    /// A condition over the plain names of this atom's columns.
+    pub(crate) fn read(&self, of: &Scalar) -> Result<Expr> {
+        for column in of.columns() {
+            match (&column.relation, Named::meant(column)) {
+                (None, _) => self.position(&column.name)?,
                 (_, Some(Named::Column { atom, column, .. })) => self.own(atom, &column)?,
-                _ => self.own(usize::MAX, text)?,
+                _ => self.own(usize::MAX, &column.name)?,
             };
         }
-        ringview_expr::read(text, &schema(fields(None, self.schema).collect())?)
+        match of.decided() {
+            Some(expr) => Ok(expr.clone()),
+            None => of.over(&schema(fields(None, self.schema).collect())?),
+        }
     }
 
     /// Recognises a condition on this atom's rows.
@@ -143,7 +145,7 @@ impl Scope<'_> {
             place: format!("the filter on {:?}", self.alias),
             problem: problem.strip_backtrace(),
         })?;
-        let condition = text(&condition.data)?;
+        let condition = Scalar::from(condition.data);
         let of = Schema::new(vec![self.schema.fields()[column].clone()])?;
         let typed = Projection::bind(None, &[&condition], &of)?;
         match (typed.types(), typed.fallible()) {
@@ -216,7 +218,7 @@ impl Scope<'_> {
                 }
             });
         }
-        let number = self.number(expr, Purpose::Filter)?;
+        let number = self.number(expr)?;
         Ok(number.map_or(Operand::Null, |expr| Operand::Value(expr, Domain::Number)))
     }
 

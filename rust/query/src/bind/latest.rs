@@ -3,8 +3,9 @@
 //! Invariant: two values of a key are equal exactly where their bytes of the common type are, so -0.0 becomes 0.0. Cost:
 //! linear in the columns.
 
+use datafusion_expr::lit;
 use ringview_core::{Error, Result, Schema, Type};
-use ringview_expr::{Projection, common_type};
+use ringview_expr::{Projection, Scalar, common_type};
 
 use super::bound::{OutputKind, PlanOutput, TableInfo};
 use super::shown::{Shown, shape};
@@ -29,13 +30,10 @@ impl Latest {
             types.push(common(&ty(0, one)?, &ty(1, other)?, one)?);
         }
         let [one, other] = [0, 1].map(|at| {
-            let texts: Vec<String> = columns[at]
-                .iter()
-                .zip(&types)
-                .map(|(name, ty)| text(name, ty))
-                .collect();
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            Ok(Projection::bind(None, &texts, schemas[at])?.widened(types.clone()))
+            let keys = columns[at].iter().zip(&types);
+            let keys: Vec<Scalar> = keys.map(|(name, ty)| key(name, ty)).collect();
+            let keys: Vec<&Scalar> = keys.iter().collect();
+            Ok(Projection::bind(None, &keys, schemas[at])?.widened(types.clone()))
         });
         Ok([one?, other?])
     }
@@ -60,10 +58,11 @@ fn common(one: &Type, other: &Type, name: &str) -> Result<Type> {
         })
 }
 
-fn text(name: &str, ty: &Type) -> String {
-    let column = format!("\"{}\"", name.replace('"', "\"\""));
+/// A column that is compared; there is one zero.
+fn key(name: &str, ty: &Type) -> Scalar {
+    let column = Scalar::column(name);
     match ty {
-        Type::Float32 | Type::Float64 => format!("{column} + 0e0"),
+        Type::Float32 | Type::Float64 => Scalar::from(column.expr().clone() + lit(0.0)),
         _ => column,
     }
 }

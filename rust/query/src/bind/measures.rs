@@ -8,6 +8,7 @@ use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_expr::Expr;
 use datafusion_expr::expr::AggregateFunction;
 use ringview_core::{Error, Result, Type};
+use ringview_expr::Scalar;
 
 use crate::bind::aggregate::Aggregates;
 use crate::bind::bound::{OutputKind, PlanOutput};
@@ -18,8 +19,8 @@ use crate::logical::{ColumnRef, Function, Named};
 
 impl Aggregates<'_> {
     /// The expression of the output `name`: what it is of by itself, or its number among what is computed.
-    pub(crate) fn expression(&mut self, name: &str, text: &str) -> Result<(Type, OutputKind)> {
-        let mut expr = read(text, self.scopes)?;
+    pub(crate) fn expression(&mut self, name: &str, value: &Scalar) -> Result<(Type, OutputKind)> {
+        let mut expr = read(value, self.scopes)?;
         while let Expr::Alias(alias) = expr {
             expr = *alias.expr;
         }
@@ -37,10 +38,10 @@ impl Aggregates<'_> {
     pub(crate) fn results(
         &mut self,
         outputs: &mut [PlanOutput],
-        having: Option<&str>,
+        having: Option<&Scalar>,
     ) -> Result<Option<Results>> {
         let place = "HAVING";
-        let having = having.map(|text| self.over_measures(place, read(text, self.scopes)?));
+        let having = having.map(|one| self.over_measures(place, read(one, self.scopes)?));
         let having = having.transpose()?;
         let columns = std::mem::take(&mut self.computed);
         if columns.is_empty() && having.is_none() {

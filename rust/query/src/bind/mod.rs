@@ -6,7 +6,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `bound`, `reads` | the types: what a bound query is; what it reads of its tables |
-//! | `names`, `reading`, `literal`, `domain` | what expressions name, their texts, their constants, and what values mean |
+//! | `names`, `reading`, `literal`, `domain` | what expressions name, their columns, their constants, and what values mean |
 //! | `atoms`, `variables`, `order`, `exponents` | tables, columns, join classes, what is known of them, orders and thresholds given |
 //! | `scalar`, `filter`, `predicate`, `arithmetic`, `expr` | what is recognised over the rows of one atom: sums of products, comparisons |
 //! | `aggregate`, `terms`, `measures`, `computed` | outputs: sums of products, expressions over them, HAVING |
@@ -144,7 +144,7 @@ fn bind_outputs(query: &Query, scopes: &[Scope<'_>], deriver: &Deriver<'_>) -> R
     let outputs = query.outputs.iter();
     let outputs = outputs.map(|output| aggregates.output(output));
     let mut outputs: Vec<PlanOutput> = outputs.collect::<Result<_>>()?;
-    let results = aggregates.results(&mut outputs, query.having.as_deref())?;
+    let results = aggregates.results(&mut outputs, query.having.as_ref())?;
     let beside = |&(place, ordered): &(ColumnPosition, bool)| {
         deriver.derive(&Wanted {
             name: scopes[place.0].name(place.1),

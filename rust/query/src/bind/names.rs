@@ -1,4 +1,4 @@
-//! What expressions name, and the schemas over which their texts are read.
+//! The names in expressions, and the schemas that have them.
 //!
 //! Invariant: an expression is as it was written, no type of it coerced: what an engine recognises in it is told from
 //! that. Cost: linear in the expression; a schema, in the columns of the tables.
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_schema::{Field, FieldRef};
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion_common::{Column, DFSchema, ScalarValue, TableReference};
+use datafusion_common::{DFSchema, ScalarValue, TableReference};
 use datafusion_expr::expr::BinaryExpr;
 use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result, Schema};
@@ -17,12 +17,6 @@ use ringview_expr::value;
 use crate::graph::set::Set;
 use crate::logical::Named;
 pub(crate) use crate::logical::named;
-
-/// Something that expressions name, as they have it.
-pub(crate) fn column(named: &Named) -> Column {
-    let (of, name) = named.names();
-    Column::new(Some(TableReference::bare(of)), name)
-}
 
 /// Calls `see` with every column of the query's own atoms.
 pub(crate) fn each_column(expr: &Expr, see: &mut dyn FnMut(usize, &str)) {
@@ -127,7 +121,7 @@ pub(crate) fn field(
     named: &Named,
     ty: arrow_schema::DataType,
 ) -> (Option<TableReference>, FieldRef) {
-    let column = column(named);
+    let column = named.column();
     let field = Arc::new(Field::new(column.name, ty, true));
     (column.relation, field)
 }

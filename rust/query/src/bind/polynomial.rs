@@ -5,6 +5,7 @@
 //! never converts on its own. Constants are folded when a polynomial is built.
 
 use ringview_core::Type;
+use ringview_expr::Scalar;
 
 pub use crate::logical::Comparison;
 
@@ -124,7 +125,7 @@ pub enum Predicate {
         /// Position in the table's schema.
         column: usize,
         /// The condition, over the plain name of the column.
-        condition: String,
+        condition: Scalar,
     },
     /// Whether any of the columns is NULL.
     IsNull {

@@ -1,26 +1,30 @@
-//! Texts over the columns of some atoms as expressions.
+//! Expressions over the columns of some atoms.
 //!
-//! Invariant: each name is a column of one of the atoms. Cost: linear in the text and the columns of the tables.
+//! Invariant: each name is a column of one of the atoms. Cost: linear in the expression and the columns of the tables.
 
 use datafusion_common::TableReference;
 use datafusion_expr::Expr;
 use ringview_core::{Error, Result};
+use ringview_expr::Scalar;
 
 use crate::bind::names::{fields, schema};
 use crate::bind::scalar::Scope;
 use crate::bind::variables::resolve;
 use crate::logical::{ColumnRef, Named};
 
-/// Reads the text of an expression over the columns of some atoms.
-pub(crate) fn read(text: &str, scopes: &[Scope<'_>]) -> Result<Expr> {
-    for one in Named::all(text)? {
+/// An expression over the columns of some atoms.
+pub(crate) fn read(of: &Scalar, scopes: &[Scope<'_>]) -> Result<Expr> {
+    for one in Named::all(of)? {
         check(&one, scopes)?;
     }
-    let of = |scope: &Scope<'_>| {
+    if let Some(expr) = of.decided() {
+        return Ok(expr.clone());
+    }
+    let fields = |scope: &Scope<'_>| {
         let of = TableReference::bare(scope.atom.to_string());
         fields(Some(of), scope.schema).collect::<Vec<_>>()
     };
-    ringview_expr::read(text, &schema(scopes.iter().flat_map(of).collect())?)
+    of.over(&schema(scopes.iter().flat_map(fields).collect())?)
 }
 
 /// Refuses what names no column of some atoms.

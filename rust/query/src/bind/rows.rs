@@ -1,12 +1,12 @@
 //! Binding of queries that compute row by row: expressions get types, columns of a union a common one.
 //!
 //! Invariant: an atom's `columns` are those that its expressions read; an output of such a query is of kind `Row`. Cost:
-//! linear in the texts.
+//! linear in the expressions.
 
 use std::sync::Arc;
 
 use ringview_core::{Error, Field, Result, Schema, Type};
-use ringview_expr::{Calls, Projection, common_type};
+use ringview_expr::{Calls, Projection, Scalar, common_type};
 
 use super::atoms::scopes;
 use super::scalar::Scope;
@@ -254,8 +254,8 @@ impl Timed {
     /// # Errors
     /// Those of its expressions; `Type` for a value that is no date and no timestamp.
     pub fn projection(&self, schema: &Schema) -> Result<Projection> {
-        let values: Vec<&str> = self.conditions.iter().map(|one| &*one.value).collect();
-        let found = Projection::bind(self.filter.as_deref(), &values, schema)?;
+        let values: Vec<&Scalar> = self.conditions.iter().map(|one| &one.value).collect();
+        let found = Projection::bind(self.filter.as_ref(), &values, schema)?;
         let wrong = found.types().iter().zip(&self.conditions);
         let mut wrong =
             wrong.filter(|(ty, _)| !matches!(ty, Type::Date32 | Type::Timestamp { .. }));
@@ -299,6 +299,6 @@ fn by_time(timed: &Timed, tables: &[TableInfo]) -> Result<Shown> {
 
 /// The projection of a branch.
 fn projection(branch: &Branch, schema: &Schema) -> Result<Projection> {
-    let columns: Vec<&str> = branch.computed().map(|(_, text)| text).collect();
-    Projection::bind(branch.filter.as_deref(), &columns, schema)
+    let columns: Vec<&Scalar> = branch.computed().map(|(_, one)| one).collect();
+    Projection::bind(branch.filter.as_ref(), &columns, schema)
 }

@@ -22,13 +22,6 @@ pub(crate) struct Scope<'a> {
     pub(crate) cofactors: &'a [String],
 }
 
-/// What arithmetic is done for: it decides how a uint64 is read.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Purpose {
-    Filter,
-    Sum,
-}
-
 impl<'a> Scope<'a> {
     pub(crate) fn position(&self, column: &str) -> Result<usize> {
         let position = self.schema.fields().iter().position(|f| f.name == column);
@@ -102,10 +95,10 @@ impl<'a> Scope<'a> {
     ///
     /// # Errors
     /// `Unsupported` for what is none; `Type` for what is no number.
-    pub(crate) fn number(&self, expr: &Expr, purpose: Purpose) -> Result<Option<Polynomial>> {
+    pub(crate) fn number(&self, expr: &Expr) -> Result<Option<Polynomial>> {
         if let Some(column) = self.column_of(expr)? {
             let ty = self.ty(column);
-            let kind = number_kind(ty, purpose).ok_or_else(|| Error::Type {
+            let kind = number_kind(ty).ok_or_else(|| Error::Type {
                 place: self.name(column),
                 expected: "a number".to_owned(),
                 found: ty.to_string(),
@@ -116,8 +109,8 @@ impl<'a> Scope<'a> {
             return number_of(literal(&value)?);
         }
         match expr {
-            Expr::Alias(alias) => self.number(&alias.expr, purpose),
-            Expr::Negative(of) => match self.number(of, purpose)? {
+            Expr::Alias(alias) => self.number(&alias.expr),
+            Expr::Negative(of) => match self.number(of)? {
                 Some(operand) => Some(operand.negate()).transpose(),
                 None => Ok(None),
             },
@@ -126,7 +119,7 @@ impl<'a> Scope<'a> {
             {
                 let mut parts = Vec::new();
                 split(expr, *op, &mut parts);
-                let parts = parts.into_iter().map(|part| self.number(part, purpose));
+                let parts = parts.into_iter().map(|part| self.number(part));
                 let Some(parts) = parts.collect::<Result<Option<Vec<Polynomial>>>>()? else {
                     return Ok(None);
                 };
@@ -140,7 +133,7 @@ impl<'a> Scope<'a> {
                 op: Operator::Minus,
                 right,
             }) => {
-                let sides = (self.number(left, purpose)?, self.number(right, purpose)?);
+                let sides = (self.number(left)?, self.number(right)?);
                 match sides.0.zip(sides.1) {
                     Some((left, right)) => left.subtract(right).map(Some),
                     None => Ok(None),
@@ -174,9 +167,10 @@ pub(crate) fn number_of(literal: Literal) -> Result<Option<Polynomial>> {
 }
 
 /// The kind in which one calculates with values of a type; `None` if one does not.
-pub(crate) fn number_kind(ty: &Type, purpose: Purpose) -> Option<Kind> {
+pub(crate) fn number_kind(ty: &Type) -> Option<Kind> {
     Some(match ty {
-        Type::UInt64 if purpose == Purpose::Filter => Kind::Decimal { scale: 0 },
+        // No integer of 64 bits with a sign holds all of them.
+        Type::UInt64 => Kind::Decimal { scale: 0 },
         Type::Decimal { scale, .. } => Kind::Decimal { scale: *scale },
         ty if ty.is_integer() => Kind::Int,
         ty if ty.is_float() => Kind::Real,

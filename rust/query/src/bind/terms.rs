@@ -14,7 +14,7 @@ use ringview_core::{Error, Result};
 use crate::bind::arithmetic::too_many_digits;
 use crate::bind::names::{atoms, split};
 use crate::bind::polynomial::{Kind, Polynomial};
-use crate::bind::scalar::{Purpose, Scope, no_polynomial};
+use crate::bind::scalar::{Scope, no_polynomial};
 
 const MAX_TERMS: usize = 256;
 
@@ -93,7 +93,7 @@ fn sum(expr: &Expr, scopes: &[Scope<'_>]) -> Result<Option<Vec<Product>>> {
     let within = atoms(expr);
     if within.len() < 2 {
         let atom = within.iter().next();
-        let number = scopes[atom.unwrap_or(0)].number(expr, Purpose::Sum)?;
+        let number = scopes[atom.unwrap_or(0)].number(expr)?;
         return Ok(number.map(|expr| match atom {
             None => vec![Product::constant(expr)],
             Some(atom) => vec![Product {

@@ -9,7 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use ringview_expr::{quoted, replaced};
+use datafusion_common::Column;
+use datafusion_expr::Expr;
+use ringview_expr::Scalar;
 
 use super::{
     Atom, Bag, Block, ColumnRef, Named, Output, Query, Representation, UNREAD, Why, free_name,
@@ -48,7 +50,7 @@ impl Query {
         let group_by = group_by.collect();
         let outputs = self.outputs.iter().map(|output| columns.output(output));
         let outputs = outputs.collect::<Result<_, Why>>()?;
-        let having = self.having.as_ref().map(|having| columns.text(having));
+        let having = self.having.as_ref().map(|having| columns.over(having));
         let having = having.transpose()?;
         let above = Query {
             blocks: Vec::new(),
@@ -148,23 +150,22 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// The text of an expression over the block.
-    fn text(&mut self, text: &str) -> Result<String, Why> {
-        let made = Named::renamed(text, &mut |named| {
+    /// An expression over the block.
+    fn over(&mut self, of: &Scalar) -> Result<Scalar, Why> {
+        let made = Named::renamed(of, &mut |named| {
             let Named::Column { atom, column, .. } = named else {
                 return None;
             };
-            Some(self.shown(&ColumnRef { atom, column }).text())
+            Some(self.shown(&ColumnRef { atom, column }).expr())
         });
         made.map_err(|_| UNREAD)
     }
 
-    /// The text of a condition as the filter of the block's rows.
-    fn filter(&mut self, text: &str) -> Result<String, Why> {
-        let text = self.text(text)?;
-        let made = replaced(&text, &mut |names| {
-            Ok(names.last().map(|name| quoted(name)))
-        });
+    /// A condition as the filter of the block's rows.
+    fn filter(&mut self, of: &Scalar) -> Result<Scalar, Why> {
+        let made = self
+            .over(of)?
+            .replaced(&mut |column| Ok(Some(Expr::Column(Column::new_unqualified(&column.name)))));
         made.map_err(|_| UNREAD)
     }
 
@@ -174,10 +175,10 @@ impl<'a> Columns<'a> {
             Output::Group { column, .. } => *column = self.shown(column),
             Output::Aggregate { argument, .. } => {
                 if let Some(argument) = argument {
-                    *argument = self.text(argument)?;
+                    *argument = self.over(argument)?;
                 }
             }
-            Output::Expression { value, .. } => *value = self.text(value)?,
+            Output::Expression { value, .. } => *value = self.over(value)?,
             Output::Cofactor {
                 columns,
                 categorical,

@@ -1,16 +1,17 @@
-//! How a text names what an expression reads: columns, aggregates, subqueries.
+//! Names in expressions: columns, aggregates, subqueries.
 //!
-//! An expression is a text of DuckDB's SQL; `bind` reads it as DataFusion's `Expr`. A filter of an atom is over the plain
-//! names of its table's columns. All others name a column with the number of its atom in front, `"0"."price"`; one of a
-//! query around with how far out that is, too, `"outer 1.0"."price"`; and the value of the query's subquery of a number
-//! as `"subquery 0"."value"`. Invariant: what is spelt here is read back as the same. Cost: O(length).
+//! An expression is a `Scalar`. A filter of an atom is over the plain names of its table's columns. All others name a
+//! column with the number of its atom in front, `"0"."price"`; one of a query around with how far out that is, too,
+//! `"outer 1.0"."price"`; and the value of the query's subquery of a number as `"subquery 0"."value"`. Invariant: a name
+//! that is made here is recognised as the same. Cost: O(nodes).
 
 use std::cmp::Ordering;
 
-use datafusion_common::Column;
+use datafusion_common::{Column, TableReference};
+use datafusion_expr::expr::AggregateFunction;
 use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result};
-use ringview_expr::{quoted, read_unresolved, replaced};
+use ringview_expr::{Scalar, aggregate, quoted};
 use serde::{Deserialize, Serialize};
 
 const OUTER: &str = "outer ";
@@ -92,19 +93,28 @@ impl Function {
         found.next().map(|(function, _)| function)
     }
 
-    /// A call as a text has it.
+    /// A call of it; `COUNT(*)` has no arguments.
     #[must_use]
-    pub fn call(self, arguments: &[String]) -> String {
+    pub fn call(self, mut arguments: Vec<Expr>) -> Option<Expr> {
         let found = Self::ALL.iter().find(|(of, _)| *of == self);
         let name = found.map_or("count", |(_, name)| name);
-        let distinct = match self {
-            Function::CountDistinct => "DISTINCT ",
-            _ => "",
-        };
-        match arguments {
-            [] => format!("{name}(*)"),
-            _ => format!("{name}({distinct}{})", arguments.join(", ")),
+        if arguments.is_empty() {
+            #[expect(deprecated, reason = "the binder makes one of COUNT(*)")]
+            arguments.push(Expr::Wildcard {
+                qualifier: None,
+                options: Box::default(),
+            });
         }
+        let is_distinct = self == Function::CountDistinct;
+        let call = AggregateFunction::new_udf(
+            aggregate(name)?,
+            arguments,
+            is_distinct,
+            None,
+            Vec::new(),
+            None,
+        );
+        Some(Expr::AggregateFunction(call))
     }
 }
 
@@ -218,35 +228,25 @@ impl Named {
     /// What a column of an expression means; none for a plain name.
     #[must_use]
     pub fn meant(column: &Column) -> Option<Self> {
-        Named::of(&[column.relation.as_ref()?.table(), &column.name])
-    }
-
-    /// What names mean, qualifiers first.
-    #[must_use]
-    pub fn of(names: &[&str]) -> Option<Self> {
-        match names {
-            [query, VALUE] if query.starts_with(SUBQUERY) => {
-                Some(Named::Subquery(query[SUBQUERY.len()..].parse().ok()?))
-            }
-            [of, column] => {
-                let (depth, atom) = match of.strip_prefix(OUTER) {
-                    Some(of) => of.split_once('.')?,
-                    None => ("0", *of),
-                };
-                Some(Named::Column {
-                    depth: depth.parse().ok()?,
-                    atom: atom.parse().ok()?,
-                    column: (*column).to_owned(),
-                })
-            }
-            _ => None,
+        let (of, name) = (column.relation.as_ref()?.table(), &column.name);
+        if let Some(number) = of.strip_prefix(SUBQUERY).filter(|_| name == VALUE) {
+            return Some(Named::Subquery(number.parse().ok()?));
         }
+        let (depth, atom) = match of.strip_prefix(OUTER) {
+            Some(of) => of.split_once('.')?,
+            None => ("0", of),
+        };
+        Some(Named::Column {
+            depth: depth.parse().ok()?,
+            atom: atom.parse().ok()?,
+            column: name.clone(),
+        })
     }
 
-    /// The qualifier and the name that a text has for it.
+    /// The column that stands for it in an expression.
     #[must_use]
-    pub fn names(&self) -> (String, String) {
-        match self {
+    pub fn column(&self) -> Column {
+        let (of, name) = match self {
             Named::Column {
                 depth: 0,
                 atom,
@@ -258,71 +258,84 @@ impl Named {
                 column,
             } => (format!("{OUTER}{depth}.{atom}"), column.clone()),
             Named::Subquery(number) => (format!("{SUBQUERY}{number}"), VALUE.to_owned()),
-        }
+        };
+        Column::new(Some(TableReference::bare(of)), name)
+    }
+
+    /// The same as an expression.
+    #[must_use]
+    pub fn expr(&self) -> Expr {
+        Expr::Column(self.column())
     }
 
     /// As a text spells it.
     #[must_use]
     pub fn text(&self) -> String {
-        let (of, name) = self.names();
-        format!("{}.{}", quoted(&of), quoted(&name))
+        let column = self.column();
+        let of = column.relation.as_ref().map_or("", TableReference::table);
+        format!("{}.{}", quoted(of), quoted(&column.name))
     }
 
-    /// What a text names, from left to right.
+    /// The columns and subqueries that an expression names, from left to right.
     ///
     /// # Errors
-    /// `Value` for a text that is no expression, or that names something else.
-    pub fn all(text: &str) -> Result<Vec<Self>> {
-        let mut found = Vec::new();
-        Self::renamed(text, &mut |named| {
-            found.push(named);
-            None
-        })?;
-        Ok(found)
+    /// `Value` for one that names something else.
+    pub fn all(of: &Scalar) -> Result<Vec<Self>> {
+        of.columns()
+            .map(|column| Self::of_column(of, column))
+            .collect()
+    }
+
+    /// The meaning of a column of an expression.
+    fn of_column(of: &Scalar, column: &Column) -> Result<Self> {
+        Self::meant(column).ok_or_else(|| Error::Value {
+            place: format!("the expression {of}"),
+            problem: format!(
+                "{} is no column of a query: its qualifier is the number of an atom",
+                column.flat_name()
+            ),
+        })
     }
 
     /// The two columns that a condition says to be equal, if it says that and no more.
-    ///
-    /// # Errors
-    /// `Value` for a text that is no expression.
-    pub fn equality(text: &str) -> Result<Option<(Self, Self)>> {
-        let Expr::BinaryExpr(binary) = read_unresolved(text)? else {
-            return Ok(None);
+    #[must_use]
+    pub fn equality(of: &Scalar) -> Option<(Self, Self)> {
+        let Expr::BinaryExpr(binary) = of.expr() else {
+            return None;
         };
         let sides = named(&binary.left).zip(named(&binary.right));
         let is_column = |of: &Self| matches!(of, Named::Column { .. });
         let columns = sides.filter(|(left, right)| is_column(left) && is_column(right));
-        Ok(columns.filter(|_| binary.op == Operator::Eq))
+        columns.filter(|_| binary.op == Operator::Eq)
     }
 
-    /// The text with something else in the place of what it names.
+    /// The expression with something else in the place of what it names.
     ///
     /// # Errors
-    /// As `all`; `Value` where what is given is no expression.
-    pub fn renamed(text: &str, by: &mut dyn FnMut(Named) -> Option<String>) -> Result<String> {
-        replaced(text, &mut |names| {
-            let named = Named::of(names).ok_or_else(|| Error::Value {
-                place: format!("the expression {text}"),
-                problem: format!(
-                    "{} is no column of a query: its qualifier is the number of an atom",
-                    names.join(".")
-                ),
-            });
-            Ok(by(named?))
-        })
+    /// As `all`.
+    pub fn renamed(of: &Scalar, by: &mut dyn FnMut(Named) -> Option<Expr>) -> Result<Scalar> {
+        let replaced = |column: &Column| Ok(by(Self::of_column(of, column)?));
+        let mut replaced = replaced;
+        of.clone().replaced(&mut replaced)
     }
 }
 
 impl ColumnRef {
-    /// As the text of an expression spells it.
+    /// As a text spells it.
     #[must_use]
     pub fn text(&self) -> String {
-        Named::Column {
+        Scalar::from(self.expr()).to_string()
+    }
+
+    /// The column as an expression.
+    #[must_use]
+    pub fn expr(&self) -> Expr {
+        let named = Named::Column {
             depth: 0,
             atom: self.atom,
             column: self.column.clone(),
-        }
-        .text()
+        };
+        named.expr()
     }
 }
 
@@ -343,10 +356,17 @@ mod tests {
             Named::Subquery(7),
         ];
         let texts: Vec<String> = all.iter().map(Named::text).collect();
-        assert_eq!(Named::all(&texts.join(" + "))?, all);
-        assert!(Named::all("\"x\"").is_err());
-        let call = Function::CountDistinct.call(&["\"0\".\"x\"".to_owned()]);
-        assert_eq!(call, "count(DISTINCT \"0\".\"x\")");
+        assert_eq!(Named::all(&texts.join(" + ").parse()?)?, all);
+        assert!(Named::all(&"\"x\"".parse()?).is_err());
+        let x = column(0, 0, "x").expr();
+        let call = Function::CountDistinct.call(vec![x]).map(Scalar::from);
+        let text = call.map(|call| call.to_string());
+        assert_eq!(text.as_deref(), Some("count(DISTINCT \"0\".\"x\")"));
+        let count = Function::Count.call(Vec::new()).map(Scalar::from);
+        assert_eq!(
+            count.map(|call| call.to_string()).as_deref(),
+            Some("count(*)")
+        );
         assert_eq!(
             Function::named("count", true),
             Some(Function::CountDistinct)

@@ -2,7 +2,7 @@
 //!
 //! Invariant: none beyond its shape; [`crate::bind()`] checks names and types. Its JSON form is
 //! what other languages send, so field and variant names are a contract: unknown fields are
-//! refused. An expression is a text of SQL: see `expression`. It is the paper's
+//! refused. An expression is a text of SQL there: see `expression`. It is the paper's
 //! `SELECT X1, .., Xf, SUM(g(..) * ..) FROM R1 .. Rn GROUP BY X1, .., Xf` (section 2) with filters
 //! on single atoms, and a condition that compares across them and with queries within, over tables,
 //! views and blocks.
@@ -15,23 +15,24 @@ mod frame_bounds;
 mod recursive;
 mod refresh;
 mod rows;
-mod step;
 mod time;
 mod unnest;
 
 use std::collections::BTreeSet;
 
+use datafusion_expr::Expr;
 use ringview_core::{Error, Result};
+use ringview_expr::Scalar;
 use serde::{Deserialize, Serialize};
 
 pub use exponents::Exponents;
 pub(crate) use expression::named;
 pub use expression::{ColumnRef, Comparison, Function, Named};
 pub use frame_bounds::{FrameBounds, FrameEnd};
-pub use recursive::{Recursion, StepTable, Strategy};
+pub use recursive::{StepTable, Strategy};
 pub use refresh::Refresh;
 pub use rows::{
-    Branch, Call, Edge, Frame, FrameUnit, Latest, LatestSide, Ordering, Parted, Rank, Rows, SortKey,
+    Branch, Call, Edge, Frame, FrameUnit, Latest, LatestSide, Ordering, Parted, Rank, SortKey,
 };
 pub use time::{ALWAYS, Clock, ClockStep, FOREVER, Interval, Span, Spans, TimeCondition, Timed};
 
@@ -50,7 +51,7 @@ pub use time::{ALWAYS, Clock, ClockStep, FOREVER, Interval, Span, Spans, TimeCon
 /// assert_eq!(query.atoms[0].table, "orders");
 /// # Ok::<(), ringview_core::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Query {
     /// Queries that atoms may read by their names, each before those that read it.
@@ -64,7 +65,7 @@ pub struct Query {
     /// Which rows of the join take part, beyond equalities and filters: it compares columns of
     /// several atoms and of queries around, and values of subqueries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub condition: Option<String>,
+    pub condition: Option<Scalar>,
     /// What the condition names as subqueries: one value each, for each row. The atoms of a query and of its subqueries
     /// have one numbering: its own, then those of each subquery, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -87,7 +88,7 @@ pub struct Query {
     pub bag: Option<Bag>,
     /// Which groups are rows of the result; all where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub having: Option<String>,
+    pub having: Option<Scalar>,
     /// The variable order, a forest; chosen by cost where absent.
     #[serde(default)]
     pub order: Option<Vec<OrderRef>>,
@@ -97,7 +98,7 @@ pub struct Query {
 }
 
 /// A result that is the join itself: a bag of rows over the columns of `group_by`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bag {
     /// How it is kept; chosen where absent.
@@ -119,7 +120,7 @@ pub enum Representation {
 }
 
 /// One occurrence of a table, a view or a block in a query.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Atom {
     /// A block that stands before this query, else a table or a view.
@@ -128,11 +129,11 @@ pub struct Atom {
     pub alias: String,
     /// Which of its rows take part; all where absent.
     #[serde(default)]
-    pub filter: Option<String>,
+    pub filter: Option<Scalar>,
 }
 
 /// One column of the result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Output {
     /// The value by which rows are grouped.
@@ -150,14 +151,14 @@ pub enum Output {
         function: Function,
         /// Over what; absent for `COUNT(*)` alone.
         #[serde(default)]
-        argument: Option<String>,
+        argument: Option<Scalar>,
     },
     /// A value computed from aggregates and the values by which rows are grouped.
     Expression {
         /// Its name in the result.
         name: String,
-        /// How: the text of an expression over aggregates and columns of groups.
-        value: String,
+        /// An expression over aggregates and columns of groups.
+        value: Scalar,
     },
     /// Counts, sums and sums of products of numeric columns, as one degree-m payload, and what
     /// categorical columns add to it. One a view.
@@ -176,7 +177,7 @@ pub enum Output {
 }
 
 /// What a view does with a row that has NULL in a feature.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Nulls {
     /// The change that brings it fails.
@@ -197,22 +198,22 @@ impl Output {
         }
     }
 
-    /// What it shows as the text of an expression has it; none of a COFACTOR.
+    /// The expression that it shows; none of a COFACTOR.
     #[must_use]
-    pub fn text(&self) -> Option<String> {
+    pub fn expr(&self) -> Option<Expr> {
         match self {
-            Output::Group { column, .. } => Some(column.text()),
+            Output::Group { column, .. } => Some(column.expr()),
             Output::Aggregate {
                 function, argument, ..
-            } => Some(function.call(argument.as_slice())),
-            Output::Expression { value, .. } => Some(value.clone()),
+            } => function.call(argument.iter().map(|one| one.expr().clone()).collect()),
+            Output::Expression { value, .. } => Some(value.expr().clone()),
             Output::Cofactor { .. } => None,
         }
     }
 }
 
 /// A variable of an order that the user gives, with what is below it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OrderRef {
     /// Any column of the variable.
@@ -222,6 +223,95 @@ pub struct OrderRef {
     pub children: Vec<OrderRef>,
 }
 
+/// How rows are computed from rows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Rows {
+    /// The union, as Z-sets, of what each atom's rows compute.
+    Map {
+        /// The names of the columns.
+        names: Vec<String>,
+        /// What is computed, by atom.
+        branches: Vec<Branch>,
+    },
+    /// The rows of the one atom in an order: all, or the first of each partition.
+    Ordered(Ordering),
+    /// Functions over the rows of each partition of the one atom.
+    Parted(Parted),
+    /// The rows of the one atom, each while time says so.
+    Timed(Timed),
+    /// Each row of the first atom with the latest row of the second: an ASOF join.
+    Latest(Latest),
+    /// The rows of the first atom, and all that a step makes of them: `WITH RECURSIVE`.
+    Recursive(Recursion),
+    /// What is computed of such rows as they are read, and as they change.
+    Computed {
+        /// The rows, of a kind that is kept.
+        of: Box<Self>,
+        /// The names of the columns.
+        names: Vec<String>,
+        /// What is computed.
+        branch: Branch,
+    },
+}
+
+impl Rows {
+    /// The stored rows, from which others may be computed.
+    #[must_use]
+    pub fn stored(&self) -> &Self {
+        match self {
+            Self::Computed { of, .. } => of.stored(),
+            own => own,
+        }
+    }
+
+    /// A description, for messages.
+    fn description(&self) -> &'static str {
+        match self {
+            Self::Computed { of, .. } => of.description(),
+            Self::Map { .. } => "expressions over rows, outer joins and unions",
+            Self::Ordered(_) => "ORDER BY and LIMIT",
+            Self::Parted(_) => "window functions and ordered aggregates",
+            Self::Timed(_) => "conditions on now()",
+            Self::Latest(_) => "ASOF joins",
+            Self::Recursive(_) => "WITH RECURSIVE",
+        }
+    }
+}
+
+/// A recursion: the rows of a seed, and all that a step makes of them, of what it made, and so on.
+///
+/// The step is a query with blocks of its own, over a table of the rows so far and over what the atoms behind the first
+/// one read, under names that are its own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recursion {
+    /// The names of the columns.
+    pub names: Vec<String>,
+    /// The same columns of the first atom, which has the seed.
+    pub seed: Vec<String>,
+    /// The table that the step reads the rows so far by.
+    pub table: String,
+    /// What the step reads beside it, by the atoms behind the first one.
+    #[serde(default)]
+    pub reads: Vec<StepTable>,
+    /// The query of the step: its columns are those of the result, and behind them the level where there is one.
+    pub step: Box<Query>,
+    /// How the fixpoint is found.
+    pub strategy: Strategy,
+}
+
+impl Recursion {
+    /// The query of its step.
+    ///
+    /// # Errors
+    /// `Value` for blocks that cannot be.
+    pub fn query(&self) -> Result<&Query> {
+        self.step.check_blocks()?;
+        Ok(&self.step)
+    }
+}
+
 fn is_false(value: &bool) -> bool {
     !value
 }
@@ -229,8 +319,8 @@ fn is_false(value: &bool) -> bool {
 /// Why a condition stays as it is.
 type Why = &'static str;
 
-/// Texts that are no expressions are refused when the query is bound.
-const UNREAD: Why = "an expression of it cannot be read";
+/// Names of nothing are refused when the query is bound.
+const UNREAD: Why = "an expression of it names what is no column of a query";
 
 /// The name of a block that means nothing else.
 fn free_name(what: &str, number: usize, is_taken: &dyn Fn(&str) -> bool) -> String {
@@ -285,7 +375,7 @@ impl Query {
 }
 
 /// A query that has a name within another.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Block {
     /// Its name.

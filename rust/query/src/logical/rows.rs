@@ -1,81 +1,23 @@
-//! What a query computes of rows, in the place of a join: projections, filters, unions, the first rows in an order,
-//! functions over the rows of a partition, and rows that are there for a time.
+//! Parts of queries that compute rows of rows: projections, filters, the first rows in an order, functions over the rows of
+//! a partition, ASOF joins.
 //!
-//! Invariant: none beyond its shape. Expressions are SQL over the columns of one atom's table, names quoted and spelt as
-//! the table spells them: the form in which a definition is kept. `bind` gives them types.
+//! Invariant: none beyond its shape. Expressions are over the columns of one atom's table, by their plain names. `bind` gives
+//! them types.
 
 use serde::{Deserialize, Serialize};
 
+use ringview_expr::Scalar;
 pub use ringview_expr::{Call, Edge, Frame, FrameUnit, SortKey};
 
-use super::recursive::Recursion;
-use super::time::Timed;
-
-/// How rows are computed from rows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Rows {
-    /// The union, as Z-sets, of what each atom's rows compute.
-    Map {
-        /// The names of the columns.
-        names: Vec<String>,
-        /// What is computed, by atom.
-        branches: Vec<Branch>,
-    },
-    /// The rows of the one atom in an order: all, or the first of each partition.
-    Ordered(Ordering),
-    /// Functions over the rows of each partition of the one atom.
-    Parted(Parted),
-    /// The rows of the one atom, each while time says so.
-    Timed(Timed),
-    /// Each row of the first atom with the latest row of the second: an ASOF join.
-    Latest(Latest),
-    /// The rows of the first atom, and all that a step makes of them: `WITH RECURSIVE`.
-    Recursive(Recursion),
-    /// What is computed of such rows as they are read, and as they change.
-    Computed {
-        /// The rows, of a kind that is kept.
-        of: Box<Self>,
-        /// The names of the columns.
-        names: Vec<String>,
-        /// What is computed.
-        branch: Branch,
-    },
-}
-
-impl Rows {
-    /// The stored rows, from which others may be computed.
-    #[must_use]
-    pub fn stored(&self) -> &Self {
-        match self {
-            Self::Computed { of, .. } => of.stored(),
-            own => own,
-        }
-    }
-
-    /// A description, for messages.
-    pub(super) fn description(&self) -> &'static str {
-        match self {
-            Self::Computed { of, .. } => of.description(),
-            Self::Map { .. } => "expressions over rows, outer joins and unions",
-            Self::Ordered(_) => "ORDER BY and LIMIT",
-            Self::Parted(_) => "window functions and ordered aggregates",
-            Self::Timed(_) => "conditions on now()",
-            Self::Latest(_) => "ASOF joins",
-            Self::Recursive(_) => "WITH RECURSIVE",
-        }
-    }
-}
-
 /// A projection and a filter of the rows of one atom.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Branch {
     /// Which rows take part; all where absent.
     #[serde(default)]
-    pub filter: Option<String>,
+    pub filter: Option<Scalar>,
     /// The columns; NULL where absent, of the type that the other branches give it.
-    pub columns: Vec<Option<String>>,
+    pub columns: Vec<Option<Scalar>>,
     /// Whether its rows are taken away from those of the other branches, not added.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub minus: bool,
@@ -87,14 +29,14 @@ pub struct Branch {
 
 impl Branch {
     /// The columns that are computed, by their places.
-    pub fn computed(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub fn computed(&self) -> impl Iterator<Item = (usize, &Scalar)> {
         let columns = self.columns.iter().enumerate();
-        columns.filter_map(|(at, column)| Some((at, column.as_deref()?)))
+        columns.filter_map(|(at, column)| Some((at, column.as_ref()?)))
     }
 }
 
 /// Rows in an order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ordering {
     /// The columns that are shown.
@@ -116,7 +58,7 @@ pub struct Ordering {
 }
 
 /// How rows that are equal in an order are numbered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rank {
     /// Each row has a number of its own.
@@ -131,7 +73,7 @@ pub enum Rank {
 /// Each row of one table with the row of another that is the latest before it, among those of the same key.
 ///
 /// The times of both sides have a common type, and so has each pair of keys; NULL in one of them matches nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latest {
     /// The names of the columns: those of the first side, then those of the second.
@@ -150,7 +92,7 @@ pub struct Latest {
 }
 
 /// One side of such a join.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatestSide {
     /// The columns that are shown.
@@ -163,7 +105,7 @@ pub struct LatestSide {
 }
 
 /// Functions over the rows of each partition.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parted {
     /// The columns that are shown before the functions; where a partition is one row, some of `partition`.

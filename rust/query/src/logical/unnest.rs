@@ -11,7 +11,7 @@
 use datafusion_common::ScalarValue;
 use datafusion_expr::Expr;
 use datafusion_expr::expr::{AggregateFunction, BinaryExpr, ScalarFunction};
-use ringview_expr::{all_of, conjuncts, read_unresolved};
+use ringview_expr::Scalar;
 
 use super::{
     Atom, Block, ColumnRef, Comparison, Function, Named, Output, Query, UNREAD, Why, free_name,
@@ -32,7 +32,7 @@ impl Query {
         }
         let (mut blocks, mut rest, mut why) = (Vec::new(), Vec::new(), None);
         let mut query = self.clone();
-        for conjunct in self.conjuncts()? {
+        for conjunct in self.conjuncts() {
             match self.block(&conjunct) {
                 Ok((block, outer)) => {
                     let name = free_name("groups", blocks.len(), is_taken);
@@ -52,11 +52,10 @@ impl Query {
         Ok((blocks, query))
     }
 
-    /// The texts of what must all hold.
-    fn conjuncts(&self) -> Result<Vec<String>, Why> {
-        let text = self.condition.as_deref();
-        let found = text.map(conjuncts).transpose().map_err(|_| UNREAD)?;
-        Ok(found.unwrap_or_default())
+    /// The conditions of which all must hold.
+    fn conjuncts(&self) -> Vec<Scalar> {
+        let condition = self.condition.as_ref();
+        condition.map(Scalar::conjuncts).unwrap_or_default()
     }
 
     /// Joins with a block whose columns equal these.
@@ -78,13 +77,12 @@ impl Query {
 
     /// A condition as a block, and the columns around that its first columns equal; no reason where
     /// no subquery stands in it.
-    fn block(&self, condition: &str) -> Result<(Query, Vec<ColumnRef>), Option<Why>> {
+    fn block(&self, condition: &Scalar) -> Result<(Query, Vec<ColumnRef>), Option<Why>> {
         let within = self.only_subquery(condition)?;
         let having = Named::renamed(condition, &mut |_| within.value());
         let having = having.map_err(|_| Some(UNREAD))?;
-        let compared = read_unresolved(&having).map_err(|_| Some(UNREAD))?;
         let (rest, inner, outer) = within.correlated()?;
-        if !outer.is_empty() && holds_over_nothing(&compared) {
+        if !outer.is_empty() && holds_over_nothing(having.expr()) {
             return Err(Some(
                 "its condition may hold where the query within has no rows",
             ));
@@ -115,7 +113,7 @@ impl Query {
     }
 
     /// The one subquery that a condition compares with what is the same for all rows.
-    fn only_subquery(&self, condition: &str) -> Result<&Query, Option<Why>> {
+    fn only_subquery(&self, condition: &Scalar) -> Result<&Query, Option<Why>> {
         let named = Named::all(condition).map_err(|_| Some(UNREAD))?;
         let subqueries = named.iter().filter_map(|one| match one {
             Named::Subquery(number) => self.subqueries.get(*number),
@@ -125,7 +123,7 @@ impl Query {
         let Some(first) = subqueries.first() else {
             return Err(None);
         };
-        if !is_comparison(&read_unresolved(condition).map_err(|_| Some(UNREAD))?) {
+        if !is_comparison(condition.expr()) {
             return Err(Some(
                 "a query within stands in a condition that is no comparison which must hold",
             ));
@@ -141,10 +139,10 @@ impl Query {
         Ok(first)
     }
 
-    /// The text of its one value.
-    fn value(&self) -> Option<String> {
+    /// Its one value.
+    fn value(&self) -> Option<Expr> {
         match &self.outputs[..] {
-            [Output::Aggregate { .. } | Output::Expression { .. }] => self.outputs[0].text(),
+            [value @ (Output::Aggregate { .. } | Output::Expression { .. })] => value.expr(),
             _ => None,
         }
     }
@@ -153,7 +151,7 @@ impl Query {
     /// its own, and those around.
     fn correlated(&self) -> Result<Correlated, Option<Why>> {
         let (mut rest, mut inner, mut outer) = (Vec::new(), Vec::new(), Vec::new());
-        for conjunct in self.conjuncts()? {
+        for conjunct in self.conjuncts() {
             if let Some((own, around)) = pair(&conjunct) {
                 inner.push(own);
                 outer.push(around);
@@ -168,7 +166,7 @@ impl Query {
     }
 
     /// Whether a condition names columns of queries around, so many further out at the least.
-    fn reaches(&self, condition: &str, least: usize) -> bool {
+    fn reaches(&self, condition: &Scalar, least: usize) -> bool {
         let Ok(named) = Named::all(condition) else {
             return true;
         };
@@ -188,7 +186,7 @@ impl Query {
     ///
     /// # Errors
     /// As [`Named::all`].
-    fn set_conditions(&mut self, conditions: Vec<String>) -> ringview_core::Result<()> {
+    fn set_conditions(&mut self, conditions: Vec<Scalar>) -> ringview_core::Result<()> {
         let all = std::mem::take(&mut self.subqueries);
         let mut kept: Vec<usize> = Vec::new();
         let number = |named| {
@@ -200,12 +198,12 @@ impl Query {
                 kept.push(number);
                 kept.len() - 1
             });
-            Some(Named::Subquery(at).text())
+            Some(Named::Subquery(at).expr())
         };
-        let condition = all_of(conditions);
+        let condition = Scalar::all_of(conditions);
         let mut number = number;
         self.condition = match condition {
-            Some(text) => Some(Named::renamed(&text, &mut number)?),
+            Some(all) => Some(Named::renamed(&all, &mut number)?),
             None => None,
         };
         let mut all: Vec<Option<Query>> = all.into_iter().map(Some).collect();
@@ -216,14 +214,14 @@ impl Query {
 }
 
 /// What must hold of the rows of a query, its own columns that equal others, and those others.
-type Correlated = (Vec<String>, Vec<ColumnRef>, Vec<ColumnRef>);
+type Correlated = (Vec<Scalar>, Vec<ColumnRef>, Vec<ColumnRef>);
 
 fn key(at: usize) -> String {
     format!("key {at}")
 }
 
 /// A column of the query and one of the query around it that must equal it.
-fn pair(condition: &str) -> Option<(ColumnRef, ColumnRef)> {
+fn pair(condition: &Scalar) -> Option<(ColumnRef, ColumnRef)> {
     let of = |side: Named| match side {
         Named::Column {
             depth,
@@ -232,7 +230,7 @@ fn pair(condition: &str) -> Option<(ColumnRef, ColumnRef)> {
         } => Some((depth, ColumnRef { atom, column })),
         Named::Subquery(_) => None,
     };
-    let (left, right) = Named::equality(condition).ok()??;
+    let (left, right) = Named::equality(condition)?;
     let (one, other) = (of(left)?, of(right)?);
     match (one.0, other.0) {
         (0, 1) => Some((one.1, other.1)),

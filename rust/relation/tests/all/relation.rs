@@ -52,7 +52,7 @@ fn held(relation: &Relation<SumProduct>) -> Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::default())]
 
     /// Sums may pass out of range within a transaction; one that ends there does not fit, and is
     /// undone.
@@ -117,7 +117,7 @@ fn ascending() -> impl Strategy<Value = Vec<Row>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::default())]
 
     /// What fills a relation in the order of its keys is not looked up, and is there as if it had come row by row: the
     /// slots, the index, what is undone, and what is added later.

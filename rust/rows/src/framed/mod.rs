@@ -13,7 +13,7 @@ use ringview_core::{Result, Schema};
 use ringview_query::{Bound, Call, FrameBounds, Parted as Definition, Rows};
 use ringview_view::RowDelta;
 
-use crate::block::{Block, Changes, other_rows};
+use crate::block::{Block, Changes, each_once, other_rows};
 use crate::codec::{Codec, Row};
 use crate::explained::recomputed;
 use crate::numbers::NARROW;
@@ -177,9 +177,9 @@ impl Block for Framed {
     }
 
     /// Positions are those of partitions.
-    fn scan(&self, place: u64) -> Result<(RecordBatch, Option<u64>)> {
+    fn scan(&self, place: u64) -> Result<(Changes, Option<u64>)> {
         let (some, next) = self.rows.some(place);
-        Ok((self.shown(some.into_iter())?, next))
+        Ok((each_once(&self.shown(some.into_iter())?), next))
     }
 
     fn size(&self) -> String {

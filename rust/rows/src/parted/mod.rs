@@ -13,7 +13,7 @@ use ringview_core::Result;
 use ringview_query::{Bound, Parted as Definition, Rows};
 use ringview_view::RowDelta;
 
-use crate::block::{Block, Changes, other_rows};
+use crate::block::{Block, Changes, each_once, other_rows};
 use crate::codec::{Codec, PartitionKey};
 use crate::explained::recomputed;
 use crate::output::{Output, Shown};
@@ -165,7 +165,7 @@ impl Block for Parted {
     }
 
     /// Positions are those of partitions.
-    fn scan(&self, place: u64) -> Result<(RecordBatch, Option<u64>)> {
+    fn scan(&self, place: u64) -> Result<(Changes, Option<u64>)> {
         let (mut number, mut next) = (0, place);
         let from = usize::try_from(place).unwrap_or(usize::MAX);
         let some = self.shown.values().skip(from).take_while(|rows| {
@@ -176,7 +176,7 @@ impl Block for Parted {
         });
         let rows = self.output.decode(repeated(some))?;
         let is_more = next < self.shown.len() as u64;
-        Ok((rows, is_more.then_some(next)))
+        Ok((each_once(&rows), is_more.then_some(next)))
     }
 
     fn size(&self) -> String {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use ringview_core::{Budget, Error, Result, Schema};
+use ringview_core::{Budget, Error, Result, Schema, reserve};
 use ringview_query::{Bound, Recursion, Rows, Strategy};
 use ringview_view::RowDelta;
 
@@ -294,12 +294,26 @@ impl Block for Recursive {
     }
 
     fn rows(&self) -> Result<RecordBatch> {
-        Ok(self.page(0, usize::MAX)?.0)
+        let (rows, _) = self.facts.page(0, usize::MAX);
+        let columns = self.encoding.decode(rows.iter().map(|(row, _)| *row))?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options);
+        let mut places = Vec::new();
+        for (at, (_, often)) in rows.iter().enumerate() {
+            let often = usize::try_from(*often).unwrap_or(usize::MAX);
+            reserve(&mut places, often, || "the rows of a recursion".to_owned())?;
+            places.extend(std::iter::repeat_n(at as u32, often));
+        }
+        repeated(batch.map_err(refused)?, places)
     }
 
-    fn scan(&self, place: u64) -> Result<(RecordBatch, Option<u64>)> {
-        let (rows, next) = self.page(usize::try_from(place).unwrap_or(usize::MAX), CHUNK)?;
-        Ok((rows, next.map(|next| next as u64)))
+    fn scan(&self, place: u64) -> Result<(Changes, Option<u64>)> {
+        let (rows, next) = self
+            .facts
+            .page(usize::try_from(place).unwrap_or(usize::MAX), CHUNK);
+        let columns = self.encoding.decode(rows.iter().map(|(row, _)| *row))?;
+        let often = rows.iter().map(|(_, often)| *often);
+        Ok(((columns, often.collect()), next.map(|next| next as u64)))
     }
 
     fn size(&self) -> String {
@@ -339,26 +353,6 @@ impl Block for Recursive {
 }
 
 impl Recursive {
-    /// Rows that are shown, each as often as it is, and the place behind them.
-    fn page(&self, from: usize, most: usize) -> Result<(RecordBatch, Option<usize>)> {
-        let (rows, next) = self.facts.page(from, most);
-        let columns = self.encoding.decode(rows.iter().map(|(row, _)| *row))?;
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-        let schema = Arc::clone(&self.schema);
-        let batch = RecordBatch::try_new_with_options(schema, columns, &options);
-        let mut places = Vec::with_capacity(rows.len());
-        for (at, (_, often)) in rows.iter().enumerate() {
-            let often = usize::try_from(*often).unwrap_or(usize::MAX);
-            if places.len().saturating_add(often) > u32::MAX as usize {
-                return Err(Error::Overflow {
-                    place: format!("the number of rows of {:?}", self.definition.table),
-                });
-            }
-            places.extend(std::iter::repeat_n(at as u32, often));
-        }
-        Ok((repeated(batch.map_err(refused)?, places)?, next))
-    }
-
     /// Whether a problem may be one of rows that are there for a moment alone, or of ranks that rose by and by.
     fn may_pass(&self, problem: &Error) -> bool {
         match self.definition.strategy {

@@ -22,7 +22,7 @@ use ringview_core::Result;
 use ringview_query::{Bound, Rows};
 use ringview_view::RowDelta;
 
-use crate::block::{Block, Changes, other_rows};
+use crate::block::{Block, Changes, each_once, other_rows};
 use crate::codec::{Codec, refused, schema_of};
 use crate::numbers::scaled;
 use crate::partitions::{Changed, Partition, PartitionedRows};
@@ -308,9 +308,9 @@ impl Block for Running {
     }
 
     /// Positions are those of partitions.
-    fn scan(&self, place: u64) -> Result<(RecordBatch, Option<u64>)> {
+    fn scan(&self, place: u64) -> Result<(Changes, Option<u64>)> {
         let (some, next) = self.rows.some(place);
-        Ok((self.shown(some.into_iter())?, next))
+        Ok((each_once(&self.shown(some.into_iter())?), next))
     }
 
     fn size(&self) -> String {

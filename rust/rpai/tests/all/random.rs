@@ -1,5 +1,6 @@
 //! Random queries over random streams.
 
+use proptest::prelude::ProptestConfig;
 use ringview_rpai::machine::{
     Aggregate, Block, ColumnType, Comparison, Condition, Machine, Plan, Strategy, Value,
 };
@@ -221,7 +222,7 @@ pub(crate) fn stream_of(
 
 #[test]
 fn random_queries_of_the_grammar() {
-    for seed in 1..=150u64 {
+    for seed in 1..=u64::from(ProptestConfig::default().cases) {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let block = random.block(&mut Vec::new(), 2, 2);
         let nullable = random.below(2) == 0;

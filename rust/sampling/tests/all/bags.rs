@@ -278,7 +278,7 @@ fn all_are_uniform(runs: u64) {
 
 #[test]
 fn pairs_of_results_are_equally_likely_at_every_moment() {
-    all_are_uniform(600);
+    all_are_uniform(300);
 }
 
 #[test]

@@ -8,10 +8,12 @@ use ringview_core::{Result, SqlProblem};
 use ringview_query::{Bag, Function, Query};
 
 use super::cofactor;
+use super::domain::is_reference;
 use super::engine_calls::{Call, Calls, grouped};
 use super::lowered::Wanted;
 use super::pending::{Pending, any, is_nested, of_atom};
 use super::sets::{grouping, with_groupings};
+use super::shown::is_wide;
 use super::state::Lowering;
 use crate::error::bare;
 
@@ -21,7 +23,7 @@ impl Lowering<'_> {
         if let Some(found) = self.grouped_before_join(aggregate)? {
             return Ok(found);
         }
-        let mut rows = self.relation(&aggregate.input)?;
+        let mut rows = self.input(&aggregate.input)?;
         let schema = aggregate.input.schema();
         if aggregate
             .aggr_expr
@@ -60,6 +62,10 @@ impl Lowering<'_> {
         if is_within {
             (rows, all) = self.with_values(rows, all, schema)?;
         }
+        if all.iter().any(|expr| any(expr, is_reference)) {
+            rows = self.flat(rows)?;
+            (rows, all) = self.with_references(rows, all)?;
+        }
         let groups = all.split_off(exprs.len());
         let calls = Calls::new(&all)?;
         if let [Expr::GroupingSet(sets)] = &aggregate.group_expr[..] {
@@ -69,7 +75,7 @@ impl Lowering<'_> {
         let values = found.columns.split_off(sets.len());
         found
             .columns
-            .extend(with_groupings(values, &groupings, &sets));
+            .extend(with_groupings(values, &groupings, &sets)?);
         Ok(found)
     }
 
@@ -157,6 +163,12 @@ impl Lowering<'_> {
 
     /// The different rows, as a block; and what it calls the columns.
     pub(crate) fn distinct(&mut self, mut rows: Pending) -> Result<(String, Vec<String>)> {
+        if is_wide(&rows) {
+            let width = rows.columns.len();
+            let names: Vec<String> = (0..width).map(|at| format!("column {at}")).collect();
+            let query = self.unordered(rows, &names, true)?;
+            return Ok((self.emit("distinct", query)?, names));
+        }
         let wanted = Wanted::columns(&std::mem::take(&mut rows.columns));
         let lowered = self.lower(rows, wanted)?;
         let (query, names) = grouped(&lowered, lowered.wanted.len(), &[])?;

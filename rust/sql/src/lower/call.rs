@@ -11,13 +11,13 @@ use datafusion_expr::{
     WindowFunctionDefinition, cast, lit, when,
 };
 use ringview_core::Result;
-use ringview_expr::columns_of;
+use ringview_expr::{Scalar, columns_of};
 use ringview_query::{Edge, Frame, FrameUnit};
 
 use super::order::keys;
 use super::pending::{Function, Pending, Window, integer};
 use crate::error::{refusal, unsupported};
-use crate::text::text;
+use crate::row_scalar::row_scalar;
 
 /// A window function of a plan over pending rows.
 pub(crate) fn windowed(rows: &Pending, expr: &Expr, schema: &DFSchema) -> Result<Window> {
@@ -123,7 +123,7 @@ fn of_arguments(name: &str, mut arguments: Vec<Expr>, filter: Option<Expr>) -> R
             "{name} takes constants behind its column; compute them into it, or write CASE"
         )));
     }
-    let constants = constants.iter().map(text);
+    let constants = constants.into_iter().map(|one| row_scalar(one)?.text());
     Ok(Function {
         name: name.to_owned(),
         arguments,
@@ -155,7 +155,7 @@ fn framed(frame: &WindowFrame, by_time: Option<ByTime>) -> Result<Frame> {
                 _ => Ok(Some(format!("'{}'", text.replace('\'', "''")))),
             }
         }
-        other => text(&lit(other.clone())).map(Some),
+        other => Scalar::from(lit(other.clone())).text().map(Some),
     };
     let edge = |bound: &WindowFrameBound| {
         Ok(match bound {

@@ -5,14 +5,14 @@
 
 use datafusion_expr::Expr;
 use ringview_core::{Error, Result, Type};
-use ringview_expr::{Projection, all_of, common_type};
+use ringview_expr::{Projection, Scalar, common_type};
 use ringview_query::{Catalog, Function, Output, Query, bind, join_type};
 
-use super::lowered::bare;
+use super::lowered::{self, bare};
 use super::pending::{atoms_of, column_ref};
 use super::state::{Lowering, over};
 use crate::error::unsupported;
-use crate::text::text;
+use crate::row_scalar::row_scalar;
 
 impl Lowering<'_> {
     /// Two sides of an equality that join: in a common type where their values are encoded differently.
@@ -61,8 +61,8 @@ impl Lowering<'_> {
         }
         let atom = atoms_of(expr).first().copied().unwrap_or(0);
         let schema = self.table(&atoms[atom])?.schema;
-        let text = text(&bare(expr.clone())?)?;
-        let found = Projection::bind(None, &[&text], &schema)?;
+        let key = row_scalar(bare(expr.clone())?)?;
+        let found = Projection::bind(None, &[&key], &schema)?;
         found
             .types()
             .first()
@@ -71,11 +71,8 @@ impl Lowering<'_> {
     }
 
     /// Conditions on the rows of an atom as an engine takes them, if it does.
-    pub(super) fn filter(&self, atoms: &[String], conditions: &[Expr]) -> Option<String> {
-        let texts = conditions
-            .iter()
-            .map(|one| text(&bare(one.clone()).ok()?).ok());
-        let filter = all_of(texts.collect::<Option<Vec<String>>>()?)?;
+    pub(super) fn filter(&self, atoms: &[String], conditions: &[Expr]) -> Option<Scalar> {
+        let filter = lowered::filter(conditions).ok()??;
         // What binds to no filter is computed of the row, or refused there.
         let atom = conditions.iter().flat_map(atoms_of).next().unwrap_or(0);
         let mut probe = over(std::slice::from_ref(atoms.get(atom)?));

@@ -11,15 +11,15 @@ use datafusion_common::{Column, DFSchema, ScalarValue};
 use datafusion_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
 use datafusion_expr::{Aggregate, Expr, JoinType, LogicalPlan, Operator, binary_expr, lit};
 use ringview_core::Error;
-use ringview_expr::{all_of, replaced};
+use ringview_expr::Scalar;
 use ringview_query::{Function, Named, Output, Query};
 
 use super::engine_calls::recognised_call;
-use super::levels::{NestedPredicate, expr as named_expr};
+use super::levels::NestedPredicate;
 use super::lowered::Wanted;
-use super::pending::{Pending, any, column_ref, is_nested, split};
+use super::pending::{Pending, any, column_ref, is_nested, split, substituted};
 use super::state::{Lowering, over};
-use crate::text::text;
+use crate::row_scalar::row_scalar;
 
 /// The rows that a subquery stands in: an expression names columns of their plan's schema.
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ impl Lowering<'_> {
         };
         let nested = inner.condition(of).ok_or(None)?;
         let mut probe = over(&rows.atoms);
-        probe.condition = all_of(nested.conditions.iter().cloned());
+        probe.condition = Scalar::all_of(nested.conditions.iter().cloned());
         probe.subqueries.clone_from(&nested.subqueries);
         self.probed(probe).map_err(Some)?;
         Ok(nested)
@@ -68,7 +68,7 @@ impl<'w> ConditionLowering<'w, '_> {
         let mut subqueries = Vec::new();
         let condition = self.nested_expr(of, &mut subqueries)?;
         Some(NestedPredicate {
-            conditions: vec![text(&condition).ok()?],
+            conditions: vec![row_scalar(condition).ok()?],
             subqueries,
         })
     }
@@ -141,11 +141,12 @@ impl<'w> ConditionLowering<'w, '_> {
         })?;
         let (atom, column) = column_ref(meant)?;
         let column = column.to_owned();
-        Some(named_expr(&Named::Column {
+        let named = Named::Column {
             depth,
             atom,
             column,
-        }))
+        };
+        Some(named.expr())
     }
 
     /// The one value of a subquery: an aggregate, or an expression over aggregates, of its rows.
@@ -168,33 +169,20 @@ impl<'w> ConditionLowering<'w, '_> {
         let mut arguments = lowered.wanted.iter();
         let mut measures = Vec::with_capacity(calls.len());
         for (function, own) in &calls {
-            let own = arguments.by_ref().take(own.len()).map(text);
-            measures.push(function.call(&own.collect::<Result<Vec<_>, _>>().ok()?));
+            let own = arguments.by_ref().take(own.len()).cloned();
+            measures.push(function.call(own.collect())?);
         }
         let value = match shown {
             None => measures.pop()?,
             Some(shown) => {
-                // The aggregates have no names in a text: each stands where its column does.
-                let numbered = shown.clone().transform_up(|node| {
-                    let Expr::Column(column) = &node else {
-                        return Ok(Transformed::no(node));
-                    };
-                    let at = aggregate.schema.index_of_column(column)?;
-                    let column = Column::new_unqualified(at.to_string());
-                    Ok(Transformed::yes(Expr::Column(column)))
-                });
-                let shown = text(&unaliased(numbered.ok()?.data)).ok()?;
-                replaced(&shown, &mut |names| {
-                    let at: Option<usize> = names.last().and_then(|name| name.parse().ok());
-                    Ok(at.and_then(|at| measures.get(at).cloned()))
-                })
-                .ok()?
+                // Each aggregate stands where its column does.
+                substituted(shown, &aggregate.schema, &measures).ok()?
             }
         };
         Some(Query {
             outputs: vec![Output::Expression {
                 name: "value".to_owned(),
-                value,
+                value: row_scalar(value).ok()?,
             }],
             ..lowered.query()
         })
@@ -317,16 +305,18 @@ impl<'w> ConditionLowering<'w, '_> {
         both.append(sought).ok()?;
         let mut sides = std::mem::take(&mut both.conditions).into_iter();
         let (there, sought) = (sides.next()?, sides.next()?);
-        let asked = |condition: String| NestedPredicate {
-            conditions: vec![condition],
+        let (there, sought) = (there.expr(), sought.expr());
+        let asked = |condition: Expr| NestedPredicate {
+            conditions: vec![condition.into()],
             ..both.clone()
         };
-        let holds = asked(format!("({there}) {} ({sought})", comparison.swap()?));
+        let compared = binary_expr(there.clone(), comparison.swap()?, sought.clone());
+        let holds = asked(compared);
         let found = some(added(self.counted(rows.clone(), holds)?, subqueries));
         if !may_be_null {
             return Some(found);
         }
-        let nulls = asked(format!("({there}) IS NULL OR ({sought}) IS NULL"));
+        let nulls = asked(there.clone().is_null().or(sought.clone().is_null()));
         let may_be = some(added(self.counted(rows, nulls)?, subqueries));
         let unknown = binary_expr(lit(ScalarValue::Null), Operator::Eq, lit(0i64));
         Some(found.or(may_be.and(unknown)))
@@ -349,14 +339,7 @@ impl<'w> ConditionLowering<'w, '_> {
 /// The value of one more subquery.
 fn added(query: Query, subqueries: &mut Vec<Query>) -> Expr {
     subqueries.push(query);
-    named_expr(&Named::Subquery(subqueries.len() - 1))
-}
-
-fn unaliased(of: Expr) -> Expr {
-    match of {
-        Expr::Alias(alias) => unaliased(*alias.expr),
-        other => other,
-    }
+    Named::Subquery(subqueries.len() - 1).expr()
 }
 
 /// What a subquery shows of its aggregates, and those; all of an aggregate where nothing is computed of it.
@@ -378,7 +361,7 @@ fn aggregation(plan: &LogicalPlan) -> Option<(Option<&Expr>, &Aggregate)> {
 }
 
 /// A plan whose rows are as many.
-fn without_columns(plan: &LogicalPlan) -> &LogicalPlan {
+pub(super) fn without_columns(plan: &LogicalPlan) -> &LogicalPlan {
     match plan {
         LogicalPlan::Projection(projection) => without_columns(&projection.input),
         LogicalPlan::Subquery(subquery) => without_columns(&subquery.subquery),

@@ -13,7 +13,7 @@ use super::lowered::{Lowered, Wanted};
 use super::pending::{self, integer};
 use super::state::free;
 use crate::error::{refusal, unsupported};
-use crate::text::text;
+use crate::row_scalar::row_scalar;
 
 /// An aggregate as an engine computes it.
 pub(super) struct Call {
@@ -151,21 +151,20 @@ pub(super) fn grouped(
             names.iter().any(|other| other == name)
         });
         names.push(name.clone());
-        let arguments = lowered.wanted[next..next + call.arguments.len()]
-            .iter()
-            .map(text);
-        let mut arguments = arguments.collect::<Result<Vec<_>>>()?;
+        let mut arguments = lowered.wanted[next..next + call.arguments.len()].to_vec();
         next += call.arguments.len();
         outputs.push(if arguments.len() < 2 {
             Output::Aggregate {
                 name,
                 function: call.function,
-                argument: arguments.pop(),
+                argument: arguments.pop().map(row_scalar).transpose()?,
             }
         } else {
+            let value = call.function.call(arguments);
+            let value = value.ok_or_else(|| unsupported("this aggregate is not kept"))?;
             Output::Expression {
                 name,
-                value: call.function.call(&arguments),
+                value: row_scalar(value)?,
             }
         });
     }

@@ -6,13 +6,13 @@
 
 use datafusion_expr::Expr;
 use ringview_core::{Result, Type};
-use ringview_expr::{all_of, replaced};
+use ringview_expr::Scalar;
 use ringview_query::{Block, ColumnRef, Output, Query};
 
 use super::lowered::{Lowered, Wanted};
 use super::pending::{Pending, column_ref, of_atom};
 use super::state::{Lowering, free, named};
-use crate::text::text;
+use crate::row_scalar::row_scalar;
 
 impl Lowering<'_> {
     /// Rows of groups of which the engine of the groups computes what it can, and what is wanted of them.
@@ -31,10 +31,10 @@ impl Lowering<'_> {
         let (name, mut query) = (block.name.clone(), block.query.clone());
         let known = query.outputs.clone();
         let having = rows.filters.iter().map(|one| over_groups(one, &known));
-        let having: Option<Vec<String>> = having.collect();
+        let having: Option<Vec<Scalar>> = having.collect();
         let mut is_changed = false;
         if let Some(having) = having.filter(|having| !having.is_empty()) {
-            query.having = all_of(query.having.into_iter().chain(having));
+            query.having = Scalar::all_of(query.having.into_iter().chain(having));
             is_changed = true;
         }
         let is_whole = is_changed || rows.filters.is_empty();
@@ -129,13 +129,12 @@ impl Lowering<'_> {
     }
 }
 
-/// The text of an expression over the columns of a block, by what those are.
-fn over_groups(expr: &Expr, outputs: &[Output]) -> Option<String> {
+/// An expression over the columns of a block, by what those are.
+fn over_groups(expr: &Expr, outputs: &[Output]) -> Option<Scalar> {
     let mut is_known = true;
-    let made = replaced(&text(expr).ok()?, &mut |names| {
-        let name = names.last().copied().unwrap_or_default();
-        let output = outputs.iter().find(|output| output.name() == name);
-        let value = output.and_then(Output::text);
+    let made = row_scalar(expr.clone()).ok()?.replaced(&mut |column| {
+        let output = outputs.iter().find(|output| output.name() == column.name);
+        let value = output.and_then(Output::expr);
         is_known &= value.is_some();
         Ok(value)
     });

@@ -5,17 +5,19 @@
 //! of the joins; S and the inner join are kept.
 
 use datafusion_common::{DFSchema, ScalarValue};
-use datafusion_expr::{Expr, Join, JoinType, LogicalPlan, Operator};
+use datafusion_expr::{Expr, Join, JoinType, LogicalPlan, Operator, lit};
 use ringview_core::Result;
 use ringview_query::{Edge, Frame, FrameUnit};
 
 use super::asof;
+use super::domain::references;
 use super::lateral;
 use super::pairs::{Conditions, Side, equality, null_safe, pairs};
 use super::pending::{
     Function, Pending, Window, any, atoms_of, column_ref, is_nested, of_atom, of_window, renamed,
     split,
 };
+use super::set_types::widened;
 use super::state::Lowering;
 use super::union::branch;
 use crate::error::{refusal, unsupported};
@@ -23,17 +25,31 @@ use crate::error::{refusal, unsupported};
 impl Lowering<'_> {
     /// The rows of a join.
     pub(crate) fn join(&mut self, join: &Join) -> Result<Pending> {
-        let left = self.relation(&join.left)?;
+        // INTERSECT and EXCEPT are joins to the binder.
+        let is_of_sets = join.null_equality == datafusion_common::NullEquality::NullEqualsNull
+            && matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti);
+        if is_of_sets && let Some(widened) = widened(join)? {
+            return self.join(&widened);
+        }
+        let left = self.input(&join.left)?;
         if let Some(subquery) = lateral::subquery(&join.right) {
             return self.lateral(left, join, subquery);
         }
         let mut left = self.flat(left)?;
-        let right = self.relation(&join.right)?;
+        let right = self.input(&join.right)?;
         let mut right = self.flat(right)?;
-        if !left.outer.is_empty() || !right.outer.is_empty() {
-            return Err(unsupported(
-                "a join within a correlated subquery is not kept here",
-            ));
+        let read = references([&left, &right])?;
+        let mut domains = None;
+        if !read.is_empty() {
+            if join.join_type != JoinType::Inner && !is_of_sets {
+                return Err(unsupported(
+                    "an outer join within a correlated subquery is not kept here",
+                ));
+            }
+            let (one, other);
+            (left, one) = self.over_domain(left, read.clone())?;
+            (right, other) = self.over_domain(right, read)?;
+            domains = Some((one, other));
         }
         let schemas: (&DFSchema, &DFSchema) = (join.left.schema(), join.right.schema());
         let mut keys = Vec::with_capacity(join.on.len());
@@ -48,11 +64,23 @@ impl Lowering<'_> {
             return self.asof((left, right), keys, &conditions, join);
         }
         if join.join_type == JoinType::Inner {
-            return self.inner(left, right, keys, (&conditions, &join.schema));
+            if let Some((one, other)) = &domains {
+                let mut values = one.columns().zip(other.columns()).collect();
+                null_safe(&mut values);
+                keys.append(&mut values);
+            }
+            let mut joined = self.inner(left, right, keys, (&conditions, &join.schema))?;
+            if let Some((one, _)) = domains {
+                joined.outer.extend(one.keys(one.columns()));
+            }
+            return Ok(joined);
         }
-        if join.null_equality == datafusion_common::NullEquality::NullEqualsNull {
-            // INTERSECT and EXCEPT are joins to the binder. With ALL, the first of equal rows meets the first of the other
-            // side, the second the second.
+        if let Some((one, other)) = &domains {
+            keys.extend(one.columns().zip(other.columns()));
+            left.columns.extend(one.columns());
+        }
+        if is_of_sets {
+            // With ALL, the first of equal rows meets the first of the other side, the second the second.
             let mut numbers = None;
             if !matches!(*join.left, LogicalPlan::Distinct(_)) {
                 let (one, other): (Vec<Expr>, Vec<Expr>) = keys.into_iter().unzip();
@@ -98,7 +126,7 @@ impl Lowering<'_> {
             all: &pairs,
             schema: Some(&both),
         };
-        match join.join_type {
+        let mut found = match join.join_type {
             JoinType::Left | JoinType::Right | JoinType::Full => {
                 self.outer(left, right, keys, join.join_type, &conditions)
             }
@@ -109,7 +137,12 @@ impl Lowering<'_> {
                 self.partnered_pairs(left, right, keys, &conditions, negated)
             }
             other => Err(unsupported(&format!("a {other} join is not kept"))),
+        }?;
+        if let Some((domain, _)) = domains {
+            let values = found.columns.split_off(join.schema.fields().len());
+            found.outer = domain.keys(values);
         }
+        Ok(found)
     }
 
     /// Numbers rows that are equal in some expressions; those expressions, and the number.
@@ -211,12 +244,11 @@ impl Lowering<'_> {
         kind: JoinType,
         conditions: &Conditions<'_>,
     ) -> Result<Pending> {
-        if keys.is_empty() {
-            return Err(unsupported(
-                "an outer join without an equality in ON is not kept",
-            ));
+        let (mut one, mut other): (Vec<Expr>, Vec<Expr>) = keys.into_iter().unzip();
+        if one.is_empty() {
+            // Each row may be a partner of each.
+            (one, other) = (vec![lit(1_i64)], vec![lit(1_i64)]);
         }
-        let (one, other): (Vec<Expr>, Vec<Expr>) = keys.into_iter().unzip();
         let left = self.side(left, one.into_iter())?;
         let right = self.side(right, other.into_iter())?;
         let width = left.columns.len() + right.columns.len();
@@ -332,23 +364,19 @@ impl Lowering<'_> {
                 "NOT EXISTS without an equality with the query around is not kept here",
             ));
         }
-        let outer = left.outer.clone();
-        if !outer.is_empty() {
-            return Err(unsupported(
-                "NOT EXISTS within a correlated subquery is not kept here",
-            ));
-        }
         let (one, other): (Vec<Expr>, Vec<Expr>) = keys.into_iter().unzip();
-        let left = self.side(left, one.into_iter())?;
-        let right = self.side(
-            Pending {
-                columns: Vec::new(),
-                ..right
-            },
-            other.into_iter(),
-        )?;
-        let partnered = self.partnered(&left, &right)?;
-        self.without(&left, partnered)
+        self.keyed(left, |lowering, left| {
+            let left = lowering.side(left, one.into_iter())?;
+            let right = lowering.side(
+                Pending {
+                    columns: Vec::new(),
+                    ..right
+                },
+                other.into_iter(),
+            )?;
+            let partnered = lowering.partnered(&left, &right)?;
+            lowering.without(&left, partnered)
+        })
     }
 }
 

@@ -13,9 +13,10 @@ use ringview_core::Result;
 use super::pairs::Conditions;
 use super::pending::{Pending, any, is_nested, of_atom, renamed, split};
 use super::state::Lowering;
-use super::subquery::{correlated, inside};
+use super::subquery::correlated;
 use super::unnest;
 use crate::error::{refusal, unsupported};
+use crate::unnested::makes_rows;
 
 /// The subquery of a LATERAL, if a plan is one.
 pub(crate) fn subquery(plan: &LogicalPlan) -> Option<&LogicalPlan> {
@@ -45,7 +46,9 @@ fn null_unless(conditions: Vec<Expr>, columns: &mut [Expr]) -> Result<()> {
 /// Whether a plan has one row before filters above it, whatever it reads.
 fn is_one_row(plan: &LogicalPlan) -> bool {
     match plan {
-        LogicalPlan::Projection(projection) => is_one_row(&projection.input),
+        LogicalPlan::Projection(projection) => {
+            is_one_row(&projection.input) && !projection.expr.iter().any(makes_rows)
+        }
         LogicalPlan::SubqueryAlias(alias) => is_one_row(&alias.input),
         LogicalPlan::Filter(filter) => is_one_row(&filter.input),
         LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
@@ -85,6 +88,12 @@ impl Lowering<'_> {
         }
         let inner = self.correlated_rows(subquery, &left, schema)?;
         let mut inner = self.flat(inner)?;
+        if is_left {
+            self.scopes.push((left.clone(), DFSchema::clone(schema)));
+            let found = self.decorrelated(inner);
+            self.scopes.pop();
+            inner = found?;
+        }
         let keys = correlated(&mut inner, &left, schema)?;
         let mut rows = if is_one_row(subquery) {
             // Its conditions are asked of what is looked up: they may hold where it has no rows.
@@ -107,17 +116,13 @@ impl Lowering<'_> {
             left
         } else if !is_left {
             self.joined_with(left, inner, keys, schema)?
-        } else if inner.outer_conditions.is_empty() {
+        } else {
             let all = std::mem::take(&mut conditions);
             let conditions = Conditions {
                 all: &all,
                 schema: Some(&join.schema),
             };
             self.outer(left, inner, keys, JoinType::Left, &conditions)?
-        } else {
-            return Err(unsupported(
-                "LEFT JOIN LATERAL with conditions beside equalities is kept of aggregates",
-            ));
         };
         for condition in conditions {
             let meant = rows.meant(&condition, &join.schema)?;
@@ -169,72 +174,5 @@ impl Lowering<'_> {
         let found = self.relation(subquery);
         self.scopes.pop();
         found
-    }
-
-    /// Rows whose conditions on the row around them are equalities.
-    ///
-    /// The different values that the rows around have in those conditions are joined with these rows; what belongs to a
-    /// row around is what belongs to its values. Cost: the pairs of values and rows that meet the conditions are kept.
-    pub(crate) fn decorrelated(&mut self, mut rows: Pending) -> Result<Pending> {
-        if rows.outer_conditions.is_empty() {
-            return Ok(rows);
-        }
-        let refused = || unsupported("a subquery that is correlated in this place is not kept");
-        let (scope, schema) = self.scopes.last().cloned().ok_or_else(refused)?;
-        if !rows.windows.is_empty() || !scope.windows.is_empty() {
-            return Err(refused());
-        }
-        let conditions = std::mem::take(&mut rows.outer_conditions);
-        let pairs = std::mem::take(&mut rows.outer);
-        let mut read: Vec<Expr> = Vec::new();
-        for expr in conditions.iter().chain(pairs.iter().map(|(one, _)| one)) {
-            let noted = expr.clone().transform_up(|node| {
-                if matches!(node, Expr::OuterReferenceColumn(..)) && !read.contains(&node) {
-                    read.push(node.clone());
-                }
-                Ok(Transformed::no(node))
-            });
-            noted.map_err(|problem| refusal(&problem))?;
-        }
-        let values = read
-            .iter()
-            .map(|one| scope.meant(&inside(one.clone())?, &schema))
-            .collect::<Result<Vec<Expr>>>()?;
-        let may_be_null = values
-            .iter()
-            .map(|value| self.may_be_null(value, &scope))
-            .collect::<Result<Vec<bool>>>()?;
-        // Rows that are chosen by the subquery are among them.
-        let of_scope = Pending {
-            columns: values,
-            outer: Vec::new(),
-            outer_conditions: Vec::new(),
-            ..scope
-        };
-        let (name, stored) = self.distinct(of_scope)?;
-        let atom = rows.atoms.len();
-        rows.atoms.push(name);
-        let own = |at: usize| of_atom(atom, &stored[at]);
-        let meant = |expr: Expr| -> Result<Expr> {
-            let made = expr.transform_up(|node| {
-                let at = read.iter().position(|one| *one == node);
-                Ok(at.map_or(Transformed::no(node), |at| Transformed::yes(own(at))))
-            });
-            Ok(made.map_err(|problem| refusal(&problem))?.data)
-        };
-        for (one, other) in pairs {
-            rows.restrict(binary_expr(meant(one)?, Operator::Eq, other));
-        }
-        for condition in conditions {
-            rows.restrict(meant(condition)?);
-        }
-        for (at, one) in read.iter().enumerate() {
-            let mut keys = vec![(one.clone(), own(at))];
-            if may_be_null[at] {
-                super::pairs::null_safe(&mut keys);
-            }
-            rows.outer.append(&mut keys);
-        }
-        Ok(rows)
     }
 }

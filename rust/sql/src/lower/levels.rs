@@ -3,15 +3,14 @@
 //! Invariant: a column of depth d, in a subquery that is nested d deep, is one of the rows of the outermost query. Cost:
 //! O(size of the condition).
 
-use datafusion_common::{Column, TableReference};
-use datafusion_expr::Expr;
 use ringview_core::Result;
+use ringview_expr::Scalar;
 use ringview_query::{Named, Query};
 
 /// A condition, and the subqueries that it names by their numbers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NestedPredicate {
-    pub(super) conditions: Vec<String>,
+    pub(super) conditions: Vec<Scalar>,
     pub(super) subqueries: Vec<Query>,
 }
 
@@ -24,8 +23,8 @@ impl NestedPredicate {
     /// Appends others; their subqueries are numbered after its own.
     pub(super) fn append(&mut self, others: NestedPredicate) -> Result<()> {
         let by = self.subqueries.len();
-        for text in others.conditions {
-            self.conditions.push(numbered(&text, by)?);
+        for one in others.conditions {
+            self.conditions.push(numbered(one, by)?);
         }
         self.subqueries.extend(others.subqueries);
         Ok(())
@@ -56,7 +55,7 @@ impl NestedPredicate {
     }
 
     fn mapped(&self, level: usize, to: To<'_>) -> Result<Self> {
-        let conditions = self.conditions.iter().map(|text| mapped(text, level, to));
+        let conditions = self.conditions.iter().map(|one| mapped(one, level, to));
         let queries = self.subqueries.iter();
         let subqueries = queries.map(|query| mapped_query(query, level + 1, to));
         Ok(Self {
@@ -66,29 +65,32 @@ impl NestedPredicate {
     }
 
     /// The columns of the rows themselves that are read.
-    pub(super) fn read(&self) -> Result<Vec<(usize, String)>> {
+    pub(super) fn read(&self) -> Vec<(usize, String)> {
         let mut found = Vec::new();
-        for text in &self.conditions {
-            note_columns(text, 0, &mut found)?;
+        for one in &self.conditions {
+            note_columns(one, 0, &mut found);
         }
         for query in &self.subqueries {
-            note_query(query, 1, &mut found)?;
+            note_query(query, 1, &mut found);
         }
-        Ok(found)
+        found
     }
 }
 
-/// A text whose subqueries stand further behind.
-fn numbered(text: &str, by: usize) -> Result<String> {
-    Named::renamed(text, &mut |named| match named {
-        Named::Subquery(number) if by > 0 => Some(Named::Subquery(number + by).text()),
-        _ => None,
+/// A condition whose subqueries stand further behind.
+fn numbered(one: Scalar, by: usize) -> Result<Scalar> {
+    if by == 0 {
+        return Ok(one);
+    }
+    Named::renamed(&one, &mut |named| match named {
+        Named::Subquery(number) => Some(Named::Subquery(number + by).expr()),
+        Named::Column { .. } => None,
     })
 }
 
-/// A text with the columns of the query at `level`, and of its outer queries, mapped by `to`.
-fn mapped(text: &str, level: usize, to: To<'_>) -> Result<String> {
-    Named::renamed(text, &mut |named| match named {
+/// A condition with the columns of the query at `level`, and of its outer queries, mapped by `to`.
+fn mapped(one: &Scalar, level: usize, to: To<'_>) -> Result<Scalar> {
+    Named::renamed(one, &mut |named| match named {
         Named::Column {
             depth,
             atom,
@@ -101,7 +103,7 @@ fn mapped(text: &str, level: usize, to: To<'_>) -> Result<String> {
                 atom,
                 column,
             };
-            Some(named.text())
+            Some(named.expr())
         }
         _ => None,
     })
@@ -112,22 +114,22 @@ fn mapped_query(query: &Query, level: usize, to: To<'_>) -> Result<Query> {
     let queries = query.subqueries.iter();
     let subqueries = queries.map(|one| mapped_query(one, level + 1, to));
     Ok(Query {
-        condition: condition.map(|text| mapped(text, level, to)).transpose()?,
+        condition: condition.map(|one| mapped(one, level, to)).transpose()?,
         subqueries: subqueries.collect::<Result<_>>()?,
         ..query.clone()
     })
 }
 
-fn note_query(query: &Query, level: usize, found: &mut Vec<(usize, String)>) -> Result<()> {
+fn note_query(query: &Query, level: usize, found: &mut Vec<(usize, String)>) {
     if let Some(condition) = &query.condition {
-        note_columns(condition, level, found)?;
+        note_columns(condition, level, found);
     }
-    let mut subqueries = query.subqueries.iter();
-    subqueries.try_for_each(|one| note_query(one, level + 1, found))
+    let subqueries = query.subqueries.iter();
+    subqueries.for_each(|one| note_query(one, level + 1, found));
 }
 
-fn note_columns(text: &str, level: usize, found: &mut Vec<(usize, String)>) -> Result<()> {
-    for named in Named::all(text)? {
+fn note_columns(of: &Scalar, level: usize, found: &mut Vec<(usize, String)>) {
+    for named in of.columns().filter_map(Named::meant) {
         if let Named::Column {
             depth,
             atom,
@@ -138,11 +140,4 @@ fn note_columns(text: &str, level: usize, found: &mut Vec<(usize, String)>) -> R
             found.push((atom, column));
         }
     }
-    Ok(())
-}
-
-/// What a text names, as an expression.
-pub(super) fn expr(of: &Named) -> Expr {
-    let (of, name) = of.names();
-    Expr::Column(Column::new(Some(TableReference::bare(of)), name))
 }

@@ -8,24 +8,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use datafusion_common::DFSchema;
 use datafusion_expr::expr::BinaryExpr;
-use datafusion_expr::utils::conjunction;
-use datafusion_expr::{Expr, Operator};
+use datafusion_expr::{Expr, Operator, lit};
 use ringview_core::Result;
-use ringview_expr::all_of;
+use ringview_expr::Scalar;
 use ringview_query::{Branch, ColumnRef, Query, Rows};
 
+use super::domain::misplaced;
 use super::levels::NestedPredicate;
 use super::pending::{Pending, atoms_of, column_ref, of_atom, renamed};
 use super::state::{Lowering, computing, over};
-use crate::error::unsupported;
-use crate::text::text;
+use crate::row_scalar::row_scalar;
 
 /// Atoms that join, and expressions over their columns.
 pub(crate) struct Lowered {
     pub(crate) atoms: Vec<String>,
     aliases: BTreeMap<usize, String>,
     /// By atom: which of its rows take part.
-    pub(super) filters: Vec<Option<String>>,
+    pub(super) filters: Vec<Option<Scalar>>,
     joins: Vec<Vec<ColumnRef>>,
     pub(super) nested: NestedPredicate,
     pub(crate) wanted: Vec<Expr>,
@@ -76,7 +75,7 @@ impl Lowered {
         }
         Query {
             joins: self.joins.clone(),
-            condition: all_of(self.nested.conditions.iter().cloned()),
+            condition: Scalar::all_of(self.nested.conditions.iter().cloned()),
             subqueries: self.nested.subqueries.clone(),
             ..query
         }
@@ -114,9 +113,7 @@ impl Lowering<'_> {
         is_block: bool,
     ) -> Result<Lowered> {
         if !rows.outer.is_empty() || !rows.outer_conditions.is_empty() {
-            return Err(unsupported(
-                "a subquery that is correlated in this place is not kept",
-            ));
+            return Err(misplaced());
         }
         let (rows, wanted) = match rows.windows.is_empty() {
             true => (rows, wanted),
@@ -165,7 +162,7 @@ impl Lowering<'_> {
                 }
             }
         }
-        for (atom, name) in rows.nested.read()? {
+        for (atom, name) in rows.nested.read() {
             read[atom].insert(name);
         }
         let mut atoms = rows.atoms;
@@ -326,7 +323,7 @@ impl Lowering<'_> {
         let mut columns = Vec::with_capacity(read.len());
         for name in read.iter().filter(|name| !is_made(name)) {
             names.push(name.clone());
-            columns.push(Some(text(&bare(of_atom(0, name))?)?));
+            columns.push(Some(Scalar::column(name)));
         }
         for (expr, name) in computed
             .exprs
@@ -334,14 +331,14 @@ impl Lowering<'_> {
             .filter(|(_, name)| read.contains(name))
         {
             names.push(name.clone());
-            columns.push(Some(text(&bare(expr.clone())?)?));
+            columns.push(Some(row_scalar(bare(expr.clone())?)?));
         }
         if names.is_empty() {
             // Rows of no columns are counted: they need one.
-            (names, columns) = (vec!["row".to_owned()], vec![Some("1".to_owned())]);
+            (names, columns) = (vec!["row".to_owned()], vec![Some(lit(1i64).into())]);
         }
         let branch = Branch {
-            filter: filter_text(&computed.filters)?,
+            filter: filter(&computed.filters)?,
             columns,
             minus: false,
             unnested: Vec::new(),
@@ -394,9 +391,10 @@ pub(super) fn is_arithmetic(op: Operator) -> bool {
     matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply)
 }
 
-pub(super) fn filter_text(filters: &[Expr]) -> Result<Option<String>> {
-    let whole = conjunction(filters.iter().cloned());
-    whole.map(|filter| text(&bare(filter)?)).transpose()
+/// Conditions on the rows of one atom as a filter.
+pub(super) fn filter(all: &[Expr]) -> Result<Option<Scalar>> {
+    let all = all.iter().map(|one| row_scalar(bare(one.clone())?));
+    Ok(Scalar::all_of(all.collect::<Result<Vec<_>>>()?))
 }
 
 /// Names without the atom in front.

@@ -15,6 +15,7 @@
 //! | `engine_calls` | aggregates that an engine keeps |
 //! | `cofactor` | the features of COFACTOR |
 //! | `sets` | GROUPING SETS, ROLLUP, CUBE |
+//! | `set_types` | INTERSECT and EXCEPT of different types |
 //! | `indicator` | sums of what one table chooses and another has |
 //! | `pairs` | joins whose pairs must meet conditions |
 //! | `union` | UNION, and other blocks that add up rows |
@@ -29,7 +30,9 @@
 //! | `fused` | HAVING and expressions over aggregates, by the engine of the groups |
 //! | `subquery` | subqueries in conditions, and as values |
 //! | `join` | inner and outer joins, those of EXISTS and IN |
-//! | `lateral` | LATERAL; conditions on the row around a subquery that are no equalities |
+//! | `lateral` | LATERAL |
+//! | `domain` | the values of the row around that a subquery reads, joined with its rows |
+//! | `over_nothing` | the row of a correlated aggregate over no rows |
 //! | `order` | ORDER BY, LIMIT, the first rows of each partition |
 //! | `call` | functions over the rows of a partition, as a plan has them |
 //! | `time` | conditions on the clock |
@@ -42,6 +45,7 @@ mod cofactor;
 mod compare;
 mod constant;
 mod correlated;
+mod domain;
 mod eager;
 mod engine_calls;
 mod extremes;
@@ -54,11 +58,13 @@ mod linear;
 mod lowered;
 mod null_rejecting;
 mod order;
+mod over_nothing;
 mod pairs;
 mod pending;
 mod prune;
 mod recursive;
 mod scalar;
+mod set_types;
 mod sets;
 mod shown;
 mod state;
@@ -76,8 +82,10 @@ use ringview_query::Query;
 use crate::error::unsupported;
 use crate::names::distinct_names;
 use crate::order::{self as variable_order, Named};
+use domain::is_reference;
 use pending::{Pending, any, is_nested, of_window, split, window};
 pub(crate) use state::Lowering;
+use unnest::lists_of;
 
 impl Lowering<'_> {
     /// The query of a whole plan.
@@ -138,11 +146,20 @@ impl Lowering<'_> {
             // Rows of a subquery come in any order.
             LogicalPlan::Sort(sort) if sort.fetch.is_none() => self.relation(&sort.input),
             LogicalPlan::Projection(projection) => {
-                let rows = self.relation(&projection.input)?;
-                self.projected(rows, &projection.expr, projection.input.schema())
+                let rows = match projection.expr.iter().any(|expr| any(expr, is_reference)) {
+                    true => self.input(&projection.input)?,
+                    false => self.relation(&projection.input)?,
+                };
+                let schema = projection.input.schema();
+                let (exprs, lists) = lists_of(&projection.expr);
+                let rows = self.projected(rows, &exprs, schema)?;
+                match lists.is_empty() {
+                    true => Ok(rows),
+                    false => self.keyed(rows, |lowering, rows| lowering.of_lists(rows, &lists)),
+                }
             }
             LogicalPlan::Filter(filter) => {
-                let mut rows = self.relation(&filter.input)?;
+                let mut rows = self.input_of_filter(&filter.input, &filter.predicate)?;
                 let mut conjuncts = Vec::new();
                 split(
                     &filter.predicate,
@@ -164,7 +181,7 @@ impl Lowering<'_> {
                 self.timed(rows, &on_time, schema)
             }
             LogicalPlan::Window(window) => {
-                let rows = self.relation(&window.input)?;
+                let rows = self.input(&window.input)?;
                 self.windows(rows, window)
             }
             LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
@@ -174,9 +191,11 @@ impl Lowering<'_> {
                 {
                     return self.recursive(&query);
                 }
-                let rows = self.relation(input)?;
-                let (name, columns) = self.distinct(rows)?;
-                Ok(Pending::over(&name, &columns))
+                let rows = self.input(input)?;
+                self.keyed(rows, |lowering, rows| {
+                    let (name, columns) = lowering.distinct(rows)?;
+                    Ok(Pending::over(&name, &columns))
+                })
             }
             LogicalPlan::Distinct(Distinct::On(on)) => Ok(self.distinct_on(on)?.0),
             LogicalPlan::Join(join) => self.join(join),
@@ -249,9 +268,7 @@ impl Lowering<'_> {
         if any(&condition, is_nested) {
             return self.with_subqueries(rows, condition, schema);
         }
-        if any(&condition, |node| {
-            matches!(node, Expr::OuterReferenceColumn(..))
-        }) {
+        if any(&condition, is_reference) {
             match subquery::correlation(&condition) {
                 Some(pair) => rows.outer.push(pair),
                 None => rows.outer_conditions.push(condition),
@@ -265,5 +282,5 @@ impl Lowering<'_> {
 
 /// Whether a node reads a subquery, or the query around.
 fn looks_elsewhere(node: &Expr) -> bool {
-    is_nested(node) || matches!(node, Expr::OuterReferenceColumn(..))
+    is_nested(node) || is_reference(node)
 }

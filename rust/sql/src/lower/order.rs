@@ -79,7 +79,7 @@ impl Lowering<'_> {
             if !is_cut {
                 return Ok(None);
             }
-            let rows = self.relation(input)?;
+            let rows = self.input(input)?;
             return Ok(Some(Sorted {
                 rows,
                 by: Vec::new(),
@@ -87,7 +87,7 @@ impl Lowering<'_> {
                 keep,
             }));
         };
-        let mut rows = self.relation(&sort.input)?;
+        let mut rows = self.input(&sort.input)?;
         let schema = sort.input.schema();
         if sort.expr.iter().any(|key| any(&key.expr, is_nested)) {
             rows = self.flat(rows)?;
@@ -185,6 +185,26 @@ impl Lowering<'_> {
         Ok(found)
     }
 
+    /// Rows of one table in these columns, or different ones: in no order, for which they may be more than a join has
+    /// variables.
+    pub(super) fn unordered(
+        &mut self,
+        rows: Pending,
+        names: &[String],
+        distinct: bool,
+    ) -> Result<Query> {
+        let (table, _) = self.named_rows(rows, names)?;
+        let ordering = Ordering {
+            names: names.to_vec(),
+            partition: if distinct { names.to_vec() } else { Vec::new() },
+            order: Vec::new(),
+            rank: Rank::RowNumber,
+            skip: 0,
+            keep: distinct.then_some(1),
+        };
+        Ok(computing(&[table], Rows::Ordered(ordering)))
+    }
+
     /// A block whose first columns have these names; the names of all of its columns.
     fn named_rows(&mut self, rows: Pending, names: &[String]) -> Result<(String, Vec<String>)> {
         let (table, branch) = self.branch_of(rows)?;
@@ -201,7 +221,7 @@ impl Lowering<'_> {
 
     /// The first row of each partition, and what they are ordered by.
     pub(crate) fn distinct_on(&mut self, on: &DistinctOn) -> Result<(Pending, Vec<SortedBy>)> {
-        let mut rows = self.relation(&on.input)?;
+        let mut rows = self.input(&on.input)?;
         let schema = on.input.schema();
         let partition = on.on_expr.iter().map(|expr| rows.meant(expr, schema));
         let ranking = Ranking {
@@ -234,25 +254,33 @@ impl Lowering<'_> {
         chosen: Ranking,
         (skip, keep): (u64, u64),
     ) -> Result<Pending> {
-        let width = rows.columns.len();
-        rows.columns.extend(chosen.partition.iter().cloned());
-        rows.columns
-            .extend(chosen.order.iter().map(|(expr, _, _)| expr.clone()));
-        let names: Vec<String> = (0..width).map(|at| format!("column {at}")).collect();
+        let names: Vec<String> = (0..rows.columns.len())
+            .map(|at| format!("column {at}"))
+            .collect();
+        // A column that is shown is kept once, and is the key of a partition under its own name.
+        let mut place = |expr: &Expr| {
+            let known = rows.columns.iter().position(|column| column == expr);
+            known.unwrap_or_else(|| {
+                rows.columns.push(expr.clone());
+                rows.columns.len() - 1
+            })
+        };
+        let partition: Vec<usize> = chosen.partition.iter().map(&mut place).collect();
+        let order: Vec<usize> = (chosen.order.iter())
+            .map(|(expr, _, _)| place(expr))
+            .collect();
         let (table, all) = self.named_rows(rows, &names)?;
-        let (partition, order) = all[width..].split_at(chosen.partition.len());
-        let order =
-            order
-                .iter()
-                .zip(&chosen.order)
-                .map(|(column, (_, descending, nulls_first))| SortKey {
-                    column: column.clone(),
-                    descending: *descending,
-                    nulls_first: *nulls_first,
-                });
+        let order = order
+            .iter()
+            .zip(&chosen.order)
+            .map(|(&at, (_, descending, nulls_first))| SortKey {
+                column: all[at].clone(),
+                descending: *descending,
+                nulls_first: *nulls_first,
+            });
         let ordering = Ordering {
             names: names.clone(),
-            partition: partition.to_vec(),
+            partition: partition.iter().map(|&at| all[at].clone()).collect(),
             order: order.collect(),
             rank: chosen.rank,
             skip,

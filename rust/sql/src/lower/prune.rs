@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringview_expr::columns;
-use ringview_query::{Block, Named, Output, Query, Rows, bind};
+use ringview_expr::Scalar;
+use ringview_query::{Block, Branch, Named, Output, Query, Rows, bind};
 
 use super::state::Lowering;
 
@@ -44,32 +44,29 @@ impl Lowering<'_> {
             let names = plan.columns.iter().map(|&at| fields[at].name.clone());
             read.entry(atom.table.clone()).or_default().extend(names);
         }
-        // A text may name a column of which the engine knows that it decides nothing, as one that is never NULL.
+        // An expression may name a column of which the engine knows that it decides nothing, as one that is never NULL.
         if let Some(Rows::Map { branches, .. }) = &query.rows {
             for (atom, branch) in query.atoms.iter().zip(branches) {
-                let texts = branch.filter.as_deref().into_iter();
-                let texts = texts.chain(branch.computed().map(|(_, text)| text));
-                let named = texts.filter_map(|text| columns(text).ok()).flatten();
-                let names = named.filter_map(|mut names| names.pop());
+                let names = read_by(branch);
                 read.entry(atom.table.clone()).or_default().extend(names);
             }
         }
-        note_condition(query, &[], read);
-        // What an aggregate is of is named, even where the engine need not read it.
-        for (atom, name) in query.outputs.iter().flat_map(arguments) {
-            if let Some(atom) = query.atoms.get(atom) {
-                read.entry(atom.table.clone()).or_default().insert(name);
-            }
-        }
+        note_expressions(query, &[], read);
     }
 }
 
-/// Notes the columns that the text of a condition and its subqueries name: `a OR TRUE` names one that decides nothing.
-fn note_condition(query: &Query, outer: &[&Query], read: &mut Read) {
+/// Notes the columns that the expressions of a query and its subqueries name: `a OR TRUE` names one that decides nothing,
+/// and what an aggregate is of is named even where the engine need not read it.
+fn note_expressions(query: &Query, outer: &[&Query], read: &mut Read) {
     let mut scopes = outer.to_vec();
     scopes.push(query);
-    let named = query.condition.as_deref().map(Named::all);
-    for named in named.into_iter().flatten().flatten() {
+    for (atom, name) in query.outputs.iter().flat_map(arguments) {
+        if let Some(atom) = query.atoms.get(atom) {
+            read.entry(atom.table.clone()).or_default().insert(name);
+        }
+    }
+    let columns = query.condition.iter().flat_map(Scalar::columns);
+    for named in columns.filter_map(Named::meant) {
         let Named::Column {
             depth,
             atom,
@@ -84,22 +81,31 @@ fn note_condition(query: &Query, outer: &[&Query], read: &mut Read) {
         }
     }
     let subqueries = query.subqueries.iter();
-    subqueries.for_each(|one| note_condition(one, &scopes, read));
+    subqueries.for_each(|one| note_expressions(one, &scopes, read));
 }
 
-/// The columns that the text of an output names.
+/// The columns that an output names.
 fn arguments(of: &Output) -> Vec<(usize, String)> {
-    let text = match of {
+    let value = match of {
         Output::Aggregate { argument, .. } => argument.as_ref(),
         Output::Expression { value, .. } => Some(value),
         _ => None,
     };
-    let named = text.and_then(|text| Named::all(text).ok()).into_iter();
-    let columns = named.flatten().filter_map(|one| match one {
-        Named::Column { atom, column, .. } => Some((atom, column)),
-        Named::Subquery(_) => None,
-    });
+    let columns = value.into_iter().flat_map(Scalar::columns);
+    let columns = columns
+        .filter_map(Named::meant)
+        .filter_map(|one| match one {
+            Named::Column { atom, column, .. } => Some((atom, column)),
+            Named::Subquery(_) => None,
+        });
     columns.collect()
+}
+
+/// The columns that a branch reads.
+pub(super) fn read_by(branch: &Branch) -> BTreeSet<String> {
+    let computed = branch.computed().map(|(_, one)| one);
+    let all = computed.chain(&branch.filter).flat_map(Scalar::columns);
+    all.map(|column| column.name.clone()).collect()
 }
 
 /// Drops the other columns of a block that lists or maps rows; one of them stays where none is read.

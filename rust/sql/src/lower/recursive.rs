@@ -73,7 +73,7 @@ impl Lowering<'_> {
             seed: stored,
             table,
             reads,
-            step: step.as_step()?,
+            step: Box::new(step),
             strategy,
         });
         let block = computing(&tables, rows);

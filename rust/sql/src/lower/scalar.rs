@@ -4,12 +4,13 @@
 //! counted by their keys.
 
 use datafusion_common::DFSchema;
+use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::{Expr, Operator, binary_expr};
 use ringview_core::Result;
 use ringview_expr::Functions;
-use ringview_query::{Function, Rows};
+use ringview_query::{ColumnRef, Function, Output, Rows};
 
-use super::pending::{Pending, of_atom, renamed};
+use super::pending::{Pending, column_ref, of_atom, renamed};
 use super::state::Lowering;
 use crate::error::unsupported;
 
@@ -25,7 +26,7 @@ impl Lowering<'_> {
     ) -> Result<Expr> {
         let is_known = match keys.is_empty() {
             true => self.is_one_row(&inner),
-            false => self.is_one_row_a_key(&inner),
+            false => self.is_one_row_a_key(&inner, &keys),
         };
         let value = inner.columns[0].clone();
         if !is_known {
@@ -55,9 +56,19 @@ impl Lowering<'_> {
         Ok(value)
     }
 
-    /// Whether rows are those of an aggregate with groups.
-    pub(super) fn is_one_row_a_key(&self, rows: &Pending) -> bool {
-        matches!(&rows.atoms[..], [name] if rows.is_whole() && self.is_grouped(name))
+    /// Whether rows are groups, of which these keys tell one.
+    pub(super) fn is_one_row_a_key(&self, rows: &Pending, keys: &[(Expr, Expr)]) -> bool {
+        let [name] = &rows.atoms[..] else {
+            return false;
+        };
+        let known: Vec<&str> = keys.iter().filter_map(|(_, key)| told(key, keys)).collect();
+        rows.is_whole()
+            && self.keys_of_rows(name).is_some_and(|groups| {
+                groups.iter().all(|group| {
+                    let mut names = group.iter();
+                    names.any(|name| known.contains(&&**name))
+                })
+            })
     }
 
     /// Whether rows are those of an aggregate without groups.
@@ -75,13 +86,48 @@ impl Lowering<'_> {
 
     /// Whether a block has groups, so that its keys tell its rows apart.
     pub(super) fn is_grouped(&self, name: &str) -> bool {
-        let block = self.blocks.iter().find(|block| block.name == name);
-        block.is_some_and(|block| match &block.query.rows {
-            Some(Rows::Parted(parted)) => parted.grouped,
-            Some(Rows::Ordered(first)) => first.keep == Some(1) && !first.partition.is_empty(),
-            rows => rows.is_none() && block.query.bag.is_none(),
-        })
+        self.keys_of_rows(name).is_some()
     }
+
+    /// The columns that tell the rows of a block apart, each by the names that it is shown under; `None` without groups.
+    fn keys_of_rows(&self, name: &str) -> Option<Vec<Vec<String>>> {
+        let block = self.blocks.iter().find(|block| block.name == name)?;
+        let alone = |names: &[String]| names.iter().map(|name| vec![name.clone()]).collect();
+        let query = &block.query;
+        match &query.rows {
+            Some(Rows::Parted(parted)) => parted.grouped.then(|| alone(&parted.partition)),
+            Some(Rows::Ordered(first)) => {
+                let is_one = first.keep == Some(1) && !first.partition.is_empty();
+                is_one.then(|| alone(&first.partition))
+            }
+            None if query.bag.is_none() => {
+                let shown = |of: &ColumnRef| {
+                    let is_it = |output: &Output| match output {
+                        Output::Group { name, column } => (column == of).then(|| name.clone()),
+                        _ => None,
+                    };
+                    query.outputs.iter().filter_map(is_it).collect()
+                };
+                Some(query.group_by.iter().map(shown).collect())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The column that a key tells: itself, or one of which NULL is told by a key of its own (`pairs::null_safe`).
+fn told<'k>(key: &'k Expr, keys: &[(Expr, Expr)]) -> Option<&'k str> {
+    let Expr::IsNull(of) = key else {
+        return column_ref(key).map(|(_, name)| name);
+    };
+    let is_value = |(_, other): &(Expr, Expr)| {
+        let columns = other.column_refs();
+        matches!(other, Expr::Case(_))
+            && columns.len() == 1
+            && other.exists(|node| Ok(node == &**of)).unwrap_or(false)
+    };
+    let (_, name) = column_ref(of)?;
+    keys.iter().any(is_value).then_some(name)
 }
 
 /// A value, where it is the only one: it stands before how many there are.

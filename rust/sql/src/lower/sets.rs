@@ -8,6 +8,7 @@ use datafusion_expr::{Aggregate, Expr, lit};
 use ringview_core::Result;
 
 use super::engine_calls::Calls;
+use super::pairs::null_safe;
 use super::pending::Pending;
 use super::state::Lowering;
 use super::union::branch;
@@ -41,16 +42,23 @@ impl Lowering<'_> {
         let all: Vec<Expr> = sets.distinct_expr().into_iter().cloned().collect();
         let schema = aggregate.input.schema();
         let (mut tables, mut branches) = (Vec::new(), Vec::new());
+        let (mut around, mut may_be_null): (Vec<Expr>, Vec<bool>) = Default::default();
         for subset in subsets {
             let groups = subset
                 .iter()
                 .map(|expr| rows.meant(expr, schema))
                 .collect::<Result<Vec<_>>>()?;
-            let found = match groups.is_empty() && calls.len() == 0 {
+            let is_total = groups.is_empty();
+            let mut found = match is_total && calls.len() == 0 {
                 // All rows are one group, of which the count alone tells that it is there.
                 true => self.tallied(rows.clone(), groups, &[])?,
                 false => self.groups(rows.clone(), groups, calls)?,
             };
+            if is_total {
+                (found, may_be_null) = self.with_domain(found)?;
+            }
+            let keys: Vec<Expr>;
+            (around, keys) = std::mem::take(&mut found.outer).into_iter().unzip();
             let mut columns: Vec<Expr> = Vec::new();
             for expr in &all {
                 let at = subset.iter().position(|other| other == expr);
@@ -59,17 +67,30 @@ impl Lowering<'_> {
                 }));
             }
             let values = found.columns[subset.len()..][..calls.len()].to_vec();
-            columns.extend(with_groupings(values, groupings, &subset));
+            columns.extend(with_groupings(values, groupings, &subset)?);
+            // NULL meets no row, but for the total over none.
+            let met = keys.iter().filter(|_| !is_total);
+            let met: Vec<Expr> = met.map(|key| key.clone().is_not_null()).collect();
+            columns.extend(keys);
             tables.push(found.atoms[0].clone());
-            branches.push(branch(&[], columns, false)?);
+            branches.push(branch(&met, columns, false)?);
         }
-        let mut rows = self.summed("sets", &tables, branches, all.len() + groupings.len())?;
+        let width = all.len() + groupings.len();
+        let mut rows = self.summed("sets", &tables, branches, width + around.len())?;
+        let keys = rows.columns.split_off(width);
+        rows.outer = around.into_iter().zip(keys).collect();
+        if may_be_null.contains(&true) {
+            null_safe(&mut rows.outer);
+        }
         // Behind the groups, the binder has a column for the number of the set.
         rows.columns
             .insert(all.len(), Expr::Literal(ScalarValue::Null, None));
         Ok(rows)
     }
 }
+
+/// The most columns of a GROUPING(..), whose bits an int64 holds.
+const MOST_GROUPED: usize = 63;
 
 /// The columns of GROUPING(..), if that is what is computed.
 pub(super) fn grouping(expr: &Expr) -> Option<&[Expr]> {
@@ -85,7 +106,13 @@ pub(super) fn with_groupings(
     values: Vec<Expr>,
     groupings: &[Option<&[Expr]>],
     set: &[Expr],
-) -> Vec<Expr> {
+) -> Result<Vec<Expr>> {
+    let mut of_groups = groupings.iter().flatten();
+    if of_groups.any(|of| of.len() > MOST_GROUPED) {
+        return Err(unsupported(&format!(
+            "GROUPING(..) of more than {MOST_GROUPED} columns is not kept; take several"
+        )));
+    }
     let mut values = values.into_iter();
     let one = |grouping: &Option<&[Expr]>| match grouping {
         Some(of) => Some(lit(of.iter().fold(0i64, |bits, column| {
@@ -93,5 +120,5 @@ pub(super) fn with_groupings(
         }))),
         None => values.next(),
     };
-    groupings.iter().filter_map(one).collect()
+    Ok(groupings.iter().filter_map(one).collect())
 }

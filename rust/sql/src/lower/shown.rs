@@ -2,22 +2,25 @@
 //!
 //! Invariant: the result has the columns in their order under the names that are given. Cost: O(columns).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use ringview_core::Result;
-use ringview_expr::{all_of, columns};
+use ringview_expr::Scalar;
+use ringview_query::graph::set::Set;
 use ringview_query::{Block, Branch, ColumnRef, Output, Query, Rows};
 
 use super::levels::NestedPredicate;
-use super::lowered::{Lowered, Wanted, bare};
-use super::pending::{Pending, of_atom};
-use super::prune::narrow;
+use super::lowered::{Lowered, Wanted};
+use super::pending::Pending;
+use super::prune::{narrow, read_by};
 use super::state::{BAG, Lowering, free, named, over};
-use crate::text::text;
 
 impl Lowering<'_> {
     /// The query of rows that are shown under these names.
     pub(crate) fn shown(&mut self, mut rows: Pending, names: &[String]) -> Result<Query> {
+        if is_wide(&rows) {
+            return self.unordered(rows, names, false);
+        }
         let wanted = Wanted::columns(&std::mem::take(&mut rows.columns));
         let lowered = self.lower(rows, wanted)?;
         if let Some(query) = self.inlined(&lowered, names) {
@@ -58,7 +61,7 @@ impl Lowering<'_> {
                     let place = names.iter().position(|own| *own == name)?;
                     branch.columns[place].clone()
                 }
-                None => text(&bare(of_atom(0, &name)).ok()?).ok(),
+                None => Some(Scalar::column(&name)),
             }
         };
         let columns = (0..names.len()).map(|at| column(at).map(Some));
@@ -72,7 +75,7 @@ impl Lowering<'_> {
             unnested: Vec::new(),
         };
         let mut query = of.clone();
-        narrow(&mut query, &read_by(&branch)?);
+        narrow(&mut query, &read_by(&branch));
         query.rows = Some(Rows::Computed {
             of: Box::new(query.rows?),
             names: names.to_vec(),
@@ -146,7 +149,7 @@ impl Lowering<'_> {
         };
         let nested = nested.renamed(&|_, name| column(name).column)?;
         let mut query = Query {
-            condition: all_of(nested.conditions),
+            condition: Scalar::all_of(nested.conditions),
             subqueries: nested.subqueries,
             ..over(&[self.emit(&groups.name, block)?])
         };
@@ -174,23 +177,17 @@ impl Lowering<'_> {
     }
 }
 
+/// Whether rows of one table have more columns than a join has variables.
+pub(super) fn is_wide(rows: &Pending) -> bool {
+    rows.columns.len() > Set::CAPACITY && rows.is_plain()
+}
+
 /// The columns of a block that its groups are told by.
 fn groups_of_outputs(blocks: &[Block], name: &str) -> Vec<String> {
     let block = blocks.iter().find(|block| block.name == name);
     let outputs = block.into_iter().flat_map(|block| &block.query.outputs);
     let keys = outputs.filter(|output| matches!(output, Output::Group { .. }));
     keys.map(|output| output.name().to_owned()).collect()
-}
-
-/// The columns that a branch reads.
-fn read_by(branch: &Branch) -> Option<BTreeSet<String>> {
-    let texts = branch.computed().map(|(_, text)| text);
-    let mut read = BTreeSet::new();
-    for text in texts.chain(branch.filter.as_deref()) {
-        let names = columns(text).ok()?;
-        read.extend(names.into_iter().filter_map(|mut name| name.pop()));
-    }
-    Some(read)
 }
 
 fn is_cofactor(output: &Output) -> bool {

@@ -9,6 +9,8 @@ use datafusion_expr::expr::{Exists, InSubquery};
 use datafusion_expr::{Expr, LogicalPlan, Operator};
 use ringview_core::{Error, Result};
 
+use super::correlated::without_columns;
+use super::domain::{inside, is_reference};
 use super::null_rejecting::{is_null_of_nothing, rejects_null};
 use super::pairs::Conditions;
 use super::pending::{Pending, any, atoms_of, column_ref, is_nested, of_atom, renamed, split};
@@ -122,7 +124,7 @@ impl Lowering<'_> {
         let is_one = inner.outer_conditions.is_empty()
             && match keys.is_empty() {
                 true => self.is_one_row(&inner),
-                false => inner.is_whole() && self.is_grouped(inner.atoms.first()?),
+                false => self.is_one_row_a_key(&inner, &keys),
             };
         let sought = self.column(&rows.atoms[atom], column).ok()?.0;
         let there = self.column(inner.atoms.first()?, name).ok()?.0;
@@ -142,6 +144,22 @@ impl Lowering<'_> {
 
     /// Rows that meet a condition with subqueries, by joins with blocks.
     fn nested(&mut self, rows: Pending, condition: Expr, schema: &DFSchema) -> Result<Pending> {
+        let width = rows.columns.len();
+        let condition = [condition];
+        let (rows, schema) = self.with_reached(rows, &condition, schema)?;
+        let [condition] = condition;
+        let mut found = self.nested_here(rows, condition, &schema)?;
+        found.columns.truncate(width);
+        Ok(found)
+    }
+
+    /// The same of one whose subqueries read these rows alone.
+    fn nested_here(
+        &mut self,
+        rows: Pending,
+        condition: Expr,
+        schema: &DFSchema,
+    ) -> Result<Pending> {
         match condition {
             Expr::Not(of) => match *of {
                 Expr::Exists(exists) => {
@@ -161,7 +179,8 @@ impl Lowering<'_> {
     }
 
     fn exists(&mut self, rows: Pending, exists: &Exists, schema: &DFSchema) -> Result<Pending> {
-        let mut inner = self.correlated_rows(&exists.subquery.subquery, &rows, schema)?;
+        let plan = without_columns(&exists.subquery.subquery);
+        let mut inner = self.correlated_rows(plan, &rows, schema)?;
         let keys = correlated(&mut inner, &rows, schema)?;
         if keys.is_empty() {
             let node = Expr::Exists(exists.clone());
@@ -238,7 +257,11 @@ impl Lowering<'_> {
         }
         let columns = exprs.iter().map(|expr| rows.meant(expr, schema));
         let columns = columns.collect::<Result<Vec<Expr>>>()?;
-        let (mut rows, columns) = self.with_values(rows, columns, schema)?;
+        let (mut rows, mut columns) = self.with_values(rows, columns, schema)?;
+        if columns.iter().any(|column| any(column, is_reference)) {
+            rows = self.flat(rows)?;
+            (rows, columns) = self.with_references(rows, columns)?;
+        }
         rows.columns = columns;
         Ok(rows)
     }
@@ -258,10 +281,13 @@ impl Lowering<'_> {
     fn with_values_for(
         &mut self,
         used: Use,
-        mut rows: Pending,
+        rows: Pending,
         mut exprs: Vec<Expr>,
         schema: &DFSchema,
     ) -> Result<(Pending, Vec<Expr>)> {
+        let width = rows.columns.len();
+        let (mut rows, schema) = self.with_reached(rows, &exprs, schema)?;
+        let schema = &schema;
         while let Some(node) = innermost(&exprs)? {
             // The columns of a node move with the rows, so its value takes its place at the end.
             replace(&mut exprs, &node, &value_of_node())?;
@@ -277,7 +303,7 @@ impl Lowering<'_> {
                         && rows.windows.is_empty()
                         && !keys.is_empty()
                         && keys.iter().all(of_one_atom)
-                        && self.is_one_row_a_key(&inner)
+                        && self.is_one_row_a_key(&inner, &keys)
                         && is_null_of_nothing(&inner.columns[0]);
                     match is_joined {
                         true => self.joined_with_group(&mut rows, inner, keys)?,
@@ -288,6 +314,7 @@ impl Lowering<'_> {
             };
             replace(&mut exprs, &value_of_node(), &value)?;
         }
+        rows.columns.truncate(width);
         Ok((rows, exprs))
     }
 
@@ -320,8 +347,12 @@ impl Lowering<'_> {
                 .collect()
         };
         let width = rows.columns.len();
-        // What the expressions read stands behind the columns, so that it comes through the join.
-        let around = read(exprs);
+        // What the expressions and the row around read stands behind the columns, so that it comes through the join.
+        *rows = self.decorrelated(std::mem::take(rows))?;
+        let outer = std::mem::take(&mut rows.outer);
+        let (references, outer): (Vec<Expr>, Vec<Expr>) = outer.into_iter().unzip();
+        let mut around = read(exprs);
+        around.extend(read(&outer));
         rows.columns.extend(around.iter().cloned());
         let own = read(&values);
         let right = Pending {
@@ -343,6 +374,10 @@ impl Lowering<'_> {
         *rows = joined;
         for expr in exprs.iter_mut() {
             *expr = replaced(std::mem::take(expr), &around, &found)?;
+        }
+        for (reference, key) in references.into_iter().zip(outer) {
+            rows.outer
+                .push((reference, replaced(key, &around, &found)?));
         }
         let values = values.into_iter();
         values.map(|value| replaced(value, &own, &there)).collect()
@@ -367,15 +402,6 @@ pub(crate) fn correlated(
         keys.push((rows.meant(&inside(around)?, schema)?, key));
     }
     Ok(keys)
-}
-
-/// An expression with references to the query around as columns of it.
-pub(crate) fn inside(expr: Expr) -> Result<Expr> {
-    let made = expr.transform_up(|node| match node {
-        Expr::OuterReferenceColumn(_, column) => Ok(Transformed::yes(Expr::Column(column))),
-        other => Ok(Transformed::no(other)),
-    });
-    Ok(made.map_err(|problem| refusal(&problem))?.data)
 }
 
 /// A subquery within some expressions that has none within its own operands.

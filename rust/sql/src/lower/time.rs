@@ -8,17 +8,17 @@
 use std::collections::BTreeSet;
 
 use arrow_schema::DataType;
-use datafusion_common::{Column, DFSchema, ScalarValue};
+use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::expr::{Between, BinaryExpr, ScalarFunction};
-use datafusion_expr::utils::conjunction;
 use datafusion_expr::{Expr, Operator};
 use ringview_core::Result;
 use ringview_query::{Catalog, Clock, ClockStep, Comparison, Interval, Rows, TimeCondition, Timed};
 
-use super::pending::{Pending, any, atoms_of, is_nested, renamed};
+use super::lowered::{bare, filter};
+use super::pending::{Pending, any, atoms_of, is_nested};
 use super::state::{Lowering, computing};
 use crate::clock::{Reading, reading, reads_clock};
-use crate::text::{clock_refused, text};
+use crate::row_scalar::{clock_refused, row_scalar};
 
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
@@ -63,22 +63,20 @@ impl Lowering<'_> {
             let own = found.iter().filter(|one| atom(one) == at);
             let conditions = own.map(|one| {
                 Ok(TimeCondition {
-                    value: text(&bare(one.value.clone())?)?,
+                    value: row_scalar(bare(one.value.clone())?)?,
                     op: one.op,
                     clock: one.clock.clone(),
                 })
             });
             let conditions = conditions.collect::<Result<_>>()?;
-            let (filters, rest) = std::mem::take(&mut rows.filters)
+            let (filters, rest): (Vec<Expr>, Vec<Expr>) = std::mem::take(&mut rows.filters)
                 .into_iter()
                 .partition(|filter| atoms_of(filter).into_iter().eq([at]));
             rows.filters = rest;
-            let whole = conjunction(filters as Vec<Expr>);
-            let filter = whole.map(|filter| text(&bare(filter)?)).transpose()?;
             let fields = self.table(&rows.atoms[at])?.schema;
             let timed = Timed {
                 names: fields.fields().iter().map(|one| one.name.clone()).collect(),
-                filter,
+                filter: filter(&filters)?,
                 conditions,
             };
             let block = computing(&[rows.atoms[at].clone()], Rows::Timed(timed));
@@ -392,11 +390,4 @@ fn shown(steps: &[ClockStep]) -> String {
         };
     }
     text
-}
-
-/// Names without the atom in front.
-fn bare(expr: Expr) -> Result<Expr> {
-    renamed(expr, &|_, name| {
-        Some(Expr::Column(Column::new_unqualified(name)))
-    })
 }

@@ -6,10 +6,11 @@
 
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
-use datafusion_expr::{Expr, Operator, Subquery, binary_expr, lit, when};
+use datafusion_expr::{Expr, LogicalPlan, Operator, Subquery, binary_expr, lit, when};
 use ringview_core::Result;
 use ringview_query::Function;
 
+use super::correlated::without_columns;
 use super::pending::Pending;
 use super::state::Lowering;
 use super::subquery::correlated;
@@ -36,7 +37,8 @@ impl Lowering<'_> {
     ) -> Result<Expr> {
         let (value, negated) = match node {
             Expr::Exists(Exists { subquery, negated }) => {
-                let (inner, keys) = self.of_subquery(rows, subquery, schema)?;
+                let plan = without_columns(&subquery.subquery);
+                let (inner, keys) = self.of_subquery(rows, plan, schema)?;
                 let count = self.counted(inner, &keys, &[], (rows, schema))?;
                 let found = self.looked_up(rows, exprs, count.0, count.1, count.2)?;
                 (is_some(&found[0]), *negated)
@@ -77,7 +79,7 @@ impl Lowering<'_> {
         subquery: &Subquery,
         schema: &DFSchema,
     ) -> Result<Expr> {
-        let (inner, keys) = self.of_subquery(rows, subquery, schema)?;
+        let (inner, keys) = self.of_subquery(rows, &subquery.subquery, schema)?;
         let there = inner.columns[0].clone();
         let is_certain = !self.may_be_null(looked, rows)? && !self.may_be_null(&there, &inner)?;
         // What is looked for, and by which keys, moves with the rows.
@@ -113,7 +115,7 @@ impl Lowering<'_> {
         of: &SetComparison,
         schema: &DFSchema,
     ) -> Result<Expr> {
-        let (inner, keys) = self.of_subquery(rows, &of.subquery, schema)?;
+        let (inner, keys) = self.of_subquery(rows, &of.subquery.subquery, schema)?;
         exprs.push((*of.expr).clone());
         let all = self.summary(rows, exprs, inner, keys, schema)?;
         let looked = exprs.pop().unwrap_or_default();
@@ -143,10 +145,10 @@ impl Lowering<'_> {
     fn of_subquery(
         &mut self,
         rows: &Pending,
-        subquery: &Subquery,
+        plan: &LogicalPlan,
         schema: &DFSchema,
     ) -> Result<(Pending, Vec<(Expr, Expr)>)> {
-        let mut inner = self.correlated_rows(&subquery.subquery, rows, schema)?;
+        let mut inner = self.correlated_rows(plan, rows, schema)?;
         let keys = correlated(&mut inner, rows, schema)?;
         Ok((inner, keys))
     }

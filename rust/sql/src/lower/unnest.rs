@@ -8,9 +8,9 @@ use datafusion_expr::{Expr, LogicalPlan, Unnest};
 use ringview_core::Result;
 use ringview_query::Rows;
 
+use super::domain::inside;
 use super::pending::{Pending, of_atom};
 use super::state::{Lowering, computing};
-use super::subquery::inside;
 use super::union::branch;
 use crate::error::unsupported;
 use crate::unnested::EACH;
@@ -18,7 +18,7 @@ use crate::unnested::EACH;
 impl Lowering<'_> {
     /// The rows of a plan with those of its lists.
     pub(crate) fn unnest(&mut self, unnest: &Unnest) -> Result<Pending> {
-        let rows = self.relation(&unnest.input)?;
+        let rows = self.input(&unnest.input)?;
         if !unnest.struct_type_columns.is_empty() {
             return Err(unsupported(
                 "UNNEST of a struct is not kept; name its fields",
@@ -31,7 +31,7 @@ impl Lowering<'_> {
             ));
         }
         let lists: Vec<usize> = lists.map(|(at, _)| *at).collect();
-        let rows = self.of_lists(rows, &lists)?;
+        let rows = self.keyed(rows, |lowering, rows| lowering.of_lists(rows, &lists))?;
         let columns = unnest.dependency_indices.iter();
         Ok(Pending {
             columns: columns.map(|&at| rows.columns[at].clone()).collect(),
@@ -40,7 +40,7 @@ impl Lowering<'_> {
     }
 
     /// Rows of which some columns are lists, with a row for each value.
-    fn of_lists(&mut self, rows: Pending, lists: &[usize]) -> Result<Pending> {
+    pub(super) fn of_lists(&mut self, rows: Pending, lists: &[usize]) -> Result<Pending> {
         let rows = self.flat(rows)?;
         let (table, stored) = self.single(rows)?;
         let names: Vec<String> = (0..stored.len()).map(|at| format!("column {at}")).collect();
@@ -63,17 +63,10 @@ impl Lowering<'_> {
         schema: &DFSchema,
         exprs: &[Expr],
     ) -> Result<Pending> {
-        let mut lists = Vec::new();
+        let (exprs, lists) = lists_of(exprs);
+        let before = left.columns.len();
+        let lists: Vec<usize> = lists.into_iter().map(|at| before + at).collect();
         for expr in exprs {
-            let (expr, is_list) = match expr.clone().unalias() {
-                Expr::ScalarFunction(mut call) if call.name() == EACH => {
-                    (call.args.remove(0), true)
-                }
-                other => (other, false),
-            };
-            if is_list {
-                lists.push(left.columns.len());
-            }
             let expr = inside(expr)?;
             left.columns.push(left.meant(&expr, schema)?);
         }
@@ -82,6 +75,20 @@ impl Lowering<'_> {
         }
         self.of_lists(left, &lists)
     }
+}
+
+/// Expressions with the lists themselves in the places of their values, and which ones are lists.
+pub(super) fn lists_of(exprs: &[Expr]) -> (Vec<Expr>, Vec<usize>) {
+    let mut lists = Vec::new();
+    let one = |(at, expr): (usize, &Expr)| match expr.clone().unalias() {
+        Expr::ScalarFunction(mut call) if call.name() == EACH => {
+            lists.push(at);
+            call.args.remove(0)
+        }
+        _ => expr.clone(),
+    };
+    let exprs = exprs.iter().enumerate().map(one).collect();
+    (exprs, lists)
 }
 
 /// What a subquery without FROM computes.

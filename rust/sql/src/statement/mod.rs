@@ -49,6 +49,7 @@ pub use rows::{Conflict, Delete, Insert, Update};
 pub use select::Select;
 pub use table::CreateTable;
 use table::{Reading, create_table};
+pub(crate) use types::column_type;
 
 /// A statement, and where it is.
 #[derive(Clone, Debug)]
@@ -139,7 +140,7 @@ pub fn script(text: &str, dialect: Dialect, given: &Parameters) -> Result<Vec<St
     {
         let mut own = BTreeSet::new();
         parameters::put(&mut statement, given, Text(text), &mut own)?;
-        meaning::of_dialect(&mut statement, dialect);
+        meaning::of_dialect(&mut statement, dialect, Text(text))?;
         let at = tokens.first().and_then(|token| position(token.span.start));
         let reading = Reading {
             script: &shared,

@@ -7,10 +7,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, Query, SelectItem, SelectItemQualifiedWildcardKind, Visit, Visitor,
+    Expr, Ident, ObjectName, Query, SelectItem, SelectItemQualifiedWildcardKind, Visitor,
     WildcardAdditionalOptions,
 };
 use ringview_core::{Result, Schema, SqlProblem};
+use ringview_expr::walk;
 
 use super::name::Name;
 use super::select::{Select, shown};
@@ -176,7 +177,7 @@ impl Reading<'_> {
         let Some(items) = items else {
             return Ok(None);
         };
-        if items.visit(&mut Queries).is_break() {
+        if walk(&items, &mut Queries).is_break() {
             let what = "RETURNING reads the rows that changed alone; SELECT others by a statement of their own";
             return Err(table.refused(SqlProblem::Unsupported, what));
         }

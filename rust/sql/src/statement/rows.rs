@@ -29,6 +29,8 @@ pub enum Conflict {
     Keep,
     /// These columns of the one that is there become those of the row.
     Set(Vec<Name>),
+    /// The same of the columns that are given; of rows with one key the last counts.
+    SetGiven,
 }
 
 /// INSERT.
@@ -272,6 +274,12 @@ impl Reading<'_> {
             (None, None) if of.replace_into => Conflict::Replace,
             (None, None) if of.ignore => Conflict::Keep,
             (None, None) => Conflict::Refuse,
+            // DuckDB leaves the other columns as they are.
+            (None, Some(SqliteOnConflict::Replace))
+                if self.dialect == Dialect::DuckDb && !columns.is_empty() =>
+            {
+                Conflict::SetGiven
+            }
             (None, Some(SqliteOnConflict::Replace)) => Conflict::Replace,
             (None, Some(SqliteOnConflict::Ignore)) => Conflict::Keep,
             (Some(OnInsert::OnConflict(on)), None) => {

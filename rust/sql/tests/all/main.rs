@@ -1,8 +1,9 @@
-//! Texts that are refused, with their places; texts that are taken; how deeply texts may be nested; what a text names; definitions;
+//! Clauses that nothing reads; texts that are refused, with their places; texts that are taken; how deeply texts may be nested; what a text names; definitions;
 //! scripts; queries that are asked once; values of subqueries.
 
 mod asked_once;
 mod catalog;
+mod clauses;
 mod definition;
 mod depth;
 mod named;

@@ -4,7 +4,7 @@
 //! view's key and by the payload's columns together, and the count is the payload's multiplicity. So
 //! the product of two listing payloads is a join of parts, their sum an addition of counts.
 
-use ringview_core::{Error, Result};
+use ringview_core::{Error, Result, available};
 
 use super::rows::ResultRows;
 
@@ -36,7 +36,7 @@ pub fn len(payloads: impl Iterator<Item = i64>) -> Result<u64> {
 /// As `len`; `Memory` for more than there is room for.
 pub fn repeated(rows: &ResultRows) -> Result<ResultRows> {
     let counts = || rows.payloads().map(multiplicity);
-    check_size(len(counts())?)?;
+    check_size(len(counts())?, rows.columns.len())?;
     let mut all = ResultRows::new(rows.columns.len(), 0);
     for (column, words) in all.columns.iter_mut().zip(&rows.columns) {
         for (&word, count) in words.iter().zip(counts()) {
@@ -47,18 +47,28 @@ pub fn repeated(rows: &ResultRows) -> Result<ResultRows> {
     Ok(all)
 }
 
-/// Refuses what would not fit into memory as one table.
+/// Refuses what would not fit into memory as one table: of 2^32 rows, or larger than the machine.
 ///
 /// # Errors
 /// `Memory`.
-pub fn check_size(rows: u64) -> Result<()> {
-    if rows < 1 << 32 {
+pub fn check_size(rows: u64, columns: usize) -> Result<()> {
+    let needed = rows.saturating_mul(8 * columns.max(1) as u64);
+    let limit = match rows {
+        ..MANY => return Ok(()),
+        MANY..MOST => available().unwrap_or(u64::MAX),
+        MOST.. => 8 * MOST,
+    };
+    if rows < MOST && needed <= limit {
         return Ok(());
     }
     Err(Error::Memory {
         what: format!("a table of {rows} rows"),
-        needed: rows.saturating_mul(8),
-        limit: 8 << 32,
+        needed,
+        limit,
         instead: "read the rows as a stream, or some of them",
     })
 }
+
+/// Rows from which on the machine's memory is asked.
+const MANY: u64 = 1 << 24;
+const MOST: u64 = 1 << 32;

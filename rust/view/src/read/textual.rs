@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, StringArray};
 use ringview_core::{Batch, Dictionary, Field, FreedIds, Result, Schema};
-use ringview_expr::Projection;
+use ringview_expr::{Projection, Scalar};
 
 use super::verdict::{UNKNOWN, constant};
 
@@ -28,7 +28,7 @@ pub(crate) struct TextCheck {
 
 impl TextCheck {
     /// Compiles a condition that reads one string column of a table and nothing else.
-    pub(crate) fn compile(column: usize, condition: &str, schema: &Schema) -> Result<TextCheck> {
+    pub(crate) fn compile(column: usize, condition: &Scalar, schema: &Schema) -> Result<TextCheck> {
         let field = &schema.fields()[column];
         let only = Schema::new(vec![Field::new(&field.name, field.ty.clone(), true)])?;
         let condition = Projection::bind(None, &[condition], &only)?;

@@ -265,7 +265,7 @@ impl Factorised {
             || format!("a table of {rows} rows"),
             "read the rows as a stream, or some of them",
         )?;
-        check_size(rows)
+        check_size(rows, self.shape.columns.len())
     }
 
     /// Lends a reader what is known of where entries start.

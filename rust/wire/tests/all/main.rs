@@ -3,4 +3,5 @@
 mod copied_in;
 mod copy;
 mod encode;
+mod malformed;
 mod server;

@@ -158,6 +158,7 @@ pub(crate) fn options() -> Options {
         connections: 4,
         message: 1 << 20,
         statement: None,
+        login: Duration::from_secs(60),
         idle: None,
         certificate: None,
     }
@@ -201,6 +202,10 @@ impl Connected {
             made.key.clone_from(key);
         }
         (made, said)
+    }
+
+    pub(crate) fn raw(&mut self) -> &mut TcpStream {
+        &mut self.socket
     }
 
     pub(crate) fn send(&mut self, kind: u8, body: &[u8]) {

@@ -7,10 +7,10 @@ task. The server has a folder by the identity of the executor:
     secret   what both sides must know
     socket
 
-Invariant: the folder belongs to the user and has mode 0700. The server inherits the lock and
-releases it when it listens or ends, even if the worker has died, so two servers never start at
-once. Cost: of a start that of a Python interpreter, once for an
-executor.
+Invariant: nothing in the folder is used, and no byte of a connection read, unless `private` says
+that it is this user's alone. The server inherits the lock and releases it when it listens or ends,
+even if the worker has died, so two servers never start at once. Cost: of a start that of a Python
+interpreter, once for an executor.
 """
 
 from __future__ import annotations
@@ -18,17 +18,21 @@ from __future__ import annotations
 import json
 import os
 import socket
-import stat
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from pathlib import Path
 
+from ringview.spark.streaming.partitioned import private
+
 LOCK, SECRET, SOCKET = "lock", "secret", "socket"
+
+SERVES = "ringview.spark.streaming.partitioned.setting"
+"""The module of the classes that a server answers for."""
 
 _START = 60.0
 _LONGEST = 60
@@ -79,6 +83,8 @@ class Address:
     process: int
     born: str
     folder: Path
+    serves: str = SERVES
+    """The module that the server imports: the classes that it registers may come in requests."""
 
     @staticmethod
     def of(process: int) -> Address:
@@ -92,10 +98,17 @@ class Address:
     def connect(self) -> Connection | None:
         """A connection to the server; None if none listens."""
         try:
-            secret = (self.folder / SECRET).read_bytes()
-            return Client(str(self.folder / SOCKET), family="AF_UNIX", authkey=secret)
-        except (OSError, EOFError, AuthenticationError):
+            secret = private.read(self.folder / SECRET)
+            made = Connection(private.connect(self.folder / SOCKET).detach())
+        except OSError:
             return None
+        try:
+            answer_challenge(made, secret)
+            deliver_challenge(made, secret)
+        except (OSError, EOFError, AuthenticationError):
+            made.close()
+            return None
+        return made
 
     def start(self) -> Connection | None:
         """The same, of a server that is started if there is none; None if it cannot be."""
@@ -105,7 +118,8 @@ class Address:
         try:
             self._own()
             for is_first in (True, False):
-                lock = os.open(self.folder / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+                how = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+                lock = os.open(self.folder / LOCK, how, 0o600)
                 try:
                     while not _locked(lock, fcntl.LOCK_EX | fcntl.LOCK_NB):
                         if time.monotonic() > deadline:
@@ -125,14 +139,11 @@ class Address:
     def _own(self) -> None:
         """Make the folder, or make sure that it is the user's own."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        found = self.folder.lstat()
-        is_private = stat.S_ISDIR(found.st_mode) and not stat.S_IMODE(found.st_mode) & 0o077
-        if not is_private or found.st_uid != os.geteuid():
-            raise PermissionError(f"{self.folder} is open to others")
+        private.check_folder(self.folder)
 
     def _boot(self, lock: int) -> None:
         paths = json.dumps([path for path in sys.path if isinstance(path, str)])
-        of = [str(self.process), self.born, str(self.folder), str(lock)]
+        of = [str(self.process), self.born, str(self.folder), str(lock), self.serves]
         subprocess.run(
             [sys.executable, "-c", _BOOT, paths, *of],
             stdin=subprocess.DEVNULL,

@@ -13,18 +13,17 @@ partition's first snapshot is not whole yet; those that are sent go through the 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
-from uuid import uuid4
 
 import pyarrow as pa
 
-from ringview.errors import StorageError
-from ringview.whole import sync
+from ringview.atomic_write import replacing
+from ringview.convert.ipc import read_file
+from ringview.errors import InvalidValueError, StorageError
 
 SENT = "partition int, message binary"
 """The slices of all partitions as rows."""
@@ -58,26 +57,19 @@ class FileBases:
         if not is_needed and not path.exists():
             return None
         try:
-            with pa.ipc.open_file(path) as reader:
-                found: list[bytes] = reader.read_all()["message"].to_pylist()
-        except OSError as problem:
+            found: list[bytes] = read_file(path)["message"].to_pylist()
+        except (OSError, InvalidValueError) as problem:
             raise StorageError(_lacking(partition, str(path))) from problem
         return found
 
     def write(self, partition: int, slices: Sequence[bytes]) -> None:
         """Let a partition begin with rows; a task that runs twice writes them twice."""
         path = self._path(partition)
-        draft = self.folder / f".{uuid4().hex}.part"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with draft.open("wb") as file:
-                with pa.ipc.new_file(file, _SCHEMA) as writer:
-                    for message in slices:
-                        writer.write_batch(pa.record_batch([[message]], schema=_SCHEMA))
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-            sync(self.folder)
+            with replacing(path) as file, pa.ipc.new_file(file, _SCHEMA) as writer:
+                for message in slices:
+                    writer.write_batch(pa.record_batch([[message]], schema=_SCHEMA))
         except OSError as problem:
             raise StorageError(f"cannot write {path}: {problem}") from problem
 

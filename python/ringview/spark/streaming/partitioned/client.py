@@ -10,7 +10,6 @@ where there is no server, that of `store`.
 from __future__ import annotations
 
 import gc
-import pickle
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from ringview.spark.streaming.partitioned.address import Address, executor
+from ringview.spark.streaming.partitioned.codec import CodecError, decode, encode
 from ringview.spark.streaming.partitioned.live import Cache
 from ringview.spark.streaming.partitioned.requests import (
     Look,
@@ -50,7 +50,7 @@ class Engines:
         """Let the engine of a partition take a micro-batch; raises what that raises."""
         if self._address is None:
             return served.take(self._own, of, read)
-        taken = self._ask(Take(pickle.dumps(served), of), read)
+        taken = self._ask(Take(encode(served), of), read)
         if taken is None:
             return served.take(self._own if self._cannot_start else Cache(), of, read)
         assert isinstance(taken, Taken)
@@ -60,7 +60,7 @@ class Engines:
         """What the live engine of a version has of a view; None if there is none."""
         if self._address is None:
             return served.look(self._own, partition, token, view)
-        found: Any = self._ask(Look(pickle.dumps(served), partition, token, view), None)
+        found: Any = self._ask(Look(encode(served), partition, token, view), None)
         return found if found is None else list(found)
 
     def close(self) -> None:
@@ -86,21 +86,22 @@ class Engines:
                 except _GoneError:
                     return None
         if isinstance(found, Raised):
-            raise found.error from ServerTraceback(found.where)
+            raise found.error() from ServerTraceback(found.where)
         return found
 
     def _talk(self, request: Take | Look, read: Read | None) -> object:
         connection = self._connected(is_needed=read is not None)
         try:
+            message = encode(request)
             with _speaking():
-                connection.send(request)
-                found = connection.recv()
+                connection.send_bytes(message)
+                found = decode(connection.recv_bytes())
             if isinstance(found, NeedsSegments):
                 assert read is not None
-                segments = read()
+                message = encode(read())
                 with _speaking():
-                    connection.send(segments)
-                    found = connection.recv()
+                    connection.send_bytes(message)
+                    found = decode(connection.recv_bytes())
         except BaseException:
             self.close()
             raise
@@ -123,7 +124,7 @@ class Engines:
 def _speaking() -> Iterator[None]:
     try:
         yield
-    except (OSError, EOFError) as problem:
+    except (OSError, EOFError, CodecError) as problem:
         raise _GoneError from problem
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ringview import Database
+from ringview.convert.ipc import read_stream
 from ringview.errors import OutOfMemoryError
 from ringview.follower import Follower
 from ringview.spark.streaming.applying import Applied, Applier
@@ -70,7 +71,7 @@ class PartitionEngine:
     def apply(self, delta: Delta) -> Delta:
         """One micro-batch, as one transaction; what of it was applied."""
         messages, came = times.split(delta)
-        batches = [batch for message in messages for batch in pa.ipc.open_stream(message)]
+        batches = [batch for message in messages for batch in read_stream(message).to_batches()]
         arrived = self._plan.arrived(batches)
         with _room(self._memory_limit):
             applied = self._applier.apply(arrived, leaves_out=self.leaves_out, came=came)

@@ -10,8 +10,8 @@ import re
 
 from pyspark.sql import SparkSession
 
+from ringview.convert.sizes import size
 from ringview.errors import OutOfMemoryError
-from ringview.sizes import size
 
 _OVERHEAD = "spark.executor.memoryOverhead"
 _INSTANCES = "spark.executor.instances"

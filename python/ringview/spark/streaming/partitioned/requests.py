@@ -3,26 +3,35 @@
     Take -> [NeedsSegments -> segments] -> Taken | Raised
     Look -> messages, or None             | Raised
 
-Invariant: all of it is pickled by one process and read by one of the same user that knows the same
-secret. An error arrives with its class, message and fields. Cost: the bytes, copied twice on each
-side.
+Invariant: all of it goes through `codec`, so that neither side runs code that the other one names.
+An error of ringview or of Python's own arrives with its class, message and fields, any other one as
+a RuntimeError. Cost: the bytes, copied twice on each side.
 """
 
 from __future__ import annotations
 
-import pickle
+import builtins
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
+from ringview import errors
+from ringview.spark.streaming.partitioned.codec import CodecError, decode, encode, registered
 from ringview.spark.streaming.partitioned.live import Cache
-from ringview.spark.streaming.partitioned.segments import Read, Taken
+from ringview.spark.streaming.partitioned.segments import Meta, Read, Segments, Span, Taken
 from ringview.spark.streaming.partitioned.store import PartitionBatch, bare
+
+for _kind in (Meta, PartitionBatch, Segments, Span, Taken):
+    registered(_kind)
 
 
 class Served(Protocol):
-    """The engines of a stream: what is asked of them, with a cache of those that live. Pickled."""
+    """The engines of a stream: what is asked of them, with a cache of those that live.
+
+    It is a dataclass that `codec` has registered.
+    """
 
     def take(self, cache: Cache[Any], of: PartitionBatch, read: Read) -> Taken[Any]:
         """Let the engine of a partition take a micro-batch."""
@@ -31,6 +40,7 @@ class Served(Protocol):
         """What the live engine of a version has of a view; None if there is none."""
 
 
+@registered
 @dataclass(frozen=True)
 class Take:
     """A micro-batch of a partition."""
@@ -43,6 +53,7 @@ class Take:
         return bare(_loaded(self.served).take(cache, self.of, read), self.of)
 
 
+@registered
 @dataclass(frozen=True)
 class Look:
     """A view of a partition."""
@@ -57,6 +68,7 @@ class Look:
         return _loaded(self.served).look(cache, self.partition, self.token, self.view)
 
 
+@registered
 @dataclass(frozen=True)
 class NeedsSegments:
     """Asks for the segments of the version."""
@@ -69,26 +81,50 @@ class ServerTraceback(Exception):  # noqa: N818
         return f"\n{self.args[0]}"
 
 
+@registered
 @dataclass(frozen=True)
 class Raised:
     """What a request raised."""
 
-    error: BaseException
+    name: str
+    """The class, of ringview's errors or of Python's own."""
+    arguments: tuple[object, ...]
+    fields: Mapping[str, object]
     where: str
 
     @staticmethod
     def of(raised: BaseException) -> Raised:
-        """The error as it is, if it can be pickled, else what it says."""
-        error = raised
+        """The error as it is, if it can be sent and made again, else what it says."""
+        where = "".join(traceback.format_exception(raised))
+        found = Raised(type(raised).__name__, raised.args, dict(vars(raised)), where)
         try:
-            if type(pickle.loads(pickle.dumps(raised))) is not type(raised):
-                error = RuntimeError(f"{type(raised).__name__}: {raised}")
-        except Exception:
-            error = RuntimeError(f"{type(raised).__name__}: {raised}")
-        return Raised(error, "".join(traceback.format_exception(raised)))
+            again = decode(encode(found)).error()
+            if type(again) is type(raised) and str(again) == str(raised):
+                return found
+        except CodecError:
+            # It has a value that cannot be sent.
+            pass
+        said = f"{type(raised).__name__}: {raised}"
+        return Raised("RuntimeError", (said,), {}, where)
+
+    def error(self) -> BaseException:
+        """The error.
+
+        Raises:
+            CodecError: There is no such class of errors, or it is not made of these arguments.
+        """
+        kind = getattr(errors, self.name, None) or getattr(builtins, self.name, None)
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            raise CodecError(f"{self.name} is no error")
+        try:
+            made = kind(*self.arguments)
+            vars(made).update(self.fields)
+        except Exception as problem:
+            raise CodecError(f"{self.name} is not made of its arguments") from problem
+        return made
 
 
 @lru_cache(maxsize=32)
 def _loaded(served: bytes) -> Served:
-    found: Served = pickle.loads(served)
+    found: Served = decode(served)
     return found

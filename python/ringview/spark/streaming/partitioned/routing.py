@@ -22,6 +22,7 @@ from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
+from ringview.convert.ipc import read_stream
 from ringview.spark.slots import ATOM, MULTIPLICITY, PARTITION, Layout
 from ringview.spark.streaming.clock import greatest_of, greatest_times
 from ringview.spark.streaming.partitioned import times
@@ -266,4 +267,4 @@ def packed(rows: pa.Table) -> Iterator[bytes]:
 
 def unpacked(messages: Iterable[bytes]) -> pa.Table:
     """What `packed` packed."""
-    return pa.concat_tables(pa.ipc.open_stream(message).read_all() for message in messages)
+    return pa.concat_tables(map(read_stream, messages))

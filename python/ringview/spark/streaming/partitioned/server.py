@@ -3,9 +3,10 @@
 Each worker has a connection, and each connection a thread; engines work at the same time, for the
 native code lets the interpreter go.
 
-Invariant: those of `live` and `store` hold for every thread, worker and attempt. The process ends
-with the executor's, however that ends, and with the daemon whose worker started it. Its end costs
-time and nothing else: the state store holds all of its state.
+Invariant: those of `live` and `store` hold for every thread, worker and attempt. A request is read
+only from a process of this user that knows the secret, and by `codec`. The process ends with the
+executor's, however that ends, and with the daemon whose worker started it. Its end costs time and
+nothing else: the state store holds all of its state.
 Cost: an interpreter with ringview and Spark's Python in it; the engines that are in use.
 """
 
@@ -16,15 +17,18 @@ import secrets
 import select
 import shutil
 import signal
+import socket
 import sys
 import threading
 import time
+from importlib import import_module
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, Listener, answer_challenge, deliver_challenge
 from pathlib import Path
 from typing import Any
 
-from ringview.spark.streaming.partitioned import address
+from ringview.spark.streaming.partitioned import address, private
+from ringview.spark.streaming.partitioned.codec import CodecError, decode, encode
 from ringview.spark.streaming.partitioned.live import Cache
 from ringview.spark.streaming.partitioned.requests import Look, NeedsSegments, Raised, Take
 from ringview.spark.streaming.partitioned.segments import Segments
@@ -34,8 +38,9 @@ _IDLE = 15
 """After how many sweeps an engine goes whose stream has ended, or pauses."""
 
 
-def main(process: str, born: str, folder: str, lock: str) -> None:
-    """Serve until a process is gone."""
+def main(process: str, born: str, folder: str, lock: str, serves: str) -> None:
+    """Serve until a process is gone; `serves` is the module of what may come in requests."""
+    import_module(serves)
     # Ctrl-C is for the driver. PySpark's daemon says by SIGHUP that it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for ends in (signal.SIGHUP, signal.SIGTERM):
@@ -45,8 +50,7 @@ def main(process: str, born: str, folder: str, lock: str) -> None:
     secret = secrets.token_bytes(32)
     (place / address.SOCKET).unlink(missing_ok=True)
     (place / address.SECRET).unlink(missing_ok=True)
-    with open(os.open(place / address.SECRET, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:
-        file.write(secret)
+    private.write(place / address.SECRET, secret)
     listener = Listener(str(place / address.SOCKET), family="AF_UNIX", backlog=128)
     os.close(int(lock))
     threading.Thread(target=accept, args=(listener, secret, cache), daemon=True).start()
@@ -64,7 +68,7 @@ def main(process: str, born: str, folder: str, lock: str) -> None:
 def is_own(place: Path, secret: bytes) -> bool:
     """Whether workers find this server, and not one that came when its files had been removed."""
     try:
-        return (place / address.SECRET).read_bytes() == secret
+        return private.read(place / address.SECRET) == secret
     except OSError:
         return False
 
@@ -85,11 +89,13 @@ def accept(listener: Listener, secret: bytes, cache: Cache[Any]) -> None:
 def serve(connection: Connection, secret: bytes, cache: Cache[Any]) -> None:
     """Answer the requests of a worker until it is gone."""
     try:
+        with socket.socket(fileno=os.dup(connection.fileno())) as made:
+            private.check_peer(made)
         deliver_challenge(connection, secret)
         answer_challenge(connection, secret)
         while True:
-            answer(connection, connection.recv(), cache)
-    except (OSError, EOFError, AuthenticationError):
+            answer(connection, decode(connection.recv_bytes()), cache)
+    except (OSError, EOFError, AuthenticationError, CodecError):
         pass
     finally:
         connection.close()
@@ -99,16 +105,15 @@ def answer(connection: Connection, request: Take | Look, cache: Cache[Any]) -> N
     """Answer a request; if the worker dies meanwhile, no version has the engine's new token."""
 
     def read() -> Segments:
-        connection.send(NeedsSegments())
-        found: Segments = connection.recv()
+        connection.send_bytes(encode(NeedsSegments()))
+        found: Segments = decode(connection.recv_bytes())
         return found
 
-    found: object
     try:
-        found = request.answer(cache, read)
+        message = encode(request.answer(cache, read))
     except BaseException as raised:
-        found = Raised.of(raised)
-    connection.send(found)
+        message = encode(Raised.of(raised))
+    connection.send_bytes(message)
 
 
 class Watched:

@@ -1,7 +1,8 @@
 """What workers must know of a stream, and what its engines do in the process that has them.
 
-Invariant: both can be pickled, and what is reported can: rows as Arrow's stream format. Cost: of a
-micro-batch that of `store`, and of what moved, packed once.
+Invariant: both can be pickled for Spark, and sent by `codec` to a server of engines, and so can
+what is reported: rows as Arrow's stream format. Cost: of a micro-batch that of `store`, and of what
+moved, packed once.
 """
 
 from __future__ import annotations
@@ -12,19 +13,24 @@ from functools import partial
 
 import pyarrow as pa
 
-from ringview.clock import microseconds
+from ringview.convert.moments import microseconds
 from ringview.spark.streaming.clock import CLOCK, EXPIRED
 from ringview.spark.streaming.latest import LATE
 from ringview.spark.streaming.letters import NAME, counted, letters
+from ringview.spark.streaming.partitioned.codec import registered
 from ringview.spark.streaming.partitioned.counts import MOVED, ROWS, named
 from ringview.spark.streaming.partitioned.engine import PartitionEngine
 from ringview.spark.streaming.partitioned.live import Cache
 from ringview.spark.streaming.partitioned.routing import packed
 from ringview.spark.streaming.partitioned.segments import SIZES, Read, Sizes, Taken
 from ringview.spark.streaming.partitioned.store import PartitionBatch, SnapshottedEngine, Store
-from ringview.spark.streaming.plan import Plan
+from ringview.spark.streaming.plan import Plan, TablePlan
+
+for _kind in (Plan, Sizes, TablePlan):
+    registered(_kind)
 
 
+@registered
 @dataclass(frozen=True)
 class Setting:
     """What a worker must know of a stream."""
@@ -61,6 +67,7 @@ class Setting:
         return partition == 0 or name not in self.everywhere
 
 
+@registered
 @dataclass(frozen=True)
 class Report:
     """What came of a micro-batch in a partition."""
@@ -74,6 +81,7 @@ class Report:
     letters: list[bytes]
 
 
+@registered
 @dataclass(frozen=True)
 class StreamEngines:
     """The engines of a stream, as they are asked for: see `requests.Served`."""

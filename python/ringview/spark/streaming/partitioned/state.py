@@ -23,7 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from ringview.clock import moment
+from ringview.convert.moments import moment
 from ringview.errors import RingviewError, UnknownViewError, UnsupportedError, did_you_mean
 from ringview.sinks.protocol import Sink, begin
 from ringview.spark.failure import error_of, raising

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import Row
 
+from ringview.convert.ipc import read_stream
 from ringview.spark.streaming.partitioned.bases import Bases, FileBases
 from ringview.spark.streaming.partitioned.client import engines
 from ringview.spark.streaming.partitioned.counts import Counts
@@ -167,7 +168,7 @@ class Begin:
                 found.setdefault(partition, []).append(row["message"])
         rows, size = rows_of(self.setting.plan), self.setting.sizes.slice
         for partition, delta in found.items():
-            arrived = (part for each in delta for part in pa.ipc.open_stream(each))
+            arrived = (part for each in delta for part in read_stream(each).to_batches())
             drawn = list(slices(rows, self.rows.arrived(arrived), size))
             if self.bases is not None:
                 self.bases.write(partition, drawn)

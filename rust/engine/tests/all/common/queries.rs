@@ -47,7 +47,7 @@ fn query(atoms: &[&str], joins: &str, group_by: &str, outputs: &[String]) -> Que
 }
 
 fn having(mut query: Query, condition: &str) -> Query {
-    query.having = Some(condition.to_owned());
+    query.having = Some(condition.parse().unwrap());
     query
 }
 

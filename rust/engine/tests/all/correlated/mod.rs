@@ -9,6 +9,7 @@ mod unnested;
 
 use std::collections::BTreeMap;
 
+use proptest::prelude::ProptestConfig;
 use ringview_core::Type;
 
 use follow::follow;
@@ -25,7 +26,7 @@ pub(crate) const TABLES: [&str; 2] = ["r", "s"];
 
 #[test]
 fn random_queries_of_the_grammar() {
-    for seed in 0..120 {
+    for seed in 0..u64::from(ProptestConfig::default().cases) {
         let mut random = Random::new(seed);
         let query = random.any();
         follow(&query, &mut random, 8);
@@ -35,12 +36,12 @@ fn random_queries_of_the_grammar() {
 #[test]
 fn random_queries_for_indexes() {
     let mut forms: BTreeMap<String, usize> = BTreeMap::new();
-    for seed in 0..120 {
+    for seed in 0..u64::from(ProptestConfig::default().cases) {
         let mut random = Random::new(seed + 1_000);
         let query = random.indexed();
         *forms.entry(follow(&query, &mut random, 12)).or_default() += 1;
     }
     for form in ["aggregate indexes", "aggregate indexes by key"] {
-        assert!(forms.get(form).is_some_and(|&many| many > 10), "{forms:?}");
+        assert!(forms.get(form).is_some_and(|&many| many > 3), "{forms:?}");
     }
 }

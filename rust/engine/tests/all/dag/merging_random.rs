@@ -207,7 +207,7 @@ fn history(way: Options, fixed: Vec<crate::common::Row>, steps: &[Step]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 50, ..ProptestConfig::default() })]
 
     #[test]
     fn random_views_over_few_joins_equal_recomputation(

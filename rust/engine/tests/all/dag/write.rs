@@ -1,6 +1,8 @@
 //! Queries in few words.
 
-use ringview_query::{Atom, Bag, Block, ColumnRef, Function, Output, Query, Representation};
+use ringview_query::{
+    Atom, Bag, Block, ColumnRef, Function, Output, Query, Representation, Scalar,
+};
 
 /// A query under construction; columns are "atom.column", atoms counted from 0.
 #[derive(Clone, Debug)]
@@ -19,7 +21,8 @@ pub fn scalar(text: &str) -> String {
 }
 
 pub fn aggregate(function: Function, argument: Option<&str>) -> String {
-    function.call(argument.map(scalar).as_slice())
+    let call = function.call(argument.map(|of| column(of).expr()).into_iter().collect());
+    Scalar::from(call.unwrap()).to_string()
 }
 
 /// `COUNT(*) >= least`
@@ -76,7 +79,7 @@ impl Q {
         self.0.outputs.push(Output::Aggregate {
             name: name.to_owned(),
             function,
-            argument: argument.map(scalar),
+            argument: argument.map(|of| column(of).expr().into()),
         });
         self
     }
@@ -86,7 +89,7 @@ impl Q {
         self.0.outputs.push(Output::Aggregate {
             name: name.to_owned(),
             function,
-            argument: Some(argument.to_owned()),
+            argument: Some(argument.parse().unwrap()),
         });
         self
     }
@@ -107,7 +110,7 @@ impl Q {
     pub fn expression(mut self, name: &str, value: String) -> Q {
         self.0.outputs.push(Output::Expression {
             name: name.to_owned(),
-            value,
+            value: value.parse().unwrap(),
         });
         self
     }
@@ -115,12 +118,13 @@ impl Q {
     /// `WHERE column >= least` on an atom.
     pub fn at_least(mut self, text: &str, least: i64) -> Q {
         let ColumnRef { atom, column } = column(text);
-        self.0.atoms[atom].filter = Some(format!("\"{column}\" >= {least}"));
+        let filter = format!("\"{column}\" >= {least}");
+        self.0.atoms[atom].filter = Some(filter.parse().unwrap());
         self
     }
 
     pub fn having(mut self, condition: String) -> Q {
-        self.0.having = Some(condition);
+        self.0.having = Some(condition.parse().unwrap());
         self
     }
 

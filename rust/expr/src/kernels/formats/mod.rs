@@ -14,7 +14,7 @@ mod text;
 use std::sync::{Arc, LazyLock};
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::types::{Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_schema::DataType;
 use datafusion_common::arrow::compute::cast;
@@ -68,7 +68,8 @@ impl ScalarUDFImpl for Formatted {
             return plan_err!("{} takes a text, and what stands in it", self.name);
         };
         let of = |ty: &DataType| match ty {
-            DataType::UInt64 | DataType::Boolean => ty.clone(),
+            // HUGEINT.
+            DataType::UInt64 | DataType::Boolean | DataType::Decimal128(38, 0) => ty.clone(),
             other if other.is_integer() => DataType::Int64,
             DataType::Decimal128(..) | DataType::Float32 | DataType::Float64 => DataType::Float64,
             _ => DataType::Utf8,
@@ -128,6 +129,7 @@ fn value(of: &ArrayRef, row: usize) -> Shown<'_> {
             "false"
         }),
         DataType::Int64 => Shown::Integer(of.as_primitive::<Int64Type>().value(row).into()),
+        DataType::Decimal128(..) => Shown::Integer(of.as_primitive::<Decimal128Type>().value(row)),
         DataType::UInt64 => Shown::Integer(of.as_primitive::<UInt64Type>().value(row).into()),
         DataType::Float64 => Shown::Double(of.as_primitive::<Float64Type>().value(row)),
         _ => Shown::Text(of.as_string::<i32>().value(row)),

@@ -10,6 +10,9 @@ use datafusion_common::{Result, exec_err};
 
 use super::spec::{Align, Spec};
 
+/// The greatest width, which is what numbers are written in.
+const WIDEST: usize = u16::MAX as usize;
+
 /// How values are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Style {
@@ -52,14 +55,14 @@ impl Style {
                 pieces.push(Piece::Text(std::mem::take(&mut text)));
             }
             let given = match self {
-                Style::Braces => number(&mut rest),
+                Style::Braces => number(&mut rest)?,
                 Style::Percent => None,
             };
             let spec = match self {
-                Style::Percent => percent(&mut rest),
+                Style::Percent => percent(&mut rest)?,
                 Style::Braces => {
                     let spec = match rest.next_if_eq(&':') {
-                        Some(_) => braces(&mut rest),
+                        Some(_) => braces(&mut rest)?,
                         None => Spec::default(),
                     };
                     if rest.next() != Some('}') {
@@ -81,7 +84,7 @@ impl Style {
     }
 }
 
-fn braces(rest: &mut Rest<'_>) -> Spec {
+fn braces(rest: &mut Rest<'_>) -> Result<Spec> {
     let mut spec = Spec::default();
     let mut ahead = rest.clone();
     let fill = ahead.next();
@@ -103,14 +106,14 @@ fn braces(rest: &mut Rest<'_>) -> Spec {
         .filter(|one| *one != '-');
     spec.is_marked = rest.next_if_eq(&'#').is_some();
     spec.has_zeros = rest.next_if_eq(&'0').is_some();
-    spec.width = number(rest).unwrap_or(0);
+    spec.width = number(rest)?.unwrap_or(0);
     spec.is_grouped = rest.next_if_eq(&',').is_some();
-    spec.precision = precision(rest);
+    spec.precision = precision(rest)?;
     spec.kind = rest.next_if(|one| one.is_ascii_alphabetic());
-    spec
+    Ok(spec)
 }
 
-fn percent(rest: &mut Rest<'_>) -> Spec {
+fn percent(rest: &mut Rest<'_>) -> Result<Spec> {
     let mut spec = Spec {
         has_no_sign: true,
         ..Spec::default()
@@ -128,26 +131,32 @@ fn percent(rest: &mut Rest<'_>) -> Spec {
         // All of it is on the right, texts too.
         spec.text_on_right = true;
     }
-    spec.width = number(rest).unwrap_or(0);
-    spec.precision = precision(rest);
+    spec.width = number(rest)?.unwrap_or(0);
+    spec.precision = precision(rest)?;
     spec.kind = rest.next_if(|one| one.is_ascii_alphabetic());
     spec.kind = spec
         .kind
         .map(|kind| if matches!(kind, 'i' | 'u') { 'd' } else { kind });
-    spec
+    Ok(spec)
 }
 
-fn precision(rest: &mut Rest<'_>) -> Option<usize> {
-    rest.next_if_eq(&'.')?;
-    Some(number(rest).unwrap_or(0))
+fn precision(rest: &mut Rest<'_>) -> Result<Option<usize>> {
+    match rest.next_if_eq(&'.') {
+        Some(_) => Ok(Some(number(rest)?.unwrap_or(0))),
+        None => Ok(None),
+    }
 }
 
-/// A number of at most a thousand: longer texts are nobody's wish.
-fn number(rest: &mut Rest<'_>) -> Option<usize> {
+/// A number of at most `WIDEST`: a text of a few characters must not ask for all memory in each row.
+fn number(rest: &mut Rest<'_>) -> Result<Option<usize>> {
     let mut found = None;
     while let Some(digit) = rest.next_if(char::is_ascii_digit) {
         let digit = digit as usize - '0' as usize;
-        found = Some((found.unwrap_or(0) * 10 + digit).min(1000));
+        let number = found.unwrap_or(0) * 10 + digit;
+        if number > WIDEST {
+            return exec_err!("a width or precision of a format is at most {WIDEST}");
+        }
+        found = Some(number);
     }
-    found
+    Ok(found)
 }

@@ -17,6 +17,7 @@ mod value;
 use datafusion_expr::expr::BinaryExpr;
 use datafusion_expr::{Expr, Operator};
 use ringview_core::{Error, Result};
+use ringview_expr::Scalar;
 
 use crate::bind::atoms::{bind_atoms, check_shape, restrict, scopes, tables};
 use crate::bind::bound::{Catalog, PlanAtom, TableInfo};
@@ -77,7 +78,7 @@ impl<'c> Subqueries<'c> {
         let values = values.collect::<Result<Vec<Side>>>()?;
         here.values = &values;
         let condition = query.condition.as_ref();
-        let bind = |text: &String| here.bind(&here.read(text)?, false);
+        let bind = |one: &Scalar| here.bind(&here.read(one)?, false);
         condition.map(bind).transpose()
     }
 
@@ -218,7 +219,7 @@ impl Shown<'_> {
             Output::Aggregate {
                 function, argument, ..
             } => {
-                let argument = argument.as_ref().map(|text| read(text, self.here.scopes));
+                let argument = argument.as_ref().map(|one| read(one, self.here.scopes));
                 self.aggregate(*function, argument.transpose()?.as_slice())
             }
             Output::Expression { value, .. } => self.measure(&read(value, self.here.scopes)?),

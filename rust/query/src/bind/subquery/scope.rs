@@ -6,6 +6,7 @@ use arrow_schema::{DataType, FieldRef};
 use datafusion_common::TableReference;
 use datafusion_expr::Expr;
 use ringview_core::{Error, Result};
+use ringview_expr::Scalar;
 
 use super::side::Side;
 use crate::bind::bound::{Catalog, PlanAtom};
@@ -32,10 +33,13 @@ impl<'a> OuterScope<'a> {
         (0..depth).try_fold(self, |query, _| query.outer)
     }
 
-    /// Reads the text of a condition.
-    pub(super) fn read(&self, text: &str) -> Result<Expr> {
-        for one in Named::all(text)? {
+    /// A condition over its columns and those around.
+    pub(super) fn read(&self, of: &Scalar) -> Result<Expr> {
+        for one in Named::all(of)? {
             self.check(&one)?;
+        }
+        if let Some(expr) = of.decided() {
+            return Ok(expr.clone());
         }
         let mut fields: Vec<Field> = Vec::new();
         let mut query = Some(self);
@@ -47,14 +51,14 @@ impl<'a> OuterScope<'a> {
                     atom: scope.atom,
                     column: String::new(),
                 };
-                fields.extend(names::fields(names::column(&named).relation, scope.schema));
+                fields.extend(names::fields(named.column().relation, scope.schema));
             }
             query = here.outer;
             depth += 1;
         }
         let values = self.values.iter().enumerate();
         fields.extend(values.map(|(at, side)| names::field(&Named::Subquery(at), type_of(side))));
-        ringview_expr::read(text, &names::schema(fields)?)
+        of.over(&names::schema(fields)?)
     }
 
     /// Refuses what names nothing.
@@ -88,7 +92,7 @@ impl<'a> OuterScope<'a> {
     }
 }
 
-/// About the type of a value, for the reader of a text: it is recognised by its domain.
+/// About the type of a value: it is recognised by its domain.
 fn type_of(side: &Side) -> DataType {
     match side {
         Side::Null => DataType::Null,

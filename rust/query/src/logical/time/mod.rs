@@ -15,6 +15,7 @@ mod calendar;
 mod interval;
 mod spans;
 
+use ringview_expr::Scalar;
 use serde::{Deserialize, Serialize};
 
 use super::Comparison;
@@ -22,24 +23,24 @@ pub use interval::Interval;
 pub use spans::{ALWAYS, FOREVER, Span, Spans};
 
 /// Rows of the one atom, each while the database is at a moment at which its conditions hold.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timed {
     /// The columns that are shown.
     pub names: Vec<String>,
     /// Which rows take part at all; all where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filter: Option<String>,
+    pub filter: Option<Scalar>,
     /// Conditions, all of which must hold.
     pub conditions: Vec<TimeCondition>,
 }
 
 /// A comparison of a row's date or timestamp with a clock.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimeCondition {
-    /// The left side: SQL over the columns of the atom.
-    pub value: String,
+    /// The left side, over the columns of the atom.
+    pub value: Scalar,
     /// How the two are compared.
     pub op: Comparison,
     /// The right side.
@@ -69,7 +70,7 @@ impl TimeCondition {
 }
 
 /// An expression of the moment that the database is at: steps, the first of which takes that moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Clock {
     /// The steps.
@@ -80,7 +81,7 @@ pub struct Clock {
 }
 
 /// A step of a clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ClockStep {
     /// So much later, or earlier where it is negative.

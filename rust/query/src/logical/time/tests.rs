@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::calendar::DAY;
 use super::{Clock, ClockStep, Comparison, Interval, TimeCondition};
+use ringview_expr::Scalar;
 
 /// Quarters of a day, so that all interesting moments are a few.
 const TICK: i64 = DAY / 4;
@@ -68,7 +69,7 @@ proptest! {
         offset in -1_i64..2,
     ) {
         let value = value * TICK + offset;
-        let condition = TimeCondition { value: String::new(), op, clock };
+        let condition = TimeCondition { value: Scalar::column("moment"), op, clock };
         let spans = condition.holds(value);
         let ends: Vec<_> = spans.iter().collect();
         for pair in ends.windows(2) {

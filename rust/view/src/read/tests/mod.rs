@@ -48,7 +48,7 @@ fn whole(values: Values<'_>, rows: usize) -> Vec<[u64; 2]> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::default())]
 
     #[test]
     fn agrees_with_one_row_at_a_time(

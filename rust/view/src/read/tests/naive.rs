@@ -143,7 +143,7 @@ pub(super) fn decide(predicate: &Predicate, row: &Row) -> Result<u8, Over> {
         Predicate::Text { column, condition } => {
             let known = CONDITIONS.iter().find(|(said, _)| {
                 let name = if *column == 5 { "s" } else { "t" };
-                *condition == said.replace('?', name)
+                *condition == said.replace('?', name).parse().unwrap()
             });
             let (_, verdict) = known.unwrap();
             verdict(text(*column)).map_or(UNKNOWN, |v| if v { TRUE } else { FALSE })

@@ -253,7 +253,10 @@ pub(super) fn condition() -> BoxedStrategy<Predicate> {
         (5usize..7, 0..CONDITIONS.len()).prop_map(|(column, at)| {
             let name = if column == 5 { "s" } else { "t" };
             let condition = CONDITIONS[at].0.replace('?', name);
-            Predicate::Text { column, condition }
+            Predicate::Text {
+                column,
+                condition: condition.parse().unwrap(),
+            }
         }),
         (any_expression(), numbers, any::<bool>()).prop_map(|(operand, list, null)| {
             let number = |&v: &i64| match operand.kind {

@@ -151,7 +151,7 @@ fn classes_and_what_they_fail_by() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::default())]
 
     #[test]
     fn classes_are_those_of_the_definitions(join in joins()) {

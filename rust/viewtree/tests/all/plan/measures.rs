@@ -27,7 +27,7 @@ fn both(op: &str, left: &str, right: &str) -> String {
 }
 
 fn expression(text: &str) -> Query {
-    let value = text.to_owned();
+    let value = text.parse().unwrap();
     let name = "v".to_owned();
     query("0.a", vec![Output::Expression { name, value }])
 }
@@ -148,11 +148,19 @@ fn moments_of_integers_have_room_for_squares() {
 #[test]
 fn having_brings_both_sides_to_one_type() {
     let mut dated = query("0.a", vec![aggregate("n", Function::Count, None)]);
-    dated.having = Some(both("<", &of("max", "0.d"), &of("min", "0.t")));
+    dated.having = Some(
+        both("<", &of("max", "0.d"), &of("min", "0.t"))
+            .parse()
+            .unwrap(),
+    );
     let text = dated.to_json().unwrap();
     assert_eq!(Query::from_json(&text).unwrap(), dated);
     assert!(plan(&dated).results.unwrap().projection().has_filter());
-    dated.having = Some(both("<", &of("max", "0.d"), &of("min", "0.s")));
+    dated.having = Some(
+        both("<", &of("max", "0.d"), &of("min", "0.s"))
+            .parse()
+            .unwrap(),
+    );
     assert!(matches!(tables().refuse(&dated), Error::Value { .. }));
 }
 

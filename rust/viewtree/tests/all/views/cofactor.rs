@@ -132,7 +132,7 @@ fn in_company(query: &Query, columns: &[ColumnRef]) -> Query {
     let sum = Output::Aggregate {
         name: "sum".to_owned(),
         function: Function::Sum,
-        argument: Some(columns[0].text()),
+        argument: Some(columns[0].expr().into()),
     };
     query.outputs.insert(query.outputs.len() - 1, sum);
     query

@@ -157,7 +157,7 @@ proptest! {
             &["", "S.e * S.a", "S.a * S.a * T.d"],
         );
         let filter = if between { "e >= 0 AND a <= c" } else { "e >= 0" };
-        filtered.atoms[0].filter = Some(filter.to_owned());
+        filtered.atoms[0].filter = Some(filter.parse().unwrap());
         let unfiltered = Query { atoms: query(&["S", "T"], &[], &[], &[""]).atoms, ..filtered.clone() };
         let mut tables = tables();
         let (plan, mut view) = tables.view(&filtered);

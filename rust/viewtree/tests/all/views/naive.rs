@@ -91,7 +91,7 @@ pub fn query(atoms: &[&str], joins: &[&str], groups: &[&str], sums: &[&str]) -> 
         outputs.push(Output::Aggregate {
             name: format!("{sum}#{}", outputs.len()),
             function,
-            argument,
+            argument: argument.map(|text| text.parse().unwrap()),
         });
     }
     Query {

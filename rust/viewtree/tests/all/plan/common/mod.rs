@@ -124,7 +124,7 @@ pub fn atom(table: &str) -> Atom {
 
 pub fn filtered(table: &str, filter: &str) -> Atom {
     Atom {
-        filter: Some(filter.to_owned()),
+        filter: Some(filter.parse().unwrap()),
         ..atom(table)
     }
 }
@@ -146,7 +146,7 @@ pub fn aggregate(name: &str, function: Function, argument: Option<String>) -> Ou
     Output::Aggregate {
         name: name.to_owned(),
         function,
-        argument,
+        argument: argument.map(|text| text.parse().unwrap()),
     }
 }
 

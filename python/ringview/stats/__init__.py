@@ -1,0 +1,15 @@
+"""Statistics of views: cofactors with what follows from them, and estimates from samples.
+
+Invariant: a statistic is computed from what a view holds, never from the rows below it.
+Cost: each file states its own. Needs NumPy, which comes with the extra `ml`.
+"""
+
+try:
+    import numpy as _numpy  # noqa: F401
+except ImportError as error:
+    raise ImportError("statistics need NumPy: pip install 'ringview[ml]'") from error
+
+from .cofactor import Cofactor
+from .estimates import Estimate
+
+__all__ = ["Cofactor", "Estimate"]
