@@ -232,12 +232,19 @@ class Database:
         definition: _Definition,
         replace: bool = False,
         engine: str | None = None,
+        suspends: bool = False,
     ) -> None:
         """Declare a view, and fill it from the rows that are there.
 
         If `replace`, in the place of a view of this name. `engine` names the one that keeps it; if
-        None, the cheapest.
+        None, the cheapest. If `suspends`, a change that it cannot take suspends it.
         """
+
+    def resume_view(self, name: str) -> list[str]:
+        """Fill a suspended view again, with those that it reads and those above it; their names."""
+
+    def suspension(self, name: str) -> tuple[int, str] | None:
+        """The moment since which a view is suspended, in microseconds since 1970, and why."""
 
     def create_views(
         self, views: Sequence[tuple[str, _Definition]], engine: str | None = None

@@ -36,7 +36,7 @@ from .errors import (
 from .functions import Function, Functions, Given, Kind, NullHandling, declare, declare_rest, finder
 from .log import log
 from .names import ByName
-from .queries import Definition, Epsilon, Order, Parameters, Refresh
+from .queries import Definition, Epsilon, OnError, Order, Parameters, Refresh
 from .statements import (
     CHANGES,
     Condition,
@@ -443,6 +443,7 @@ class Database:
         parameters: Parameters | None = None,
         dialect: str = "duckdb",
         refresh: Refresh = "full",
+        on_error: OnError = "refuse",
         create_or_replace: bool = False,
         if_not_exists: bool = False,
     ) -> View:
@@ -476,6 +477,11 @@ class Database:
                 partitions or groups that it touches, as window functions with PARTITION BY and
                 MEDIAN with GROUP BY do; "full" all rows, as they do without. A view that would cost
                 more is refused.
+            on_error: A change whose values the view cannot take, such as a text that is no number
+                or a sum that overflows, is refused by default: "refuse". With "suspend" the change
+                is applied and the view is suspended, with the views above it: reads raise
+                SuspendedError until `View.resume()` fills it from the rows of that time. Where a
+                view above it refuses, the change is refused.
             create_or_replace: The view takes the place of one of this name, which stays if the new
                 one is refused. Handles and followers of the old one say that it is gone.
             if_not_exists: A view of this name with the same SQL stays, and is returned.
@@ -491,7 +497,7 @@ class Database:
                 engine that was asked for cannot keep, with its reason.
             InvalidValueError: No engine has this name; the message has those that are known.
                 `epsilon` is not from 0 to 1, names no relation of the query, or is given for an
-                engine that has no use for it.
+                engine that has no use for it. `on_error` is another word.
             ArithmeticOverflowError: A sum over the rows that are there leaves its type.
             KeyboardInterrupt: Ctrl-C; there is no such view, or the message says that there is.
 
@@ -511,12 +517,14 @@ class Database:
                     f"the view {quoted(name)} exists already with other SQL: {old.sql}"
                 )
             return old
+        if on_error not in ("refuse", "suspend"):
+            raise InvalidValueError(f"on_error is 'refuse' or 'suspend', not {on_error!r}")
         of = Definition(
             sql, order, representation, nulls, epsilon, parameters, dialect, refresh=refresh
         ).native()
 
         def create() -> View:
-            self._native.create_view(name, of, create_or_replace, engine)
+            self._native.create_view(name, of, create_or_replace, engine, on_error == "suspend")
             if engine is None:
                 warn_of_cost(self._native, name)
             return self.views[name]

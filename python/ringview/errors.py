@@ -29,6 +29,7 @@ __all__ = [
     "SnapshotError",
     "StaticTableError",
     "StorageError",
+    "SuspendedError",
     "TooFewRowsError",
     "TypeMismatchError",
     "UnknownColumnError",
@@ -164,6 +165,10 @@ class UnsupportedError(RingviewError, ValueError):
 
 class ViewChangedError(RingviewError, RuntimeError):
     """A view changed while its rows were read as a stream; read them again."""
+
+
+class SuspendedError(RingviewError, RuntimeError):
+    """A view is suspended: a change made it fail. `View.resume()` fills it again."""
 
 
 class SnapshotError(RingviewError, ValueError):

@@ -26,6 +26,7 @@ Epsilon = float | Mapping[str, float]
 Parameter = None | bool | int | float | str | Decimal | date
 Parameters = Sequence[Parameter] | Mapping[str, Parameter]
 Refresh = Literal["incremental", "part", "full"]
+OnError = Literal["refuse", "suspend"]
 _Order = list[tuple[str, Any]]
 
 

@@ -7,13 +7,14 @@ that moved) for the changes; what nobody follows costs nothing.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from . import notebook
 from .convert import arrow, lookup
 from .convert.sizes import whole
-from .errors import InvalidValueError, RingviewError, UnsupportedError
+from .errors import InvalidValueError, RingviewError, SuspendedError, UnsupportedError
 from .follower import Follower
 from .relation import Relation
 from .text import counted, quoted
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
 
 _SHOWN = 10
 Format = Literal["text", "mermaid", "graphviz", "json", "html"]
+
+
+class Suspension(NamedTuple):
+    """A view that a change made fail: since when it is suspended, in UTC, and why."""
+
+    since: datetime
+    why: str
 
 
 class View(Relation):
@@ -96,6 +104,51 @@ class View(Relation):
         ['r[b]', 's[b]', 'V@b[b]']
         """
         return self._native.view_explain(self._handle, format)
+
+    @property
+    def suspension(self) -> Suspension | None:
+        """The moment since which the view is suspended, and why; None while it is kept. O(1).
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> r = db.create_table("r", {"a": "string"})
+        >>> view = db.create_view(
+        ...     "v", "SELECT SUM(CAST(a AS BIGINT)) AS n FROM r", on_error="suspend")
+        >>> view.suspension is None
+        True
+        """
+        found = self._native.suspension(self.name)
+        if found is None:
+            return None
+        since, why = found
+        return Suspension(datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=since), why)
+
+    def resume(self) -> list[str]:
+        """Fill the view again after a change suspended it: from the rows that are there now.
+
+        The suspended views that it reads, those above it and those of an equal query are resumed
+        with it, all or none; their names are returned. Followers are given the difference from the
+        rows that they know. Does nothing where the view is not suspended.
+
+        Raises:
+            Others: The error by which one of them still fails, as `Database.create_view`; they are
+                suspended as before.
+
+        Complexity: that of creating these views.
+
+        >>> import ringview as rv
+        >>> db = rv.Database()
+        >>> r = db.create_table("r", {"a": "string"})
+        >>> view = db.create_view(
+        ...     "v", "SELECT SUM(CAST(a AS BIGINT)) AS n FROM r", on_error="suspend")
+        >>> db.insert("r", {"a": ["1", "two"]})
+        >>> view
+        View('v', suspended)
+        >>> db.delete("r", {"a": ["two"]})
+        >>> view.resume(), view.scalar()
+        (['v'], 1)
+        """
+        return self._native.resume_view(self.name)
 
     @property
     def schema(self) -> pa.Schema:
@@ -592,13 +645,15 @@ class View(Relation):
     def __repr__(self) -> str:
         try:
             state = f"rows={len(self)}"
+        except SuspendedError:
+            state = "suspended"
         except RingviewError as problem:
             state = self._gone(problem)
         return f"{type(self).__name__}({self.name!r}, {state})"
 
     def _repr_html_(self) -> str:
         """The first rows as a table, and how the view is kept, for notebooks."""
-        if self._native.is_closed():
+        if self._native.is_closed() or self.suspension is not None:
             return escape(repr(self))
         found = self[:_SHOWN]
         try:

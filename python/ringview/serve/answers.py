@@ -32,6 +32,7 @@ _STATUS: tuple[tuple[type[Exception], int], ...] = (
     (errors.InUseError, 409),
     (errors.StaticTableError, 409),
     (errors.StorageError, 503),
+    (errors.SuspendedError, 503),
     (errors.OutOfMemoryError, 507),
     (errors.RingviewError, 400),
 )

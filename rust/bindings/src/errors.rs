@@ -32,6 +32,7 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
             SqlProblem::Unsupported => "UnsupportedError",
         },
         Error::Changed { .. } => "ViewChangedError",
+        Error::Suspended { .. } => "SuspendedError",
         Error::Snapshot { .. } => "SnapshotError",
         Error::Storage { .. } => "StorageError",
         Error::Memory { .. } => "OutOfMemoryError",

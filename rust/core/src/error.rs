@@ -100,6 +100,18 @@ pub enum Error {
         /// The name of both.
         name: String,
     },
+    /// A view that is not kept since a change made it fail.
+    #[error(
+        "the view {name:?} is suspended since {since}: {why}; correct the rows that it reads and resume it, or replace it"
+    )]
+    Suspended {
+        /// The view.
+        name: String,
+        /// The moment, in UTC.
+        since: String,
+        /// The error that the change would have been refused with.
+        why: String,
+    },
     /// The name is taken.
     #[error("the {kind} {name:?} exists already; choose another name, or drop it first")]
     Exists {
@@ -345,6 +357,20 @@ impl Error {
             *row = place(*row);
         }
         self
+    }
+
+    /// Whether the values of rows cause it, in an expression, sum or function of a view. Other rows may be free of it.
+    #[must_use]
+    pub fn is_of_values(&self) -> bool {
+        matches!(
+            self,
+            Error::Type { .. }
+                | Error::Value { .. }
+                | Error::NotANumber { .. }
+                | Error::NullFeature { .. }
+                | Error::Overflow { .. }
+                | Error::Function { .. }
+        )
     }
 
     /// The same, met in a view: what left its range there may be called by the name of a table.

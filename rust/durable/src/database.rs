@@ -148,6 +148,7 @@ impl DurableDatabase {
     /// # Errors
     /// As [`Database::create_view_with`] and [`Database::create_sample`]; `Storage` if the file cannot be written.
     pub fn create_view(&mut self, definition: ViewDefinition, poll: Poll<'_>) -> Result<()> {
+        definition.check(&self.engine)?;
         definition.create(&mut self.engine, poll)?;
         if let Err(problem) = self.keep(|| Operation::View(Box::new(definition.clone()))) {
             return self.engine.drop_view(&definition.name).and(Err(problem));
@@ -188,13 +189,14 @@ impl DurableDatabase {
     /// The same; `Storage` if the file cannot be written.
     pub fn replace_view(&mut self, definition: ViewDefinition, poll: Poll<'_>) -> Result<()> {
         self.refuse_readers_in_draft(&definition.name)?;
+        definition.check(&self.engine)?;
         let Self {
             engine, journal, ..
         } = self;
         let mut keep = || journal.write(|| Ok(vec![Operation::View(Box::new(definition.clone()))]));
         let (name, by) = (&definition.name, definition.engine.as_deref());
         engine.replace_view_with(name, &definition.query, by, poll, &mut keep)?;
-        definition.write_text(engine)?;
+        definition.mark(engine)?;
         self.forget_followers(&definition.name);
         self.ahead = true;
         self.definitions.put(definition);
@@ -211,6 +213,14 @@ impl DurableDatabase {
         self.definitions.remove(name);
         self.forget_followers(name);
         self.engine.drop_view(name)
+    }
+
+    /// As [`Database::resume_view`]. Writes nothing: whoever opens the file fills the view from its rows.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn resume_view(&mut self, name: &str, poll: Poll<'_>) -> Result<Vec<String>> {
+        self.engine.resume_view(name, poll)
     }
 
     /// Applies a transaction, of which the net effect counts if `net`; with an identity that was applied

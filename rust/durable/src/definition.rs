@@ -29,6 +29,8 @@ pub struct ViewDefinition {
     pub engine: Option<String>,
     /// Of a sample, how many rows it has, and from which seed.
     pub sample: Option<SampleOf>,
+    /// Whether a change that it cannot take suspends it, and is not refused.
+    pub suspends: bool,
 }
 
 /// Binds a text, in its stored environment, to its query.
@@ -51,6 +53,8 @@ pub(crate) struct Stored {
     engine: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sample: Option<SampleOf>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    suspends: bool,
 }
 
 impl Stored {
@@ -73,6 +77,7 @@ impl Stored {
             environment: self.environment.clone(),
             engine: self.engine.clone(),
             sample: self.sample,
+            suspends: self.suspends,
         })
     }
 }
@@ -87,6 +92,7 @@ impl From<&ViewDefinition> for Stored {
             environment: view.environment.clone().filter(|_| is_bound),
             engine: view.engine.clone(),
             sample: view.sample,
+            suspends: view.suspends,
         }
     }
 }
@@ -111,14 +117,33 @@ impl ViewDefinition {
                 database.create_view_with(&self.name, &self.query, self.engine.as_deref(), poll)?;
             }
         }
-        self.write_text(database)
+        self.mark(database)
     }
 
-    /// Leaves the text that it was written as.
-    pub(crate) fn write_text(&self, database: &mut Database) -> Result<()> {
-        match &self.text {
-            Some(text) => database.set_view_text(&self.name, text),
-            None => Ok(()),
+    /// Refuses a view that may be suspended where none can be.
+    pub(crate) fn check(&self, database: &Database) -> Result<()> {
+        match self.suspends {
+            true => database.check_suspendable(&self.name),
+            false => Ok(()),
+        }
+    }
+
+    /// Leaves the text that it was written as, and whether it may be suspended.
+    pub(crate) fn mark(&self, database: &mut Database) -> Result<()> {
+        if let Some(text) = &self.text {
+            database.set_view_text(&self.name, text)?;
+        }
+        database.set_suspends(&self.name, self.suspends)
+    }
+
+    /// Creates the view; as one that is suspended, where that may be and the rows that are there make it fail.
+    fn create_or_suspend(&self, database: &mut Database, poll: Poll<'_>) -> Result<()> {
+        match self.create(database, poll) {
+            Err(why) if self.suspends && may_suspend(&why) => {
+                database.create_suspended(&self.name, &self.query, self.engine.as_deref(), &why)?;
+                self.mark(database)
+            }
+            done => done,
         }
     }
 }
@@ -181,7 +206,7 @@ impl Definitions {
         self.views.iter()
     }
 
-    /// Creates all views that are not there, each behind those that it reads: one that replaced another may read what came
+    /// Creates all views that are not there, suspended ones where their rows still make them fail, each behind those that it reads: one that replaced another may read what came
     /// after that. What can is created together, for it may share what it keeps.
     pub(crate) fn create(&mut self, database: &mut Database, poll: Poll<'_>) -> Result<()> {
         let missing = |view: &&ViewDefinition| database.view_id(&view.name).is_err();
@@ -199,7 +224,7 @@ impl Definitions {
                 }
                 let reads_one = |other: &&ViewDefinition| reads.contains(&*other.name);
                 if view.sample.is_some() || together.iter().any(reads_one) {
-                    create_together(&std::mem::take(&mut together), database, poll)?;
+                    create_all(&std::mem::take(&mut together), database, poll)?;
                 }
                 open.remove(&*view.name);
                 match view.sample {
@@ -210,13 +235,28 @@ impl Definitions {
                     database.resume_sample(&view.name, &state)?;
                 }
             }
-            create_together(&together, database, poll)?;
+            create_all(&together, database, poll)?;
             if later.len() == rest.len() {
                 return Err(damaged("its views read each other in a circle"));
             }
             rest = later;
         }
         Ok(())
+    }
+}
+
+/// Whether a view that fails so is suspended: for the values of rows, or as it reads one that is suspended.
+fn may_suspend(why: &Error) -> bool {
+    why.is_of_values() || matches!(why, Error::Suspended { .. })
+}
+
+/// Creates views of which none reads another, one by one where one of them may be suspended and fails.
+fn create_all(views: &[&ViewDefinition], database: &mut Database, poll: Poll<'_>) -> Result<()> {
+    match create_together(views, database, poll) {
+        Err(why) if may_suspend(&why) && views.iter().any(|view| view.suspends) => views
+            .iter()
+            .try_for_each(|view| view.create_or_suspend(database, poll)),
+        done => done,
     }
 }
 
@@ -236,5 +276,5 @@ pub(crate) fn create_together(
     });
     let new: Vec<NewView<'_>> = new.collect();
     database.create_views(&new, poll)?;
-    views.iter().try_for_each(|view| view.write_text(database))
+    views.iter().try_for_each(|view| view.mark(database))
 }

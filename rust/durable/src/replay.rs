@@ -206,7 +206,7 @@ impl DurableDatabase {
             let by = view.engine.as_deref();
             let engine = &mut self.engine;
             engine.replace_view_with(&view.name, &view.query, by, poll, &mut || Ok(()))?;
-            view.write_text(engine)?;
+            view.mark(engine)?;
         }
         self.definitions.put(view);
         Ok(())

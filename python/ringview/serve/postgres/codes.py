@@ -21,6 +21,7 @@ _CODES: dict[type[BaseException], str] = {
     errors.UnknownKeyError: "40001",
     errors.OverDeleteError: "40001",
     errors.ViewChangedError: "40001",
+    errors.SuspendedError: "55000",
     errors.DuplicateKeyError: "23505",
     errors.NullKeyError: "23502",
     errors.ExistsError: "42P07",

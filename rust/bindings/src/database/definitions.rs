@@ -26,8 +26,8 @@ use crate::watch::Progress;
 #[pymethods]
 impl Database {
     /// Declares a view, and fills it from the rows that are there; if `replace`, in the place of a view of this name.
-    /// `engine` names the one that keeps it; if None, the cheapest.
-    #[pyo3(signature = (name, definition, replace=false, engine=None))]
+    /// `engine` names the one that keeps it; if None, the cheapest. If `suspends`, a change that it cannot take suspends it.
+    #[pyo3(signature = (name, definition, replace=false, engine=None, suspends=false))]
     fn create_view(
         &self,
         py: Python<'_>,
@@ -35,12 +35,14 @@ impl Database {
         definition: Given<'_>,
         replace: bool,
         engine: Option<&str>,
+        suspends: bool,
     ) -> PyResult<()> {
         let given = definition.read(py)?;
         self.change_views(py, |database, poll| {
             over(database, Some(name), self.callable_by(given))?.first_accepted(
                 |definition, query| {
                     let view = view(name, definition, query, engine)?;
+                    let view = ViewDefinition { suspends, ..view };
                     match replace {
                         true => database.replace_view(view, poll),
                         false => database.create_view(view, poll),
@@ -48,6 +50,23 @@ impl Database {
                 },
             )
         })
+    }
+
+    /// Fills a suspended view again, with those that it reads and those above it; their names.
+    fn resume_view(&self, py: Python<'_>, name: &str) -> PyResult<Vec<String>> {
+        let mut resumed = Vec::new();
+        self.change_views(py, |database, poll| {
+            resumed = database.resume_view(name, poll)?;
+            Ok(())
+        })?;
+        Ok(resumed)
+    }
+
+    /// The moment since which a view is suspended, in microseconds since 1970 in UTC, and why; None if it is not.
+    fn suspension(&self, py: Python<'_>, name: &str) -> PyResult<Option<(i64, String)>> {
+        let engine = self.engine(py)?;
+        let found = engine.value.suspension(name).or_raise(py)?;
+        Ok(found.map(|(since, why)| (since, why.to_owned())))
     }
 
     /// Declares several views, all or none, and fills them together: each by its name and its definition. One may read
@@ -219,6 +238,7 @@ fn view(
         environment: Some(definition.environment()?),
         engine: engine.map(str::to_owned),
         sample: None,
+        suspends: false,
     })
 }
 
@@ -230,6 +250,7 @@ fn of_query(name: &str, query_json: &str, sample: Option<SampleOf>) -> Result<Vi
         environment: None,
         engine: None,
         sample,
+        suspends: false,
     })
 }
 

@@ -151,6 +151,7 @@ impl Database {
                     environment: Some(definition.environment()?),
                     engine: None,
                     sample: None,
+                    suspends: false,
                 };
                 match replace {
                     true => database.replace_view(view, &mut *poll),

@@ -51,6 +51,7 @@ pub(super) fn view() -> ViewDefinition {
         environment: None,
         engine: None,
         sample: None,
+        suspends: false,
     }
 }
 

@@ -66,7 +66,7 @@ impl<'d> Catalogue<'d> {
             .any(|table| table.name == name)
         {
             "table"
-        } else if self.state.graph.index(name).is_ok() {
+        } else if self.state.graph.declared(name).is_ok() {
             "view"
         } else {
             return Ok(());
@@ -152,18 +152,13 @@ impl<'d> Catalogue<'d> {
             };
             return Ok((Source::Table(table.id), info));
         }
-        let Ok(index) = self.state.graph.index(name) else {
-            let known = self
-                .state
-                .storage
-                .names()
-                .into_iter()
-                .chain(self.state.graph.names());
-            return Err(Error::UnknownTable {
+        let index = self.state.graph.index(name).map_err(|error| match error {
+            Error::UnknownView { known: views, .. } => Error::UnknownTable {
                 name: name.to_owned(),
-                known: known.collect(),
-            });
-        };
+                known: [self.state.storage.names(), views].concat(),
+            },
+            error => error,
+        })?;
         let view = &self.state.graph.nodes[index];
         let answer = self.state.graph.answer(view);
         let rows = answer.len(&self.state.storage.dictionary).ok();

@@ -5,6 +5,7 @@
 use ringview_core::Result;
 
 use super::Database;
+use super::suspend::Suspended;
 use crate::op::Change;
 use crate::{OnCommit, Poll};
 
@@ -35,7 +36,7 @@ impl Database {
     }
 
     /// Applies a transaction, of which the net effect counts if `net`, and calls `keep` once it is known
-    /// that nothing else can fail.
+    /// that nothing else can fail. A view that fails and may be suspended is, in the place of a refusal.
     ///
     /// # Errors
     /// As `apply` or `apply_net`; what `keep` returns, and then nothing has changed either.
@@ -49,6 +50,24 @@ impl Database {
     where
         C: Copy + Into<Change<'a>>,
     {
-        self.state.apply(ops, net, poll, keep)
+        let mut suspended = Suspended::default();
+        loop {
+            let done = self.state.apply(ops, net, &mut *poll, &mut *keep);
+            let again = match &done {
+                Ok(()) => Ok(false),
+                Err(error) => self.suspend_failed(error, &mut suspended),
+            };
+            match (done, again) {
+                (Ok(()), _) => {
+                    self.keep_suspended(suspended);
+                    return Ok(());
+                }
+                (Err(_), Ok(true)) => {}
+                (Err(error), _) => {
+                    self.undo_suspended(suspended);
+                    return Err(error);
+                }
+            }
+        }
     }
 }

@@ -141,6 +141,8 @@ impl Database {
                 text: None,
                 query: view.query.clone(),
                 own: None,
+                suspends: false,
+                suspension: None,
                 node,
             });
         }

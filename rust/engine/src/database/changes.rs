@@ -157,7 +157,7 @@ impl Database {
     }
 
     /// All rows of a view with their multiplicities.
-    fn whole(&self, view: &Node, answer: &NodeAnswer<'_>) -> Result<WeightedRows> {
+    pub(super) fn whole(&self, view: &Node, answer: &NodeAnswer<'_>) -> Result<WeightedRows> {
         let wanted = vec![true; view.columns.len()];
         let rows = answer.len(&self.state.storage.dictionary)?;
         check_size(rows, wanted.len())?;

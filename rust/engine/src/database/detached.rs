@@ -93,6 +93,9 @@ impl Database {
             let before = left.len();
             let mut waiting = Vec::new();
             for view in left {
+                if let Some(suspension) = &view.suspension {
+                    return Err(suspension.error(&view.name));
+                }
                 let reads = view.query.reads();
                 let is_there = |name: &&str| {
                     made.tables()

@@ -27,6 +27,7 @@ mod replace;
 pub(crate) mod rows;
 mod sample;
 mod sources;
+mod suspend;
 mod tables;
 
 use std::collections::BTreeSet;

@@ -113,9 +113,11 @@ impl Database {
             let mut nodes = graph.nodes.iter().chain(&new.nodes);
             nodes.find(|node| node.id == id).map(|node| &node.info)
         };
+        // Views above a suspended one are suspended, too, and read nothing of it.
+        let is_suspended = old.suspension.is_some();
         let fits = match (info(was), info(is)) {
             (Some(was), Some(is)) => graph.readers_can_read(from, (was, is)),
-            _ => false,
+            _ => is_suspended,
         };
         let above = graph.above(&old.name);
         let reads = new.view().query.reads();
@@ -125,7 +127,7 @@ impl Database {
         self.state.graph.redirect(from, to);
         self.adopt(new);
         self.state.wire();
-        let done = match readers.is_empty() || was == is {
+        let done = match readers.is_empty() || was == is || is_suspended {
             true => keep(),
             false => self.swap_rows((was, is), to, budget, keep),
         };

@@ -45,7 +45,9 @@ impl Database {
     /// # Errors
     /// `UnknownView`.
     pub fn is_sample(&self, name: &str) -> Result<bool> {
-        Ok(sample(self.state.graph.view(name)?).is_some())
+        // A suspended view has no node, and no sample is suspended.
+        let is_suspended = self.state.graph.declared(name)?.suspension.is_some();
+        Ok(!is_suspended && sample(self.state.graph.view(name)?).is_some())
     }
 
     /// How many rows the join has of which a view is a sample. O(rows of the tables).

@@ -6,6 +6,7 @@ use ringview_query::Query;
 
 use super::log::Follower;
 use super::node::Node;
+use super::suspended::Suspension;
 
 /// A view as its user knows it.
 #[derive(Debug)]
@@ -19,6 +20,10 @@ pub(crate) struct Declared {
     pub(crate) query: Query,
     /// Whoever asks the view itself for its changes, once somebody did.
     pub(crate) own: Option<Follower>,
+    /// Whether a change that it cannot take suspends it, and is not refused.
+    pub(crate) suspends: bool,
+    /// Present while it is suspended: no node maintains it then.
+    pub(crate) suspension: Option<Box<Suspension>>,
     /// The number of the node that maintains it.
     pub(crate) node: u64,
 }

@@ -14,6 +14,7 @@ pub(crate) mod node;
 pub(crate) mod partial_deltas;
 pub(crate) mod row_deltas;
 mod sharing;
+pub(crate) mod suspended;
 #[cfg(test)]
 mod tests;
 
@@ -61,8 +62,11 @@ impl Graph {
 
     /// Where the node of a view stands.
     pub(crate) fn index(&self, name: &str) -> Result<usize> {
-        let node = self.declared[self.declared_index(name)?].node;
-        self.position(node).ok_or_else(|| self.unknown(name))
+        let view = self.declared(name)?;
+        match &view.suspension {
+            Some(suspension) => Err(suspension.error(name)),
+            None => (self.position(view.node)).ok_or_else(|| self.unknown(name)),
+        }
     }
 
     /// A view by its name.

@@ -41,6 +41,8 @@ pub(crate) struct Node {
     pub(crate) bound: Bound,
     /// Whether it is a sum of partials, which rows of its tables do not come to.
     pub(crate) merged: bool,
+    /// Whether the values of the transaction at hand made it fail.
+    pub(crate) failed: bool,
     /// Its logs, once somebody followed it.
     pub(crate) logs: Logs,
     /// By output, whether views that read this one need its column.
@@ -121,6 +123,7 @@ impl Node {
             views: Vec::new(),
             asked: None,
             merged: false,
+            failed: false,
             logs: Logs::default(),
             needed: None,
             wanted: None,
@@ -150,6 +153,7 @@ impl Node {
             asked: planned.asked.cloned(),
             bound: planned.bound,
             merged: false,
+            failed: false,
             logs: Logs::default(),
             needed: None,
             wanted: None,
@@ -254,7 +258,7 @@ impl Node {
             return Ok(());
         };
         let done = view.apply(rows, &cx);
-        done.map_err(|error| error.in_view(&self.serves))
+        done.map_err(|error| self.failing(error))
     }
 
     /// The same while it is filled: rows may wait until `end_load`.
@@ -301,7 +305,7 @@ impl Node {
             return Ok(());
         };
         let done = view.apply_product(product, &cx);
-        done.map_err(|error| error.in_view(&self.serves))
+        done.map_err(|error| self.failing(error))
     }
 
     /// Ends the changes of a transaction, before the commit; an error names the view. A facet is given the node of its
@@ -324,7 +328,13 @@ impl Node {
                 None => Ok(Delta::default()),
             },
         };
-        done.map_err(|error| error.in_view(&self.serves))
+        done.map_err(|error| self.failing(error))
+    }
+
+    /// Marks it where values made it fail; the error names the view.
+    pub(crate) fn failing(&mut self, error: Error) -> Error {
+        self.failed |= error.is_of_values();
+        error.in_view(&self.serves)
     }
 
     /// As if nothing read it, and it were no view.

@@ -82,7 +82,7 @@ impl State {
         Ok(())
     }
 
-    /// The delta of a prepared view goes to its logs and to its readers.
+    /// Writes the delta of a prepared view to its logs, and applies it to its readers.
     fn hand_on(
         &mut self,
         index: usize,
@@ -90,23 +90,25 @@ impl State {
         undo: &mut Undo,
         budget: &Budget<'_>,
     ) -> Result<()> {
+        let logged = self.log(index, delta, undo, budget);
+        logged.map_err(|error| self.graph.nodes[index].failing(error))?;
+        if !delta.is_empty() && self.graph.nodes[index].needed.is_some() {
+            self.deliver_to_readers(index, delta, undo, budget)?;
+        }
+        Ok(())
+    }
+
+    fn log(&self, index: usize, delta: &Delta, undo: &mut Undo, budget: &Budget<'_>) -> Result<()> {
         let view = &self.graph.nodes[index];
         if view.logs.logs_partials() {
             let reading = (&self.storage.dictionary, budget);
-            let partials = self.graph.partial(view, Since::LastCommit, reading);
-            let partials = partials.map_err(|error| error.in_view(&view.serves))?;
+            let partials = self.graph.partial(view, Since::LastCommit, reading)?;
             undo.partials.push((index, partials));
         }
-        if delta.is_empty() {
-            return Ok(());
-        }
-        if view.logs.logs_rows() {
+        if !delta.is_empty() && view.logs.logs_rows() {
             let arrays = delta.arrays(&view.bound.outputs, &self.storage.dictionary)?;
             undo.logged
                 .push((index, (arrays, delta.multiplicity.clone())));
-        }
-        if view.needed.is_some() {
-            self.deliver_to_readers(index, delta, undo, budget)?;
         }
         Ok(())
     }
@@ -126,7 +128,8 @@ impl State {
         );
         let view = &mut self.graph.nodes[index];
         let needed = view.needed.as_deref().unwrap_or_default();
-        let batch = delta.encode(&view.bound.outputs, needed, &mut self.storage.dictionary)?;
+        let batch = delta.encode(&view.bound.outputs, needed, &mut self.storage.dictionary);
+        let batch = batch.map_err(|error| view.failing(error))?;
         let fields = view.info.schema.fields().iter();
         let texts = fields.filter(|field| field.ty.is_interned()).count();
         undo.words_left += texts * batch.rows;

@@ -87,6 +87,7 @@ pub(crate) fn view(name: &str, query: &str) -> ViewDefinition {
         environment: Some(query.to_owned()),
         engine: None,
         sample: None,
+        suspends: false,
     }
 }
 
