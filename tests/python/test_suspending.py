@@ -69,7 +69,8 @@ def test_a_change_that_a_view_cannot_take_is_applied_without_it() -> None:
 
 def test_by_default_the_change_is_refused() -> None:
     db, numbers, others = database()
-    for on_error in ({}, {"on_error": "refuse"}):
+    given: list[dict[str, Any]] = [{}, {"on_error": "refuse"}]
+    for on_error in given:
         strict = db.create_view("strict", NUMBERS.replace("SUM", "MAX"), **on_error)
         with pytest.raises(InvalidValueError, match="'x'"):
             db.insert("t", {"k": [1], "a": ["x"]})
@@ -125,7 +126,9 @@ def test_a_change_that_is_refused_in_the_end_suspends_nothing() -> None:
     db.insert("t", {"k": [1], "a": ["2"]})
     assert rows(numbers) == [(1, 3)]
     assert rows(others) == [(1, 2)]
-    moved = follower.poll().to_pylist()
+    changes = follower.poll()
+    assert changes is not None
+    moved = changes.to_pylist()
     assert sorted((row["k"], row["n"], row["multiplicity"]) for row in moved) == [
         (1, 1, -1),
         (1, 3, 1),
