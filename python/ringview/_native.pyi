@@ -69,6 +69,7 @@ class _Definition(TypedDict):
     in_blocks: bool
     only_joins: bool
     refresh: str
+    errors_as_null: bool
 
 # A name, or a name with the number of what had it when a handle was made.
 _Handle = str | tuple[str, int]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, get_args, overload
 
 from . import _native, notebook
 from .atomic_write import NotAFileError, check_file
@@ -478,7 +478,8 @@ class Database:
                 MEDIAN with GROUP BY do; "full" all rows, as they do without. A view that would cost
                 more is refused.
             on_error: A change whose values the view cannot take, such as a text that is no number
-                or a sum that overflows, is refused by default: "refuse". With "suspend" the change
+                or a sum that overflows, is refused by default: "refuse". With "null" a cast or a
+                call of a function that fails for a row is NULL there. With "suspend" the change
                 is applied and the view is suspended, with the views above it: reads raise
                 SuspendedError until `View.resume()` fills it from the rows of that time. Where a
                 view above it refuses, the change is refused.
@@ -517,10 +518,18 @@ class Database:
                     f"the view {quoted(name)} exists already with other SQL: {old.sql}"
                 )
             return old
-        if on_error not in ("refuse", "suspend"):
-            raise InvalidValueError(f"on_error is 'refuse' or 'suspend', not {on_error!r}")
+        if on_error not in get_args(OnError):
+            raise InvalidValueError(f"on_error is 'refuse', 'null' or 'suspend', not {on_error!r}")
         of = Definition(
-            sql, order, representation, nulls, epsilon, parameters, dialect, refresh=refresh
+            sql,
+            order,
+            representation,
+            nulls,
+            epsilon,
+            parameters,
+            dialect,
+            refresh=refresh,
+            errors_as_null=on_error == "null",
         ).native()
 
         def create() -> View:

@@ -26,7 +26,7 @@ Epsilon = float | Mapping[str, float]
 Parameter = None | bool | int | float | str | Decimal | date
 Parameters = Sequence[Parameter] | Mapping[str, Parameter]
 Refresh = Literal["incremental", "part", "full"]
-OnError = Literal["refuse", "suspend"]
+OnError = Literal["refuse", "null", "suspend"]
 _Order = list[tuple[str, Any]]
 
 
@@ -46,6 +46,8 @@ class Definition:
             alone, where an engine might keep them as they stand.
         only_joins: Whether rows without a partner are told by a condition, so that the query is
             one of joins and groups where it can be.
+        refresh: How much a change may compute anew: "incremental", "part" or "full".
+        errors_as_null: Whether casts and calls that cannot be computed for a row are NULL there.
     """
 
     sql: str
@@ -58,6 +60,7 @@ class Definition:
     in_blocks: bool = False
     only_joins: bool = False
     refresh: Refresh = "full"
+    errors_as_null: bool = False
 
     def native(self) -> _native._Definition:
         """The definition as the extension takes it."""
@@ -72,6 +75,7 @@ class Definition:
             "in_blocks": self.in_blocks,
             "only_joins": self.only_joins,
             "refresh": self.refresh,
+            "errors_as_null": self.errors_as_null,
         }
 
     def query(self, catalog: Mapping[str, pa.Schema]) -> Json:

@@ -80,7 +80,7 @@ def test_by_default_the_change_is_refused() -> None:
         db.delete("t", {"k": [1], "a": ["1"]})
         assert rows(strict) == [] == rows(numbers)
         db.drop_view("strict")
-    with pytest.raises(InvalidValueError, match="'refuse' or 'suspend', not 'ignore'"):
+    with pytest.raises(InvalidValueError, match="'refuse', 'null' or 'suspend', not 'ignore'"):
         db.create_view("w", NUMBERS, on_error="ignore")  # type: ignore[arg-type]
     with pytest.raises(UnsupportedError, match="no rows are kept"):
         database(trust_deletes=True)

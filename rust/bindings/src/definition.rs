@@ -32,7 +32,8 @@ enum Epsilon {
 /// A text and what is said beside it, as a dict. `order` is a variable order, `only_joins` tells rows without a partner by
 /// conditions, `in_blocks` leaves no condition to an engine that compares across tables or with subqueries, `parameters` are
 /// the values of `$1`, `?` (a sequence), `$name` and `:name` (a mapping), `dialect` is that of the text, `refresh` is how
-/// much a change may compute anew: "incremental" none, "part" the partitions that it touches, "full" all rows.
+/// much a change may compute anew: "incremental" none, "part" the partitions that it touches, "full" all rows;
+/// `errors_as_null` makes casts and calls that fail NULL.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Given<'py> {
@@ -46,6 +47,7 @@ pub(crate) struct Given<'py> {
     nulls: Option<Bound<'py, PyAny>>,
     epsilon: Option<Epsilon>,
     refresh: String,
+    errors_as_null: bool,
 }
 
 impl Given<'_> {
@@ -73,6 +75,7 @@ impl Given<'_> {
                 Epsilon::Of(epsilon) => Exponents::Of(epsilon),
             }),
             refresh: self.refresh.parse().or_raise(py)?,
+            errors_as_null: self.errors_as_null,
             functions: Vec::new(),
         };
         Ok((self.sql, options))

@@ -45,7 +45,8 @@ pub(crate) fn output_schema(
 /// >>> from ringview._native import translate
 /// >>> definition = {"sql": "SELECT year(d) AS y FROM r", "dialect": "duckdb", "parameters": None,
 /// ...               "order": None, "in_blocks": False, "only_joins": False,
-/// ...               "representation": None, "nulls": None, "epsilon": None, "refresh": "full"}
+/// ...               "representation": None, "nulls": None, "epsilon": None, "refresh": "full",
+/// ...               "errors_as_null": False}
 /// >>> query = translate(definition, [("r", pa.schema({"d": pa.date32()}))])
 /// >>> [output["name"] for output in json.loads(query)["outputs"]]
 /// ['y']

@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock};
 use datafusion_expr::ScalarUDF;
 use datafusion_expr::planner::ExprPlanner;
 
+use crate::attempt;
 use crate::kernels;
 use crate::lists::Lists;
 use crate::operators;
@@ -32,6 +33,7 @@ static KNOWN: LazyLock<BTreeMap<String, Arc<ScalarUDF>>> = LazyLock::new(|| {
     for function in kernels::functions() {
         known.insert(function.name().to_owned(), function);
     }
+    known.insert(attempt::TRY.to_owned(), Arc::new(attempt::function()));
     for name in NAMES {
         let stands_for = ScalarUDF::new_from_impl(Renamed::new(name));
         known.insert((*name).to_owned(), Arc::new(stands_for));

@@ -23,6 +23,7 @@
 //! | `conditions` | the one meaning of a condition, in texts and bound |
 //! | `calls/` | aggregates and window functions over the rows of a partition |
 //! | `parts` | an expression node by node, each over columns that stand for its operands |
+//! | `attempt` | `try`, NULL where a value cannot be computed |
 //! | `first_known` | COALESCE, its values computed as they are needed |
 //! | `shared` | arguments that a meaning reads more than once |
 //! | `fold` | constants, evaluated once; `checks` what they say of calls |
@@ -38,6 +39,7 @@
 
 mod aggregates;
 mod assigned;
+mod attempt;
 mod balance;
 mod bits;
 mod calls;

@@ -17,6 +17,7 @@ use datafusion_expr::{ColumnarValue, Expr, ExprSchemable, Operator};
 use datafusion_physical_expr::expressions::{BinaryExpr, Column, Literal, NegativeExpr};
 use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
 
+use crate::attempt;
 use crate::error::{broken, own};
 use crate::first_known;
 use crate::kernels::bounded::bounded;
@@ -81,7 +82,8 @@ fn kernel(node: &Expr, frame: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
                     (zero, Operator::Minus, Arc::clone(negative.arg()))
                 }
                 _ => {
-                    return Ok(match first_known::kernel(node.as_ref()) {
+                    let ours = first_known::kernel(node.as_ref());
+                    return Ok(match ours.or_else(|| attempt::kernel(node.as_ref())) {
                         Some(kernel) => Transformed::yes(kernel),
                         None => Transformed::no(node),
                     });

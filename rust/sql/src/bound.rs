@@ -7,10 +7,12 @@
 use datafusion_sql::planner::SqlToRel;
 use datafusion_sql::sqlparser::ast;
 use ringview_core::Result;
+use ringview_expr::walk_mut;
 use ringview_query::{Catalog, Query};
 
 use crate::context::Context;
 use crate::error::{self, refusal, unknown_column};
+use crate::errors_as_null::ErrorsAsNull;
 use crate::lower::Lowering;
 use crate::options::Options;
 use crate::{aliases, one_row, using};
@@ -30,6 +32,9 @@ pub(crate) fn query(
 ) -> Result<Query> {
     let context = Context::new(names, known, catalog, &options.functions)?;
     let using = crate::names::normalise(&mut statement, &context)?;
+    if options.errors_as_null {
+        let _ = walk_mut(&mut statement, &mut ErrorsAsNull(&context));
+    }
     let read = ringview_expr::options()
         .with_collect_spans(true)
         .with_default_null_ordering(options.dialect.nulls());

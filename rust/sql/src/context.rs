@@ -88,6 +88,11 @@ impl Context {
         self.get_function_meta(name).is_some() || WINDOWS.contains(&name)
     }
 
+    /// Whether a name is that of a function of one row's values.
+    pub(crate) fn is_scalar(&self, name: &str) -> bool {
+        self.functions.get(name).is_some() || self.of_user(name).is_some()
+    }
+
     /// Whether a table has a column.
     pub(crate) fn has_column(&self, table: &str, column: &str) -> bool {
         let schema = self.tables.get(table);

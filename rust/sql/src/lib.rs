@@ -59,6 +59,7 @@ mod definition;
 mod depth;
 mod dialect;
 mod error;
+mod errors_as_null;
 mod fields;
 mod find;
 mod grammar;

@@ -45,6 +45,9 @@ pub struct Options {
     /// How much a change may compute anew: a question to whoever declares a view, so it is not written down.
     #[serde(skip)]
     pub refresh: Refresh,
+    /// Whether a cast or a call that cannot be computed for a row is NULL there, and does not refuse the row.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub errors_as_null: bool,
     /// The functions of the user that the text may call: a definition keeps their signatures.
     #[serde(skip)]
     pub functions: Vec<Arc<UserFunction>>,
