@@ -1,7 +1,7 @@
 //! What a change costs, its result read, counted in steps: the queries of the paper's table 1.
 
-use ringview_core::{Batch, Column as Words};
-use ringview_rpai::machine::{Block, Condition, Machine, Plan, Quantity, Value};
+use ringview_core::{Batch, Column as Words, Type};
+use ringview_rpai::machine::{Block, ColumnType, Condition, Machine, Plan, Quantity, Value};
 
 use crate::common::queries::{self, book, ints};
 use crate::random::Random;
@@ -122,6 +122,30 @@ pub(crate) fn grows(sizes: &[i64], by_key: &[i64], slow: &[i64]) {
 #[test]
 fn steps_grow_as_the_paper_says() {
     grows(&[1_000, 20_000], &[1_000, 20_000], &[100, 400]);
+}
+
+/// The same where volumes and prices are doubles with digits behind the point.
+#[test]
+fn steps_grow_as_the_paper_says_with_doubles() {
+    let column = ColumnType {
+        ty: Type::Float64,
+        nullable: false,
+    };
+    let columns = vec![column; 2];
+    for (name, block, _) in queries::all().into_iter().filter(|(.., kept)| *kept) {
+        let plan = Plan::new(vec![columns.clone(), columns.clone()], block);
+        let mut random = Random(11);
+        let [few, many] = [1_000, 20_000].map(|rows| {
+            let mut row = |table, rows| {
+                let row = row_of(&mut random, name, table, rows);
+                let tenths = row.into_iter().map(|value| value as f64 * 0.1);
+                tenths.map(|value| value.to_bits() as i64).collect()
+            };
+            dearest(plan.clone(), rows, &mut row) as f64
+        });
+        let bound = 1.6 * (few + 8.0) * 20_000f64.log2() / 1_000f64.log2() + 24.0;
+        assert!(many <= bound, "{name}: {few} and {many}, at most {bound}");
+    }
 }
 
 #[test]

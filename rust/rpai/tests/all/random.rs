@@ -1,6 +1,7 @@
 //! Random queries over random streams.
 
 use proptest::prelude::ProptestConfig;
+use ringview_core::Type;
 use ringview_rpai::machine::{
     Aggregate, Block, ColumnType, Comparison, Condition, Machine, Plan, Strategy, Value,
 };
@@ -243,6 +244,31 @@ fn random_queries_that_are_optimised() {
     }
     assert!(
         kept > 80 && walked > 10,
+        "{kept} were optimised, {walked} walked"
+    );
+}
+
+#[test]
+fn random_queries_over_doubles_that_are_optimised() {
+    let (mut kept, mut walked) = (0, 0);
+    for seed in 1..=400u64 {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let block = random.indexed();
+        let nullable = seed % 4 == 0;
+        let mut column = |_| ColumnType {
+            ty: match random.below(3) {
+                0 => Type::Int64,
+                _ => Type::Float64,
+            },
+            nullable,
+        };
+        let types = (0..2).map(|_| (0..2).map(&mut column).collect()).collect();
+        let (strategy, walks) = stream_of(types, &block, &mut random, 20, nullable);
+        kept += usize::from(strategy == Strategy::Indexed);
+        walked += usize::from(walks);
+    }
+    assert!(
+        kept > 160 && walked > 20,
         "{kept} were optimised, {walked} walked"
     );
 }

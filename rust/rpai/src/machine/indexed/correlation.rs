@@ -7,7 +7,7 @@
 use ringview_core::Result;
 
 use crate::machine::query::{
-    Cell, Comparison, Quantity, Value, floor, power_of_ten, product, value_with,
+    Cell, Comparison, Kind, Quantity, Value, floor, power_of_ten, product, value_with,
 };
 use crate::tree::overflow;
 
@@ -19,8 +19,8 @@ pub(crate) struct Correlation {
     pub(crate) how: Comparison,
     /// The other, growing with the block in it; `None` for that itself.
     pub(crate) growing: Option<Value>,
-    /// The scale of the sum's units.
-    pub(crate) scale: u8,
+    /// The kind of the aggregate, whose keys are the units of this module: a sum of doubles is its nearest one.
+    pub(crate) kind: Kind,
     /// Whether the aggregate is a count, which is 0 where a sum is NULL.
     pub(crate) counts: bool,
     /// Whether rows with equal keys are summed too.
@@ -30,10 +30,7 @@ pub(crate) struct Correlation {
 impl Correlation {
     /// The side that grows, of so many units.
     pub(crate) fn growing(&self, units: i128) -> Result<Cell> {
-        let number = Quantity::Exact {
-            units,
-            scale: self.scale,
-        };
+        let number = self.kind.number(units);
         match &self.growing {
             None => Ok(Cell(Some(number))),
             Some(value) => value_with(value, Cell(Some(number))),
@@ -51,10 +48,16 @@ impl Correlation {
     /// than, the closed one. O(1) for the aggregate as it is, else O(log most).
     pub(crate) fn least(&self, closed: Quantity, strictly: bool, most: i128) -> Result<i128> {
         let beyond = most.saturating_add(1);
-        if let (None, Quantity::Exact { units, scale }) = (&self.growing, closed) {
-            let finer = power_of_ten(scale.abs_diff(self.scale));
+        if let (None, Kind::Real) = (&self.growing, self.kind) {
+            let least = self.kind.key(closed)? + i128::from(strictly);
+            return Ok(least.clamp(0, beyond));
+        }
+        if let (None, Kind::Exact(own), Quantity::Exact { units, scale }) =
+            (&self.growing, self.kind, closed)
+        {
+            let finer = power_of_ten(scale.abs_diff(own));
             let finer = finer.ok_or_else(|| overflow("a number"))?;
-            let least = match scale > self.scale {
+            let least = match scale > own {
                 true => {
                     let (whole, is_whole) = floor(units, finer);
                     whole + i128::from(strictly || !is_whole)

@@ -9,6 +9,8 @@
 use ringview_core::Result;
 use ringview_ring::{CommutativeMonoid, Expansion, Number};
 
+use crate::machine::query::{Kind, Quantity};
+
 use crate::tree::overflow;
 
 /// Bits of a digit.
@@ -106,6 +108,33 @@ impl Reals {
         self.lanes.push((power, lane));
     }
 
+    /// All of its lanes.
+    pub(crate) fn lanes(&self) -> impl Iterator<Item = usize> {
+        self.lanes.iter().map(|(_, lane)| *lane)
+    }
+
+    /// The key of the double that is nearest to the sum, of which each lane is given: it grows with the sum, for it is
+    /// rounded once. Of a sum beyond all doubles, that of an infinity.
+    pub(crate) fn key(&self, sum: impl Fn(usize) -> i128) -> i128 {
+        let infinite = |sign: i128| f64::INFINITY * sign as f64;
+        let mut digits = [0i128; PLACES];
+        let mut sign = 1;
+        let nearest = loop {
+            for &(power, lane) in &self.lanes {
+                digits[(power - LEAST) as usize] = sign * sum(lane);
+            }
+            match carried(&mut digits) {
+                Ok(0) => break sign as f64 * nearest(&digits),
+                Ok(_) => {}
+                Err(_) => break infinite(sign),
+            }
+            sign = -sign;
+            digits.fill(0);
+        };
+        let key = Kind::Real.key(Quantity::Real(nearest));
+        key.unwrap_or_else(|_| unreachable!("every double is a key"))
+    }
+
     /// The sum.
     pub(crate) fn total(&self, sums: &[i128]) -> Result<Expansion> {
         let mut digits = [0i128; PLACES];
@@ -136,6 +165,41 @@ fn carried(digits: &mut [i128; PLACES]) -> Result<i128> {
         -1 | 0 => Ok(carry),
         _ => Err(too_much()),
     }
+}
+
+/// The double that is nearest to digits, ties to the even one.
+fn nearest(digits: &[i128; PLACES]) -> f64 {
+    let Some(top) = digits.iter().rposition(|digit| *digit != 0) else {
+        return 0.0;
+    };
+    let digit = |at: Option<usize>| at.map_or(0, |at| digits[at] as u128);
+    // The first 64 bits, from the highest one on, and whether there are others behind them.
+    let (first, second) = (digit(Some(top)), digit(top.checked_sub(1)));
+    let length = 128 - first.leading_zeros() as i32;
+    let below = digits[..top.saturating_sub(1)]
+        .iter()
+        .any(|digit| *digit != 0);
+    let (bits, rest) = match length - 64 {
+        more @ 0.. => (first >> more, first & ((1 << more) - 1) != 0 || second != 0),
+        less => {
+            let kept = BITS + less;
+            let bits = first << -less | second >> kept;
+            (bits, second & ((1 << kept) - 1) != 0)
+        }
+    };
+    let rest = rest || below;
+    let exponent = BITS * (top as i32 + LEAST) + ORIGIN + length - 64;
+    // A double has 53 of them, and none below its least power of two.
+    let dropped = (-1074 - exponent).max(11);
+    if dropped > 64 {
+        return 0.0;
+    }
+    let (kept, half) = (bits >> dropped, 1u128 << (dropped - 1));
+    let behind = bits & ((1 << dropped) - 1);
+    let is_up = behind > half || behind == half && (rest || kept & 1 == 1);
+    let rounded = (kept + u128::from(is_up)) as f64;
+    let power = exponent + dropped;
+    rounded * 2f64.powi(power / 2) * 2f64.powi(power - power / 2)
 }
 
 /// The first digits from above, as many as fit.
@@ -190,7 +254,7 @@ pub(crate) fn unpacked([one, two]: [i128; 2]) -> Expansion {
 
 #[cfg(test)]
 mod tests {
-    use super::{LEAST, PLACES, Reals, digits, packed, unpacked};
+    use super::{Kind, LEAST, PLACES, Reals, digits, packed, unpacked};
 
     fn random(state: &mut u64) -> u64 {
         *state ^= *state << 13;
@@ -251,6 +315,51 @@ mod tests {
         }
         add(&mut sums, &reals, some[some.len() - 1], -1);
         assert!(sums.iter().all(|&sum| sum == 0));
+    }
+
+    /// The double of a key.
+    fn double(key: i128) -> f64 {
+        Kind::Real.number(key).real()
+    }
+
+    #[test]
+    fn a_key_is_that_of_the_nearest_double() {
+        let (reals, mut state) = (all(), 0x2545_f491_4f6c_dd1d);
+        for _ in 0..5_000 {
+            // Multiples of 2^-30 have an exact sum of integers beside them.
+            let values: Vec<i64> = (0..1 + random(&mut state) % 5)
+                .map(|_| random(&mut state) as i64 >> (random(&mut state) % 63))
+                .collect();
+            let (mut sums, mut exact) = (vec![0i128; PLACES + 2], 0i128);
+            for value in values {
+                // Two halves, for a double has 53 bits.
+                for half in [value >> 32 << 32, value & 0xffff_ffff] {
+                    add(&mut sums, &reals, half as f64 * 2f64.powi(-30), 1);
+                    exact += i128::from(half);
+                }
+                let key = reals.key(|lane| sums[lane]);
+                assert_eq!(double(key), exact as f64 * 2f64.powi(-30));
+            }
+        }
+    }
+
+    #[test]
+    fn keys_grow_with_sums() {
+        let (reals, mut state) = (all(), 0x9e37_79b9_7f4a_7c15);
+        let mut sums = vec![0i128; PLACES + 2];
+        let mut last = reals.key(|lane| sums[lane]);
+        assert_eq!(last, 0);
+        for at in 0..3_000 {
+            let size = (at / 2) as f64 - 1_070.0;
+            let value = (random(&mut state) % 1_000) as f64 * size.min(900.0).exp2();
+            add(&mut sums, &reals, value, 1);
+            let key = reals.key(|lane| sums[lane]);
+            let total = reals.total(&sums).expect("fits").value();
+            assert!(key >= last, "{at}: {value}");
+            assert!((double(key) - total).abs() <= total * f64::EPSILON);
+            assert_eq!(reals.key(|lane| -sums[lane]), -key - i128::from(key != 0));
+            last = key;
+        }
     }
 
     #[test]

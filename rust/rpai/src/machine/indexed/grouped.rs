@@ -16,9 +16,10 @@ use ringview_ring::{CommutativeMonoid, Group};
 
 use crate::cut::Cut;
 use crate::machine::indexed::correlation::Correlation;
+use crate::machine::indexed::digits::Reals;
 use crate::machine::indexed::reader::RowReaders;
 use crate::machine::indexed::relation::{FilteredRelation, MOST_AT_FIRST, with_lanes};
-use crate::machine::query::{Cell, Comparison, Quantity, RowAt, Value, floor, power_of_ten};
+use crate::machine::query::{Cell, Comparison, Kind, Quantity, RowAt, Value, floor, power_of_ten};
 use crate::pai_map::PaiMap;
 use crate::payload::{Payload, Sums};
 use crate::tree::{RpaiTree, overflow};
@@ -36,6 +37,10 @@ pub(crate) struct Shape {
     pub(crate) correlation: Correlation,
     /// The closed side, as the one element that `closed` wants.
     pub(crate) closed: [Value; 1],
+    /// The place of the block's sum among the sums of doubles, if it is one.
+    pub(crate) real: Option<usize>,
+    /// The first lane of the relation.
+    pub(crate) first: usize,
     pub(crate) width: usize,
 }
 
@@ -59,11 +64,26 @@ pub(crate) fn relation(shape: Shape) -> Option<Box<dyn FilteredRelation>> {
 impl Shape {
     /// The units of a group's aggregate; `None` for NULL.
     fn aggregate<const N: usize>(&self, sums: Sums<N>) -> Option<i128> {
-        match (self.correlation.counts, sums.0[0], sums.0[1]) {
+        match (self.correlation.counts, sums.0[0], self.block_real()) {
             (true, count, _) => Some(count),
             (false, 0, _) => None,
-            (false, _, sum) => Some(sum),
+            (false, _, None) => Some(sums.0[1]),
+            (false, _, Some(real)) => Some(real.key(|lane| sums.0[lane])),
         }
+    }
+
+    /// The block's sum, if it is one of doubles.
+    fn block_real(&self) -> Option<&Reals> {
+        self.real.map(|real| self.readers.real(real))
+    }
+
+    /// The sums of the relation alone.
+    fn own<const N: usize>(&self, sums: Sums<N>) -> Sums<N> {
+        let mut own = sums;
+        own.0[..self.first].fill(0);
+        let more = self.block_real().into_iter().flat_map(Reals::lanes);
+        more.for_each(|lane| own.0[lane] = 0);
+        own
     }
 }
 
@@ -93,13 +113,6 @@ impl<const N: usize> Index<N> {
     }
 }
 
-/// The sums of the relation alone.
-fn own<const N: usize>(sums: Sums<N>) -> Sums<N> {
-    let mut own = sums;
-    own.0[..2].fill(0);
-    own
-}
-
 impl<const N: usize> Grouped<N> {
     fn new(shape: Arc<Shape>) -> Self {
         Self {
@@ -118,7 +131,7 @@ impl<const N: usize> Grouped<N> {
         for (group, sums) in &self.groups {
             let sums = sums.widened();
             wide.groups.insert(group.clone(), sums);
-            (wide.index).add(self.shape.aggregate(sums), own(sums))?;
+            (wide.index).add(self.shape.aggregate(sums), self.shape.own(sums))?;
         }
         Ok(Box::new(wide))
     }
@@ -138,14 +151,16 @@ impl<const N: usize> Grouped<N> {
     fn shift(&mut self, old: Sums<N>, delta: Sums<N>) -> Result<()> {
         let new = old.plus(delta).ok_or_else(|| overflow("a sum"))?;
         let (from, to) = (self.shape.aggregate(old), self.shape.aggregate(new));
-        let less = own(old).minus().ok_or_else(|| overflow("a payload"))?;
+        let shape = &self.shape;
+        let less = shape.own(old).minus();
+        let less = less.ok_or_else(|| overflow("a payload"))?;
         if from == to {
-            return self.index.add(to, own(delta));
+            return self.index.add(to, shape.own(delta));
         }
         self.index.add(from, less)?;
-        let moved = self.index.add(to, own(new));
+        let moved = self.index.add(to, shape.own(new));
         if moved.is_err() {
-            self.index.add(from, own(old))?;
+            self.index.add(from, shape.own(old))?;
         }
         moved
     }
@@ -181,10 +196,17 @@ impl<const N: usize> Grouped<N> {
     fn equal(&self, closed: Quantity) -> Result<Sums<N>> {
         let correlation = &self.shape.correlation;
         match (&self.index, closed) {
+            (Index::Map(map), closed) if correlation.kind == Kind::Real => {
+                let found = map.get(correlation.kind.key(closed)?);
+                Ok(found.unwrap_or(Sums::<N>::ZERO))
+            }
             (Index::Map(map), Quantity::Exact { units, scale }) => {
-                let power = power_of_ten(scale.abs_diff(correlation.scale));
+                let Kind::Exact(own) = correlation.kind else {
+                    return Ok(Sums::<N>::ZERO);
+                };
+                let power = power_of_ten(scale.abs_diff(own));
                 let power = power.ok_or_else(|| overflow("a number"))?;
-                let key = match scale > correlation.scale {
+                let key = match scale > own {
                     true => {
                         let (key, is_key) = floor(units, power);
                         is_key.then_some(key)
@@ -288,8 +310,9 @@ impl<const N: usize> FilteredRelation for Grouped<N> {
             (Comparison::Ne, _) => total.without(self.equal(closed)?),
             _ => self.equal(closed)?,
         };
-        into.copy_from_slice(&passed.0[2..2 + self.shape.width]);
-        self.shape.readers.write_reals(&passed.0, 2, into)
+        let first = self.shape.first;
+        into.copy_from_slice(&passed.0[first..first + self.shape.width]);
+        self.shape.readers.write_reals(&passed.0, first, into)
     }
 
     fn width(&self) -> usize {

@@ -203,6 +203,34 @@ impl<const N: usize> Index<N> {
         }
     }
 
+    /// The first entry with which the running sums satisfy `reached`, which stays true once it is.
+    pub(crate) fn select_by(&self, reached: &dyn Fn(&Sums<N>) -> bool) -> Option<Found<N>> {
+        match &self.layout {
+            Layout::Wide(tree) => {
+                let found = tree.select_entry(|sums| reached(&sums));
+                found.map(|(key, (), before, own)| (key, before, before.with(own)))
+            }
+            Layout::Narrow(tree) => {
+                let found = tree.select_entry(|sums| reached(&widened(sums)));
+                found.map(|(key, (), before, own)| {
+                    (i128::from(key), widened(before), widened(before.with(own)))
+                })
+            }
+            Layout::Few(few, _) => {
+                self.steps.count(1);
+                let mut sum = Sums::<N>::ZERO;
+                for &(key, own) in few {
+                    let next = sum.with(widened(own));
+                    if reached(&next) {
+                        return Some((i128::from(key), sum, next));
+                    }
+                    sum = next;
+                }
+                None
+            }
+        }
+    }
+
     /// Calls `see` with all entries in order. O(n) steps.
     ///
     /// # Errors

@@ -135,6 +135,16 @@ pub(crate) fn readers(
 }
 
 impl RowReaders {
+    /// A sum of doubles, by its number.
+    pub(crate) fn real(&self, number: usize) -> &Reals {
+        &self.reals[number]
+    }
+
+    /// The number of the sum of doubles that begins at a lane.
+    pub(crate) fn real_at(&self, lane: usize) -> Option<usize> {
+        self.reals.iter().position(|real| real.at() == lane)
+    }
+
     /// How many values must be equal.
     pub(crate) fn keys(&self) -> usize {
         self.all.first().map_or(0, |reader| reader.equal.0.len())
@@ -180,10 +190,10 @@ impl RowReaders {
         }
     }
 
-    /// Writes sums of doubles to their lanes of the result, of which `first` is the first.
+    /// Writes the relation's sums of doubles to their lanes of the result, of which `first` is the first.
     #[inline]
     pub(crate) fn write_reals(&self, sums: &[i128], first: usize, into: &mut [i128]) -> Result<()> {
-        for reals in &self.reals {
+        for reals in self.reals.iter().filter(|reals| reals.at() >= first) {
             let two = packed(reals.total(sums)?);
             into[reals.at() - first..][..two.len()].copy_from_slice(&two);
         }

@@ -8,6 +8,7 @@ use ringview_ring::CommutativeMonoid;
 
 use crate::machine::indexed::index::Index;
 use crate::machine::indexed::shape::Shape;
+use crate::machine::indexed::threshold::Reached;
 use crate::machine::indexed::threshold::Threshold;
 use crate::machine::query::{Cell, Comparison, END, KeyBound, Range, START, key_bound, mirror};
 use crate::payload::{Payload, Sums};
@@ -34,21 +35,24 @@ impl<const N: usize> Rows<N> {
         self.negative = 0;
     }
 
-    pub(crate) fn add(&mut self, key: i128, delta: Sums<N>, correlations: usize) -> Result<()> {
+    pub(crate) fn add(&mut self, shape: &Shape, key: i128, delta: Sums<N>) -> Result<()> {
         let (old, new) = self.index.add(key, delta)?;
-        let is_negative =
-            |sums: Sums<N>| usize::from(sums.0[..2 * correlations].iter().any(|&sum| sum < 0));
-        self.negative = self.negative + is_negative(new) - is_negative(old);
+        let is_negative = |sums: &Sums<N>| usize::from(shape.is_negative(sums));
+        self.negative = self.negative + is_negative(&new) - is_negative(&old);
         Ok(())
     }
 
     /// The bound from which on a comparison holds, with the sums before it.
-    fn from(&self, threshold: &Threshold<i128>, admits: bool) -> (KeyBound, Sums<N>) {
+    fn from(&self, reached: &Reached<'_, N>, admits: bool) -> (KeyBound, Sums<N>) {
         let none = Sums::<N>::ZERO;
-        if !admits && threshold.is_met(&none) {
+        if !admits && reached.is_met(&none) {
             return (START, none);
         }
-        match self.index.select(threshold) {
+        let found = match reached {
+            Reached::Exact(threshold) => self.index.select(threshold),
+            Reached::Real(..) => self.index.select_by(&|sums| reached.is_met(sums)),
+        };
+        match found {
             Some((key, before, _)) if admits => ((key, false), before),
             Some((key, _, with)) => ((key, true), with),
             None => (END, self.index.total()),
@@ -63,21 +67,22 @@ impl<const N: usize> Rows<N> {
             let Some(closed) = closed.0 else {
                 return Ok(None);
             };
-            let at = 2 * at;
-            let mut threshold = Threshold {
-                at,
-                low: (low.1.0[at], low.1.0[at + 1]),
-                high: (high.1.0[at], high.1.0[at + 1]),
+            let (lane, real) = (shape.blocks[at].count, shape.real(at));
+            let threshold = Threshold {
+                at: lane,
+                low: (low.1.0[lane], low.1.0[lane + 1]),
+                high: (high.1.0[lane], high.1.0[lane + 1]),
                 counts: correlation.counts,
                 bound: 0,
             };
-            let most = match correlation.counts {
-                true => threshold.count(&total),
-                false => threshold.sum(&total),
+            let mut reached = match real {
+                None => Reached::Exact(threshold),
+                Some(real) => Reached::Real(threshold, real, [low.1, high.1]),
             };
+            let most = reached.units(&total);
             let mut from = |bound: i128| {
-                threshold.bound = bound;
-                self.from(&threshold, correlation.admits)
+                reached.threshold().bound = bound;
+                self.from(&reached, correlation.admits)
             };
             let least = |strictly: bool| correlation.least(closed, strictly, most);
             // A range that ends before it begins is empty.
@@ -136,14 +141,18 @@ impl<const N: usize> Rows<N> {
     ) -> Result<Sums<N>> {
         let too_much = || overflow("a sum");
         let mut passed = Sums::<N>::ZERO;
+        let roles = shape.roles(N);
         self.index.each(&mut |key, own| {
             let before = passed;
             let outer = shape.correlations.len();
             for role in 0..=outer {
                 if let Some(correlation) = role.checked_sub(1).map(|at| &shape.correlations[at]) {
                     let sums = if correlation.admits { passed } else { before };
-                    let at = 2 * (role - 1);
-                    let units = sums.0[at + usize::from(!correlation.counts)];
+                    let at = shape.blocks[role - 1].count;
+                    let units = match shape.real(role - 1) {
+                        Some(real) => real.key(|lane| sums.0[lane]),
+                        None => sums.0[at + usize::from(!correlation.counts)],
+                    };
                     let is_null = !correlation.counts && sums.0[at] == 0;
                     if is_null || !correlation.passes(closed[role - 1], units)? {
                         continue;
@@ -155,8 +164,7 @@ impl<const N: usize> Rows<N> {
                         continue;
                     }
                 }
-                let lanes = if role == outer { N } else { 2 * role + 2 };
-                for at in 2 * role..lanes {
+                for at in (0..N).filter(|&at| roles[at] == role) {
                     let sum = passed.0[at].checked_add(own.0[at]);
                     passed.0[at] = sum.ok_or_else(too_much)?;
                 }

@@ -95,16 +95,15 @@ impl<const N: usize> Store<N> {
     /// Adds to a key of a group; empty for the only one.
     #[inline]
     fn add(&mut self, shape: &Shape, group: &[i128], (key, delta): (i128, Sums<N>)) -> Result<()> {
-        let correlations = shape.correlations.len();
         if shape.kinds.equal.is_empty() {
-            return self.all.add(key, delta, correlations);
+            return self.all.add(shape, key, delta);
         }
         let rows = match self.groups.get_mut(group) {
             Some(rows) => rows,
             None => self.groups.entry(group.to_vec()).or_insert_with(Rows::new),
         };
         let was = rows.negative > 0;
-        let added = rows.add(key, delta, correlations);
+        let added = rows.add(shape, key, delta);
         let now = rows.negative > 0;
         self.walking = self.walking + usize::from(now) - usize::from(was);
         if rows.index.is_empty() {
@@ -203,9 +202,8 @@ impl<const N: usize> FilteredRelation for Sweep<N> {
             true => self.store.all.passing(shape, own)?,
             false => self.store.passing(shape, own, equal)?,
         };
-        let first = 2 * shape.correlations.len();
-        into.copy_from_slice(&passed.0[first..first + shape.width]);
-        shape.readers.write_reals(&passed.0, first, into)
+        into.copy_from_slice(&passed.0[shape.first..shape.first + shape.width]);
+        shape.readers.write_reals(&passed.0, shape.first, into)
     }
 
     fn width(&self) -> usize {
@@ -213,7 +211,7 @@ impl<const N: usize> FilteredRelation for Sweep<N> {
     }
 
     fn is_empty(&self) -> bool {
-        let count = self.store.all.index.total().0[2 * self.shape.correlations.len()];
+        let count = self.store.all.index.total().0[self.shape.first];
         self.shape.kinds.equal.is_empty() && count == 0 && self.store.all.negative == 0
     }
 

@@ -2,10 +2,12 @@
 //!
 //! Invariant: once it does, it does so further along an index where no sum is negative. Sums are
 //! clamped to the rows that passed the inner comparison. Narrow sums are compared in narrow words.
-//! Cost: O(1).
+//! A sum of doubles is compared as the nearest double, which grows with it for it is rounded once.
+//! Cost: O(1), of doubles O(digits).
 
 use std::ops::Sub;
 
+use crate::machine::indexed::digits::Reals;
 use crate::payload::Sums;
 
 /// The comparison, its sums, and the threshold.
@@ -54,5 +56,45 @@ impl Threshold<i128> {
             // A value less than all of them passes at once.
             bound: word(self.bound.max(i128::from(i64::MIN)))?,
         })
+    }
+}
+
+/// A comparison with the running sum of a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reached<'r, const N: usize> {
+    /// Of exact sums, which are the units of the threshold.
+    Exact(Threshold<i128>),
+    /// Of a sum of doubles, whose units are the key of the nearest one; with the sums where the passing rows begin, and
+    /// where they end.
+    Real(Threshold<i128>, &'r Reals, [Sums<N>; 2]),
+}
+
+impl<const N: usize> Reached<'_, N> {
+    pub(crate) fn threshold(&mut self) -> &mut Threshold<i128> {
+        match self {
+            Self::Exact(threshold) | Self::Real(threshold, ..) => threshold,
+        }
+    }
+
+    /// The units of the aggregate.
+    pub(crate) fn units(&self, sums: &Sums<N>) -> i128 {
+        match self {
+            Self::Exact(threshold) if threshold.counts => threshold.count(sums),
+            Self::Exact(threshold) => threshold.sum(sums),
+            // Each lane grows along the index, so each is clamped by itself.
+            Self::Real(_, real, [low, high]) => real.key(|lane| {
+                let [sum, low, high] = [sums, low, high].map(|sums| sums.0[lane]);
+                sum.clamp(low, high) - low
+            }),
+        }
+    }
+
+    pub(crate) fn is_met(&self, sums: &Sums<N>) -> bool {
+        match self {
+            Self::Exact(threshold) => threshold.is_met(sums),
+            Self::Real(threshold, ..) => {
+                threshold.count(sums) > 0 && self.units(sums) >= threshold.bound
+            }
+        }
     }
 }

@@ -33,6 +33,19 @@ impl Kind {
         }
     }
 
+    /// The number of a key.
+    #[inline]
+    pub(crate) fn number(self, key: i128) -> Quantity {
+        match self {
+            Kind::Exact(scale) => Quantity::Exact { units: key, scale },
+            Kind::Real => {
+                let word = key.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+                let bits = word ^ ((word >> 63) as u64 >> 1) as i64;
+                Quantity::Real(f64::from_bits(bits as u64))
+            }
+        }
+    }
+
     /// A number as a key, in the order of numbers of the kind.
     #[inline]
     pub(crate) fn key(self, number: Quantity) -> Result<i128> {

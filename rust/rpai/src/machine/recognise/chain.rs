@@ -7,8 +7,8 @@
 use crate::machine::indexed::correlation::Correlation;
 use crate::machine::indexed::digits::SumKind;
 use crate::machine::indexed::reader::Role;
-use crate::machine::query::{Aggregate, Block, Comparison, Condition, Quantity, Value};
-use crate::machine::recognise::kinds::{Tables, Why, exact, sum_kind};
+use crate::machine::query::{Aggregate, Block, Comparison, Condition, Kind, Quantity, Value};
+use crate::machine::recognise::kinds::{Tables, Why, sum_kind};
 
 /// A comparison with a block or a column in it: what is closed left.
 pub(crate) type Sides<'a> = (&'a Value, Comparison, &'a Value);
@@ -24,7 +24,7 @@ pub(crate) struct Chain {
 /// What a correlated block sums.
 pub(crate) struct Summed {
     value: Value,
-    scale: u8,
+    sum: SumKind,
     pub(crate) counts: bool,
     /// What of a row must not be NULL.
     counted: Option<Value>,
@@ -36,7 +36,7 @@ impl Summed {
     fn rows(counted: Option<Value>) -> Self {
         Self {
             value: Value::Constant(Quantity::int(1)),
-            scale: 0,
+            sum: SumKind::Scale(0),
             counts: true,
             counted,
         }
@@ -49,7 +49,7 @@ impl Summed {
             filter: Vec::new(),
             equal: Vec::new(),
             key: None,
-            sums: vec![(self.value.clone(), SumKind::Scale(self.scale))],
+            sums: vec![(self.value.clone(), self.sum)],
             counted: self.counted.clone(),
         }
     }
@@ -64,7 +64,10 @@ impl Summed {
             closed: closed.clone(),
             how,
             growing,
-            scale: self.scale,
+            kind: match self.sum {
+                SumKind::Scale(scale) => Kind::Exact(scale),
+                SumKind::Real => Kind::Real,
+            },
             counts: self.counts,
             admits: true,
         }
@@ -88,7 +91,7 @@ pub(crate) fn aggregated(tables: &Tables, block: &Block, table: usize) -> Result
                 return Ok(Summed::rows(counted));
             }
             Ok(Summed {
-                scale: exact(tables, table, &value)?,
+                sum: sum_kind(tables, table, &value)?,
                 counts: false,
                 counted,
                 value,

@@ -29,14 +29,6 @@ pub(crate) fn sum_kind(tables: &Tables, table: usize, value: &Value) -> Result<S
     }
 }
 
-/// The scale of an exact value over one table.
-pub(crate) fn exact(tables: &Tables, table: usize, value: &Value) -> Result<u8, Why> {
-    match sum_kind(tables, table, value)? {
-        SumKind::Scale(scale) => Ok(scale),
-        SumKind::Real => Err("a row is compared with a sum of doubles"),
-    }
-}
-
 /// Whether a value over one table may be NULL.
 pub(crate) fn is_nullable(tables: &Tables, table: usize, value: &Value) -> bool {
     let mut nullable = value.divides();

@@ -17,7 +17,7 @@ use crate::machine::indexed::grouped;
 use crate::machine::indexed::reader::{Kinds, Role, readers};
 use crate::machine::indexed::relation::FilteredRelation;
 use crate::machine::indexed::selector::Selector;
-use crate::machine::indexed::shape::Shape;
+use crate::machine::indexed::shape::{BlockLanes, Shape};
 use crate::machine::indexed::sweep;
 use crate::machine::query::{Block, Comparison, Condition, Kind, Value};
 use crate::machine::recognise::chain::{
@@ -189,9 +189,19 @@ fn filtered_relation(
             kinds.key = kinds.key.common(kind_in(tables, role.table, key));
         }
     }
-    let lanes = roles.into_iter().enumerate();
-    let lanes: Vec<(Role, usize)> = lanes.map(|(at, role)| (role, 2 * at)).collect();
-    let readers = readers(&lanes, tables, &kinds).ok_or("a key is not exact")?;
+    let mut behind = 0;
+    let with_lanes = roles.into_iter().map(|role| {
+        let first = behind;
+        behind += self::lanes(&role.sums);
+        (role, first)
+    });
+    let roles: Vec<(Role, usize)> = with_lanes.collect();
+    let readers = readers(&roles, tables, &kinds).ok_or("a key is not exact")?;
+    let blocks = roles[..roles.len() - 1].iter();
+    let blocks = blocks.map(|&(_, count)| BlockLanes {
+        count,
+        real: readers.real_at(count + 1),
+    });
     let correlations = chain_of
         .correlations
         .iter()
@@ -199,6 +209,8 @@ fn filtered_relation(
     let closed = correlations.chain(filters.bounds.iter().map(|(closed, _)| closed.clone()));
     let closed = closed.chain(filters.equal.iter().map(|(_, closed)| closed.clone()));
     sweep::relation(Shape {
+        blocks: blocks.collect(),
+        first: roles.last().map_or(0, |(_, first)| *first),
         readers,
         kinds,
         mirrored: chain_of.mirrored,
@@ -259,10 +271,13 @@ fn grouped(
         equal: theirs,
         ..role.clone()
     };
-    let width = lanes(&outer.sums);
-    let readers = readers(&[(inner, 0), (outer, 2)], tables, &kinds).ok_or("a key is not exact")?;
+    let (width, first) = (lanes(&outer.sums), lanes(&inner.sums));
+    let readers = readers(&[(inner, 0), (outer, first)], tables, &kinds);
+    let readers = readers.ok_or("a key is not exact")?;
     let closed = [closed.clone()];
     let shape = grouped::Shape {
+        real: readers.real_at(1),
+        first,
         readers,
         correlation,
         closed,
