@@ -7,7 +7,7 @@
 //! | `hash` | a sorted linear-probing table from hash to slot, and the prefetching of a batch |
 //! | `dense` | a mixed-radix array from key to slot, for keys that fill their range |
 //! | `directory` | the one of the two that fits, and the batch look-ups over it |
-//! | `keyed_table/` | the keyed table of a relation: key words and payload words by slot; insertion, removal, shrinking |
+//! | `keyed_table/` | a relation's keyed table: key words and payload words by slot; insertion, removal, shrinking |
 //! | `journal` | what a table must remember to undo a transaction |
 //! | `keyed_table/index` | a secondary index: the slots of each group, walked with constant delay |
 //! | `relation` | keys with payloads of a ring: added to, widened in passing, undone |
