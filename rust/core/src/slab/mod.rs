@@ -1,10 +1,10 @@
 //! A list of words that grows without moving what it holds, once it is long.
 //!
-//! A `Vec` that is full copies everything into more room, and whoever adds that one value waits. A
-//! slab takes room a piece at a time at the end of a range of addresses of its own (`memory`).
-//! Invariant: it holds `len` values one after the other, as a slice. Cost: O(1) amortised a value;
-//! no value of a slab of more than [`LONG`] bytes pays for more than a piece of its room, an eighth
-//! of its size at the most, which is requested and not yet touched.
+//! A full `Vec` copies everything into larger memory, and the caller that adds that one value
+//! waits. A slab takes memory a piece at a time at the end of a range of addresses of its own
+//! (`memory`). Invariant: it holds `len` values one after the other, as a slice. Cost: O(1)
+//! amortised a value; no value of a slab of more than [`LONG`] bytes pays for more than a piece of
+//! its memory, an eighth of its size at the most, which is requested and not yet touched.
 
 mod memory;
 
@@ -309,7 +309,7 @@ mod tests {
         }
     }
 
-    /// A long slab stays where it is, whatever it grows to.
+    /// A long slab stays where it is as it grows.
     #[cfg(all(target_os = "linux", not(miri)))]
     #[test]
     fn a_long_slab_does_not_move_until_its_addresses_end() {

@@ -1,7 +1,7 @@
 //! Functions of the user: declared by the embedding program, called by the texts of queries.
 //!
 //! A block keeps its expressions as text, so a function has a name in texts that no other function of the process has
-//! (`slug$7`): what is declared anew under an old name is another function, and queries are equal where they call the
+//! (`slug$7`): a function declared again under an old name is another one, and queries are equal where they call the
 //! same ones. Invariant: the name is found as long as the function lives, and cannot be written in a text of SQL, where
 //! functions have the names that they were declared with. A function is trusted to be one of its arguments alone. Cost:
 //! a look into a table for each call that a text makes, as it is bound.

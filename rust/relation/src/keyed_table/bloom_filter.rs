@@ -1,17 +1,16 @@
 //! The Bloom filter of a group: an unset bit proves that the group lacks a value.
 //!
 //! Two groups are intersected by looking up the slots of the smaller one in the relation of the larger one, and most of
-//! them are not there. So a run may have two things beside its slots: a fingerprint of each slot, 32 bits of what its
-//! key has beside the fields of the index, and 16 bits a place in which every fingerprint sets one. If that is one
-//! field of no more than 32 bits, the fingerprint is that field, and the join needs neither slots nor keys. An
-//! intersection walks the fingerprints of one group and keeps those whose bit is set in the other: both are contiguous
-//! in memory, whereas a look-up of each key would be a cache miss.
+//! them are not there. So a run may have two things besides its slots: a fingerprint of each slot, 32 bits of its key's
+//! fields outside the index, and 16 bits a place in which every fingerprint sets one. If that is one field of no more
+//! than 32 bits, the fingerprint is that field, and the join needs neither slots nor keys. An intersection walks the
+//! fingerprints of one group and keeps those whose bit is set in the other: both are contiguous in memory, whereas a
+//! look-up of each key would be a cache miss.
 //!
-//! Invariant: the fingerprint of every slot of a run has its bit; equal fields have equal fingerprints, in whatever
-//! order a key has them. A bit without a fingerprint costs whoever meets it a look-up, no more: fingerprints that were
-//! chosen to collide make nothing slower than it is without filters. Of a filter that is not older than its run, at
-//! most 1 in 16 bits is set, or 1 in 8 after as many removals as there are places. Cost: O(1) amortised a fingerprint
-//! added or removed.
+//! Invariant: the fingerprint of every slot of a run has its bit; equal fields have equal fingerprints, in any order of
+//! the fields in a key. A bit without a fingerprint costs a look-up, no more: fingerprints that were chosen to collide
+//! make nothing slower than it is without filters. Of a filter that is not older than its run, at most 1 in 16 bits is
+//! set, or 1 in 8 after as many removals as there are places. Cost: O(1) amortised a fingerprint added or removed.
 
 /// A filter over the fingerprints of a group.
 #[derive(Clone, Copy, Debug)]

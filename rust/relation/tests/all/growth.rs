@@ -1,4 +1,4 @@
-//! Cost of growth in a single change, counted: no more than a block of entries, whatever the size of the table.
+//! Cost of growth in a single change, counted: no more than a block of entries, for every size of the table.
 
 use ringview_core::{Batch, Column, Dictionary, Field, Schema, Type};
 use ringview_relation::{KeyField, KeyLayout, KeyScratch, KeyedTable, Keys, RowStore};

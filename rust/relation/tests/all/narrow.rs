@@ -1,4 +1,4 @@
-//! Base rows in as few bytes as their values need: whatever widens, every row reads as it was
+//! Base rows in as few bytes as their values need: after every widening each row reads as it was
 //! inserted, and no batch rewrites more than a page.
 
 use std::collections::BTreeMap;
