@@ -20,7 +20,7 @@
 //! | `group` | transactions of several threads, written together |
 //! | `standing` | position of a named follower |
 //! | `followers` | followers with names, which resume at their positions |
-//! | `cursors`, `seal` | their positions, in the file; bytes with checksums |
+//! | `cursors`, `checksum` | their positions, in the file; bytes with checksums |
 //! | `snapshot` | the file written anew from what is there |
 //! | `replay` | the database of a file |
 //! | `unread` | why a file is not opened, read or written |

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::StorageBackend;
 
-/// A commit: written wholly or not at all.
+/// Bytes of a sector, which is written wholly or not at all.
 const SECTOR: u64 = 512;
 
 #[derive(Clone, Debug)]
