@@ -78,7 +78,7 @@ impl Type {
     }
 }
 
-/// How deeply types may be nested.
+/// Maximal depth of nested types.
 pub(crate) const DEPTH: usize = 32;
 
 /// The type of an Arrow list, struct or map; the names of inner columns of lists and maps are forgotten.

@@ -1,10 +1,11 @@
-//! What a long call asks as it works: whether to go on, and whether there is room.
+//! Budget of a long call: it polls for an interruption, and checks the memory limit, as the call
+//! works.
 //!
-//! Invariant: between two asks lies at most [`PERIOD`] of work and one block more, wherever it is
+//! Invariant: between two polls lies at most [`PERIOD`] of work and one block more, wherever it is
 //! done: a unit is a row, a pair of a join, an entry of a result, or sixteen words of a wide
-//! payload. An error from an ask stops the call, and what it did is undone. A thread that helps the
-//! call has a budget of its own, made of a [`Share`]: it asks nobody, and stops when it is told to.
-//! Cost: a subtraction a block of work; nobody pays for a call of few rows.
+//! payload. An error from a poll stops the call, and its effects are undone. A thread that helps
+//! the call has a budget of its own, made of a [`Share`]: it does not poll, and stops when a flag
+//! is set. Cost: a subtraction a block of work; a call of few rows has no other cost.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -13,10 +14,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::room::Room;
 use crate::{Error, Result};
 
-/// Units of work between two asks.
+/// Units of work between two polls.
 pub const PERIOD: u64 = 1 << 16;
 
-/// What is asked, with the number of rows that are done: an error says to stop.
+/// Callback with the number of rows that are done: an error stops the call.
 type Poll<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
 
 /// The budget of one call.
@@ -24,7 +25,7 @@ pub struct Budget<'a> {
     poll: Option<RefCell<Poll<'a>>>,
     /// Set by the thread that this one helps.
     stop: Option<&'a AtomicBool>,
-    /// Whether an ask was answered by an error.
+    /// Whether a poll returned an error.
     refused: Cell<bool>,
     rows: Cell<u64>,
     left: Cell<u64>,
@@ -33,13 +34,13 @@ pub struct Budget<'a> {
     /// Bytes beyond the limit that may be held for a time.
     beyond: Cell<u64>,
     held: Cell<u64>,
-    /// What is left for single results.
+    /// Memory that is left for single results.
     room: Room,
-    /// Tells when `held` was counted, once somebody has asked; else 0.
+    /// Number of the count in `held`, once it was read; else 0.
     counted: Cell<u64>,
 }
 
-/// What a helping thread knows of the budget of a call.
+/// Part of the budget of a call that a helping thread reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Share<'a> {
     stop: &'a AtomicBool,
@@ -50,7 +51,7 @@ pub struct Share<'a> {
 }
 
 impl<'a> Share<'a> {
-    /// The budget of one thread. What grows under it is not seen by others until the call goes on alone.
+    /// The budget of one thread. Growth counted in it is not visible to others until the helpers have ended.
     #[must_use]
     pub fn budget(self) -> Budget<'a> {
         Budget {
@@ -95,7 +96,7 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// A budget that asks `poll`.
+    /// A budget that calls `poll`.
     pub fn new(poll: &'a mut dyn FnMut(u64) -> Result<()>) -> Budget<'a> {
         Budget {
             poll: Some(RefCell::new(poll)),
@@ -116,7 +117,7 @@ impl<'a> Budget<'a> {
         budget
     }
 
-    /// What threads that help may know; `stop` tells them to.
+    /// The part for helping threads; `stop` stops them.
     #[must_use]
     pub fn share<'s>(&self, stop: &'s AtomicBool) -> Share<'s> {
         Share {
@@ -134,21 +135,21 @@ impl<'a> Budget<'a> {
         self.held.get().saturating_sub(share.held)
     }
 
-    /// So many more rows are done. Asks.
+    /// Counts `rows` more rows as done. Polls.
     ///
     /// # Errors
-    /// What the poll says.
+    /// The error of the poll.
     pub fn done(&self, rows: u64) -> Result<()> {
         self.rows.set(self.rows.get() + rows);
-        // What a row costs beside its own work is seen by `work`.
+        // Work on a row besides its own is counted by `work`.
         self.left.set(self.left.get().saturating_sub(rows));
         self.poll()
     }
 
-    /// So much work is done: asks if that makes it time to.
+    /// Counts work, and polls if it is due.
     ///
     /// # Errors
-    /// What the poll says.
+    /// The error of the poll.
     #[inline]
     pub fn work(&self, units: u64) -> Result<()> {
         if self.is_due(units) {
@@ -157,7 +158,7 @@ impl<'a> Budget<'a> {
         Ok(())
     }
 
-    /// Notes work; whether it is time to ask.
+    /// Counts work; returns whether a poll is due.
     #[inline]
     #[must_use]
     pub fn is_due(&self, units: u64) -> bool {
@@ -166,10 +167,10 @@ impl<'a> Budget<'a> {
         left.is_none()
     }
 
-    /// Asks at once.
+    /// Polls at once.
     ///
     /// # Errors
-    /// What the poll says.
+    /// The error of the poll.
     #[cold]
     pub fn ask(&self) -> Result<()> {
         self.left.set(PERIOD);
@@ -189,13 +190,13 @@ impl<'a> Budget<'a> {
         answer
     }
 
-    /// Whether the last ask was answered by an error.
+    /// Whether the last poll returned an error.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.refused.get()
     }
 
-    /// Whether it asked, other than by `done`, since the last call of this.
+    /// Whether it polled, other than by `done`, since the last call of this.
     pub fn has_asked(&self) -> bool {
         self.asked.take()
     }
@@ -219,7 +220,7 @@ impl<'a> Budget<'a> {
         self.limit != u64::MAX
     }
 
-    /// A number that tells one count of what is held from all others.
+    /// A number that identifies one count of the memory in use.
     #[must_use]
     pub fn counted(&self) -> u64 {
         static COUNTS: AtomicU64 = AtomicU64::new(1);
@@ -238,7 +239,7 @@ impl<'a> Budget<'a> {
     /// Something that is kept has grown.
     ///
     /// # Errors
-    /// `Memory` if that goes beyond the limit.
+    /// `Memory` if that exceeds the limit.
     pub fn grown(&self, bytes: u64) -> Result<()> {
         self.held.set(self.held.get().saturating_add(bytes));
         if bytes == 0 || self.has_room(self.held.get()) {
@@ -247,7 +248,7 @@ impl<'a> Budget<'a> {
         Err(self.too_much())
     }
 
-    /// What the database keeps is more than it may.
+    /// The error for a database that exceeds its limit.
     #[cold]
     #[must_use]
     pub fn too_much(&self) -> Error {
@@ -296,8 +297,8 @@ pub fn reserve<T>(vec: &mut Vec<T>, more: usize, what: impl FnOnce() -> String) 
     })
 }
 
-/// The memory that this process may use, as far as the system tells: that of the machine, or of its
-/// control group.
+/// The memory that this process may use, as far as the system reports it: that of the machine, or
+/// of its control group.
 #[must_use]
 pub fn available() -> Option<u64> {
     let number = |path: &str| -> Option<u64> {

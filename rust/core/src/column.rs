@@ -20,7 +20,7 @@ pub struct Column {
     pub words: Vec<u64>,
     /// Upper halves of decimals; empty for every other type.
     pub high: Vec<u64>,
-    /// Which rows are not NULL; `None` if all are.
+    /// Marks rows that are not NULL; `None` if all are.
     pub valid: Option<Vec<bool>>,
 }
 
@@ -94,7 +94,7 @@ pub struct Batch {
     pub rows: usize,
     /// By column of the table; `None` where nobody needs the column.
     pub columns: Vec<Option<Column>>,
-    /// How often each row counts, negative for deletes; `None` means once each.
+    /// Multiplicity of each row, negative for deletes; `None` means once each.
     pub multiplicity: Option<Vec<i64>>,
 }
 
@@ -107,7 +107,7 @@ impl Batch {
     /// The column at `index` of the table.
     ///
     /// # Panics
-    /// If the batch was encoded without it: who reads a column must have asked for it.
+    /// If the batch was encoded without it: a column must be in `needed` to be read.
     #[inline]
     pub fn column(&self, index: usize) -> &Column {
         match &self.columns[index] {

@@ -2,12 +2,12 @@
 //! id.
 //!
 //! Invariant: an id means one string from the moment it is given until that string is taken out, so
-//! equal ids mean equal strings. Strings leave in two ways. Those that came since the last `commit`
-//! are nobody's after a `rollback`. Of the rest, who keeps words keeps ids ([`HoldsStrings`]): now
-//! and then, between transactions, all of them mark what they hold ([`LiveIds`]), and `sweep` takes
-//! out what nobody marked. Ids are given again, the lowest first, after everybody was told that
-//! they went ([`FreedIds`]). No order and no result depends on them, nor on how strings are hashed,
-//! which is random.
+//! equal ids mean equal strings. Strings are removed in two ways. Those added since the last
+//! `commit` are removed by a `rollback`. The rest are removed by a `sweep`: now and then, between
+//! transactions, all holders of words ([`HoldsStrings`]) mark the ids that they hold ([`LiveIds`]),
+//! and `sweep` removes unmarked strings. Freed ids are given again, the lowest first, after all
+//! holders have received them ([`FreedIds`]). No order and no result depends on them, nor on how
+//! strings are hashed, which is random.
 //!
 //! Cost: O(length) to intern or look up, O(1) to read back; a string takes its bytes plus about 15.
 //! A sweep costs O(ids, and the bytes that stay).
@@ -21,7 +21,7 @@ use hashbrown::hash_table::Entry;
 use crate::random::random_hasher;
 use crate::{Error, Result};
 
-/// Where a string starts that is not there.
+/// Start of a string that is not there.
 const NOWHERE: usize = usize::MAX;
 
 /// Strings to small ids and back.
@@ -47,17 +47,17 @@ pub struct Dictionary {
     left: usize,
     ids: HashTable<u32>,
     hasher: SeedableRandomState,
-    /// How long `arena` and `starts` were at the last commit.
+    /// Lengths of `arena` and `starts` at the last commit.
     mark: (usize, usize),
 }
 
-/// Who keeps ids of strings between transactions.
+/// Holder of ids of strings between transactions.
 pub trait HoldsStrings {
-    /// Marks the ids that it keeps: what nobody marks goes.
+    /// Marks the ids that it keeps: unmarked ones are removed.
     fn mark_strings(&self, held: &mut LiveIds);
-    /// How many words that looks at.
+    /// Number of words that `mark_strings` looks at.
     fn string_words(&self) -> usize;
-    /// Forgets what it knows of ids that have gone: they are given to other strings.
+    /// Drops cached data of freed ids, which are given to other strings.
     fn forget_strings(&mut self, gone: &FreedIds);
 }
 
@@ -84,7 +84,7 @@ impl LiveIds {
 /// Ids whose strings were taken out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FreedIds {
-    /// Which.
+    /// The ids.
     pub ids: Vec<u32>,
     /// All ids that mean something are below it.
     pub limit: usize,
@@ -189,7 +189,7 @@ impl Dictionary {
             .map(|start| read(&self.arena, start))
     }
 
-    /// How many distinct strings there are.
+    /// Number of distinct strings.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
@@ -204,18 +204,19 @@ impl Dictionary {
         self.starts.len()
     }
 
-    /// How many strings came since the last commit.
+    /// Number of strings added since the last commit.
     pub fn fresh(&self) -> usize {
         self.free.len() - self.left + self.starts.len() - self.mark.1
     }
 
-    /// What came since the last commit stays.
+    /// Keeps the strings added since the last commit.
     pub fn commit(&mut self) {
         self.free.truncate(self.left);
         self.mark = (self.arena.len(), self.starts.len());
     }
 
-    /// Takes out what came since the last commit, and gives its room back. O(what came).
+    /// Removes the strings added since the last commit, and releases their memory. O(what was
+    /// added).
     pub fn rollback(&mut self) -> FreedIds {
         let again = self.free[self.left..].iter().copied();
         let gone: Vec<u32> = again

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use thiserror::Error as ThisError;
 
-/// What every fallible function of ringview returns.
+/// Result of every fallible function of ringview.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Kinds of problems of a text of SQL.
@@ -37,7 +37,7 @@ pub struct Position {
     pub column: u64,
 }
 
-/// What made a function fail, as whoever runs it knows it.
+/// The original error behind a failed user function.
 #[derive(Clone, Debug)]
 pub struct Cause(pub Arc<dyn std::error::Error + Send + Sync>);
 
@@ -47,14 +47,14 @@ impl PartialEq for Cause {
     }
 }
 
-/// Everything that can go wrong, one variant for each kind that a caller may want to tell apart.
+/// All errors, one variant for each kind that a caller may want to distinguish.
 #[derive(ThisError, Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
     /// A table that does not exist was named.
     #[error("there is no table {name:?}; {}", known_names("tables", known))]
     UnknownTable {
-        /// The name asked for.
+        /// The unknown name.
         name: String,
         /// The tables that do exist.
         known: Vec<String>,
@@ -62,7 +62,7 @@ pub enum Error {
     /// A view that does not exist was named.
     #[error("there is no view {name:?}; {}", known_names("views", known))]
     UnknownView {
-        /// The name asked for.
+        /// The unknown name.
         name: String,
         /// The views that do exist.
         known: Vec<String>,
@@ -76,7 +76,7 @@ pub enum Error {
     UnknownColumn {
         /// The table in which it was looked for; empty where no table is known.
         table: String,
-        /// The name asked for.
+        /// The unknown name.
         column: String,
         /// The columns that do exist.
         known: Vec<String>,
@@ -84,12 +84,12 @@ pub enum Error {
     /// A function of the user that does not exist was named.
     #[error("there is no function {name:?}; {}", known_names("functions", known))]
     UnknownFunction {
-        /// The name asked for.
+        /// The unknown name.
         name: String,
         /// The functions that do exist.
         known: Vec<String>,
     },
-    /// Something is asked of what is gone, by a handle that would now mean another.
+    /// A handle of a dropped object is used, whose name now means another.
     #[error(
         "this handle is of a {kind} {name:?} that was dropped; the {kind} that now has this name is \
          another, so ask the database for it"
@@ -115,7 +115,7 @@ pub enum Error {
     /// The name is taken.
     #[error("the {kind} {name:?} exists already; choose another name, or drop it first")]
     Exists {
-        /// What carries the name: "table", "view", "column", "function".
+        /// Kind of object with the name: "table", "view", "column", "function".
         kind: &'static str,
         /// The name.
         name: String,
@@ -133,10 +133,10 @@ pub enum Error {
         /// The views that use it.
         views: Vec<String>,
     },
-    /// A value, column or expression of one type stands where another is needed.
+    /// A value, column or expression has one type where another is needed.
     #[error("{place}: expected {expected}, found {found}; cast it before it gets here")]
     Type {
-        /// Where, in words.
+        /// The place, in words.
         place: String,
         /// The type that is needed.
         expected: String,
@@ -146,9 +146,9 @@ pub enum Error {
     /// A single value cannot be represented or used.
     #[error("{place}: {problem}")]
     Value {
-        /// Where, in words, with the row.
+        /// The place, in words, with the row.
         place: String,
-        /// What is wrong with it, and what would be right.
+        /// Its problem, and a correct form.
         problem: String,
     },
     /// NULL in a column that is not nullable.
@@ -201,9 +201,9 @@ pub enum Error {
         table: String,
         /// The row, in words.
         row: String,
-        /// How many were to be deleted.
+        /// Number of rows to delete.
         asked: u64,
-        /// How many there are.
+        /// Number of rows that exist.
         present: u64,
     },
     /// A second row with the same unique key.
@@ -247,7 +247,7 @@ pub enum Error {
          nothing of this transaction was applied"
     )]
     Overflow {
-        /// Where, in words.
+        /// The place, in words.
         place: String,
     },
     /// A static table cannot change once a view reads it.
@@ -270,19 +270,19 @@ pub enum Error {
     Function {
         /// Its name.
         name: String,
-        /// What it did, as in "raised ValueError: no such code".
+        /// Its failure, as in "raised ValueError: no such code".
         problem: String,
-        /// What it was given, as in " for the arguments ('x', 3)"; empty where that is not known.
+        /// Its arguments, as in " for the arguments ('x', 3)"; empty where they are unknown.
         given: String,
         /// The view that called it; empty where none is known.
         view: String,
-        /// What it raised.
+        /// The error that it raised.
         cause: Option<Cause>,
     },
     /// Something that ringview does not do.
     #[error("{what} is not supported: {why}; {instead}")]
     Unsupported {
-        /// What was asked for.
+        /// The unsupported feature.
         what: String,
         /// Why not.
         why: String,
@@ -292,11 +292,11 @@ pub enum Error {
     /// A text of SQL that is refused.
     #[error("{message}")]
     Sql {
-        /// Which kind of problem it has.
+        /// Kind of its problem.
         problem: SqlProblem,
         /// The whole message: the place, the problem, advice, and the line of the text with a mark.
         message: String,
-        /// Where the problem is, where that is known.
+        /// Position of the problem, if known.
         position: Option<Position>,
     },
     /// A view changed while its rows were read.
@@ -312,32 +312,32 @@ pub enum Error {
         over(*limit)
     )]
     Memory {
-        /// What room was asked for, in words, with how much of it.
+        /// The memory requested, in words, with its size.
         what: String,
         /// Bytes that it takes, with those that are held where they count.
         needed: u64,
         /// Bytes that there may be; `u64::MAX` where the system had none left.
         limit: u64,
-        /// What to do.
+        /// Advice to the user.
         instead: &'static str,
     },
-    /// The caller asked to stop.
+    /// The caller interrupted the call.
     #[error("interrupted; nothing of this transaction was applied")]
     Interrupted,
     /// A file that is no database, is damaged, or was written by a later version.
     #[error("cannot read the database: {problem}")]
     Snapshot {
-        /// What is wrong with it.
+        /// Its problem.
         problem: String,
     },
     /// A file that could not be opened, made, read or written.
     #[error("cannot {action} {path}: {problem}")]
     Storage {
-        /// What was to be done with it.
+        /// The action that failed.
         action: &'static str,
-        /// Where it is.
+        /// Its path.
         path: String,
-        /// What was in the way.
+        /// The reason of the failure.
         problem: String,
     },
 }
@@ -350,7 +350,7 @@ impl Error {
         self.counted_by(|row| row + first)
     }
 
-    /// The same for rows that were chosen from the data: `place` tells where each stood.
+    /// The same for rows that were chosen from the data: `place` maps each to its position there.
     #[must_use]
     pub fn counted_by(mut self, place: impl FnOnce(u64) -> u64) -> Self {
         if let Error::NotANumber { row, .. } | Error::NullFeature { row, .. } = &mut self {

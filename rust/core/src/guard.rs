@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::{Error, Result};
 
-/// What work comes to; an error where it panics.
+/// Result of some work; an error where it panics.
 ///
 /// # Errors
 /// Those of the work; `Unsupported` where it panics.

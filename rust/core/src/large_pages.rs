@@ -1,13 +1,13 @@
 //! A hint to the memory system: a long list that is looked into here and there is better off in
 //! pages of 2 MB, of which the machine remembers where they are, than in thousands of 4 KB.
 //!
-//! Invariant: a hint only. What a list holds, and how much memory it takes once it is filled, does
-//! not depend on it: asked for are the pages that the list has been given, no others.
+//! Invariant: a hint only. The contents of a list, and the memory that it takes once it is filled,
+//! do not depend on it: only pages that the list already has are marked.
 
 /// Bytes that are worth it: room for a large page wherever the list begins.
 const LONG: usize = 1 << 22;
 
-/// Asks that the room of a list be in large pages, if it is long; before it is filled.
+/// Requests large pages for the memory of a list, if it is long; before it is filled.
 ///
 /// ```
 /// let mut list = Vec::with_capacity(1 << 20);
@@ -28,8 +28,8 @@ pub(crate) fn ask_for(start: usize, bytes: usize) {
     }
 }
 
-/// Asks for all of the pages that hold some bytes: a mapping that is marked as a whole is not torn
-/// apart.
+/// Requests them for all pages that hold some bytes: a mapping that is marked as a whole is not
+/// split.
 #[cfg(target_os = "linux")]
 #[cold]
 fn ask(start: usize, bytes: usize) {
@@ -52,7 +52,7 @@ fn ask(_: usize, _: usize) {}
 
 #[cfg(test)]
 mod tests {
-    /// A list that was asked for grows, moves and shrinks like any other.
+    /// A list in large pages grows, moves and shrinks like any other.
     #[test]
     fn a_list_stays_what_it_is() {
         let mut list: Vec<u64> = Vec::new();

@@ -1,7 +1,7 @@
 //! Values, types, schemas, the row encoding, the string dictionary and the error of ringview.
 //!
-//! Every value is encoded once, at the edge, into one 64-bit word (two for decimals). Whatever lies
-//! above this crate works on words alone: equal words mean equal values of one column, always.
+//! Every value is encoded once, at the edge, into one 64-bit word (two for decimals). All crates
+//! above this one work on words alone: equal words mean equal values of one column, always.
 //!
 //! | file | holds |
 //! |---|---|
@@ -13,8 +13,8 @@
 //! | `random` | hashing that nobody can foresee |
 //! | `trim` | lists that keep the room that they need |
 //! | `guard` | [`guarded`]: work that panics, as an error |
-//! | `error` | [`Error`], one variant for each thing that can go wrong |
-//! | `budget` | [`Budget`]: what a long call asks as it works: to go on, and for room |
+//! | `error` | [`Error`], one variant for each kind of failure |
+//! | `budget` | [`Budget`] of a long call: polls for interruptions, and the memory limit |
 //! | `dictionary` | [`Dictionary`]: strings to 32-bit ids and back |
 //! | `column` | [`Column`] and [`Batch`]: encoded rows, column by column |
 //! | `arrow` | [`Encoder`] from Arrow, [`decode`] to Arrow, [`format_value`] for messages |

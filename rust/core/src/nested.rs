@@ -15,7 +15,7 @@ use crate::{Error, Result, Type};
 /// The text of each value of an array; of a NULL anything.
 pub(crate) fn texts(array: &dyn Array, ty: &Type) -> Result<Vec<String>> {
     let data = array.to_data();
-    // Who handed the array in may have made it without any check.
+    // The array may have been made without any check.
     data.validate_full().map_err(refused)?;
     let values = cast(&make_array(data), &ty.to_arrow()).map_err(refused)?;
     let rows = converter(ty)?.convert_columns(&[values]).map_err(refused)?;

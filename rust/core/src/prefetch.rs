@@ -1,7 +1,7 @@
 //! A hint to the memory system; a batch of look-ups issues its misses together instead of
 //! one after the other.
 
-/// Asks for the cache line that holds `slice[index]`. A hint only: any index is allowed.
+/// Prefetches the cache line that holds `slice[index]`. A hint only: any index is allowed.
 #[inline(always)]
 pub fn prefetch<T>(slice: &[T], index: usize) {
     #[cfg(target_arch = "x86_64")]

@@ -1,8 +1,9 @@
 //! Memory that computing one result may take on this thread.
 //!
-//! Invariant: who allocates what a user's argument asks for, as the texts of `repeat(t, n)`, looks here first, so that a limit
-//! of memory holds within expressions, and no argument ends the process. A result takes [`MOST`] at the most, in whatever
-//! time that is made, so that whoever waits is soon asked again. Cost: two reads of a number of the thread.
+//! Invariant: code whose allocations depend on a user's argument, as the texts of `repeat(t, n)`, checks here first. So
+//! a limit of memory holds within expressions, and no argument ends the process. A result takes [`MOST`] at the most,
+//! however large the limit, so that the next poll of the caller follows soon. Cost: two reads of a number of the
+//! thread.
 
 use std::cell::Cell;
 

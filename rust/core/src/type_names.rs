@@ -178,7 +178,7 @@ fn parse(text: &str) -> Option<Type> {
     }
 }
 
-/// The name in front of a colon, quoted or plain, and what stands behind it.
+/// The name in front of a colon, quoted or plain, and the text behind it.
 fn named(part: &str) -> Option<(String, &str)> {
     let Some(quoted) = part.strip_prefix('"') else {
         let (name, of) = part.split_once(':')?;
@@ -199,7 +199,7 @@ fn named(part: &str) -> Option<(String, &str)> {
     }
 }
 
-/// What stands between commas that no bracket and no quotes enclose.
+/// The texts between commas that no bracket and no quotes enclose.
 fn parts(text: &str) -> Vec<&str> {
     let (mut depth, mut start, mut all) = (0, 0, Vec::new());
     let mut is_quoted = false;

@@ -74,7 +74,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// How many bits tell two values apart: the width that storage needs.
+    /// Number of bits that distinguish two values: the width that storage needs.
     pub fn bits(&self) -> u32 {
         match self {
             Type::Bool => 1,

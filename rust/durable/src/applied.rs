@@ -1,14 +1,14 @@
-//! The identities of changes that were applied: a source that sends a change twice is told apart by them.
+//! Identities of applied changes: they detect a change that its source sends twice.
 //!
-//! Invariant: ranges neither touch nor overlap. Cost: O(log ranges) for numbers, and no memory for each where
-//! they come without gaps; a name keeps its bytes for ever.
+//! Invariant: ranges neither touch nor overlap. Cost: O(log ranges) for numbers, and no memory for each while they have
+//! no gaps; a name keeps its bytes for ever.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What tells a change of a source from its others.
+/// Identity of a change among those of its source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum BatchId {

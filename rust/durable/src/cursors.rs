@@ -14,17 +14,18 @@ const CURSORS: TableDefinition<'_, (&str, &str), &[u8]> = TableDefinition::new("
 const ROWS: TableDefinition<'_, (&str, &str, u32), &[u8]> =
     TableDefinition::new("ringview.place-rows");
 
-/// What is sealed is of no record.
+/// Number in the checksums of cursors, which belong to no record.
 const NUMBER: u64 = u64::MAX;
 
-/// Where a follower stands.
+/// Position of a follower.
 #[derive(Clone, Debug)]
 pub(crate) struct FollowerCursor {
     pub(crate) view: String,
     pub(crate) name: String,
-    /// How many records it has been told of; `None` if it is to be given the whole view first.
+    /// Number of records whose changes it has received; `None` if it is to receive the whole view
+    /// first.
     pub(crate) at: Option<u64>,
-    /// What it is to be given before what comes behind those, each part an Arrow stream of one batch.
+    /// Changes that it is to receive before those of later records, each part an Arrow stream of one batch.
     pub(crate) parts: Vec<Buffer>,
 }
 

@@ -1,8 +1,9 @@
-//! A database and its file: what returned is in both, what failed in neither.
+//! A database and its file: the effect of a call that returned is in both, of one that failed in
+//! neither.
 //!
-//! Invariant: the file's records, done again, give tables and views as they are; without a file, or where
-//! only snapshots are durable, they are written when asked for. A change is turned into what is written first,
-//! and that is applied: the caller's memory is read once. Cost: see the crate.
+//! Invariant: the file's records, done again, give tables and views as they are; without a file, or with durability of
+//! snapshots only, they are written on request. A change is encoded as a record first, and the record is applied: the
+//! caller's memory is read once. Cost: see the crate.
 
 use std::fmt;
 use std::ops::Deref;
@@ -19,18 +20,19 @@ use crate::journal::{Durability, Journal, Operation};
 use crate::record::{Record, Steps};
 use crate::standing::Named;
 
-/// How a file is opened.
+/// Options for opening a file.
 #[derive(Clone, Copy)]
 pub struct Opening<'b> {
-    /// How the texts of its views are bound; those that have none have their queries in the file.
+    /// Function that binds the texts of its views; those that have none have their queries in the
+    /// file.
     pub bind: Bind<'b>,
-    /// What is on disk when a call returns.
+    /// Guarantee about the disk when a call returns.
     pub durability: Durability,
-    /// Whether `view_changes` begins with what the last transaction moved, if it is the last thing that
-    /// is in the file: whoever hands changes on and does not know whether it did gets them again.
+    /// Whether `view_changes` begins with what the last transaction moved, if it is the last record of the file: a
+    /// caller that passes changes on, and may have crashed before that, receives them again.
     pub tell_last: bool,
-    /// The file is written anew when its log has so many times the bytes of a snapshot; only when asked to, if
-    /// `None`. So many times, and once more, is the file what a snapshot would be.
+    /// Ratio of the log to a snapshot, in bytes, at which the file is rewritten; only on request, if `None`. So the
+    /// file has at most this ratio plus one times the bytes of a snapshot.
     pub compact_at: Option<f64>,
 }
 
@@ -114,13 +116,13 @@ impl DurableDatabase {
         &mut self.engine
     }
 
-    /// Where its file is.
+    /// Path of its file.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.journal.file.as_ref().map(|file| &*file.path)
     }
 
-    /// What its views were created as.
+    /// Definitions of its views.
     pub fn definitions(&self) -> impl Iterator<Item = &ViewDefinition> {
         self.definitions.iter()
     }
@@ -128,7 +130,7 @@ impl DurableDatabase {
     /// Status of its file.
     ///
     /// # Errors
-    /// `Storage` if the file cannot be asked.
+    /// `Storage` if the file cannot be read.
     pub fn file_status(&self) -> Result<Option<FileStatus>> {
         self.journal.file.as_ref().map(File::status).transpose()
     }
@@ -269,12 +271,12 @@ impl DurableDatabase {
         Ok(())
     }
 
-    /// Whether each transaction is written as it comes.
+    /// Whether each transaction is written as it is committed.
     pub(crate) fn is_written(&self) -> bool {
         self.journal.is_written()
     }
 
-    /// How often its file was written since it was opened.
+    /// Number of writes of its file since it was opened.
     #[must_use]
     pub fn commits(&self) -> u64 {
         self.journal.file.as_ref().map_or(0, |file| file.commits)

@@ -1,8 +1,8 @@
-//! What views were created as, and how all of them are created again.
+//! Definitions of views, and their re-creation.
 //!
-//! Invariant: names differ; a sample that is created goes on from its state, if one is known. A file keeps texts, and who
-//! opens it says how a text is bound. Cost: O(views) a definition; to create them, what filling them costs, and a plan more
-//! for each that has to wait for another.
+//! Invariant: names differ; a sample that is created is restored from its state, if one is given. A file keeps texts,
+//! and an [`Opening`](crate::Opening) has the function that binds a text. Cost: O(views) a definition; to create them,
+//! what filling them costs, and a plan more for each that has to wait for another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,12 +97,12 @@ impl From<&ViewDefinition> for Stored {
     }
 }
 
-/// What makes a view a sample.
+/// Parameters of a view that is a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleOf {
-    /// How many rows it has, if the join has as many.
+    /// Number of its rows, if the join has as many.
     pub k: u64,
-    /// What its draws follow from.
+    /// Seed of its draws.
     pub seed: u64,
 }
 
@@ -173,7 +173,7 @@ impl Definitions {
         self.views.retain(|view| view.name != name);
     }
 
-    /// Lets a sample go on from a state, now or as soon as it is there.
+    /// Restores a sample from a state, now or as soon as it is created.
     pub(crate) fn resume(
         &mut self,
         name: &str,
@@ -185,13 +185,13 @@ impl Definitions {
             return Ok(());
         }
         match database.resume_sample(name, &state) {
-            // What views read of it cannot be taken back: it is the one that was drawn anew.
+            // Changes that other views read of it cannot be undone: the newly drawn sample stays.
             Err(Error::Unsupported { .. }) => Ok(()),
             done => done,
         }
     }
 
-    /// Whether samples wait for what they go on from.
+    /// Whether states of samples wait for their views.
     pub(crate) fn has_states(&self) -> bool {
         !self.states.is_empty()
     }
@@ -206,8 +206,9 @@ impl Definitions {
         self.views.iter()
     }
 
-    /// Creates all views that are not there, suspended ones where their rows still make them fail, each behind those that it reads: one that replaced another may read what came
-    /// after that. What can is created together, for it may share what it keeps.
+    /// Creates all views that do not exist, each behind those that it reads: one that replaced another may read later
+    /// ones. A view that may be suspended is suspended where its rows still make it fail. Views are created together where
+    /// possible, since they may share nodes.
     pub(crate) fn create(&mut self, database: &mut Database, poll: Poll<'_>) -> Result<()> {
         let missing = |view: &&ViewDefinition| database.view_id(&view.name).is_err();
         let all = self.views.clone();

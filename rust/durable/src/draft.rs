@@ -76,7 +76,7 @@ impl DurableDatabase {
         Ok(())
     }
 
-    /// How many operations a draft has. O(1).
+    /// Number of operations of a draft. O(1).
     #[must_use]
     pub fn draft_len(&self) -> usize {
         let draft = self.journal.draft.as_ref();

@@ -1,10 +1,11 @@
 //! Followers with names, whose places are kept.
 //!
-//! Invariant: a follower that is asked for again, here or once the file was opened again, is given all that moved in
-//! its view since it last committed its cursor. That is a number of records of the file: what those did it has. What
-//! it was given and has not committed is kept as it was given, and is given again in the same parts, unless the process
-//! died. Where the file is written anew its records go, and the rows that a follower is to be given stand in their
-//! place. Cost: a commit of a cursor is one of the file; to open it, records behind the first place are done one by one.
+//! Invariant: a follower that is opened again, here or after the file was reopened, receives all changes of its view
+//! since it last committed its cursor. A cursor is a number of records of the file, whose changes the follower has.
+//! Changes that were delivered and not committed are kept, and are delivered again in the same parts, unless the
+//! process died. A rewrite of the file removes its records, and stores the rows that a follower is still to receive
+//! instead. Cost: a commit of a cursor is one of the file; to open it, records behind the first place are replayed one
+//! by one.
 
 use std::collections::VecDeque;
 
@@ -19,7 +20,7 @@ use crate::record::{read_part, write_part};
 use crate::standing::{Standing, unwritten};
 use crate::unread::damaged;
 
-/// Somebody who follows a view under a name; all who ask for it share one place.
+/// A follower of a view under a name; all that open it share one place.
 #[derive(Clone, Debug)]
 pub struct NamedFollower {
     view: String,
@@ -28,7 +29,7 @@ pub struct NamedFollower {
 }
 
 impl DurableDatabase {
-    /// Follows a view under a name. One that is there goes back to where it last committed; of a new one as
+    /// Follows a view under a name. An existing follower returns to its last commit; a new one begins as with
     /// [`follow`](ringview_engine::Database::follow).
     ///
     /// # Errors
@@ -72,7 +73,7 @@ impl DurableDatabase {
         Ok(own.map(|(_, name)| name.clone()).collect())
     }
 
-    /// What a follower is to be given next. Until [`given`](Self::given) says that it was, it is the same.
+    /// The next changes of a follower. They stay the same until [`given`](Self::given) is called.
     ///
     /// # Errors
     /// As [`changes`](ringview_engine::Database::changes); `Value` if the name was forgotten.
@@ -150,7 +151,7 @@ impl DurableDatabase {
         self.named.retain(|(of, _), _| of != view);
     }
 
-    /// Takes in what followers are to be given, before the records go that tell it.
+    /// Stores the pending changes of followers, before the records that contain them are removed.
     pub(crate) fn take_in_changes(&mut self) -> Result<()> {
         let records = self.records();
         for standing in self.named.values_mut() {
@@ -197,7 +198,7 @@ impl DurableDatabase {
         }
     }
 
-    /// Lets a follower of a file go on from here.
+    /// Restores a follower of the file at this point.
     pub(crate) fn resume(&mut self, cursor: &FollowerCursor) -> Result<()> {
         let from_now = cursor.at.is_some();
         let follower = self.engine.follow(&cursor.view, from_now);
@@ -213,7 +214,7 @@ impl DurableDatabase {
         Ok(())
     }
 
-    /// How many records its file has.
+    /// Number of records of its file.
     fn records(&self) -> u64 {
         self.journal
             .file
@@ -229,7 +230,7 @@ impl DurableDatabase {
         }
     }
 
-    /// Where a follower stands, if its view and its name are those that they were.
+    /// State of a follower, if its view and its name still exist.
     fn of(
         &mut self,
         follower: &NamedFollower,

@@ -1,10 +1,9 @@
 //! Group commit: transactions of several threads, on disk with one commit.
 //!
-//! Invariant: what comes of a group is what comes of its transactions one after the other; each is on disk
-//! when its caller is told, and nobody reads what is not. Cost: one commit of the file a group. Threads that
-//! come while another's commit is under way wait for the database, and the first that has it does the work of all; where
-//! one of them fails, all are undone and done one by one: a group with one that is refused costs twice what it
-//! would, which is told at once and not by a commit of each before it.
+//! Invariant: the outcome of a group is that of its transactions one after the other; each is on disk before its call
+//! returns, and no reader sees one before. Cost: one commit of the file a group. Threads that arrive during another's
+//! commit wait for the database, and the first that has it does the work of all. If a transaction fails, all are undone
+//! and applied one by one: a group with a refused transaction costs twice as much.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -33,7 +32,7 @@ impl Prepared {
     }
 }
 
-/// A transaction that waits, and what came of it.
+/// A waiting transaction, and its outcome.
 #[derive(Debug)]
 pub struct Waiting {
     record: Record,
@@ -41,7 +40,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// What came of it, if anybody did it: as of [`DurableDatabase::apply`].
+    /// Its outcome, once it was applied: as of [`DurableDatabase::apply`].
     #[must_use]
     pub fn outcome(&self) -> Option<Result<bool>> {
         self.outcome.get().cloned()
@@ -92,8 +91,8 @@ impl Group {
         self.lock().retain(|waiting| !Arc::ptr_eq(waiting, own));
     }
 
-    /// Does what waits until a transaction of one's own is done, and tells what came of that. `poll` is asked for all
-    /// that are done together, and then for one's own.
+    /// Applies waiting transactions until the caller's own is done, and returns its outcome. `poll` is called for all
+    /// that are applied together, and then for one's own.
     ///
     /// # Errors
     /// As [`DurableDatabase::apply`].

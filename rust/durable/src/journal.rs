@@ -1,7 +1,7 @@
-//! Where operations are written: a file, or the list of a draft.
+//! Destination of written operations: a file, or the list of a draft.
 //!
-//! Invariant: what is written is there in the order in which it was done. Cost: that of a commit of the file; without a
-//! file, none.
+//! Invariant: operations are stored in the order in which they were applied. Cost: that of a commit of the file;
+//! without a file, none.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::definition::ViewDefinition;
 use crate::file::File;
 use crate::record::{Entry, Record, TableDefinition};
 
-/// What is on disk when a call returns.
+/// Guarantee about the disk when a call returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// All that it did.
     #[default]
     Transaction,
-    /// What was there at the last snapshot.
+    /// The state of the last snapshot.
     Snapshot,
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Operation {
 /// The state of a draft beside its database.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
-    /// What its statements did so far.
+    /// Operations of its statements so far.
     pub(crate) operations: Vec<Operation>,
     /// The tables of the database whose rows it has, by their names there.
     pub(crate) copied: BTreeSet<String>,

@@ -18,9 +18,9 @@
 //! | `carry` | changes of a transaction, behind the definitions that follow them |
 //! | `draft` | a transaction with definitions: the database as it sees it, and its commit |
 //! | `group` | transactions of several threads, written together |
-//! | `standing` | where a named follower stands |
-//! | `followers` | followers with names, which go on where they were |
-//! | `cursors`, `seal` | where they stand, in the file; bytes with checksums |
+//! | `standing` | position of a named follower |
+//! | `followers` | followers with names, which resume at their positions |
+//! | `cursors`, `checksum` | their positions, in the file; bytes with checksums |
 //! | `snapshot` | the file written anew from what is there |
 //! | `replay` | the database of a file |
 //! | `unread` | why a file is not opened, read or written |

@@ -1,4 +1,5 @@
-//! What is in a file after power was lost, a bit was flipped, or the disk was full: all that returned, or a clear error.
+//! Contents of a file after a power failure, a flipped bit, or on a full disk: the effects of all calls that returned,
+//! or a clear error.
 
 use proptest::prelude::*;
 use ringview_core::Error;
@@ -119,7 +120,7 @@ fn many_bits_of_pages_may_be_flipped() {
 
 #[test]
 fn a_commit_that_stands_behind_the_bit_counts() {
-    // Whatever was written when the process was killed in its last commit, with the bit or without it.
+    // The contents at any point of the last commit, with the bit or without it.
     let disk = Simulated::default();
     let mut db = open(&disk).unwrap();
     define(&mut db);
@@ -158,7 +159,7 @@ fn full(durability: Durability, spare: u64) {
     change(&mut db, 0, 100, Direction::Insert).unwrap();
     db.snapshot().unwrap();
     disk.set_capacity(Some(disk.bytes().len() as u64 + spare));
-    // Until nothing goes in any more.
+    // Until the disk is full.
     let mut number = 1;
     let problem = loop {
         match change(&mut db, number, 20_000, Direction::Insert) {
@@ -183,7 +184,7 @@ fn full(durability: Durability, spare: u64) {
     }
     assert!(db.snapshot().is_err());
     if durability == Durability::Transaction {
-        // It goes without a word: nothing is lost.
+        // Closing succeeds: nothing is lost.
         let mut gone = std::mem::take(&mut db);
         gone.close().unwrap();
         disk.set_capacity(None);
@@ -197,7 +198,7 @@ fn full(durability: Durability, spare: u64) {
         assert!(contents(&open(&disk).unwrap()).ends_with(", 100, 101]"));
         return;
     }
-    // And it goes on.
+    // It continues to work.
     change(&mut db, 105, 20_000, Direction::Insert).unwrap();
     let is_there = contents(&db);
     drop(db);

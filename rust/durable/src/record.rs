@@ -24,13 +24,13 @@ pub(crate) const PART: usize = 1 << 16;
 /// Bytes of a part of a sample's state.
 const SAMPLE_PART: usize = 1 << 24;
 
-/// What happened, but for rows.
+/// Kind of a record, with its data but for rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Entry {
     Table(TableDefinition),
     DropTable(String),
-    /// The columns of a table change; a part has the value of one that comes.
+    /// The columns of a table change; a part has the value of an added column.
     Alter {
         table: String,
         change: Alteration,
@@ -49,7 +49,7 @@ pub(crate) enum Entry {
     Sample(String),
 }
 
-/// What a table was created with.
+/// Definition of a table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TableDefinition {
@@ -63,7 +63,7 @@ pub struct TableDefinition {
     /// Whether it stays as it is once a view reads it.
     #[serde(rename = "static")]
     pub is_static: bool,
-    /// How long rows stay.
+    /// Time for which rows stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_for: Option<KeepFor>,
 }
@@ -90,7 +90,7 @@ pub(crate) enum How {
     DeleteByKey,
     #[serde(rename = "words")]
     Cdc(String),
-    /// The clock goes on to a moment; of no table.
+    /// The clock advances to a moment; of no table.
     Advance(i64),
 }
 
@@ -184,7 +184,7 @@ impl Record {
         self.parts.first().map(read_part).transpose()
     }
 
-    /// What a sample holds and will draw from.
+    /// State of a sample: its rows and random numbers.
     pub(crate) fn sample(name: &str, state: Vec<u8>) -> Self {
         let parts = state.chunks(SAMPLE_PART).map(Buffer::from).collect();
         Self {
@@ -198,7 +198,7 @@ impl Record {
         Self::changes(&[Change::Advance(now)], false, None)
     }
 
-    /// Rows that come to a table, each as often as a column of theirs says.
+    /// Rows inserted in a table, with multiplicities in one of their columns.
     pub(crate) fn insert(table: &str, rows: &RecordBatch, multiplicity: &str) -> Result<Self> {
         let insert = Change::Rows(Op {
             table,
@@ -365,7 +365,7 @@ impl Step {
     }
 }
 
-/// Writes batches in parts, and tells how many.
+/// Writes batches in parts, and returns their number.
 fn write_rows(table: &str, rows: &[RecordBatch], parts: &mut Vec<Buffer>) -> Result<usize> {
     let before = parts.len();
     for batch in rows {

@@ -1,8 +1,9 @@
-//! The database of a file: what its records say, done again.
+//! The database of a file: its records are applied again.
 //!
-//! Invariant: the outcome is that of the calls which wrote them. Views of tables that keep their rows come
-//! last, all at once, each filled from all rows; where rows are not kept each comes when it came, those that came
-//! with nothing between them at once. A sample goes on from its state over the rows of then, so all views come there. Cost: O(rows of the changes), and what filling the views costs.
+//! Invariant: the outcome is that of the calls which wrote them. Views of tables that keep their rows are created last,
+//! all at once, each filled from all rows. If rows are not kept, each is created at its record, consecutive ones at
+//! once. The state of a sample belongs to the rows at its record, so all views are created there. Cost: O(rows of the
+//! changes), and what filling the views costs.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -33,7 +34,7 @@ impl DurableDatabase {
         Self::from_file(file, options, opening, poll)
     }
 
-    /// The database of a file, which it goes on writing.
+    /// The database of a file, which it continues to write.
     pub(crate) fn from_file(
         mut file: File,
         options: Options,
@@ -60,8 +61,8 @@ impl DurableDatabase {
         Ok(database)
     }
 
-    /// Reads a database from a file into memory; the file is let go. Whether deletes are trusted, the file says; `bind`
-    /// as of an [`Opening`].
+    /// Reads a database from a file into memory; the file is closed again. The file defines whether deletes are
+    /// trusted; `bind` as of an [`Opening`].
     ///
     /// # Errors
     /// As [`open`](Self::open); `Storage` if there is no file.
@@ -86,10 +87,10 @@ impl DurableDatabase {
         let mut database = Self::new(options);
         database.engine.count_external_bytes(file.cache_bytes());
         let mut told = !tell_last;
-        // The first one last; who was given nothing yet comes behind all records.
+        // The first one last; followers that have received nothing yet are behind all records.
         let mut cursors = file.cursors()?;
         cursors.sort_by_key(|cursor| std::cmp::Reverse(cursor.at.unwrap_or(u64::MAX)));
-        // From the first place on, what moves in views is told.
+        // From the first place on, changes of views are logged for followers.
         let mut stepwise = false;
         // Each call of the engine counts its rows from 0.
         let (before, counted) = (Cell::new(0), Cell::new(0));
@@ -136,7 +137,7 @@ impl DurableDatabase {
             }
         }
         if !told {
-            // The last record was no transaction: nothing is to be told.
+            // The last record was no transaction: there are no changes to report.
             database.engine.begin_changes();
         }
         Ok((database, sizes))
@@ -217,7 +218,8 @@ impl File {
     /// The rows that its changes leave, in tables that keep them; no views.
     ///
     /// # Errors
-    /// `OverDelete` where more went than came; `Memory`; as [`DurableDatabase::open`].
+    /// `OverDelete` where more rows were deleted than inserted; `Memory`; as
+    /// [`DurableDatabase::open`].
     pub(crate) fn rows(&self, memory_limit: Option<u64>) -> Result<Database> {
         let mut rows = Database::new(Options {
             trust_deletes: false,

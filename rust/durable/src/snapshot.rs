@@ -1,9 +1,9 @@
-//! The file written anew, from what is there; and copies of a database.
+//! The file rewritten from the current state; and copies of a database.
 //!
-//! Invariant: it holds the moment of the clock, the tables with their rows, the views as they were defined, the identities of what was
-//! applied, and last the states of samples over those rows. Where tables keep no base rows, what is left of
-//! them is counted from the file, whose changes are all there; if more went than came, nobody can tell them,
-//! and the file stays as it is. Cost: O(rows), one commit; where rows are not kept, O(changes since the last
+//! Invariant: it holds the moment of the clock, the tables with their rows, the views as they were defined, the
+//! identities of what was applied, and last the states of samples over those rows. If tables keep no base rows, the
+//! remaining rows are computed from the file, which has all changes; if more were deleted than inserted, they are
+//! unknown, and the file stays as it is. Cost: O(rows), one commit; where rows are not kept, O(changes since the last
 //! one), and the memory of the rows that are left.
 
 use std::path::Path;
@@ -43,7 +43,7 @@ impl DurableDatabase {
         let written = match counted {
             Ok(Rows::Stored) => file.rewrite(cursors, |write| self.write(&self.engine, write)),
             Ok(Rows::Counted(rows)) => file.rewrite(cursors, |write| self.write(&rows, write)),
-            // Its changes are in the file, each as it came.
+            // Its changes stay in the file.
             Ok(Rows::Overdrawn(_)) => Ok(()),
             Err(problem) => Err(problem),
         };
@@ -56,8 +56,8 @@ impl DurableDatabase {
         written
     }
 
-    /// Writes the file anew if that is due. What keeps it from being written anew keeps nothing else from going on:
-    /// the status of the file says so, and it is tried again when the log has doubled.
+    /// Rewrites the file if that is due. A failure does not fail the call: the status of the file reports it, and the
+    /// rewrite is tried again when the log has doubled.
     pub(crate) fn compact_if_due(&mut self) {
         let ratio = self.compact_at.filter(|_| self.is_written());
         let is_due = |file: &File| ratio.is_some_and(|ratio| file.outgrows(ratio));
@@ -103,12 +103,12 @@ impl DurableDatabase {
         Ok(())
     }
 
-    /// Makes what is not in the file durable, lets the file go, and forgets all.
+    /// Makes all unwritten state durable, closes the file, and empties the database.
     ///
     /// # Errors
-    /// `Storage` if the states of samples cannot be written, but the file is let go: all else is there. Where only
-    /// snapshots are durable, as [`snapshot`](Self::snapshot), and it stays open, so that nothing is lost and it can
-    /// be closed once there is room.
+    /// `Storage` if the states of samples cannot be written, but the file is closed: all else is there. With durability
+    /// of snapshots only, as [`snapshot`](Self::snapshot), and the database stays open, so that nothing is lost and it
+    /// can be closed once the disk has space.
     pub fn close(&mut self) -> Result<()> {
         let done = match self.journal.durability {
             Durability::Snapshot if self.ahead && self.journal.file.is_some() => {
@@ -139,7 +139,7 @@ impl DurableDatabase {
         }
     }
 
-    /// Where the rows are.
+    /// Source of the rows.
     fn counted(&self) -> Result<Rows> {
         match (self.rowless(), &self.journal.file) {
             (None, _) => Ok(Rows::Stored),
@@ -196,8 +196,8 @@ impl DurableDatabase {
         tables.find_map(|(name, table)| (!table.is_static).then_some(name))
     }
 
-    /// Writes tables, views and the rows of a database with the same tables. Views stand behind the rows of static
-    /// tables, and before all that they could not have where rows are not kept.
+    /// Writes tables, views and the rows of a database with the same tables. Views are written behind the rows of
+    /// static tables, and before all rows that are not kept, since they could not be filled from those.
     fn write(&self, rows: &Database, write: Write<'_>) -> Result<()> {
         for (name, table) in statuses(&self.engine) {
             let defaults = of_defaults(self.engine.defaults(&name)?)?;
@@ -238,7 +238,7 @@ enum Rows {
     Stored,
     /// Those of this database, which has no views.
     Counted(Box<Database>),
-    /// More went from a table than came.
+    /// More rows of a table were deleted than inserted.
     Overdrawn(String),
 }
 

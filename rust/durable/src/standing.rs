@@ -1,6 +1,6 @@
-//! Where a named follower stands.
+//! Position of a named follower.
 //!
-//! Invariant: parts that were given stand before those that were not. Cost: the rows that it has not committed.
+//! Invariant: delivered parts precede the others. Cost: the rows that it has not committed.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,23 +15,24 @@ use crate::record::write_part;
 /// By view and name.
 pub(crate) type Named = BTreeMap<(String, String), Standing>;
 
-/// Where a follower stands.
+/// Position of a follower, and its pending changes.
 #[derive(Debug)]
 pub(crate) struct Standing {
     /// Behind all parts.
     pub(crate) cursor: ViewFollower,
-    /// How many records that has seen; `None` if it is to be given the whole view first.
+    /// Number of records whose changes the cursor has; `None` if the follower is to receive the
+    /// whole view first.
     pub(crate) at: Option<u64>,
     /// The same, as it was last committed.
     pub(crate) committed: Option<u64>,
-    /// What it was given and has not committed, then what it is to be given next.
+    /// Parts delivered and not committed, then the following ones.
     pub(crate) parts: VecDeque<RecordBatch>,
-    /// How many of them it was given.
+    /// Number of delivered parts.
     pub(crate) given: usize,
 }
 
 impl Standing {
-    /// Its place in a file, of which some parts are not to be told again.
+    /// Its cursor for the file, without the first `done` parts, which are not delivered again.
     pub(crate) fn cursor(
         &self,
         (view, name): &(String, String),

@@ -1,7 +1,7 @@
-//! Tables that come, change and go, in a database and its file.
+//! Creating, altering and dropping tables, in a database and its file.
 //!
-//! Invariant: what is done to a table is in both, or in neither: it is one commit of the file. Cost: that of the engine, and
-//! of the commit.
+//! Invariant: a change of a table is in both, or in neither: it is one commit of the file. Cost: that of the engine,
+//! and of the commit.
 
 use arrow_array::RecordBatch;
 use ringview_core::{Result, Schema};
@@ -55,7 +55,7 @@ impl DurableDatabase {
         done.or_else(|problem| self.engine.drop_table(&name).and(Err(problem)))
     }
 
-    /// Gives a table that just came its defaults, and writes both.
+    /// Gives a new table its defaults, and writes both.
     fn give_defaults(&mut self, table: TableDefinition, defaults: &Defaults) -> Result<()> {
         for (change, value) in &of_defaults(defaults)? {
             self.engine.alter_table(

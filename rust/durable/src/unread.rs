@@ -1,7 +1,7 @@
-//! Why a file is not opened, read or written, as an error that says so.
+//! Errors of opening, reading and writing a file.
 //!
-//! Invariant: what is in the file, and not how it was asked for, makes a `Snapshot` error; the disk and who has the
-//! file make a `Storage` error; a panic over damaged pages is an error too. Cost: none where all is well.
+//! Invariant: the contents of the file cause a `Snapshot` error; the disk and other users of the file cause a `Storage`
+//! error; a panic over damaged pages is an error too. Cost: none where all is well.
 
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -70,7 +70,7 @@ pub(crate) fn unbound(view: &str, problem: &Error) -> Error {
     }
 }
 
-/// What keeps a file from being opened, read or written.
+/// The error for a file that cannot be opened, read or written.
 pub(crate) fn cannot(path: &Path, action: &'static str, problem: impl Into<redb::Error>) -> Error {
     let problem = match problem.into() {
         redb::Error::Corrupted(problem) => {
@@ -115,7 +115,7 @@ pub(crate) fn failed_text(path: &Path, problem: &serde_json::Error) -> Error {
     }
 }
 
-/// What a damaged file may make the library panic about is an error like others.
+/// Turns a panic of the library over a damaged file into an error.
 pub(crate) fn guarded<T, E: Into<Unread>>(
     work: impl FnOnce() -> std::result::Result<T, E>,
 ) -> std::result::Result<T, Unread> {

@@ -34,7 +34,7 @@ fn main() -> Outcome<()> {
         db.create_table(name, Schema::from_arrow(&rows.schema())?, None, false)?;
     }
 
-    // What a text means follows from the tables and views that there are.
+    // The meaning of a text depends on the existing tables and views.
     let query = meant(&db, BEST)?;
     db.create_view("best", &query, &mut |_| Ok(()))?;
 
@@ -62,7 +62,7 @@ fn meant(db: &Database, text: &str) -> ringview_core::Result<Query> {
     Definition::new(text, Options::default(), &db.tables(), &db.catalog())?.bind()
 }
 
-/// One transaction: rows come or go.
+/// One transaction: inserts or deletes rows.
 fn change(db: &mut Database, table: &str, direction: Direction, rows: &RecordBatch) -> Outcome<()> {
     let op = Op {
         table,

@@ -1,4 +1,4 @@
-//! The operations of change data capture (CDC), and the actions that they stand for.
+//! Operations of change data capture (CDC), and their actions on rows.
 //!
 //! Invariant: an unknown operation is refused with its row, never taken for another.
 //! Cost: O(rows); each distinct operation is parsed once a chunk.

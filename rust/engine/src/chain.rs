@@ -1,4 +1,5 @@
-//! A chain of matrices explained with the class of its join, which the chain itself does not know.
+//! A chain of matrices, explained with the class of its join, which the chain itself does not
+//! record.
 
 use ringview_chain::MatrixChain;
 use ringview_explain::Explanation;

@@ -1,8 +1,8 @@
 //! The database: tables, views and atomic transactions over the engines.
 //!
-//! A [`Database`] holds tables and views. Changes of tables come as Arrow batches in a transaction,
-//! a list of [`Op`]s; after it every view is exact. It is the layer that other languages bind to, and
-//! what a Rust program embeds. A [`MatrixChain`] stands alone: it has no tables.
+//! A [`Database`] holds tables and views. Changes of tables are Arrow batches in a transaction, a list of [`Op`]s;
+//! after it every view is exact. It is the layer that other languages bind to, and that a Rust program embeds. A
+//! [`MatrixChain`] is independent of it: it has no tables.
 //!
 //! | file | holds |
 //! |---|---|
@@ -52,9 +52,8 @@ pub use ringview_viewtree::plan::Planning;
 pub use storage::retention::KeepFor;
 pub use storage::table::{Defaults, TableStatus};
 
-/// What a long call asks between chunks of rows, with how many are done, and again with as many
-/// within the work of a chunk, or of a single row, that takes long: an error stops it, and everything
-/// that it did is undone.
+/// Callback of a long call. It is called between chunks of rows with the number that are done, and again with the same
+/// number during long work on a chunk or a single row. An error stops the call, and all its effects are undone.
 pub type Poll<'a> = &'a mut dyn FnMut(u64) -> ringview_core::Result<()>;
 
 /// Called when a change can no longer fail, before it is committed: an error undoes it.

@@ -1,21 +1,21 @@
-//! How much memory a database may hold, and whether a change stays within it.
+//! Memory limit of a database, and the check whether a change stays within it.
 //!
-//! Invariant: a change that makes what is held grow beyond the limit is undone; one that makes it
-//! shrink never is, though it holds the more for a time, to be undone, the more it frees. Without a limit of its own a database has that of the machine or of the control
-//! group, so that it says what it lacks before the system ends the process. Cost: with a limit,
-//! O(tables and nodes of views) a chunk of rows; else the same once in [`EVERY`] rows.
+//! Invariant: a change that makes what is held grow beyond the limit is undone; one that makes it shrink never is,
+//! though it holds the more for a time, to be undone, the more it frees. Without a limit of its own a database has that
+//! of the machine or of the control group, so that it returns an error before the system ends the process. Cost: with a
+//! limit, O(tables and nodes of views) a chunk of rows; else the same once in [`EVERY`] rows.
 
 use ringview_core::available;
 
 /// Rows between two counts where no limit was set.
 pub(crate) const EVERY: u64 = 1 << 16;
 
-/// What is known of the memory of a database.
+/// Memory use of a database, and its limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     /// The limit, in bytes; `u64::MAX` if there is none, not even the machine's.
     pub(crate) limit: u64,
-    /// Whether it was set, and not told by the system.
+    /// Whether the user set it, and not the system.
     pub(crate) is_set: bool,
     /// Bytes held when they were last counted.
     pub(crate) held: u64,

@@ -1,17 +1,17 @@
-//! What a transaction is told: rows that come or go, as they are, as a product of factors, or by their key; a step of
-//! time.
+//! Changes of a transaction: rows to insert or delete, given whole, as a product of factors, or by their key; an
+//! advance of the clock.
 //!
-//! Invariant: none; whoever applies them checks names, types and values. Cost: none, they borrow all rows.
+//! Invariant: none; names, types and values are checked when they are applied. Cost: none, they borrow all rows.
 
 use arrow_array::RecordBatch;
 use ringview_core::Batch;
 
-/// Whether rows come or go.
+/// Insertion or deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// They come.
+    /// The rows are inserted.
     Insert,
-    /// They go.
+    /// The rows are deleted.
     Delete,
 }
 
@@ -23,7 +23,7 @@ impl Direction {
         }
     }
 
-    /// How many rows of a batch come, and how many go.
+    /// Numbers of rows of a batch to insert, and to delete.
     pub(crate) fn of(self, batch: &Batch) -> (u64, u64) {
         let rows = batch.rows as u64;
         let (along, against) = match &batch.multiplicity {
@@ -48,7 +48,7 @@ impl Direction {
 pub struct Op<'a> {
     /// The table.
     pub table: &'a str,
-    /// Whether the rows come or go.
+    /// Whether the rows are inserted or deleted.
     pub direction: Direction,
     /// The rows; columns are matched by name.
     pub rows: &'a [RecordBatch],
@@ -62,7 +62,7 @@ pub struct Op<'a> {
 pub struct Product<'a> {
     /// The table.
     pub table: &'a str,
-    /// Whether the rows come or go.
+    /// Whether the rows are inserted or deleted.
     pub direction: Direction,
     /// Rows over disjoint columns that are all columns of the table together.
     pub factors: &'a [ProductFactor<'a>],
@@ -86,7 +86,7 @@ pub enum Change<'a> {
     Product(Product<'a>),
     /// Rows by their key.
     Keyed(Keyed<'a>),
-    /// The clock of the database goes on to a moment, in microseconds since 1970 in UTC.
+    /// Advances the clock of the database to a moment, in microseconds since 1970 in UTC.
     Advance(i64),
 }
 
@@ -123,20 +123,20 @@ impl<'a> Change<'a> {
 pub struct Keyed<'a> {
     /// The table.
     pub table: &'a str,
-    /// What the rows do.
+    /// Action of the rows.
     pub by: ByKey<'a>,
     /// The rows; columns are matched by name.
     pub rows: &'a [RecordBatch],
 }
 
-/// What rows do by their key.
+/// Action of rows by their key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByKey<'a> {
-    /// Whole rows come, each in the place of the one that has its key if there is one.
+    /// Inserts whole rows, each in the place of the one with its key, if it exists.
     Upsert,
     /// Each takes the place of the one that has its key; columns that are not given stay.
     Update,
-    /// The columns of the key alone: the rows that have it go.
+    /// Deletes the rows with these keys; only the columns of the key are given.
     Delete,
     /// Whole rows with a column of CDC operations; a row that is deleted needs no
     /// more than its key.

@@ -9,7 +9,7 @@ use ringview_explain::{Explanation, Other};
 use ringview_query::{Bound, PlanAtom, Query, TableInfo};
 use ringview_view::{Candidate, Cost};
 
-/// What an atom reads, by the number that tells it from all others.
+/// Source of an atom: a table or a view, by its unique number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Source {
     Table(u64),
@@ -28,8 +28,8 @@ pub(crate) fn sources(inputs: &[Input]) -> impl Iterator<Item = Source> {
     inputs.iter().map(|input| input.source)
 }
 
-/// What identifies a query among those over the same sources: the query without the names of what it reads, and the
-/// engine that keeps it.
+/// Identity of a query among those over the same sources: the query without the names of its sources, and the engine
+/// that keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Signature {
     query: Box<Query>,
@@ -43,7 +43,7 @@ pub(crate) struct Planned<'q> {
     /// The number that it will have.
     pub(crate) id: u64,
     pub(crate) query: Cow<'q, Query>,
-    /// What was asked for, where that is kept as another.
+    /// The query as the user wrote it, where another one is kept.
     pub(crate) asked: Option<&'q Query>,
     pub(crate) choice: EngineChoice,
     /// Whether its state follows from what it reads alone, so that it may be that of several.
@@ -55,12 +55,12 @@ pub(crate) struct Planned<'q> {
     pub(crate) inputs: Vec<Input>,
     /// The names of its columns.
     pub(crate) columns: Vec<String>,
-    /// What it is to those that read it.
+    /// Its properties as a source of other queries.
     pub(crate) info: TableInfo,
 }
 
 impl Planned<'_> {
-    /// What identifies it; none for what may not be that of several.
+    /// Its identity for sharing; none for a node that only one view may use.
     pub(crate) fn signature(&self) -> Option<Signature> {
         if !self.is_shareable {
             return None;
@@ -140,13 +140,13 @@ impl EngineChoice {
         }
     }
 
-    /// How the view would be kept, and who else could.
+    /// Explanation of the view, and of the other engines.
     pub(crate) fn explanation(&self) -> Explanation {
         self.description.with(self.candidate().explanation())
     }
 }
 
-/// What is told of a choice.
+/// Description of the choice of an engine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ChoiceDescription {
     /// Why this engine, where there was more to it than its cost.
@@ -155,7 +155,8 @@ pub(crate) struct ChoiceDescription {
 }
 
 impl ChoiceDescription {
-    /// The view is kept as views over views, at this cost, and not by one that could keep it as it stands.
+    /// Adds: the view is kept as views over views, at this cost, and not by `standing`, which could keep the query as
+    /// written.
     pub(crate) fn instead_of(&mut self, standing: &dyn Candidate, cost: Cost) {
         let other = standing.change().to_string();
         let engine = standing.explanation().engine;
@@ -169,7 +170,7 @@ impl ChoiceDescription {
         });
     }
 
-    /// What an engine says of a view, with that.
+    /// The explanation of an engine, with this description.
     pub(crate) fn with(&self, mut explanation: Explanation) -> Explanation {
         if let Some(why) = &self.why {
             let because = &explanation.engine.because;

@@ -1,4 +1,4 @@
-//! How definitions are rolled back.
+//! Reversals of definitions, for rollbacks.
 //!
 //! Invariant: none beyond its shape; `database/definitions` records and applies reversals. Cost: the tables that they hold.
 
@@ -6,7 +6,7 @@ use crate::graph::declared::Declared;
 use crate::graph::logs::Logs;
 use crate::storage::table::{Defaults, Table};
 
-/// How a definition is undone.
+/// Reversal of a definition.
 #[derive(Debug)]
 pub(crate) enum Reversal {
     /// Drops the table of a number.

@@ -1,4 +1,4 @@
-//! What a database holds, apart from how it chooses engines: base rows, views, and the transaction at hand.
+//! State of a database without its engines: base rows, views, and the running transaction.
 //!
 //! Invariant: between two transactions every view equals its query over the base rows.
 
@@ -15,17 +15,18 @@ pub(crate) struct State {
     pub(crate) storage: Storage,
     pub(crate) graph: Graph,
     pub(crate) memory: Memory,
-    /// The moment that the database is at, in microseconds; none before it was first told.
+    /// Current time of the database, in microseconds; none before it is first set.
     pub(crate) now: Option<i64>,
     /// The memory of the last transaction, for the next one; `None` while one runs. Boxed, as it is moved out and back.
     pub(crate) undo: Option<Box<Undo>>,
     pub(crate) workers: Workers,
-    /// How the definitions at hand are rolled back; `None` where each is committed by itself.
+    /// Reversals of the definitions of the running transaction; `None` where each is committed by
+    /// itself.
     pub(crate) reversals: Option<Vec<Reversal>>,
 }
 
 impl State {
-    /// Tells each table and each view its readers. O(atoms), whenever the views change.
+    /// Links each table and each view to its readers. O(atoms), whenever the views change.
     pub(crate) fn wire(&mut self) {
         self.graph.wire(&mut self.storage);
     }

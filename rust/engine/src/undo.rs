@@ -1,8 +1,7 @@
-//! The end of a transaction: all of it stays, or all of it goes.
+//! Undo data of a transaction: all of it is kept, or all of it is undone.
 //!
-//! Invariant: tables and views remember by themselves what they were at the last commit; what is noted here is
-//! which of them were touched, and what nobody else remembers. Cost: O(1) for each change that is undone, and
-//! O(tables and views touched).
+//! Invariant: tables and views themselves hold what restores their state at the last commit. Here the touched ones are
+//! noted, and all other state to restore. Cost: O(1) for each change that is undone, and O(tables and views touched).
 
 use arrow_array::RecordBatch;
 use ringview_view::Delta;
@@ -12,25 +11,25 @@ use crate::graph::row_deltas::WeightedRows;
 /// In the place of a table where there is none.
 pub(crate) const NO_TABLE: usize = usize::MAX;
 
-/// What a transaction has done so far.
+/// Effects of a transaction so far.
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     /// The table of each op; of a step of time, [`NO_TABLE`].
     pub(crate) of_op: Vec<usize>,
     /// The tables that were touched.
     pub(crate) tables: Vec<usize>,
-    /// The moment that the database was at, if time went on.
+    /// Time of the database before the transaction, if the clock advanced.
     pub(crate) clock: Option<Option<i64>>,
-    /// What tables without base rows had in all.
+    /// Row counts of tables without base rows before the transaction.
     pub(crate) totals: Vec<(usize, i64)>,
-    /// Which views were touched.
+    /// For each view, whether it was touched.
     pub(crate) touched: Vec<bool>,
-    /// How many rows views were handed.
+    /// Number of rows passed to views.
     pub(crate) rows: usize,
     /// Whether it adds rows, and how many it deletes.
     pub(crate) adds: bool,
     pub(crate) gone: u64,
-    /// How many words that hold strings went, at the most.
+    /// Number of removed words that held strings, at the most.
     pub(crate) words_left: usize,
     /// The deltas of views that are followed.
     pub(crate) logged: Vec<(usize, WeightedRows)>,

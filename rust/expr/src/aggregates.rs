@@ -1,6 +1,6 @@
 //! Aggregates by their names, for texts over groups: an engine computes them.
 //!
-//! Invariant: the type that is told of one is that of DuckDB; the value's is the engine's. Cost: none.
+//! Invariant: the type reported for one is that of DuckDB; the value's is the engine's. Cost: none.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use datafusion_expr::{
 
 use crate::calls::{AGGREGATES, aggregate_type};
 
-/// What a sum of doubles lacks.
+/// The exact sum of doubles less its rounding.
 const SUM_REST: &str = "sum_rest";
 
 /// The aggregate of a name, in any case.

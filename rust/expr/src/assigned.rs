@@ -18,7 +18,7 @@ use ringview_core::{Error, Field, Result, Schema, Type};
 
 use crate::projection::Projection;
 
-/// What the values are called in their projection.
+/// Name of the values in their projection.
 const VALUES: &str = "value";
 
 /// The values of some rows as a column of a table takes them; NULL stays NULL.
@@ -101,7 +101,7 @@ fn goes(from: &Type, to: &Type) -> bool {
     }
 }
 
-/// How many values are infinite.
+/// Number of infinite values.
 fn is_infinite(values: &ArrayRef) -> usize {
     if let Some(single) = values.as_primitive_opt::<Float32Type>() {
         return single

@@ -1,13 +1,13 @@
 //! Chains of conditions as shallow trees.
 //!
-//! Whatever reads a tree recurses into it. AND and OR are associative, NULLs included, so a chain of thousands becomes a
-//! balanced tree. Invariant: its value and the order of its operands stay. Cost: O(n log n) in the chain.
+//! Code that reads a tree recurses into it. AND and OR are associative, NULLs included, so a chain of thousands becomes
+//! a balanced tree. Invariant: its value and the order of its operands stay. Cost: O(n log n) in the chain.
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{self, BinaryOperator, Expr, VisitorMut};
 
-/// How deeply a text may be nested. One that was made of a user's has twice as many brackets.
+/// Maximal nesting of a text. A text made of a user's has twice as many brackets.
 pub(crate) const DEPTH: usize = 110;
 
 /// A chain this long is left as it is.
@@ -42,7 +42,7 @@ impl VisitorMut for Balance {
     }
 }
 
-/// How many operands a chain has on its left side.
+/// Number of operands of a chain on its left side.
 fn length(mut expr: &Expr, op: &BinaryOperator) -> usize {
     let mut length = 1;
     while let Expr::BinaryOp {

@@ -1,9 +1,9 @@
 //! Conditions: WHERE, HAVING, QUALIFY, ON, FILTER, WHEN, and the operands of AND, OR, NOT and IS TRUE.
 //!
-//! Invariant: each of them is a Boolean, by one rule, which is DuckDB's: a number is TRUE where it is not zero, a text is
-//! read as one; other types are refused. The planner refuses other types than Booleans before their rule is asked for, but
-//! for the operands of AND, whose planning is ours; so a text says `x AND TRUE`, and planning leaves `condition(x)` of it.
-//! Cost: linear in the text.
+//! Invariant: each of them is a Boolean, by one rule, which is DuckDB's: a number is TRUE where it is not zero, a text
+//! is read as one; other types are refused. The planner refuses other types than Booleans before their rule applies,
+//! but for the operands of AND, whose planning is ours; so a text has `x AND TRUE`, and planning reduces it to
+//! `condition(x)`. Cost: linear in the text.
 
 use std::ops::ControlFlow;
 
@@ -45,7 +45,7 @@ pub(crate) fn both(left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> 
     }
 }
 
-/// Whether an expression is a Boolean by its form, so that nobody asks for the types of a long chain again and again.
+/// Whether an expression is a Boolean by its form, so that the types of a long chain are not computed again and again.
 fn is_boolean(of: &Expr) -> bool {
     match of {
         Expr::BinaryExpr(binary) => matches!(

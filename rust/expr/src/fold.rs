@@ -1,8 +1,9 @@
-//! Constants: what of an expression reads no row is evaluated once, by the kernels that evaluate rows.
+//! Constants: the parts of an expression that read no row are evaluated once, by the kernels that evaluate rows.
 //!
-//! Invariant: nothing else is rewritten, but for two rules whose proof stands beside them, so an expression means what
-//! it meant; a constant without a value that every row would ask for is refused here, one of a branch that may never be
-//! taken (CASE, AND, OR) is left to the row that takes it. Cost: linear in the expression, one evaluation a constant.
+//! Invariant: nothing else is rewritten, but for two rules whose proofs are in their comments, so an expression keeps
+//! its meaning. A constant without a value that every row would evaluate is refused here; one of a branch that may
+//! never be taken (CASE, AND, OR) is left to the row that takes it. Cost: linear in the expression, one evaluation a
+//! constant.
 //!
 //! | rule of DataFusion's | runs | why |
 //! |---|---|---|
@@ -10,7 +11,7 @@
 //! | `ConstEvaluator` | no | its kernels wrap around; `constant` evaluates with those of rows, which are checked |
 //! | `unwrap_cast` | no | a cast that rounds or fails is not undone by its inverse; `narrowed` undoes widenings of integers alone |
 //! | rules of IN lists | no | they compare lists as sets, with no NULL among them |
-//! | rules of regular expressions and LIKE | no | they know other patterns than `like` and `patterns` |
+//! | rules of regular expressions and LIKE | no | they implement other patterns than `like` and `patterns` |
 //! | inverse functions (`preimage`) | no | functions that round have none |
 //! | algebra of NULL, bits, `x = x`, `x / x` | no | they drop operands that fail; `simplest` has AND and OR with a constant alone |
 //! | rules of plans (`Optimizer`, `Analyzer`) | no | plans are lowered as they are bound |
@@ -29,7 +30,7 @@ use crate::types::is_widened;
 /// A typed expression with its constants evaluated.
 ///
 /// # Errors
-/// Those of a constant that has no value, and that each row asks for.
+/// Those of a constant that has no value, and that each row evaluates.
 pub(crate) fn folded(expr: Expr, schema: &DFSchema) -> Result<Expr> {
     let folded = expr
         .transform_up(|node| Ok(simplest(constant(node), schema)))?
@@ -66,7 +67,7 @@ fn constant(node: Expr) -> Expr {
     }
 }
 
-/// Refuses constants without a value in places to which every row comes, and calls of which no row can be computed.
+/// Refuses constants without a value in places that every row evaluates, and calls that fail for every row.
 fn check(expr: &Expr, schema: &DFSchema) -> Result<()> {
     expr.apply(|node| {
         match node {
@@ -177,9 +178,9 @@ fn truth(of: &Expr) -> Option<bool> {
     }
 }
 
-/// `CAST(x AS wide) op constant` as `x op constant`, where the cast only widens an integer and the constant is a value of
-/// the narrow type. A widening of integers keeps order, equality and NULL, so both comparisons have one truth; no other
-/// cast goes.
+/// `CAST(x AS wide) op constant` as `x op constant`, where the cast only widens an integer and the constant is a value
+/// of the narrow type. A widening of integers keeps order, equality and NULL, so both comparisons have one truth; no
+/// other cast is removed.
 fn narrowed(left: Expr, op: Operator, right: Expr, schema: &DFSchema) -> Expr {
     let is_order = matches!(
         op,

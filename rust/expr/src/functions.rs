@@ -57,7 +57,7 @@ pub fn is_inner_function(name: &str) -> bool {
     KNOWN.contains_key(name) && !is_public(name)
 }
 
-/// What the planner looks up.
+/// Functions for the planner to look up.
 #[derive(Debug)]
 pub struct Functions {
     /// Those of syntax: EXTRACT, SUBSTRING, POSITION.

@@ -22,13 +22,13 @@
 //! | `meaning` | what DuckDB means where DataFusion means something else; `operators` of operators |
 //! | `conditions` | the one meaning of a condition, in texts and bound |
 //! | `calls/` | aggregates and window functions over the rows of a partition |
-//! | `parts` | an expression node by node, each over columns that stand for its operands |
+//! | `parts` | an expression node by node, each over columns that represent its operands |
 //! | `attempt` | `try`, NULL where a value cannot be computed |
 //! | `first_known` | COALESCE, its values computed as they are needed |
 //! | `shared` | arguments that a meaning reads more than once |
 //! | `fold` | constants, evaluated once; `checks` what they say of calls |
 //! | `error` | problems of the library as ours |
-//! | `renamed` | names of DuckDB's that stand for something else |
+//! | `renamed` | names of DuckDB's for other functions |
 //! | `synonyms` | functions of DuckDB that are said with others |
 //! | `moments` | functions of moments, by kernels of their own |
 //! | `lists` | lists, structs and maps: syntax and functions |

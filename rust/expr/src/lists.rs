@@ -160,7 +160,7 @@ fn is_positive(step: &Expr) -> bool {
     matches!(step, Expr::Literal(ScalarValue::Int64(Some(1..)), _))
 }
 
-/// What a call means, if it is one of lists; its arguments, if it is none.
+/// Meaning of a call, if it is one of lists; its arguments, if it is none.
 pub(crate) fn of(
     name: &str,
     mut args: Vec<Expr>,

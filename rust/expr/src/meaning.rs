@@ -24,7 +24,7 @@ use crate::shared::shared;
 use crate::synonyms;
 use crate::types::{self, double};
 
-/// What a node means, its operands meant already.
+/// Meaning of a node whose operands are rewritten already.
 pub(crate) fn of(node: Expr, schema: &DFSchema) -> Result<Expr> {
     match node {
         Expr::BinaryExpr(mut binary) => {
@@ -210,7 +210,8 @@ fn function(ScalarFunction { func, args }: ScalarFunction, schema: &DFSchema) ->
         ("round", 1 | 2) => {
             let places = args.get(1).map_or(Some(0), integer_of);
             match (args[0].get_type(schema)?, places) {
-                // Its type is said, for the library tells it from what it is given before and after coercion.
+                // Its type is set explicitly, since the library derives it from the arguments before and after
+                // coercion.
                 (DataType::Decimal128(precision, scale), Some(places))
                     if (0..scale).contains(&places) =>
                 {
@@ -289,7 +290,8 @@ fn read(of: Expr, to: &DataType, is_tried: bool, schema: &DFSchema) -> Result<Ex
     rounded(of, to, schema)
 }
 
-/// What a cast to integers takes: doubles go to the nearest, ties to the even; decimals and texts away from zero.
+/// Rounding before a cast to integers: doubles round to the nearest, ties to the even; decimals and texts away from
+/// zero.
 fn rounded(of: Expr, to: &DataType, schema: &DFSchema) -> Result<Expr> {
     let from = of.get_type(schema)?;
     let is_decimal = matches!(to, DataType::Decimal128(..));

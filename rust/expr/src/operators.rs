@@ -20,7 +20,7 @@ use crate::renamed::int_divide;
 use crate::synonyms;
 use crate::types::{self, double};
 
-/// Arithmetic of dates, and powers, planned at once: whoever asks the library for their types is refused.
+/// Arithmetic of dates, and powers, planned at once: the library refuses to derive their types.
 #[derive(Debug)]
 pub(crate) struct Dates;
 
@@ -61,8 +61,8 @@ pub(crate) fn decided_by_types(op: &BinaryOperator) -> Option<Operator> {
     })
 }
 
-/// An operator of a text, once its operands have types: whoever asks the library for those of AND of numbers, or of
-/// arithmetic of dates, is refused.
+/// An operator of a text, once its operands have types: the library refuses to derive the type of AND of numbers, or of
+/// arithmetic of dates.
 pub(crate) fn of_text(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
     let BinaryExpr { left, op, right } = binary;
     let has =
@@ -94,7 +94,7 @@ pub(crate) fn of_text(binary: BinaryExpr, schema: &DFSchema) -> Result<Expr> {
     })
 }
 
-/// What an operator means, its operands meant already.
+/// Meaning of an operator whose operands are rewritten already.
 pub(crate) fn operator(
     BinaryExpr { left, op, right }: BinaryExpr,
     schema: &DFSchema,

@@ -34,7 +34,7 @@ use crate::text::call;
 use crate::untyped::{Signs, Undecided, sign, signed};
 use crate::walk::walk_mut;
 
-/// The expression of a text before its columns have types. Aggregates may stand in it.
+/// The expression of a text before its columns have types. It may contain aggregates.
 ///
 /// # Errors
 /// `Value` for a text that is no expression; `Unsupported` for an unknown function.
@@ -82,7 +82,7 @@ impl VisitorMut for Names {
 }
 
 impl Names {
-    /// Columns of these names, of a type that goes with all others.
+    /// Columns of these names, of a type that is compatible with all others.
     fn schema(self) -> datafusion_common::Result<DFSchema> {
         let field = |mut names: Vec<String>| {
             let name = names.pop().unwrap_or_default();
@@ -131,7 +131,7 @@ fn meant(expr: Expr, schema: &DFSchema) -> datafusion_common::Result<(Expr, Data
     let mut parts: Parts<'_, Option<Expr>> = Parts::over(schema);
     let last = parts.make(expr, &mut |parts, node, frame| {
         let node = coerced(meaning::of(node, frame)?, frame)?;
-        // A node that stands for its operand alone is no part, and takes none.
+        // A node that only represents its operand is no part, and takes none.
         let whole = match node {
             Expr::Column(_) | Expr::Literal(..) => None,
             _ => Some(whole(node.clone(), parts)?),
@@ -201,7 +201,7 @@ pub fn value(expr: &Expr) -> Result<Option<ScalarValue>> {
     )
 }
 
-/// How a text is read: names as they are spelt, numbers with a point as decimals.
+/// Options for parsing: names keep their case, numbers with a point are decimals.
 #[must_use]
 pub fn options() -> ParserOptions {
     ParserOptions::new()
@@ -250,7 +250,7 @@ impl VisitorMut for Forms {
     }
 }
 
-/// What holds for all texts: a moment with a time zone is one of UTC.
+/// Settings for all texts: a moment with a time zone is one of UTC.
 #[must_use]
 pub fn settings() -> ConfigOptions {
     let mut settings = ConfigOptions::default();
@@ -258,7 +258,7 @@ pub fn settings() -> ConfigOptions {
     settings
 }
 
-/// What the planner may look up: functions, and nothing else.
+/// Context for the planner's look-ups: functions, and nothing else.
 struct Context {
     functions: Functions,
     planners: Vec<Arc<dyn ExprPlanner>>,

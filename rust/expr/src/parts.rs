@@ -1,8 +1,8 @@
-//! An expression part by part: each node over columns that stand for its operands.
+//! An expression part by part: each node over columns that represent its operands.
 //!
-//! Invariant: the type of an operand is computed once and then that of a column, where the library computes it again at each
-//! node above, at some nodes twice: planning would double with each level. Literals, columns and tests of them for NULL stay
-//! where they are, for rules look at these. Cost: O(1) a node, but for what is made of it.
+//! Invariant: the type of an operand is computed once and then that of a column, where the library computes it again at
+//! each node above, at some nodes twice: planning would double with each level. Literals, columns and tests of them for
+//! NULL stay where they are, for rules look at these. Cost: O(1) a node, but for the work on it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl<'s, T> Parts<'s, T> {
         Ok(done.data)
     }
 
-    /// What is kept of the part that a column stands for, if it stands for one.
+    /// The value kept for the part that a column represents, if it represents one.
     pub(crate) fn of(&mut self, column: &str) -> Option<&mut T> {
         self.made.get_mut(number(column)?).map(|(_, kept)| kept)
     }
@@ -87,12 +87,12 @@ impl<'s, T> Parts<'s, T> {
     }
 }
 
-/// The number of the part that a column stands for, if it stands for one.
+/// The number of the part that a column represents, if it represents one.
 fn number(column: &str) -> Option<usize> {
     column.strip_prefix(PART)?.parse().ok()
 }
 
-/// Whether a column stands for a part.
+/// Whether a column represents a part.
 pub(crate) fn is_part(column: &Column) -> bool {
     column.name.starts_with(PART)
 }

@@ -46,7 +46,7 @@ pub(crate) fn physical(
 
 /// The kernel of a node over its operands.
 fn kernel(node: &Expr, frame: &DFSchema) -> Result<Arc<dyn PhysicalExpr>> {
-    // The library allocates what arguments ask for.
+    // The library allocates memory by the values of arguments.
     let checked = match node {
         Expr::ScalarFunction(ScalarFunction { func, args }) => {
             let func = bounded(Arc::clone(func));

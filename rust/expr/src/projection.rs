@@ -1,6 +1,6 @@
 //! A filter and columns over a row: bound once, then evaluated a batch at a time.
 //!
-//! Invariant: only the columns that some expression reads are asked for; integers that do not fit are an error, as in
+//! Invariant: only the columns that some expression reads are requested; integers that do not fit are an error, as in
 //! DuckDB, and never wrap. Cost: a pass of vector kernels a node of the expressions, after one for the filter.
 
 use std::fmt::{self, Display, Formatter};
@@ -49,10 +49,10 @@ pub struct Projection {
     columns: Vec<Arc<dyn PhysicalExpr>>,
     types: Vec<Type>,
     nullable: Vec<bool>,
-    /// Which columns may have no value that fits; whether the filter may.
+    /// Columns that may have a value that does not fit; whether the filter may.
     fallible: Vec<bool>,
     decides: bool,
-    /// What messages call the columns.
+    /// Descriptions of the columns in messages.
     places: Vec<Place>,
 }
 
@@ -73,10 +73,10 @@ impl Display for Place {
     }
 }
 
-/// What a projection makes of a batch.
+/// Result of a projection over a batch.
 #[derive(Debug)]
 pub struct Projected {
-    /// Which rows pass; all where absent.
+    /// The rows that pass; all where absent.
     pub passes: Option<BooleanArray>,
     /// The columns, for the rows that pass.
     pub columns: Vec<ArrayRef>,
@@ -86,8 +86,8 @@ impl Projection {
     /// Binds a filter and columns over the rows of a schema. O(nodes).
     ///
     /// # Errors
-    /// `Value` for an unknown function, types that do not go together; `UnknownColumn`; `Type` for a filter that is no
-    /// condition; `Unsupported` for a result that no column can hold.
+    /// `Value` for an unknown function, incompatible types; `UnknownColumn`; `Type` for a filter that is no condition;
+    /// `Unsupported` for a result that no column can hold.
     pub fn bind(
         filter: Option<&Scalar>,
         columns: &[&Scalar],
@@ -310,7 +310,7 @@ impl Projection {
         batch.map_err(|problem| broken(&problem.to_string()))
     }
 
-    /// Which rows of a batch pass the filter, if there is one.
+    /// The rows of a batch that pass the filter, if there is one.
     ///
     /// # Errors
     /// As `evaluate`.

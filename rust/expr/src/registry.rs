@@ -1,7 +1,7 @@
-//! The registry: which names of DataFusion's functions are taken, and which functions are for our own texts alone.
+//! The registry: the names of DataFusion's functions that are used, and the functions that are for our own texts alone.
 //!
-//! Invariant: a public name means what DuckDB means by it and stands in docs/functions.md, which a test compares; a name
-//! that is in no list of this file, of `renamed` or of `kernels` is unknown. Cost: a search in a sorted list.
+//! Invariant: a public name has DuckDB's meaning and is listed in docs/functions.md, which a test compares; a name that
+//! is in no list of this file, of `renamed` or of `kernels` is unknown. Cost: a search in a sorted list.
 
 /// Names of DataFusion's that a user's text may call.
 const TAKEN: &[&str] = &[
@@ -222,7 +222,7 @@ pub(crate) fn is_public(name: &str) -> bool {
     written(INNER, name).is_none() && written(OURS, name).is_none()
 }
 
-/// What a text says for a function that it cannot name.
+/// The syntax of a text for a function that it cannot name.
 fn written(names: &[(&str, &'static str)], name: &str) -> Option<&'static str> {
     let at = names.binary_search_by_key(&name, |(known, _)| known);
     at.ok().map(|at| names[at].1)

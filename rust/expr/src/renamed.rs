@@ -1,6 +1,6 @@
-//! Names of DuckDB's that stand for something else.
+//! Names of DuckDB's for other functions.
 //!
-//! Invariant: each is a function to the planner, and none is left once `meaning` has gone through a text. Cost: none.
+//! Invariant: each is a function to the planner, and none is left once `meaning` has rewritten a text. Cost: none.
 
 use arrow_schema::{DataType, IntervalUnit};
 use datafusion_common::DataFusionError;
@@ -114,7 +114,7 @@ pub(crate) const NAMES: &[&str] = &[
     "yearweek",
 ];
 
-/// What makes intervals of numbers, and the interval of 1.
+/// Functions that make intervals of numbers, and the interval of 1.
 pub(crate) const INTERVALS: &[(&str, &str)] = &[
     ("to_centuries", "100 years"),
     ("to_days", "1 day"),
@@ -144,7 +144,7 @@ pub(crate) fn int_divide(left: Expr, right: Expr) -> Expr {
     ScalarUDF::new_from_impl(Renamed::new("int_divide")).call(vec![left, right])
 }
 
-/// A name of DuckDB's that `meaning` replaces by what it stands for, before anything asks for its type.
+/// A name of DuckDB's that `meaning` replaces by its meaning, before its type is needed.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Renamed {
     name: &'static str,
@@ -159,7 +159,7 @@ impl Renamed {
         }
     }
 
-    /// The refusal of arguments that stand for nothing.
+    /// The refusal of arguments without a meaning.
     pub(crate) fn unmeant(&self) -> DataFusionError {
         DataFusionError::Plan(format!("{} does not take these arguments", self.name))
     }
@@ -174,7 +174,7 @@ impl ScalarUDFImpl for Renamed {
         &self.signature
     }
 
-    /// Close to the type of what it stands for, for whoever asks before that is known.
+    /// An approximation of the type of its meaning, for callers before that is known.
     fn return_type(&self, types: &[DataType]) -> datafusion_common::Result<DataType> {
         Ok(match self.name {
             "bin" | "dayname" | "hex" | "lcase" | "monthname" | "strftime" | "to_binary"

@@ -41,7 +41,7 @@ pub struct Scalar {
 }
 
 impl Scalar {
-    /// Reads the text of an expression, in which aggregates may stand.
+    /// Reads the text of an expression, which may contain aggregates.
     ///
     /// # Errors
     /// `Value` for a text that is no expression; `Unsupported` for an unknown function.
@@ -124,7 +124,7 @@ impl Scalar {
         format!("the expression {self}")
     }
 
-    /// The columns that are read, from left to right, as often as they stand there.
+    /// The columns that are read, from left to right, with repetitions.
     pub fn columns(&self) -> impl Iterator<Item = &Column> {
         let mut found = Vec::new();
         let walked = self.expr.apply(|node| {

@@ -1,7 +1,8 @@
 //! Arguments that a meaning reads more than once, computed once.
 //!
-//! Invariant: an argument stands in an expression once, however often its meaning reads it: copies would double what is
-//! planned and computed at each level of nested calls. Cost: where an argument is computed, one batch of the arguments.
+//! Invariant: an argument occurs in an expression once, even if its meaning reads it several times: copies would double
+//! planning and computation at each level of nested calls. Cost: where an argument is computed, one batch of the
+//! arguments.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

@@ -15,7 +15,7 @@ use crate::kernels::time::{MOMENT, instant};
 use crate::renamed::INTERVALS;
 use crate::shared::shared;
 
-/// What a call means, if it is one of these; its arguments, if it is none.
+/// Meaning of a call, if it is one of these; its arguments, if it is none.
 pub(crate) fn of(
     name: &str,
     mut args: Vec<Expr>,
@@ -167,7 +167,7 @@ pub(crate) fn of(
             let length = cast(args[3].clone(), DataType::Int64);
             args[3] = length.clone();
             let whole = core::overlay().call(args[..3].to_vec());
-            // Below zero as many letters go as come.
+            // Below zero as many characters are replaced as are inserted.
             when(binary_expr(length, Operator::Lt, lit(0i64)), whole)
                 .otherwise(core::overlay().call(args))
         })?,

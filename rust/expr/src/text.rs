@@ -84,8 +84,8 @@ pub(crate) fn text(expr: &Expr) -> Result<String> {
     Ok(made)
 }
 
-/// The first operand of a long chain, and what stands behind it, from right to left: a chain may be longer than recursion
-/// is deep.
+/// The first operand of a long chain, and the rest of it, from right to left: a chain may be longer than recursion is
+/// deep.
 fn chain(expr: &Expr) -> Option<(&Expr, Vec<(Operator, &Expr)>)> {
     let Expr::BinaryExpr(BinaryExpr { op, .. }) = expr else {
         return None;
@@ -146,7 +146,7 @@ fn cut(expr: Expr, levels: usize, parts: &mut Vec<Expr>) -> datafusion_common::R
     made.map(|made| made.data)
 }
 
-/// Whether the text of an expression means the same wherever it stands.
+/// Whether the text of an expression keeps its meaning in any context.
 fn is_whole(expr: &Expr) -> bool {
     match expr {
         Expr::BinaryExpr(_) => chain(expr).is_none(),
@@ -155,7 +155,7 @@ fn is_whole(expr: &Expr) -> bool {
     }
 }
 
-/// How strongly an operator binds whose chains are read from left to right; those of one strength make one chain.
+/// Precedence of an operator whose chains are read from left to right; those of one precedence make one chain.
 fn binding(op: Operator) -> Option<u8> {
     Some(match op {
         Operator::Or => 0,
@@ -184,7 +184,7 @@ fn unwritten(problem: &DataFusionError) -> Error {
     }
 }
 
-/// Puts operands in brackets: what is written without them may bind more weakly than what stands around it, as NOT does
+/// Puts operands in brackets. Without them an operand may bind more weakly than the operator around it, as NOT does
 /// before IS NULL, and two signs in a row would begin a comment.
 struct Brackets;
 
@@ -204,7 +204,7 @@ impl VisitorMut for Brackets {
     }
 }
 
-/// The operands of an expression that nothing but an operator tells apart.
+/// The operands of an expression that only an operator separates.
 fn operands(expr: &mut ast::Expr) -> Vec<&mut ast::Expr> {
     match expr {
         ast::Expr::UnaryOp { expr, .. }
@@ -245,7 +245,7 @@ pub fn quoted(name: &str) -> String {
     Ident::with_quote('"', name).to_string()
 }
 
-/// Whether an expression means the same wherever it stands.
+/// Whether an expression keeps its meaning in any context.
 fn is_closed(expr: &ast::Expr) -> bool {
     match expr {
         ast::Expr::Value(value) => {
@@ -287,7 +287,7 @@ mod tests {
                 .is_none()
         );
         assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
-        // What binds more weakly than the operator around it.
+        // Operands that bind more weakly than the operator around them.
         let (a, b) = (datafusion_expr::col("a"), datafusion_expr::col("b"));
         let not = datafusion_expr::not(a.clone());
         assert_eq!(text(&not.clone().is_null())?, "(NOT \"a\") IS NULL");

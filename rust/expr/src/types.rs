@@ -1,8 +1,8 @@
 //! Types that meet: in a comparison, a sum, a CASE.
 //!
-//! A float32 beside integers and decimals is computed as float32, whatever is beside a double as a double. What is
-//! compared is of one kind; a constant text takes the type of what it is compared with. Invariant: values that meet
-//! have types that the library brings together without loss. Cost: O(operands).
+//! A float32 with integers and decimals is computed as float32, any number with a double as a double. Compared values
+//! are of one kind; a constant text takes the type of the other side. Invariant: values that meet have types that the
+//! library brings together without loss. Cost: O(operands).
 
 use arrow_schema::DataType;
 use datafusion_common::{DFSchema, Result, ScalarValue, plan_err};
@@ -17,7 +17,7 @@ pub(crate) fn double(of: Expr) -> Expr {
     cast(of, DataType::Float64)
 }
 
-/// Whether structs of two types have the same fields in one order, which the library goes by; other types are alike.
+/// Whether structs of two types have the same fields in one order, which the library relies on; other types are alike.
 #[must_use]
 pub fn are_like_structs(one: &DataType, other: &DataType) -> bool {
     let (DataType::Struct(one), DataType::Struct(other)) = (one, other) else {
@@ -233,7 +233,7 @@ fn is_text(ty: &DataType) -> bool {
     )
 }
 
-/// What is compared with each other: types of one kind.
+/// Kinds of types: values of one kind can be compared.
 #[derive(PartialEq, Eq)]
 enum Kind {
     Number,

@@ -1,7 +1,7 @@
-//! The syntax of a text of which the types of its operands decide: AND of numbers, `||` of lists, days and integers.
+//! The syntax whose meaning depends on the types of its operands: AND of numbers, `||` of lists, days and integers.
 //!
-//! A text at a border is read before its columns have types: such syntax is planned as it stands, and decided once
-//! there is a schema. Invariant: the result is that of the planners of `lists` and `operators`, given the same text and
+//! A text at a border is read before its columns have types: such syntax is planned unresolved, and resolved once there
+//! is a schema. Invariant: the result is that of the planners of `lists` and `operators`, given the same text and
 //! schema. Cost: O(1) a node, and the types of the operands of operators.
 
 use std::ops::ControlFlow;
@@ -23,11 +23,11 @@ use crate::lists::{access, accessed};
 use crate::operators::{decided_by_types, of_text};
 use crate::text::call;
 
-/// Names that no text spells: what the planner asks for the type of its operand for.
+/// Names that no text contains, for operators whose operand types the planner would need.
 const NOT: &str = "\u{1}not";
 const NEGATIVE: &str = "\u{1}negative";
 
-/// Plans operators and accesses as they stand.
+/// Plans operators and accesses unresolved.
 #[derive(Debug)]
 pub(crate) struct Undecided;
 
@@ -53,7 +53,7 @@ impl ExprPlanner for Undecided {
     }
 }
 
-/// Puts calls in the place of what the planner would ask types for: NOT, signs, casts of integers to moments.
+/// Replaces syntax for which the planner would need types by calls: NOT, signs, casts of integers to moments.
 pub(crate) struct Signs;
 
 impl VisitorMut for Signs {
@@ -89,7 +89,7 @@ impl VisitorMut for Signs {
     }
 }
 
-/// The calls that stand for signs.
+/// The calls that represent signs.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Sign {
     name: &'static str,
@@ -124,12 +124,12 @@ static SIGNS: LazyLock<[Arc<ScalarUDF>; 2]> = LazyLock::new(|| {
     })
 });
 
-/// The call that stands for a sign.
+/// The call that represents a sign.
 pub(crate) fn sign(name: &str) -> Option<Arc<ScalarUDF>> {
     SIGNS.iter().find(|one| one.name() == name).cloned()
 }
 
-/// An expression with the signs that calls stand for.
+/// An expression with calls replaced by the signs that they represent.
 pub(crate) fn signed(expr: Expr) -> Result<Expr> {
     let made = expr.transform_up(|node| {
         let Expr::ScalarFunction(ScalarFunction { func, mut args }) = node else {

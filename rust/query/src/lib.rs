@@ -2,7 +2,7 @@
 //!
 //! A [`Query`] names tables and columns; [`bind()`] turns it into a [`Bound`]: atoms, variables,
 //! filters and outputs over terms numbered once. Engines plan from that, each in its own way.
-//! Nothing here knows data. The ideas are those of sections 2 to 4 of the F-IVM paper.
+//! Nothing here reads data. The ideas are those of sections 2 to 4 of the F-IVM paper.
 //!
 //! | folder | holds |
 //! |---|---|

@@ -16,7 +16,7 @@ use crate::sort::{SortedKeys, never_falls};
 /// A batch of keys and payloads.
 #[derive(Clone, Debug, Default)]
 pub struct Delta {
-    /// How many rows.
+    /// Number of rows.
     pub rows: usize,
     /// Registers, each a column of as many values as there are rows, or unused.
     pub columns: Vec<Vec<u64>>,
@@ -163,7 +163,7 @@ impl Delta {
     /// Brings the payloads, of this shape, to its widened one.
     ///
     /// # Errors
-    /// The fault that asked for it, where there is no such shape.
+    /// The given `fault`, where the ring has no wider shape.
     fn widen<R: PayloadRing>(
         &mut self,
         shape: &R::Shape,
@@ -194,8 +194,8 @@ impl Delta {
         }
     }
 
-    /// Sums rows that have equal keys and stand one after the other, or that are `scattered` over the batch: those are
-    /// found by hashing. `layout` is the key's.
+    /// Sums rows that have equal keys. Neighbours are found by comparison; with `scattered`, equal keys anywhere in the
+    /// batch are found by hashing. `layout` is the key's.
     ///
     /// # Errors
     /// `Overflow` where a sum fits no widened payload either; the rows are then of no use.
@@ -220,7 +220,7 @@ impl Delta {
         self.sum::<R>(shape, keys, first, gather)
     }
 
-    /// Sums rows by the groups that `gather` has; `first` are the rows that stand for each.
+    /// Sums rows by the groups in `gather`; `first` holds the representative row of each group.
     fn sum<R: PayloadRing>(
         &mut self,
         shape: &R::Shape,
@@ -250,8 +250,8 @@ impl Delta {
         Ok(())
     }
 
-    /// Sums rows with equal keys, told by their slots in a table of `limit` slots. `slots` becomes
-    /// the slot of each row that is left.
+    /// Sums rows with equal keys, which are identified by their slots in a table of `limit` slots.
+    /// Afterwards `slots` holds the slot of each remaining row.
     pub(crate) fn fold_slots<R: PayloadRing>(
         &mut self,
         shape: &R::Shape,

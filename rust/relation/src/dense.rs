@@ -1,14 +1,14 @@
 //! A directory for keys that fill their range: an array of slots indexed by the key itself.
 //!
 //! Invariant: every live key lies in the box `base .. base + extent` field by field, and its slot
-//! stands at its mixed-radix code in that box. The box holds at most `FILL` cells a key when it
+//! is stored at its mixed-radix code in that box. The box holds at most `FILL` cells a key when it
 //! is made, so a cell costs no more than an entry of the hash table; a look-up is one multiply-add
 //! a field, without hashing or comparing, and neighbouring keys are neighbours in memory.
 //!
 //! The box widens geometrically, so widening is O(1) amortised an insert; where that would break
-//! the bound, the table goes back to hashing. Where it widens upwards in its first field, which
-//! varies slowest, cells are added behind the others, and the system has their memory empty: that
-//! is O(1), so keys that count upwards never wait.
+//! the bound, the table returns to hashing. To widen the box upwards in its first field, which
+//! varies slowest, appends cells whose memory the system supplies zeroed. That is O(1), so keys
+//! that count upwards never wait.
 
 use std::ops::Range;
 
@@ -17,8 +17,8 @@ use ringview_core::Slab;
 use crate::ABSENT;
 use crate::layout::KeyLayout;
 
-/// Cells a key may cost while the box widens; three quarters of it are asked of keys that hash so
-/// far.
+/// Cells a key may cost while the box widens. A table that hashes its keys so far becomes dense at
+/// three quarters of it.
 pub(crate) const FILL: u128 = 4;
 /// Cells that are always affordable.
 const FREE_CELLS: u128 = 256;
@@ -101,12 +101,12 @@ impl DenseDirectory {
         true
     }
 
-    /// How many cells there are.
+    /// Number of cells.
     pub(crate) fn cells(&self) -> usize {
         self.cells.len()
     }
 
-    /// How many of them hold a slot.
+    /// Number of cells that hold a slot.
     pub(crate) fn filled(&self) -> usize {
         self.cells.iter().filter(|&&cell| cell != !ABSENT).count()
     }

@@ -12,13 +12,13 @@ use crate::dense::DenseDirectory;
 use crate::hash::HashDirectory;
 use crate::layout::KeyLayout;
 
-/// Rows between asking for a line and using it.
+/// Rows between the prefetch of a cache line and its use.
 pub(crate) const AHEAD: usize = 16;
 
 /// One seed for all, until keys collide as they do not by chance.
 const SEED: u64 = 0x5269_6e67_5669_6577;
 
-/// Where the slot of a key is found.
+/// Directory of a table: finds the slot of a key.
 #[derive(Clone, Debug)]
 pub(crate) enum Directory {
     Hash(HashDirectory),
@@ -48,7 +48,7 @@ impl Directory {
 pub struct Keys<'a> {
     /// The columns, one value a row; words of fields, not packed.
     pub columns: &'a [Vec<u64>],
-    /// Which column holds each field of the key.
+    /// Column of each field of the key.
     pub fields: &'a [usize],
     /// The number of rows.
     pub rows: usize,
@@ -96,14 +96,14 @@ impl KeyScratch {
     }
 }
 
-/// How the keys of a table are hashed. Nothing but where entries stand depends on it: slots are
-/// given in the order in which keys come.
+/// Hash function for the keys of a table. Only the places of entries depend on it: slots are
+/// numbered in the order in which keys are inserted.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Hashing {
     /// Under the seed that all tables begin with.
     #[default]
     Fixed,
-    /// Under a seed that nobody can know.
+    /// Under a random seed, which nobody can predict.
     Secret(SeedableRandomState),
 }
 

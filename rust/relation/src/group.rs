@@ -1,9 +1,9 @@
-//! Which rows of a delta have equal keys, found before their payloads are computed.
+//! Groups the rows of a delta by equal keys, before their payloads are computed.
 //!
-//! Runs of equal keys are found by comparing neighbours: sorted input folds without hashing. Where
-//! payloads are wide, keys that are scattered over the batch are found by hashing too, so that a
-//! wide product is computed into one sum a key; as they are where a sample of many rows shows that
-//! few keys repeat. Cost: O(rows), expected where keys are hashed.
+//! Runs of equal keys are found by comparing neighbours: sorted input folds without hashing. Keys
+//! scattered over the batch are found by hashing too, in two cases: payloads are wide, so that a
+//! wide product is computed into one sum a key; or a sample of many rows shows that few keys
+//! repeat. Cost: O(rows), expected where keys are hashed.
 
 use multiversion::multiversion;
 use ringview_ring::Groups;
@@ -14,7 +14,7 @@ use crate::layout::KeyLayout;
 
 /// Batches below this size are not hashed.
 const WORTH_HASHING: usize = 16;
-/// Rows of a batch that are looked at to tell how often keys repeat, of a batch of at least [`WORTH_A_SAMPLE`].
+/// Rows that are sampled to estimate the repetition of keys, in a batch of at least [`WORTH_A_SAMPLE`].
 const SAMPLE: usize = 256;
 const WORTH_A_SAMPLE: usize = 1 << 13;
 /// Rows of a run, on average, that need no hashing beside.
@@ -57,7 +57,8 @@ pub struct Grouper {
 }
 
 impl Grouper {
-    /// Groups rows by the key columns; `layout` is the key's, `hash` asks for scattered ones too.
+    /// Groups rows by the key columns; `layout` is the key's, `hash` requests that scattered keys
+    /// be found too.
     pub fn group(
         &mut self,
         columns: &[Vec<u64>],
@@ -115,7 +116,8 @@ impl Grouper {
         first.truncate(runs);
     }
 
-    /// The slots of a fresh table, with room for some keys, number the distinct keys in the order in which they come.
+    /// Numbers the distinct keys by their first rows: they are the slots of a fresh table, created with capacity for
+    /// some keys.
     fn hash(
         &mut self,
         columns: &[Vec<u64>],
@@ -160,7 +162,7 @@ impl Grouper {
         }
     }
 
-    /// The row that stands for each group, where a group may have several.
+    /// Representative row of each group, where a group may have several rows.
     #[must_use]
     pub fn representatives(&self) -> Option<&[u32]> {
         (self.kind != Kind::Each).then_some(&self.first)

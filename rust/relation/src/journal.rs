@@ -1,4 +1,4 @@
-//! What a table remembers so that a transaction can be undone, exactly, whatever the ring.
+//! Undo log of a table: a transaction is undone exactly, whatever the ring.
 //!
 //! Invariant: replaying the records backwards, and removing every slot made since the mark, gives
 //! the table as it was at the last commit. A slot made since then needs no record, so a bulk load
@@ -11,7 +11,7 @@ use ringview_core::empty;
 enum Record {
     /// The slot was reused for a key that was not there.
     Inserted(u32),
-    /// The payload of the slot was written; the old one comes next in `payloads`.
+    /// The payload of the slot was written; the old one is next in `payloads`.
     Written(u32),
 }
 
@@ -24,7 +24,7 @@ impl Record {
     }
 }
 
-/// What changed in a table since the last commit.
+/// Changes in a table since the last commit.
 #[derive(Clone, Debug, Default)]
 pub struct Journal {
     records: Vec<Record>,

@@ -1,4 +1,4 @@
-//! How the fields of a key are packed into words.
+//! Packing of the fields of a key into words.
 //!
 //! Invariant: a field lies within one word, fields keep their order within a word, and equal
 //! field values give equal words: keys are compared and hashed as words. Narrow fields share a

@@ -4,10 +4,10 @@
 //! | file | holds |
 //! |---|---|
 //! | `layout` | how the fields of a key are packed into words |
-//! | `hash` | a sorted linear-probing table from hash to slot, and what a batch asks it for ahead |
+//! | `hash` | a sorted linear-probing table from hash to slot, and the prefetching of a batch |
 //! | `dense` | a mixed-radix array from key to slot, for keys that fill their range |
 //! | `directory` | the one of the two that fits, and the batch look-ups over it |
-//! | `keyed_table/` | the keyed table of a relation: key words and payload words by slot; how keys come, go and make room |
+//! | `keyed_table/` | a relation's keyed table: key words and payload words by slot; insertion, removal, shrinking |
 //! | `journal` | what a table must remember to undo a transaction |
 //! | `keyed_table/index` | a secondary index: the slots of each group, walked with constant delay |
 //! | `relation` | keys with payloads of a ring: added to, widened in passing, undone |
@@ -21,8 +21,8 @@
 //! | `values` | the values of a join column, for semi-joins |
 //!
 //! Every look-up, insert, delete and count is O(1) expected, whatever the keys; a slot is stable
-//! while its tuple lives, so other structures may keep arrays beside a table by slot, until whoever
-//! owns the table lets it shrink and tells them where the slots went.
+//! while its tuple lives, so other structures may keep arrays by slot outside the table, until the
+//! owner of the table shrinks it and passes them the new slots.
 
 mod delta;
 mod dense;

@@ -1,14 +1,14 @@
-//! Heavy/light partitions: which values of a tuple of variables stand in many tuples, and which in
-//! few.
+//! Heavy/light partitions: the values of a tuple of variables are heavy if they occur in many
+//! tuples, and light otherwise.
 //!
-//! Invariant, of a value that stands in d > 0 tuples, with the threshold theta = N^epsilon: it is
+//! Invariant, of a value that occurs in d > 0 tuples, with the threshold theta = N^epsilon: it is
 //! heavy only if d >= 1/2 theta, and light only if d < 3/2 theta; after `strays` were flipped even
 //! d >= theta and d < theta. A value is one or the other, so a partition on several tuples of
 //! variables is one of these for each (IVM^epsilon, definitions 6, 17 and 40). The bounds hold once
 //! `misfits` were flipped; the slack between them is what pays for a flip: at least theta / 2
-//! tuples came or went before it.
+//! tuples were inserted or deleted before it.
 //!
-//! Cost: O(1) expected to find a value, and O(1) to count a tuple of it and to tell its part;
+//! Cost: O(1) expected to find a value, and O(1) to count a tuple of it and to determine its part;
 //! undoing is that of the counts.
 
 use ringview_core::empty;
@@ -75,7 +75,7 @@ impl Partition {
         }
     }
 
-    /// What degrees are measured by.
+    /// Threshold that degrees are compared with.
     #[must_use]
     pub fn threshold(&self) -> Threshold {
         self.threshold
@@ -86,26 +86,26 @@ impl Partition {
         self.threshold = threshold;
     }
 
-    /// How many values are heavy, in O(1).
+    /// Number of heavy values, in O(1).
     #[must_use]
     pub fn heavy(&self) -> usize {
         self.heavy
     }
 
-    /// How many values there are, in O(1) between transactions.
+    /// Number of values, in O(1) between transactions.
     #[must_use]
     pub fn values(&self) -> usize {
         self.degrees.len()
     }
 
-    /// How many tuples have the value.
+    /// Number of tuples with the value.
     #[must_use]
     #[inline]
     pub fn degree(&self, value: u32) -> u64 {
         self.degrees.payload(value)[0] >> 1
     }
 
-    /// What a value without tuples would be.
+    /// Whether a value without tuples would be heavy.
     #[inline]
     fn starts_heavy(&self) -> bool {
         self.threshold.strict <= 1
@@ -143,8 +143,8 @@ impl Partition {
         self.degrees.iter()
     }
 
-    /// The value of each row of a batch, by its slot. What has no tuples is there until the
-    /// transaction ends. `out` is overwritten.
+    /// The value of each row of a batch, by its slot. A value without tuples keeps its slot until
+    /// the transaction ends. `out` is overwritten.
     pub fn locate(&mut self, keys: Keys<'_>, scratch: &mut KeyScratch, out: &mut Vec<u32>) {
         self.degrees.locate(keys, scratch, out);
         let words = self.degrees.payloads();
@@ -152,7 +152,7 @@ impl Partition {
         self.emptied.extend(empty);
     }
 
-    /// Counts a tuple for each of these values that comes, and one less where `comes` is false.
+    /// Adds one to the degree of each of these values, or subtracts one where `comes` is false.
     /// Calls `born` with values that are heavy from their first tuple on.
     pub fn count(&mut self, values: &[u32], comes: &[bool], mut born: impl FnMut(u32)) {
         self.counted.extend_from_slice(values);
@@ -177,8 +177,8 @@ impl Partition {
         }
     }
 
-    /// Tuples with these values will come, or go: their numbers, which are added to `expected` by
-    /// value. Values that have none yet may be flipped before.
+    /// Announces insertions and deletions of tuples with these values: `moves` is added to
+    /// `expected` by value. Values that have no tuples yet may be flipped before.
     pub fn foresee(
         &mut self,
         keys: Keys<'_>,
@@ -205,7 +205,7 @@ impl Partition {
         let is_stray = |&value: &u32| {
             let more = expected.get(value as usize).copied().unwrap_or(0);
             let degree = self.degree(value).saturating_add_signed(more);
-            // Which part a value without tuples is in is nobody's concern.
+            // The part of a value without tuples does not matter.
             let is_there = self.degree(value) > 0 || degree > 0;
             is_there && (degree >= strict) != self.is_heavy(value)
         };
@@ -254,7 +254,7 @@ impl Partition {
         }
     }
 
-    /// What the running transaction did stays.
+    /// Keeps the changes of the running transaction.
     pub fn commit(&mut self) {
         self.degrees.commit(&self.emptied, |degree| degree[0] == 0);
         self.degrees.shrink();
@@ -264,7 +264,7 @@ impl Partition {
         empty(&mut self.found);
     }
 
-    /// What the running transaction did is undone.
+    /// Undoes the changes of the running transaction.
     pub fn rollback(&mut self) {
         self.degrees.rollback();
         (self.threshold, self.heavy) = self.committed;

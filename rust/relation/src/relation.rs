@@ -2,9 +2,9 @@
 //! to it.
 //!
 //! Invariant: between transactions it holds exactly the keys whose payload is not zero, and each
-//! sum fits its payload; in one, a sum may pass out of range as long as it comes back, or the
-//! relation grows. A transaction is undone to the bit (a relation that grew stays wide). Cost: O(1)
-//! expected a row added; sums that do not fit cost a search each, growing O(keys) once.
+//! sum fits its payload; in one, a sum may leave its range as long as it returns to it, or the
+//! relation widens. A transaction is undone to the bit (a relation that grew stays wide). Cost:
+//! O(1) expected a row added; sums that do not fit cost a search each, growing O(keys) once.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ use crate::sort::ascends;
 /// A delta with this many rows for each slot of the relation is folded while it is stored.
 const FOLD: usize = 2;
 
-/// Rows that are worth a look whether they come in the order of their keys; all are where every check is on, so
-/// that tests see it.
+/// Rows in a batch from which it is worth a check whether they are in the order of their keys. With debug assertions
+/// every batch is checked, so that tests cover it.
 const BULK: usize = if cfg!(debug_assertions) { 2 } else { 1 << 10 };
 
 /// A relation. It may be one that is not kept: then it has a shape and no table.
@@ -59,13 +59,13 @@ impl<R: PayloadRing> Relation<R> {
         }
     }
 
-    /// What it is called.
+    /// Name of the relation.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What its payloads hold.
+    /// Shape of its payloads.
     #[must_use]
     #[inline]
     pub fn shape(&self) -> &R::Shape {
@@ -79,8 +79,8 @@ impl<R: PayloadRing> Relation<R> {
         self.table.as_ref()
     }
 
-    /// The same, to add or refresh an index, or to rewrite payloads between transactions. Rows come
-    /// and go by `add` alone.
+    /// The same, to add or refresh an index, or to rewrite payloads between transactions. Rows are
+    /// inserted and removed by `add` alone.
     #[inline]
     pub fn table_mut(&mut self) -> Option<&mut KeyedTable> {
         self.table.as_mut()
@@ -127,7 +127,7 @@ impl<R: PayloadRing> Relation<R> {
         self.updates + self.pending
     }
 
-    /// R := R + dR. The delta may come out with fewer rows, of the same sum.
+    /// R := R + dR. The delta may have fewer rows afterwards, of the same sum.
     ///
     /// # Errors
     /// `Overflow` where a sum fits no widened payload either; the transaction must be rolled back.
@@ -182,8 +182,8 @@ impl<R: PayloadRing> Relation<R> {
         Error::Overflow { place }
     }
 
-    /// The same where a sum does not fit: a row at a time, at the slots of `self.slots`. What fits
-    /// again is a payload as any other.
+    /// The same where a sum does not fit: a row at a time, at the slots of `self.slots`. A sum that
+    /// fits again is stored as an ordinary payload.
     #[cold]
     fn add_wide(&mut self, delta: &mut Delta, fault: Overflow) -> Result<(), Overflow> {
         let shape = &self.shape;
@@ -319,7 +319,7 @@ impl<R: PayloadRing> Relation<R> {
         }
     }
 
-    /// The slots that the rows of the last delta went to.
+    /// The slots of the rows of the last delta.
     #[must_use]
     pub fn last_slots(&self) -> &[u32] {
         &self.slots
@@ -332,8 +332,8 @@ impl<R: PayloadRing> Relation<R> {
         self.touched || self.pending > 0
     }
 
-    /// What the running transaction did stays. Who keeps slots beside the table follows where they
-    /// went, if they moved.
+    /// Keeps the changes of the running transaction. Returns the new slots, if they moved, for an
+    /// owner that keeps slots outside the table.
     pub fn commit(&mut self) -> Option<Relocated> {
         self.updates += std::mem::take(&mut self.pending);
         if !std::mem::take(&mut self.touched) {
@@ -347,7 +347,7 @@ impl<R: PayloadRing> Relation<R> {
         table.shrink()
     }
 
-    /// What the running transaction did is undone; slots stay where they are.
+    /// Undoes the changes of the running transaction; slots stay where they are.
     pub fn rollback(&mut self) {
         self.pending = 0;
         if !std::mem::take(&mut self.touched) {

@@ -1,8 +1,7 @@
 //! Sorting of words: entries by hash, rows by key.
 //!
-//! Invariant: what comes out is what came in, in ascending order. Cost: two
-//! passes of counting and placing, and little beyond them unless what is sorted agrees in its upper bits. Keys are
-//! read from the sorted entries, one after the other.
+//! Invariant: the output is the input in ascending order. Cost: two passes of counting and placing, and little beyond
+//! them unless the words agree in their upper bits. Keys are read from the sorted entries, one after the other.
 
 use std::cmp::Ordering;
 
@@ -76,7 +75,7 @@ pub(crate) struct SortedKeys {
     row_bits: u32,
 }
 
-/// Where a field stands in an entry, as what it is above the least.
+/// Bits of a field in an entry: its value above the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SortedField {
     least: u64,
@@ -145,7 +144,7 @@ impl SortedKeys {
         }
     }
 
-    /// Which key each row has in that order, from 0 on, and the first row of each; `None` where no key repeats.
+    /// Number of the key of each row in that order, from 0 on, and the first row of each key; `None` if no key repeats.
     pub(crate) fn groups(&self, of: &mut Vec<u32>, first: &mut Vec<u32>) -> Option<()> {
         let keys = || self.entries.iter().map(|entry| entry >> self.row_bits);
         let repeats = keys().zip(keys().skip(1)).any(|(one, next)| one == next);

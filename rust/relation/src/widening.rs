@@ -1,7 +1,7 @@
 //! Products with sums that do not fit, in passing: multiplied with 256 bits an exact number.
 //!
-//! Invariant: what comes out is what the ring's product would be had it room; it is brought back to
-//! the ring's shape if it fits that. Cost: a copy of both factors; only after a sum has not fit.
+//! Invariant: the result is the exact product; it has the ring's own shape if it fits that. Cost: a
+//! copy of both factors; only after a sum has not fit.
 
 use ringview_ring::{Groups, Overflow, PayloadRing, Rows, Slab};
 
@@ -18,8 +18,8 @@ impl<R: PayloadRing> WideFactors<'_, R> {
     /// The words of a payload of the product, in `out`, and whether they are of the widened shape.
     ///
     /// # Errors
-    /// The fault that asked for it where the ring has no wider numbers; `Overflow` where those
-    /// have not room enough either.
+    /// The fault of the narrow product where the ring has no wider numbers; `Overflow` where the
+    /// result does not fit those either.
     #[cold]
     pub(crate) fn multiply(
         self,

@@ -1,8 +1,9 @@
-//! Names that a SELECT gives to its outputs, used beside them: in later outputs, in WHERE, in the arguments of aggregates.
+//! Names that a SELECT gives to its outputs, used elsewhere in it: in later outputs, in WHERE, in the arguments of
+//! aggregates.
 //!
-//! A column of the tables comes first, so a name is replaced only once the binder has found no such column. Within a
-//! subquery the columns of the output get their tables in front, as the subquery may have columns of those names.
-//! Invariant: the rest of the text stays. Cost: linear in the text, once for each such name.
+//! A column of the tables has precedence, so a name is replaced only after the binder has found no such column. Within
+//! a subquery the columns of the output are qualified with their tables, as the subquery may have columns of those
+//! names. Invariant: the rest of the text stays. Cost: linear in the text, once for each such name.
 
 use std::ops::ControlFlow;
 
@@ -88,7 +89,7 @@ fn qualified(expr: &Expr, from: &[TableWithJoins], has: Has<'_>) -> Option<Expr>
 }
 
 struct Qualifies<'q> {
-    /// What the text calls a table, and what it is.
+    /// Names of tables in the text, and the tables.
     tables: Vec<(&'q Ident, &'q Ident)>,
     has: Has<'q>,
 }
@@ -118,7 +119,7 @@ impl VisitorMut for Qualifies<'_> {
 
 struct Uses<'n> {
     name: &'n str,
-    /// What an output computes, here and within a subquery.
+    /// Expression of an output, here and within a subquery.
     by: Expr,
     within: Option<Expr>,
     depth: usize,

@@ -1,9 +1,9 @@
 //! ASOF joins, as DuckDB and Snowflake write them.
 //!
 //! `a ASOF [LEFT] JOIN b ON a.k = b.k AND a.t >= b.t`, and USING, whose last column is the one of the inequality;
-//! Snowflake's `ASOF JOIN b MATCH_CONDITION (a.t >= b.t) ON a.k = b.k` keeps rows without a match. The parser knows but the
-//! latter, and the binder neither: to both it is a join whose inequality stands in a call of `asof_match`. Invariant: a
-//! join that is none has no such call. Cost: linear in the text.
+//! Snowflake's `ASOF JOIN b MATCH_CONDITION (a.t >= b.t) ON a.k = b.k` keeps rows without a match. The parser supports
+//! only the latter, and the binder neither: for both it becomes a join whose inequality is the argument of a call of
+//! `asof_match`. Invariant: a join that is none has no such call. Cost: linear in the text.
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, TableFactor, TableWithJoins,
@@ -15,16 +15,16 @@ use ringview_expr::call;
 
 use crate::join_kind::constraint;
 
-/// What the inequality stands in.
+/// Function whose argument is the inequality.
 pub(crate) const MATCH: &str = "asof_match";
 
-/// What stands first in ON and USING of an ASOF join, until `rewrite`.
+/// First name in ON and USING of an ASOF join, until `rewrite`.
 const MARK: &str = "asof match";
 
 /// Takes ASOF away where DuckDB's form follows, and marks the condition.
 pub(crate) fn marked(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut made: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
-    // Behind which tokens a mark stands.
+    // Positions of the tokens that a mark follows.
     let mut behind: Vec<(usize, Token)> = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         match word(token) {

@@ -1,8 +1,8 @@
-//! A statement to its query: DataFusion binds it, and its plan is lowered. What DuckDB lets a text name, and the binder
-//! does not, is spelt out where the binder asks for it.
+//! A statement to its query: DataFusion binds it, and its plan is lowered. Names that DuckDB resolves, and the binder
+//! does not, are replaced when the binder does not find them.
 //!
-//! Invariant: the query means what DuckDB means by the statement. Cost: that of binding it, once more for each name that is
-//! spelt out.
+//! Invariant: the query means what DuckDB means by the statement. Cost: that of binding it, once more for each name
+//! that is replaced.
 
 use datafusion_sql::planner::SqlToRel;
 use datafusion_sql::sqlparser::ast;
@@ -17,7 +17,7 @@ use crate::lower::Lowering;
 use crate::options::Options;
 use crate::{aliases, one_row, using};
 
-/// How many names of outputs a text may use beside them.
+/// Number of uses of output names that a text may have.
 const MOST_ALIASES: usize = 100;
 
 /// The query of a statement over tables of these names; `known` are those that a message may name.

@@ -1,7 +1,7 @@
 //! Sides of set operations as queries of their own.
 //!
-//! What changes a text looks at queries whose body is a SELECT. Invariant: no side of a set operation is a SELECT alone.
-//! Cost: linear in the text.
+//! Passes that change a text visit queries whose body is a SELECT. Invariant: no side of a set operation is a SELECT
+//! alone. Cost: linear in the text.
 
 use std::ops::ControlFlow;
 

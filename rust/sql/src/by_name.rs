@@ -1,10 +1,10 @@
 //! NATURAL JOIN and USING spelt out: ON, and the merged column of the side that is there.
 //!
 //! The binder keeps one of the merged columns by the names of the tables, which may be the one that is NULL where its
-//! side has no row. So a join by name gets ON, and each name without a table in front becomes the left column, of RIGHT
-//! JOIN the right one, of FULL JOIN COALESCE of both. Where the columns of a side are not known, inner and left joins
-//! stay for the binder, others are refused. Invariant: names with a table in front mean that table's column. Cost:
-//! linear in the text and the columns of its tables.
+//! side has no row. So a join by name gets ON, and each unqualified name becomes the left column, of RIGHT JOIN the
+//! right one, of FULL JOIN COALESCE of both. If the columns of a side are unknown, inner and left joins are left to the
+//! binder, others are refused. Invariant: names with a table in front mean that table's column. Cost: linear in the
+//! text and the columns of its tables.
 
 use std::ops::ControlFlow;
 
@@ -89,7 +89,7 @@ impl ByName<'_> {
                 "* over joins by name of tables and subqueries is not kept; name the columns",
             ));
         }
-        // Where a table that is not merged has the column too, its name is ambiguous: the binder says so.
+        // If a table that is not merged has the column too, its name is ambiguous: the binder refuses it.
         let from = &select.from;
         merged.retain(|one| self.tables_with(from, &one.name) == one.tables);
         let value = |ident: &Ident| value_of(&merged, ident);
@@ -97,7 +97,7 @@ impl ByName<'_> {
         let from = std::mem::take(&mut select.from);
         let _ = walk_mut(&mut **select, &mut names);
         select.from = from;
-        // ORDER BY knows the names of the outputs first.
+        // ORDER BY looks up the names of the outputs first.
         let shown = |one: &Merged| {
             let mut items = select.projection.iter();
             items.any(|item| matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value == one.name))
@@ -214,7 +214,7 @@ impl ByName<'_> {
         Some(shown)
     }
 
-    /// How many tables of FROM have a column, as far as that is known.
+    /// Number of tables of FROM with a column, among those whose columns are available.
     fn tables_with(&self, from: &[TableWithJoins], name: &str) -> usize {
         let factors = from.iter().flat_map(|chain| {
             let joined = chain.joins.iter().map(|join| &join.relation);
@@ -340,7 +340,7 @@ fn is_right(join: &Join) -> bool {
     is_right && is_by_name(join)
 }
 
-/// What a name means that joins have merged.
+/// Value of a name that joins have merged.
 fn value_of(merged: &[Merged], name: &Ident) -> Option<Expr> {
     let found = merged.iter().find(|one| one.name == name.value);
     found.map(|one| one.value.clone())

@@ -62,14 +62,14 @@ pub(crate) fn function(name: &str) -> Option<ScalarUDF> {
     }))
 }
 
-/// What a node reads of the clock.
+/// Kind of value that a node reads of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     Moment,
     Date,
 }
 
-/// What a node reads of the clock, if it is such a function.
+/// Kind of value that a node reads of the clock, if it is such a function.
 pub(crate) fn reading(node: &Expr) -> Option<Reading> {
     let Expr::ScalarFunction(call) = node else {
         return None;

@@ -1,7 +1,7 @@
-//! The columns of what FROM names: tables, names of WITH, subqueries.
+//! The columns of the relations in FROM: tables, names of WITH, subqueries.
 //!
-//! Invariant: columns are told only where the text and the catalog tell all of them. Cost: linear in the text, for each
-//! star within another.
+//! Invariant: columns are returned only if the text and the catalog determine all of them. Cost: linear in the text,
+//! for each star within another.
 
 use datafusion_sql::sqlparser::ast::{
     Ident, Query, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor,
@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::join_kind::joins_by_name;
 use crate::wildcard;
 
-/// What names mean in the query that is visited, and in those around it.
+/// Meanings of names in the query that is visited, and in those around it.
 pub(crate) struct Columns<'c> {
     context: &'c Context,
     /// The queries that are open, the innermost last.
@@ -23,7 +23,7 @@ pub(crate) struct Columns<'c> {
 #[derive(Default)]
 struct Given {
     names: Vec<(String, Option<Vec<String>>)>,
-    /// How many of their queries are over.
+    /// Number of their queries that were visited.
     known: usize,
 }
 
@@ -53,7 +53,7 @@ impl<'c> Columns<'c> {
         }
     }
 
-    /// The queries of its WITH come next, in which a name does not mean itself.
+    /// Called before the queries of its WITH, in which a name does not mean itself.
     pub(crate) fn forget_names(&mut self) {
         if let Some(own) = self.open.last_mut() {
             own.known = 0;
@@ -153,7 +153,7 @@ impl<'c> Columns<'c> {
     }
 }
 
-/// What a star over some tables shows.
+/// Columns of a star over some tables.
 fn shown(options: &WildcardAdditionalOptions, tables: &[ScopedTable]) -> Option<Vec<String>> {
     let columns = tables.iter().flat_map(|table| table.columns.clone());
     let all = wildcard::shown(options, columns.map(|name| (name, ())).collect(), |_, _| ())?;

@@ -1,4 +1,4 @@
-//! What the binder may look up.
+//! Context in which the binder looks names up.
 //!
 //! Invariant: tables have the columns that the catalog gives them. The types of aggregates here serve the binder alone:
 //! those of the result are the engine's. Cost: O(columns) once.
@@ -29,7 +29,7 @@ use crate::grammar::parsed;
 use crate::work::Work;
 use crate::{asof, unnested};
 
-/// Which of its columns a set of groups lacks: each set knows it.
+/// GROUPING(): the columns that a set of groups lacks, a constant of each set.
 const GROUPING: &str = "grouping";
 
 /// The aggregate of features; which of them are categories.
@@ -69,7 +69,7 @@ impl Context {
         })
     }
 
-    /// The function of the user that goes by a name.
+    /// The user's function of a name.
     fn of_user(&self, name: &str) -> Option<&Arc<UserFunction>> {
         let mut all = self.of_user.iter();
         all.find(|function| function.signature().is_called(name))
@@ -392,7 +392,7 @@ impl WindowUDFImpl for Window {
     }
 }
 
-/// Which arguments a function takes is told when its block is bound.
+/// The arguments of a function are checked when its block is bound.
 fn any_arguments() -> Signature {
     let arguments = vec![TypeSignature::VariadicAny, TypeSignature::Nullary];
     Signature::one_of(arguments, Volatility::Immutable)

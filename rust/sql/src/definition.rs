@@ -1,7 +1,7 @@
-//! A view as it was written: the text, what was said beside it, and the schemas of the tables that it names.
+//! A view as it was written: the text, its options, and the schemas of the tables that it names.
 //!
 //! Invariant: it means the same query wherever and whenever it is bound, for nothing but itself is looked up: a table
-//! that comes later, or goes, changes nothing. Cost: that of binding the text.
+//! created or dropped later changes nothing. Cost: that of binding the text.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ pub struct Definition {
     parsed: Option<Parsed>,
 }
 
-/// See `Definition`; constants stand in the places of parameters.
+/// See `Definition`; parameters are replaced by constants.
 #[derive(Clone, Debug)]
 struct Parsed {
     statement: Statement,
@@ -250,10 +250,10 @@ impl Definition {
         Ok(query)
     }
 
-    /// What `keep` makes of the query as it stands; of its form in blocks where that is refused.
+    /// Result of `keep` for the query as written; if that is refused, for its form in blocks.
     ///
     /// # Errors
-    /// As [`bind`](Self::bind), and what `keep` returns; where neither form is kept, of the query as it stands.
+    /// As [`bind`](Self::bind), and the errors of `keep`; if neither form is kept, the refusal of the query as written.
     pub fn first_accepted<T>(
         mut self,
         mut keep: impl FnMut(&Self, &Query) -> Result<T>,

@@ -1,4 +1,4 @@
-//! How deeply a text may be nested.
+//! Nesting depth of a text.
 //!
 //! The parser, the binder and the passes over a tree recurse. Conditions joined by AND or OR are balanced, so that
 //! thousands of them are a shallow tree; all else that makes a tree deep is counted among the tokens, and refused beyond
@@ -126,7 +126,7 @@ pub(crate) fn check(text: &str, tokens: &[TokenWithSpan]) -> Result<()> {
     Ok(())
 }
 
-/// What one pair of brackets holds so far.
+/// Counts of one pair of brackets so far.
 #[derive(Default)]
 struct Level {
     conditions: usize,
@@ -151,7 +151,7 @@ impl Level {
         self.ended.max(self.operators + self.within)
     }
 
-    /// What follows is no operand of the operators so far.
+    /// Ends a chain: following tokens are no operands of its operators.
     fn end_chain(&mut self) {
         self.ended = self.height();
         (self.operators, self.within) = (0, 0);
@@ -189,7 +189,7 @@ pub(crate) fn on_deep_stack<T: Send>(
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK);
         let work = || planned = plan.take().map(|plan| plan());
-        // Where the system gives no thread, the caller's stack is all there is.
+        // If the system gives no thread, planning runs on the caller's stack.
         let _ = thread.spawn_scoped(scope, work).map(|thread| thread.join());
     });
     match (planned, plan) {
@@ -199,7 +199,7 @@ pub(crate) fn on_deep_stack<T: Send>(
     }
 }
 
-/// What a token does to the depth of an expression.
+/// Effect of a token on the depth of an expression.
 enum Role {
     Condition { restricts: bool },
     Operator,

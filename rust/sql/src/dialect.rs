@@ -64,7 +64,7 @@ impl Dialect {
         })
     }
 
-    /// What parses its texts.
+    /// Parser of its texts.
     pub(crate) fn parser(self) -> Box<dyn dialect::Dialect> {
         match self {
             Self::DuckDb => Box::new(DuckDb::PLAIN),
@@ -84,7 +84,7 @@ impl Dialect {
         (self == Self::DuckDb).then(|| Box::new(DuckDb { nests_joins }) as _)
     }
 
-    /// Where NULL stands in an order that does not say.
+    /// Place of NULL in an order without NULLS FIRST or NULLS LAST.
     pub(crate) fn nulls(self) -> NullOrdering {
         match self {
             Self::DuckDb => NullOrdering::NullsLast,

@@ -76,7 +76,7 @@ pub(crate) fn ambiguous(problem: &DataFusionError) -> Option<String> {
     }
 }
 
-/// What cannot be kept.
+/// An error for a query that cannot be kept.
 pub(crate) fn unsupported(what: &str) -> Error {
     bare(SqlProblem::Unsupported, None, advised(what))
 }
@@ -90,7 +90,7 @@ pub(crate) fn bare(problem: SqlProblem, position: Option<Position>, message: Str
     }
 }
 
-/// What is said where there is no better advice.
+/// A message with default advice, where it has none.
 fn advised(what: &str) -> String {
     if what.contains("; ") {
         what.to_owned()
@@ -191,7 +191,7 @@ fn no_column(field: &Column, valid: &[Column], at: Option<Position>) -> Error {
     bare(SqlProblem::UnknownColumn, at, what)
 }
 
-/// What the binder does not take, in our words where it has worse.
+/// A problem of the binder, in our words where its own are worse.
 fn planning(what: &str, at: Option<Position>) -> Error {
     let query = |message: String| bare(SqlProblem::Query, at, message);
     if let Some(rest) = what.strip_prefix("Invalid function '") {

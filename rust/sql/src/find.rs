@@ -1,4 +1,4 @@
-//! Where the names of a text stand.
+//! Positions of the names of a text.
 //!
 //! Invariant: only what the text itself names is found, before any pass changes it; an unquoted name is found in any
 //! case. Cost: linear in the text, only for a message.
@@ -15,7 +15,7 @@ use ringview_expr::{AGGREGATES, walk};
 
 use crate::source_text::position;
 
-/// What a name is of.
+/// Kind of the object of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
     /// A column.

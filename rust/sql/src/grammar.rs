@@ -25,7 +25,7 @@ use crate::source_text::{Text, position};
 use crate::tokens::{misspelt, tokens, word};
 use crate::wildcard::FromFirst;
 
-/// How deep the parser may recurse.
+/// Recursion limit of the parser.
 const DEPTH: usize = 100;
 
 /// The SELECT of a text of a dialect; with parameters if they are given, else they stay in their places.
@@ -48,11 +48,11 @@ pub(crate) fn parsed(
 pub(crate) struct Parsed {
     pub(crate) statement: ast::Statement,
     pub(crate) tokens: Vec<TokenWithSpan>,
-    /// How many `?` are before it.
+    /// Number of `?` before it.
     pub(crate) questions: usize,
 }
 
-/// The statements of a script, which semicolons tell apart; parameters are in their places still.
+/// The statements of a script, which semicolons separate; parameters are still in place.
 pub(crate) fn script(text: &str, dialect: Dialect) -> Result<Vec<Parsed>> {
     let all = tokens(text, dialect)?;
     let mut found = Vec::new();
@@ -110,7 +110,7 @@ fn read<T>(
     }
 }
 
-/// What is checked of a statement before anything else looks at it.
+/// Checks of a statement before other passes.
 fn check(
     statement: &mut ast::Statement,
     (text, tokens): (&str, &[TokenWithSpan]),
@@ -185,7 +185,7 @@ fn statement(text: &str, found: &[TokenWithSpan], dialect: Dialect) -> Result<as
     }
 }
 
-/// What the parser does not take.
+/// An error for a text that the parser refuses.
 fn syntax(text: &str, found: &[TokenWithSpan], problem: &ParserError, is_script: bool) -> Error {
     let refused =
         |at: Option<Position>, what: &str| Text(text).refused(SqlProblem::Query, at, what);

@@ -78,7 +78,7 @@ impl VisitorMut for InheritedOrder<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Inner queries come first.
+    /// Inner queries are handled first.
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         let found = self.order(query);
         self.scopes.pop();
@@ -116,7 +116,7 @@ impl InheritedOrder<'_> {
         Ok(())
     }
 
-    /// Puts the query that a name of WITH stands for in the place of the name, if it is the one table and has an order.
+    /// Replaces a name of WITH by its query, if it is the only table and has an order.
     fn inline(&self, select: &mut Select) {
         let [from] = &mut select.from[..] else {
             return;
@@ -422,7 +422,7 @@ impl Unordered<'_> {
         }
     }
 
-    /// A window without an order: all rows are peers, which `ROWS` and functions of places tell apart all the same.
+    /// A window without an order: all rows are peers, but `ROWS` and functions of positions distinguish them.
     fn window(&mut self, name: &str, spec: &mut WindowSpec) {
         let of_frames = OF_FRAMES.contains(&name) || AGGREGATES.contains(&name);
         let depends = match &spec.window_frame {

@@ -4,7 +4,7 @@
 
 use datafusion_sql::sqlparser::ast::{Join, JoinConstraint, JoinOperator, Select};
 
-/// What a join asks for, of the kinds that may be by name.
+/// Constraint of a join, of the kinds that may be by name.
 pub(crate) fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     match operator {
         JoinOperator::Join(by)

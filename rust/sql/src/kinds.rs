@@ -1,4 +1,4 @@
-//! Kinds of functions, and what stands beside their arguments.
+//! Kinds of functions, and the clauses of their calls.
 //!
 //! Invariant: DISTINCT, ORDER BY and FILTER are for aggregates, OVER for those and for functions over windows; the binder
 //! would drop them elsewhere. Cost: linear in the text.
@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::error::bare;
 use crate::source_text::position;
 
-/// Refuses what stands beside the arguments of a function that is not of its kind.
+/// Refuses clauses of a call that a function of its kind does not have.
 ///
 /// # Errors
 /// `Sql` at the name of the function.

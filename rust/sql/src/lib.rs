@@ -1,7 +1,7 @@
 //! SQL to the logical query: DataFusion parses and binds a text, and its plan is lowered to blocks.
 //!
-//! Invariant: the query means what DuckDB means by the text; what has no lowering is refused. Nothing here knows how a
-//! block is kept. Cost: linear in the text, and the binding of each block.
+//! Invariant: the query means what DuckDB means by the text; what has no lowering is refused. Nothing here depends on
+//! the representation of a block. Cost: linear in the text, and the binding of each block.
 //!
 //! | file | holds |
 //! |---|---|
@@ -25,7 +25,7 @@
 //! | `names` | names are found without case; what has no AS is named by its own text |
 //! | `columns` | the columns of what FROM names |
 //! | `row_scalar` | bound expressions as blocks keep them |
-//! | `kinds` | what stands beside the arguments of a function of another kind |
+//! | `kinds` | clauses of a call that belong to functions of another kind |
 //! | `grouped` | GROUP BY of brackets, GROUPING() of all groups |
 //! | `inherited_order` | the order of a subquery, where the query around depends on it |
 //! | `by_name` | NATURAL JOIN and USING spelt out |

@@ -1,4 +1,4 @@
-//! What a text names, without tables: its tables, its tokens, the columns of a product.
+//! Names in a text, read without tables: its tables, its tokens, the columns of a product.
 //!
 //! Invariant: only the text is read. Cost: linear in the text.
 

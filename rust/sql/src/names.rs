@@ -94,7 +94,7 @@ impl Names {
     }
 
     fn normalise(&mut self, ident: &mut Ident) {
-        // Quotes let a name have spaces; they do not tell cases apart, unless there are columns of both.
+        // Quotes allow spaces in a name; they do not distinguish cases, unless there are columns of both.
         if ident.quote_style.is_some() && self.exact.contains(&ident.value) {
             return;
         }
@@ -247,7 +247,7 @@ impl VisitorMut for InLower {
     }
 }
 
-/// Names as DuckDB tells them apart, from left to right: the second `b` is `b_1`.
+/// Names made distinct as in DuckDB, from left to right: the second `b` is `b_1`.
 pub(crate) fn distinct_names(names: &[String]) -> Vec<String> {
     let mut made: Vec<String> = Vec::with_capacity(names.len());
     for name in names {

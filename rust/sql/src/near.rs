@@ -3,7 +3,7 @@
 //! Invariant: the same names are near as in Python's `difflib`, which words the other messages of the package. Cost:
 //! O(names x length^2), only for a message.
 
-/// How alike two names must be, 0 to 1.
+/// Minimal similarity of two names, 0 to 1.
 const ALIKE: f64 = 0.6;
 
 /// `; did you mean 'Customer'?` where one of the names looks like `name`, else nothing.

@@ -82,7 +82,7 @@ fn read_around(aggregate: &Expr) -> Option<String> {
     around.filter(|_| !is_own)
 }
 
-/// What a use of a subquery is by the value of its row.
+/// An expression over the value of a subquery's only row, for a use of the subquery.
 fn value(node: Expr) -> Result<Transformed<Expr>> {
     match node {
         Expr::Exists(of) if is_one_row(&of.subquery.subquery) => {

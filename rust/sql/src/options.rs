@@ -1,6 +1,6 @@
-//! What is said beside a text.
+//! Options of a text.
 //!
-//! Invariant: what has no meaning for a query is refused. Cost: O(outputs of the query).
+//! Invariant: options without a meaning for a query are refused. Cost: O(outputs of the query).
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use crate::error::bare;
 use crate::order::Named;
 use crate::parameters::Parameters;
 
-/// What is said beside a text.
+/// Options of a text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// That of the text.
     pub dialect: Dialect,
-    /// What stands for its parameters.
+    /// Values of its parameters.
     pub parameters: Parameters,
     /// A variable order; chosen by cost if absent.
     pub order: Option<Vec<Named>>,
-    /// Whether conditions that compare across tables, or with subqueries, become joins with blocks alone, where an engine
-    /// might keep them as they stand.
+    /// Whether conditions that compare across tables, or with subqueries, become joins with blocks alone, where an
+    /// engine might keep them as written.
     pub in_blocks: bool,
-    /// Whether rows that have no partner are told by a condition, so that the query is one of joins and groups alone.
+    /// Whether rows without a partner are found by a condition, so that the query is one of joins and groups alone.
     pub only_joins: bool,
     /// Whether the query is answered once, so that what costs the least is a join where subqueries are correlated by
     /// equalities alone. No view is, so it is not written down.
@@ -36,13 +36,13 @@ pub struct Options {
     /// Whether a result that is computed of a block of ordered rows may be computed as it is read, and need not be kept.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub on_read: bool,
-    /// How the rows of a join are kept; chosen if absent.
+    /// Representation of the rows of a join; chosen if absent.
     pub representation: Option<Representation>,
-    /// What COFACTOR does with rows that have NULL in a feature; it refuses them if absent.
+    /// Handling of rows with NULL in a feature of COFACTOR; they are refused if absent.
     pub nulls: Option<Nulls>,
     /// The thresholds of heavy values, for an engine that has them.
     pub epsilon: Option<Exponents>,
-    /// How much a change may compute anew: a question to whoever declares a view, so it is not written down.
+    /// Recomputation that a change may cause: a limit set with the declaration of a view, so it is not written down.
     #[serde(skip)]
     pub refresh: Refresh,
     /// Whether a cast or a call that cannot be computed for a row is NULL there, and does not refuse the row.

@@ -17,8 +17,8 @@ pub struct Named {
     pub below: Vec<Named>,
 }
 
-/// How an order is written down: a variable after the one above it, with how deep it lies. An order may be deeper than what
-/// reads it may recurse.
+/// Written form of an order: each variable after the one above it, with its depth. An order may be deeper than the
+/// recursion of its readers allows.
 type Lines = Vec<(usize, String)>;
 
 impl From<Named> for Lines {

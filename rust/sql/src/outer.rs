@@ -65,7 +65,7 @@ impl Queries {
         self.seen
     }
 
-    /// How far out the innermost query is that has a table of this name, and its number.
+    /// Number of queries out to the innermost one that has a table of this name, and its number.
     fn with_table(&self, name: &str) -> Option<(usize, usize)> {
         let mut outwards = self.open.iter().rev().enumerate();
         let found = outwards.find(|(_, query)| query.tables.iter().any(|table| table == name));
@@ -141,7 +141,7 @@ struct Renames {
 }
 
 impl Renames {
-    /// What a table is called now.
+    /// Renames a table, if it gets a new name.
     fn name(&self, name: &mut Ident) {
         if let Some((_, number)) = self.queries.with_table(&name.value)
             && self
@@ -224,7 +224,7 @@ fn factors(query: &Query) -> Vec<&TableFactor> {
     found
 }
 
-/// What a table of FROM is called.
+/// Name of a table of FROM.
 fn called(factor: &TableFactor) -> Option<&Ident> {
     match factor {
         TableFactor::Table { name, alias, .. } => match alias {

@@ -1,4 +1,4 @@
-//! Parameters of a text: `$1`, `?`, `$name` and `:name` stand for constants.
+//! Parameters of a text: `$1`, `?`, `$name` and `:name`, to be replaced by constants.
 //!
 //! Invariant: each name in the text has a value, and each value is used. Cost: linear in the text, once.
 
@@ -75,7 +75,7 @@ pub(crate) fn substitute(
     check_used(parameters, &used)
 }
 
-/// The same of a statement of several; `used` are the names that have come so far.
+/// The same for one statement of several; `used` are the names found so far.
 ///
 /// # Errors
 /// `Sql` for a name without a value.

@@ -1,7 +1,7 @@
-//! `AS t(a, b)`: names for the first columns of what has more.
+//! `AS t(a, b)`: names for the first columns of a relation with more.
 //!
-//! The binder asks for a name for each column, so the others are added as they are called. Invariant: the columns keep
-//! their order. Cost: linear in the text and the columns of its tables.
+//! The binder requires a name for each column, so the others are added under their own names. Invariant: the columns
+//! keep their order. Cost: linear in the text and the columns of its tables.
 
 use std::ops::ControlFlow;
 
@@ -68,7 +68,7 @@ fn whole(alias: &mut TableAlias, names: Option<Vec<String>>) {
     }));
 }
 
-/// What the outputs of a query are called, where none of them is a star.
+/// Names of the outputs of a query, where none of them is a star.
 pub(crate) fn outputs(query: &Query) -> Option<Vec<String>> {
     let mut body = &*query.body;
     let select = loop {
@@ -82,7 +82,7 @@ pub(crate) fn outputs(query: &Query) -> Option<Vec<String>> {
     select.projection.iter().map(output).collect()
 }
 
-/// What an output is called; nothing if it is a star.
+/// Name of an output; nothing if it is a star.
 pub(crate) fn output(item: &SelectItem) -> Option<String> {
     match item {
         SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),

@@ -42,7 +42,7 @@ pub(crate) fn is_of_constants(items: &[SelectItem], is_aggregate: &dyn Fn(&str) 
     })
 }
 
-/// What an expression reads.
+/// Kinds of values that an expression reads.
 struct Reads<'a> {
     is_aggregate: &'a dyn Fn(&str) -> bool,
     columns: bool,
@@ -92,7 +92,7 @@ pub(crate) fn no_constant_order(of: &mut Function) {
     }
 }
 
-/// How many outputs a query has, where its text can be counted.
+/// Number of outputs of a query, if its text determines it.
 pub(crate) fn counted_outputs(body: &SetExpr) -> Option<usize> {
     let is_counted = |item: &SelectItem| {
         matches!(

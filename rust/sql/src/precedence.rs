@@ -1,4 +1,4 @@
-//! How strongly operators bind in DuckDB and PostgreSQL, which share a grammar.
+//! Precedence of operators in DuckDB and PostgreSQL, which share a grammar.
 //!
 //! From the weakest: OR, AND, NOT, IS, comparisons, LIKE with IN and BETWEEN, all other operators (`||`, `|`, `&`, `<<`,
 //! `~`, ..), `+ -`, `* / // %`, `^`, a sign, `::`. A prefix `~` is one of the other operators: `~a + b` is `~(a + b)`.
@@ -17,7 +17,7 @@ pub(crate) fn level(of: Precedence) -> u8 {
     PostgreSqlDialect {}.prec_value(of)
 }
 
-/// The level of the operator that comes next, where it is not that of its kind.
+/// The level of the next operator, where it is not that of its kind.
 pub(crate) fn of_operator(parser: &Parser, is_duckdb: bool) -> Option<Result<u8, ParserError>> {
     let is_arithmetic = matches!(
         parser.peek_token_ref().token,
@@ -45,7 +45,7 @@ pub(crate) fn of_operator(parser: &Parser, is_duckdb: bool) -> Option<Result<u8,
     }
 }
 
-/// An operand with its sign, if a sign comes next.
+/// An operand with its sign, if the next token is a sign.
 pub(crate) fn sign(parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
     let (op, level) = match parser.peek_token_ref().token {
         Token::Minus => (UnaryOperator::Minus, level(Precedence::Caret)),

@@ -13,7 +13,7 @@ use ringview_expr::{Scalar, value};
 /// Decimals of more digits Spark would round as it compares them.
 const DIGITS: usize = 18;
 
-/// What Spark can tell of a filter over columns of a schema, as its SQL; nothing where it can tell nothing.
+/// The part of a filter over columns of a schema that Spark can evaluate, as its SQL; nothing if there is none.
 ///
 /// # Errors
 /// Those of the text.
@@ -63,7 +63,7 @@ fn condition(of: &Expr, schema: &DFSchema) -> Option<String> {
             let (tested, ty) = operand(&like.expr, schema)?;
             let pattern = constant(&like.pattern, &ty).filter(|_| ty == DataType::Utf8)?;
             let not = if like.negated { "NOT " } else { "" };
-            // Which characters a backslash may stand before, Spark says otherwise.
+            // Spark has another rule for the characters after a backslash.
             (!pattern.contains('\\')).then(|| format!("{tested} {not}LIKE {pattern}"))
         }
         _ => None,

@@ -16,7 +16,7 @@ use ringview_expr::walk_relations;
 use crate::error::bare;
 use crate::source_text::position;
 
-/// See the module; `is_table` tells which names are those of tables and views.
+/// See the module; `is_table` tests for names of tables and views.
 pub(crate) struct Recursions<'t> {
     pub(crate) is_table: &'t dyn Fn(&str) -> bool,
 }
@@ -104,7 +104,7 @@ fn is_bare(query: &Query) -> bool {
     query.with.is_none() && is_bare_outer(query)
 }
 
-/// Whether nothing stands behind the body of a query.
+/// Whether nothing follows the body of a query.
 fn is_bare_outer(query: &Query) -> bool {
     query.order_by.is_none() && query.limit_clause.is_none() && query.fetch.is_none()
 }

@@ -36,7 +36,7 @@ pub(crate) fn rewritten(
                 }
                 continue;
             }
-            // How a name of WITH is kept is the planner's choice.
+            // The planner chooses whether to materialise a name of WITH.
             _ if word(&token, Keyword::MATERIALIZED)
                 && tokens
                     .get(at + 1)
@@ -119,7 +119,7 @@ fn keyword(keyword: Keyword, text: &str) -> Token {
     })
 }
 
-/// Whether what comes next is the first word of the text, within parentheses, or behind the tables of a WITH.
+/// Whether the next token is the first word of the text, within parentheses, or behind the tables of a WITH.
 fn begins_query(before: &[TokenWithSpan]) -> bool {
     match before.iter().rposition(|token| !is_space(token)) {
         None => true,
@@ -149,7 +149,7 @@ fn is_table_of_with(within: &[TokenWithSpan]) -> bool {
     )
 }
 
-/// Whether a SELECT stands before the parenthesis closes.
+/// Whether a SELECT occurs before the parenthesis closes.
 fn selects(tokens: &[TokenWithSpan]) -> bool {
     let mut depth = 0;
     for token in tokens {

@@ -21,7 +21,7 @@ pub(crate) struct Scopes {
 #[derive(Debug, Default)]
 struct Scope {
     names: Vec<(String, String)>,
-    /// How many of their queries are over.
+    /// Number of their queries that were visited.
     known: usize,
     /// Whether a name is known in its own query.
     is_recursive: bool,
@@ -36,7 +36,7 @@ impl Scope {
 }
 
 impl Scopes {
-    /// What a name of FROM is called, if a WITH gives it.
+    /// New name of a name in FROM, if a WITH defines it.
     fn called(&self, name: &str) -> Option<&str> {
         let scopes = self.open.iter().rev();
         let mut names = scopes.flat_map(|scope| scope.meant().iter().rev());

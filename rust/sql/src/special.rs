@@ -17,7 +17,7 @@ use ringview_expr::walk;
 use crate::find::{Named, Of, aggregate_in_where, nested_aggregate, outputs};
 use crate::source_text::position;
 
-/// Where such a problem is; none for other problems.
+/// Position of such a problem; none for other problems.
 pub(crate) fn special(what: &str, statement: &Statement, names: &[Named]) -> Option<Position> {
     if what.starts_with("an aggregate is among the arguments") {
         return nested_aggregate(statement);
@@ -109,7 +109,7 @@ fn asterisk(what: &str, statement: &Statement, names: &[Named]) -> Option<Positi
 
 /// A construct of a text that a problem may be about.
 enum Construct {
-    /// A subquery that stands for a value.
+    /// A subquery used as a value.
     Value { columns: usize, at: Location },
     /// A name of three parts.
     Dotted(Location),
@@ -200,7 +200,7 @@ impl Visitor for Constructs {
     }
 }
 
-/// What stands in quotes of either kind.
+/// Texts in quotes of either kind.
 pub(crate) fn in_quotes(what: &str) -> impl Iterator<Item = &str> {
     let mut rest = what;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! What the parser reads otherwise than DuckDB.
+//! Syntax that the parser reads otherwise than DuckDB.
 //!
 //! IS DISTINCT FROM binds more tightly than AND; a tuple in a list of tuples is one of them, column by column; SEMI and
 //! ANTI are of the left side; SIMILAR TO matches a whole text; `~` turns the bits of an integer; ORDER BY ALL is by every

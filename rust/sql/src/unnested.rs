@@ -50,7 +50,7 @@ fn lateral(factor: &TableFactor) -> Option<TableFactor> {
             with_ordinality: false,
             ..
         } => (alias, array_exprs.clone(), "unnest".to_owned()),
-        // As a dialect reads it that knows no UNNEST here.
+        // The form in a dialect without UNNEST here.
         TableFactor::Table {
             name,
             alias,

@@ -1,7 +1,7 @@
 //! Chains of joins by name: NATURAL JOIN and USING, more than one in a row.
 //!
-//! The binder merges the columns of one such join, not of several: a name that three tables share would be ambiguous. So
-//! what stands left of the second join becomes a subquery, which has each merged column once. Invariant: the rows are
+//! The binder merges the columns of one such join, not of several: a name that three tables share would be ambiguous.
+//! So the tables left of the second join become a subquery, which has each merged column once. Invariant: the rows are
 //! the same, and so are the names of columns without a table in front. Cost: linear in the text.
 
 use std::ops::ControlFlow;
@@ -18,13 +18,13 @@ use crate::short::Short;
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Using {
-    /// Tables that stand within such a subquery: what the text calls them, and what they are.
+    /// Tables within such a subquery: their names in the text, and the tables.
     subquery_tables: Vec<(String, String)>,
 }
 
 impl Using {
-    /// Writes a column of a table within such a subquery without the table in front, for the join has merged it; whether
-    /// there was one. `has` tells whether a table has the column.
+    /// Removes the qualifier of a column of a table within such a subquery, since the join has merged it; returns
+    /// whether there was one. `has` tests whether a table has the column.
     pub(crate) fn merged(
         &self,
         statement: &mut Statement,
@@ -55,7 +55,7 @@ impl Using {
         }
     }
 
-    /// Puts what stands left of each join by name but the first into a subquery.
+    /// Moves the tables left of each join by name but the first into a subquery.
     fn nest(&mut self, from: &mut TableWithJoins) {
         let by_name = |at: &usize| is_by_name(&from.joins[*at].join_operator);
         let Some(last) = (0..from.joins.len()).filter(by_name).nth(1) else {
@@ -155,8 +155,8 @@ impl VisitorMut for Bare<'_> {
     }
 }
 
-/// Writes a column that a join by name has merged with the first of its tables in front; whether there was one. `has`
-/// tells whether a table has the column.
+/// Writes a column that a join by name has merged with the first of its tables in front; returns whether there was one.
+/// `has` tests whether a table has the column.
 pub(crate) fn qualified(statement: &mut Statement, name: &str, has: &dyn Fn(&str) -> bool) -> bool {
     let mut found = Merged {
         name,
@@ -174,7 +174,7 @@ struct Merged<'n> {
 }
 
 impl Merged<'_> {
-    /// What the text calls the first table of a chain that has the column, if joins by name merge it.
+    /// Name of the first table of a chain that has the column, if joins by name merge it.
     fn first(&self, from: &TableWithJoins) -> Option<Ident> {
         let merges = from
             .joins
@@ -184,7 +184,7 @@ impl Merged<'_> {
         (merges && tables.len() > 1).then(|| tables.into_iter().next())?
     }
 
-    /// What the text calls the tables of a chain that have the column, those within a subquery of ours too.
+    /// Names of the tables of a chain that have the column, those within a subquery of ours too.
     fn tables(&self, from: &TableWithJoins) -> Vec<Ident> {
         let joined = from.joins.iter().map(|join| &join.relation);
         let mut found = Vec::new();

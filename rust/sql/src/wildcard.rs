@@ -26,7 +26,8 @@ impl VisitorMut for FromFirst {
     }
 }
 
-/// The outputs of a star over these columns, by name; `None` where a name is none of them, or the star asks for more.
+/// The outputs of a star over these columns, by name; `None` where a name is none of them, or the star has other
+/// options.
 pub(crate) fn shown<T>(
     options: &WildcardAdditionalOptions,
     mut columns: Vec<(String, T)>,

@@ -1,9 +1,9 @@
 //! Windows as the binder takes them: those that extend a window with a name, intervals of frames, defaults of LAG and LEAD.
 //!
-//! `OVER (w ORDER BY x)` has the partition of `w`, whose own order and frame stand where it has none. A default that is no
-//! constant stands where there is no row, not where the row has NULL: `LAG(x, n, y)` is
-//! `CASE WHEN LAG(TRUE, n) IS NULL THEN y ELSE LAG(x, n) END`. Invariant: no window names another one behind this, so none
-//! loses its partition. Cost: linear in the text, and the definitions of a SELECT for each of its windows.
+//! `OVER (w ORDER BY x)` has the partition of `w`, and the order and frame of `w` where it gives none itself. A default
+//! that is no constant applies where there is no row, not where the row has NULL: `LAG(x, n, y)` is
+//! `CASE WHEN LAG(TRUE, n) IS NULL THEN y ELSE LAG(x, n) END`. Invariant: no window names another one behind this, so
+//! none loses its partition. Cost: linear in the text, and the definitions of a SELECT for each of its windows.
 
 use std::ops::ControlFlow;
 
@@ -24,7 +24,7 @@ pub(crate) struct Windows;
 impl VisitorMut for Windows {
     type Break = Error;
 
-    /// Inner queries come first: what a window of theirs still names is of the query around.
+    /// Inner queries are handled first: windows that they still name are of the query around.
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         let SetExpr::Select(select) = &mut *query.body else {
             return ControlFlow::Continue(());
@@ -113,7 +113,7 @@ fn extended(spec: &mut WindowSpec, known: &[NamedWindowDefinition]) -> Result<()
     Ok(())
 }
 
-/// What a name stands for, through other names.
+/// Definition of a window's name, through other names.
 fn definition<'w>(name: &Ident, known: &'w [NamedWindowDefinition]) -> Option<&'w WindowSpec> {
     let at = known
         .iter()

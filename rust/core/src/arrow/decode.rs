@@ -14,7 +14,7 @@ use arrow_schema::TimeUnit;
 use crate::column::join_halves;
 use crate::{Dictionary, Error, Result, Type, nested};
 
-/// The array of type `ty.to_arrow()` that the words encode; `valid` tells which are not NULL.
+/// The array of type `ty.to_arrow()` that the words encode; `valid` marks those that are not NULL.
 ///
 /// ```
 /// use ringview_core::{Dictionary, Type, decode};

@@ -40,11 +40,11 @@ pub struct Encoder {
     last: Option<Match>,
 }
 
-/// How the columns of one Arrow schema become those of the table.
+/// Mapping of the columns of one Arrow schema to those of the table.
 #[derive(Clone, Debug)]
 struct Match {
     arrow: SchemaRef,
-    /// By column of the table: where it stands in the data, and what its values need.
+    /// By column of the table: its position in the data, and the conversion of its values.
     columns: Vec<(usize, Fix)>,
     multiplicity: Option<Multiplicity>,
 }
@@ -68,8 +68,8 @@ impl Encoder {
 
     /// Refills `into` with the rows of `batch`, in the columns that are `needed`.
     ///
-    /// `first_row` is what messages call the first row: where it stands in all that the user handed
-    /// in. `multiplicity` names an integer column that says how often each row counts. After an
+    /// `first_row` is the number of the first row in messages: its position in all data of the
+    /// user. `multiplicity` names an integer column with the multiplicity of each row. After an
     /// error `into` is empty; new strings may have entered `dict`, until it is rolled back.
     pub fn encode(
         &mut self,
@@ -274,8 +274,8 @@ impl Match {
     }
 }
 
-/// An array of a batch, and its type as the batch's schema has it: where that is at hand, a batch
-/// of one row need not ask each of its arrays again and again.
+/// An array of a batch, and its type from the batch's schema. With that type at hand, a batch of
+/// one row need not look up the type of each array again and again.
 #[derive(Clone, Copy)]
 struct Source<'a> {
     array: &'a dyn Array,

@@ -3,9 +3,9 @@
 //! Invariant: afterwards the column has one word a row, NULLs are 0 and marked, floats are
 //! canonical (no -0.0, one NaN), decimals have their high halves. Places of texts, views and keys
 //! of dictionaries are checked as they are read, and so is the UTF-8 of strings that the dictionary
-//! does not have: who handed the array in may have made it without any check. What stands under a
-//! NULL is not looked at. The type of the array is looked at once an array, so plain numbers are
-//! one tight loop; strings cost a hash each, dictionary-encoded ones a hash for each entry in use.
+//! does not have: the array may have been made without any check. Values under a NULL are not
+//! looked at. The type of the array is looked at once an array, so plain numbers are one tight
+//! loop; strings cost a hash each, dictionary-encoded ones a hash for each entry in use.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -30,8 +30,8 @@ pub(super) enum Fault {
 }
 
 /// Refills `column` with the raw words of `array`, which is of type `ty`; `nulls` are its logical
-/// nulls, if it has any. The caller has made sure that `fix` knows the array's type; any other is
-/// all zeros.
+/// nulls, if it has any. The caller has made sure that `fix` supports the array's type; any other
+/// is all zeros.
 pub(super) fn fill(
     array: &dyn Array,
     ty: &DataType,

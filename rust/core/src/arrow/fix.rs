@@ -1,4 +1,4 @@
-//! What turns the raw words of an array into words of the column's type.
+//! Conversions of the raw words of an array into words of the column's type.
 //!
 //! Invariant: a value is kept exactly or refused with its row; nothing is rounded or wrapped.
 //! Arrays of the column's own type need no pass at all; narrowing is one vectorised pass.
@@ -38,7 +38,7 @@ pub(super) enum Fix {
     Divide(i64),
 }
 
-/// How values of an Arrow type get into a column of type `ty`; `None` if they do not.
+/// Conversion of values of an Arrow type to a column of type `ty`; `None` if there is none.
 pub(super) fn fix_for(arrow: &DataType, ty: &Type) -> Option<Fix> {
     if *arrow == DataType::Null {
         return Some(Fix::None);
@@ -86,8 +86,8 @@ fn narrowing(from: &Type, to: &Type) -> Fix {
     if low <= from_low && from_high <= high {
         return Fix::None;
     }
-    // One range lies around 0 and the other reaches at least as far up or down: what they share is
-    // 2^k numbers long, so one subtraction and one mask tell, for signed and unsigned alike.
+    // One range lies around 0 and the other reaches at least as far up or down: their intersection
+    // is 2^k numbers long, so one subtraction and one mask decide, for signed and unsigned alike.
     let (low, high) = (low.max(from_low), high.min(from_high));
     Fix::Range {
         low: low as u64,
@@ -111,7 +111,7 @@ fn rescaling(from: TimeUnit, to: TimeUnit) -> Fix {
 }
 
 impl Fix {
-    /// Rewrites the raw words of `column`, which came from an array of type `arrow`.
+    /// Rewrites the raw words of `column`, which were read from an array of type `arrow`.
     pub(super) fn apply(
         &self,
         arrow: &DataType,
@@ -191,7 +191,7 @@ fn to_decimal(column: &mut Column, from: Option<i8>, signed: bool, ty: &Type) ->
     let Type::Decimal { scale, .. } = *ty else {
         return None;
     };
-    // From integers, the high halves come into being here.
+    // For integers, the high halves are computed here.
     column.high.resize(column.words.len(), 0);
     let shift = i32::from(scale) - i32::from(from.unwrap_or(0));
     let limit = digits_limit(ty);
@@ -230,7 +230,7 @@ fn power_of_ten(exponent: u32) -> Option<i128> {
     10_i128.checked_pow(exponent)
 }
 
-/// Says which value did not fit. The raw value still stands in its row.
+/// Describes the value that did not fit. The raw value is still in its row.
 fn describe(arrow: &DataType, ty: &Type, column: &Column, row: usize) -> String {
     let value = match (Type::from_arrow(arrow), ty) {
         (Ok(Type::Decimal { scale, .. }), _) => format_decimal(column.decimal(row), scale),

@@ -1,8 +1,8 @@
 //! Texts of an Arrow array, as bytes, each found where it is read.
 //!
-//! Invariant: no offset and no view is believed, for arrays come from elsewhere without a check;
-//! nor that bytes are UTF-8, which the string dictionary looks at when it has not seen them. Cost:
-//! O(1) a text; what is not asked for is not read.
+//! Invariant: no offset and no view is trusted, since arrays arrive from outside without a check;
+//! nor is UTF-8, which the string dictionary checks for new bytes. Cost: O(1) a text; unneeded
+//! texts are not read.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, GenericStringArray, OffsetSizeTrait};

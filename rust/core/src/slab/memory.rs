@@ -1,20 +1,20 @@
 //! The memory of a slab: on the heap while it is short, then a range of addresses of its own.
 //!
-//! The range is larger than what is in use, so that it can be put to use a piece at a time. When it
-//! ends, the pages move to one of `AHEAD` times their size: the system changes its tables and copies
-//! no byte. Invariant: `bytes` bytes from `start` on can be read and written; behind them the range
-//! is of no use to anybody and takes no memory. Where there are no such ranges all is on the heap.
+//! The range is larger than what is in use, so that it can be put to use a piece at a time. When it ends, the pages
+//! move to one of `AHEAD` times their size: the system changes its tables and copies no byte. Invariant: `bytes` bytes
+//! from `start` on can be read and written; behind them the range is unused and takes no memory. Without such ranges
+//! all is on the heap.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
 use std::ptr::NonNull;
 
 /// Bytes beyond which a slab has a range of its own.
 pub const LONG: usize = 1 << 19;
-/// How much longer a new range is than what is in use.
+/// Ratio of the size of a new range to the bytes in use.
 const AHEAD: usize = 8;
-/// What room is made of.
+/// Unit of growth, in bytes.
 const PIECE: usize = 1 << 14;
-/// What every kind of word is aligned to.
+/// Alignment of every kind of word.
 const ALIGN: usize = 16;
 
 /// See the module.
@@ -30,8 +30,8 @@ unsafe impl Send for Memory {}
 // SAFETY: a shared reference only reads.
 unsafe impl Sync for Memory {}
 
-/// How many bytes there shall be where so many are needed and some are used: twice as many while a
-/// slab is short, then a quarter more, and an eighth in whole pieces once it is long.
+/// Capacity in bytes for `needed` bytes where `used` are in use: twice as many while a slab is
+/// short, then a quarter more, and an eighth in whole pieces once it is long.
 pub(super) fn capacity_for(needed: usize, used: usize) -> usize {
     const SHORT: usize = 1 << 14;
     if needed <= LONG / 2 {
@@ -149,13 +149,12 @@ impl Memory {
             return false;
         };
         (other.start, other.range) = (start, range);
-        // SAFETY: `used` bytes can be used here, and nothing is where they go.
+        // SAFETY: `used` bytes can be used here, and their destination is empty.
         if !unsafe { system::move_pages(self.start, used, other.start) } {
             return false;
         }
         other.bytes = used;
-        // Its first pages have gone: the rest is given back.
-        // SAFETY: what is left of the range is not used.
+        // Its first pages have moved: the rest is given back.
         unsafe { system::give_back(self.start.add(used), self.range - used) };
         (self.range, self.bytes) = (0, 0);
         *self = other;

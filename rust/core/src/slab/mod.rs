@@ -1,10 +1,10 @@
 //! A list of words that grows without moving what it holds, once it is long.
 //!
-//! A `Vec` that is full copies everything into more room, and whoever adds that one value waits. A
-//! slab takes room a piece at a time at the end of a range of addresses of its own (`memory`).
-//! Invariant: it holds `len` values one after the other, as a slice. Cost: O(1) amortised a value;
-//! no value of a slab of more than [`LONG`] bytes pays for more than a piece of its room, an
-//! eighth of what is there at the most, which is asked for and not yet touched.
+//! A full `Vec` copies everything into larger memory, and the caller that adds that one value
+//! waits. A slab takes memory a piece at a time at the end of a range of addresses of its own
+//! (`memory`). Invariant: it holds `len` values one after the other, as a slice. Cost: O(1)
+//! amortised a value; no value of a slab of more than [`LONG`] bytes pays for more than a piece of
+//! its memory, an eighth of its size at the most, which is requested and not yet touched.
 
 mod memory;
 
@@ -14,7 +14,7 @@ use std::ops::{Deref, DerefMut};
 pub use memory::LONG;
 use memory::Memory;
 
-/// What a slab may hold: plain words, of which any bytes are a value.
+/// Types that a slab may hold: plain words, of which any bytes are a value.
 pub trait Word: Copy + fmt::Debug + private::Sealed {}
 
 mod private {
@@ -106,7 +106,7 @@ impl<T: Word> Slab<T> {
         }
     }
 
-    /// Asks that its room be in large pages, if it is long: before it is filled, and all at once.
+    /// Requests large pages for its memory, if it is long: before it is filled, and all at once.
     pub fn in_large_pages(&self) {
         crate::large_pages::ask_for(self.memory.start::<u8>().addr(), self.memory_usage());
     }
@@ -177,7 +177,7 @@ impl<T: Word> Slab<T> {
         self.truncate(0);
     }
 
-    /// Keeps the values that `keep` holds for; it is asked in order.
+    /// Keeps the values for which `keep` is true; it is called in order.
     pub fn retain(&mut self, mut keep: impl FnMut(T) -> bool) {
         let mut kept = 0;
         for at in 0..self.len {
@@ -309,7 +309,7 @@ mod tests {
         }
     }
 
-    /// What is long stays where it is, however long it gets.
+    /// A long slab stays where it is as it grows.
     #[cfg(all(target_os = "linux", not(miri)))]
     #[test]
     fn a_long_slab_does_not_move_until_its_addresses_end() {

@@ -1,4 +1,4 @@
-//! What widens because nothing is lost, and what is refused, with its row.
+//! Values that widen without loss, and values that are refused, with their row.
 use std::sync::Arc;
 
 use arrow_array::builder::StringDictionaryBuilder;
@@ -8,7 +8,7 @@ use ringview_core::{Dictionary, Error, TimeUnit, Type, decode};
 
 use crate::common::{DECIMAL, encoded, through, timestamp};
 
-/// `array` must be accepted as `ty` and come back as `expected`.
+/// `array` must be accepted as `ty` and be decoded as `expected`.
 fn becomes(array: impl Array + 'static, ty: &Type, expected: impl Array + 'static) {
     let back = through(Arc::new(array), ty, true).unwrap_or_else(|error| panic!("{ty}: {error}"));
     assert_eq!(back.as_ref(), &expected as &dyn Array, "{ty}");

@@ -1,6 +1,6 @@
 //! The dictionary against a map: dense ids, equal ids for equal strings, nothing lost on growth;
-//! and under transactions and sweeps: what is held stays as it is, what nobody holds goes, room and
-//! all.
+//! and under transactions and sweeps: held strings stay as they are, others are removed with their
+//! memory.
 
 use std::collections::HashMap;
 
@@ -41,7 +41,7 @@ fn memory_is_the_text_and_a_little() {
     );
 }
 
-/// A string of any length class, told by a number.
+/// A string of any length class, by a number.
 fn text(number: u16) -> String {
     let long = match number % 50 {
         0 => 70,
@@ -137,7 +137,7 @@ fn what_is_refused_or_gone_leaves_no_room_behind() {
         assert_eq!(dict.rollback().ids.len(), 20_000);
     }
     assert!(dict.memory_usage() < 40_000, "{}", dict.memory_usage());
-    // A window of a thousand moves on; what leaves it is swept when as much has come.
+    // A window of a thousand strings advances; strings behind it are swept when as many were added.
     let mut most = 0;
     for first in (0..400_000).step_by(1_000) {
         let ids = (first..first + 1_000).map(|at| dict.intern(&number(at)).unwrap());

@@ -230,7 +230,8 @@ fn text_cut_within_a_character() {
 fn invalid_text() {
     let offsets = OffsetBuffer::from_lengths([1, 2]);
     let bytes = Buffer::from(b"a\xff\xfe".as_slice());
-    // SAFETY: the text is never looked at as a `str`; it stands for what came over the C interface.
+    // SAFETY: the text is never looked at as a `str`; it represents data received over the C
+    // interface.
     let text = unsafe { StringArray::new_unchecked(offsets, bytes, None) };
     let fields = vec![Field::new("name", Type::Utf8, true)];
     let mut encoder = Encoder::new("t", &Schema::new(fields).unwrap());

@@ -1,4 +1,5 @@
-//! Types and schemas: every name that is written is read, and Arrow types go there and back.
+//! Types and schemas: every name that is written is read, and Arrow types are converted there and
+//! back.
 
 use std::sync::Arc;
 

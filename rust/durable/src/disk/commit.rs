@@ -1,4 +1,4 @@
-//! Which of a file's two commits counts: the newest that is whole.
+//! Choice of the valid one of a file's two commits: the newest that is whole.
 //!
 //! The embedded database keeps its last two commits, and one bit says which of them counts. Commits are written in two
 //! phases: the commit and its pages, synced, and then the bit, synced. So there are three kinds of files:
@@ -9,8 +9,8 @@
 //!   return; or it returned, and the bit is damaged. So the newer one counts.
 //! - The bit names the older one, and the newer one is not whole: the process died in the first phase. The older counts.
 //!
-//! Invariant: a commit that was told to be done counts, or the file is refused, whichever one bit of it is changed.
-//! Cost: a read of the header; where the newer commit is not the one that counts, two readings of the whole file.
+//! Invariant: a commit whose call returned counts, or the file is refused, for every change of a single bit. Cost: a
+//! read of the header; where the newer commit is not the one that counts, two readings of the whole file.
 
 use redb::StorageBackend;
 

@@ -1,9 +1,9 @@
 //! The file that the embedded database writes, locked from before it is read until it is released.
 //!
 //! Invariant: a [`Disk`] holds the lock of the file that its path names, even while the embedded database over it is
-//! closed and opened again. A file that was replaced between opening and locking is opened again. What is no regular file is
-//! neither opened nor replaced.
-//! Cost: a few calls of the system to open; none above the system's to read and write.
+//! closed and opened again. A file that was replaced between opening and locking is opened again. Anything but a
+//! regular file is neither opened nor replaced. Cost: a few calls of the system to open; none above the system's to
+//! read and write.
 //!
 //! | file | holds |
 //! |---|---|
@@ -31,20 +31,20 @@ use same_file::Handle;
 use self::overlay::Overlay;
 use crate::unread::Unread;
 
-/// A locked file, or its stand-in for tests.
+/// A locked file, or a simulated one for tests.
 #[derive(Clone, Debug)]
 pub(crate) struct Disk(Arc<Locked>);
 
 #[derive(Debug)]
 struct Locked {
     backend: Box<dyn StorageBackend>,
-    /// Which file it is; none of what is no file.
+    /// Identity of the file; none for a simulated one.
     file: Option<Handle>,
 }
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // The lock goes with the last handle of the file in any case.
+        // The system releases the lock with the last handle of the file in any case.
         let _ = self.backend.close();
     }
 }
@@ -90,7 +90,7 @@ impl Disk {
         }))
     }
 
-    /// Stand-in for a file.
+    /// A simulated file.
     #[cfg(test)]
     pub(crate) fn on(backend: impl StorageBackend) -> Self {
         Self::of(backend, None)
@@ -121,7 +121,7 @@ fn opened(options: &OpenOptions, path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Which file it is, and what reads and writes it.
+/// Identity of a file, and the backend that reads and writes it.
 fn of(file: File) -> Result<(Handle, FileBackend), Unread> {
     Ok((
         Handle::from_file(file.try_clone()?)?,

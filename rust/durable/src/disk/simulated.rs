@@ -1,15 +1,15 @@
-//! A disk in memory that loses power: what was synced is there, of what was written since any part may be.
+//! A disk in memory that loses power: synced data is there, and any part of later writes may be.
 //!
-//! Invariant: it remembers every call, so that it can be asked what may be on it had power failed at any of them. Of the
-//! writes since the last sync each sector has what it had then or what any of them wrote, whichever came first: writes
-//! are dropped, reordered, and torn between sectors. Cost: the memory of all that was ever written.
+//! Invariant: it keeps every call, so that it can compute the possible contents after a power failure at any of them. A
+//! sector has its contents at the last sync or those of any later write, in any order: writes are dropped, reordered,
+//! and torn between sectors. Cost: the memory of all that was ever written.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::StorageBackend;
 
-/// A commit: written wholly or not at all.
+/// Bytes of a sector, which is written wholly or not at all.
 const SECTOR: u64 = 512;
 
 #[derive(Clone, Debug)]
@@ -62,22 +62,22 @@ impl Simulated {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many calls there were.
+    /// Number of calls.
     pub(crate) fn calls(&self) -> usize {
         self.lock().calls.len()
     }
 
-    /// What it has.
+    /// Its contents.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         self.lock().bytes.clone()
     }
 
-    /// Gives it so much room; none is all that is asked for.
+    /// Limits its capacity; with `None` there is no limit.
     pub(crate) fn set_capacity(&self, capacity: Option<u64>) {
         self.lock().capacity = capacity;
     }
 
-    /// What may be on it had power failed behind so many calls.
+    /// Possible contents if power failed behind this many calls.
     pub(crate) fn after(&self, calls: usize, dice: &mut Dice) -> Vec<u8> {
         let state = self.lock();
         let calls = &state.calls[..calls];
@@ -123,7 +123,7 @@ impl Call {
     fn apply(&self, bytes: &mut Vec<u8>) {
         match self {
             Call::Write(offset, data) => {
-                // What lies behind the end of a file that did not grow is lost.
+                // Data behind the end of a file that did not grow is lost.
                 let start = (*offset as usize).min(bytes.len());
                 let end = (start + data.len()).min(bytes.len());
                 bytes[start..end].copy_from_slice(&data[..end - start]);

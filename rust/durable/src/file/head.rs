@@ -9,9 +9,9 @@ use crate::unread::Unread;
 
 /// First bytes of the head of every file of ours.
 pub(super) const MAGIC: &str = "ringview database";
-/// Which layout of records this writes.
-/// Version 2 has the states of samples, version 3 the places of followers, version 4 expressions as text, version 5
-/// definitions as text, version 6 changes of tables' columns and defaults.
+/// Version of the layout of records that this code writes. Version 2 has the states of samples, version 3 the places of
+/// followers, version 4 expressions as text, version 5 definitions as text, version 6 changes of tables' columns and
+/// defaults.
 pub(super) const VERSION: u32 = 6;
 /// The oldest that it reads.
 const OLDEST: u32 = 4;
@@ -27,9 +27,9 @@ pub(crate) struct Head {
     pub(super) version: u32,
     /// Whether the tables keep no base rows.
     pub(crate) trust_deletes: bool,
-    /// How many records there are.
+    /// Number of records.
     pub(crate) records: u64,
-    /// How many of them it had when it was last written anew.
+    /// Number of records when it was last rewritten.
     #[serde(default)]
     pub(super) snapshot: u64,
     /// When that was: seconds since 1970.
@@ -44,7 +44,7 @@ pub(super) fn head(database: &redb::Database) -> std::result::Result<Head, Unrea
         heads => heads?,
     };
     let text = heads.get("head")?.ok_or(Unread::Foreign)?;
-    /// What any version has.
+    /// Fields of every version.
     #[derive(Deserialize)]
     struct Versioned {
         magic: String,

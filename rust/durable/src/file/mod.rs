@@ -1,10 +1,9 @@
 //! The file: records in their order, each checked, in an embedded database that commits atomically.
 //!
-//! Invariant: records are numbered from 0 without gaps; the head says how many there are, and each carries a
-//! checksum over its number and its bytes, so that what is missing, cut or changed is told and nothing is
-//! invented. One process at a time has a file. Writing that failed leaves it with what was there before, or with all
-//! that was written; the next writing opens the embedded database anew, and finds out. Cost: a commit is two `fsync`s;
-//! reading is one scan.
+//! Invariant: records are numbered from 0 without gaps; the head says how many there are, and each carries a checksum
+//! over its number and its bytes, so that missing, cut or changed records are detected. One process at a time has a
+//! file. A failed write leaves it with its contents before, or with all that was written; the next write reopens the
+//! embedded database, and checks which. Cost: a commit is two `fsync`s; reading is one scan.
 //!
 //! | file | holds |
 //! |---|---|
@@ -64,11 +63,11 @@ pub struct FileStatus {
     pub log_bytes: u64,
     /// When it was last written anew, in seconds since 1970.
     pub snapshot_at: Option<u64>,
-    /// How often it was written since it was opened.
+    /// Number of writes since it was opened.
     pub commits: u64,
     /// Bytes of its pages that may be held in memory; they count against the limit of memory.
     pub cache_bytes: u64,
-    /// Why it was not written anew when it was due, or not written when a change came; none once it was.
+    /// Reason why a due rewrite, or the write of a change, failed; none once it succeeded.
     pub problem: Option<String>,
 }
 
@@ -78,7 +77,7 @@ enum Health {
     Well,
     /// Writing failed: what the disk holds is not known.
     Unknown,
-    /// The disk holds what failed for who asked for it.
+    /// The disk holds a write that was reported as failed.
     Ahead,
 }
 
@@ -94,7 +93,7 @@ pub(crate) struct File {
     pub(crate) head: Head,
     cache: u64,
     health: Health,
-    /// How often it was written since it was opened.
+    /// Number of writes since it was opened.
     pub(crate) commits: u64,
     pub(crate) sizes: Sizes,
     /// Bytes of the log below which it is not written anew unasked.
@@ -204,7 +203,7 @@ impl File {
         Ok(head)
     }
 
-    /// Where writing failed, finds out what the disk holds, so that it may go on.
+    /// After a failed write, reads what the disk holds, so that writing may continue.
     pub(crate) fn revive(&mut self) -> Result<()> {
         self.check_process()?;
         if self.health == Health::Unknown {
@@ -217,7 +216,8 @@ impl File {
         Ok(())
     }
 
-    /// Refuses where the file holds what failed for who asked for it: only all of the database puts that right.
+    /// Returns an error if the file holds a write that was reported as failed: only a rewrite of the whole file repairs
+    /// that.
     pub(crate) fn check_level(&self) -> Result<()> {
         match self.health {
             Health::Ahead => Err(Error::Storage {

@@ -1,6 +1,6 @@
 //! The head and the records of a file, checked.
 //!
-//! Invariant: what is missing, cut or changed is told. Cost: one scan.
+//! Invariant: missing, cut or changed records are errors. Cost: one scan.
 
 use arrow_buffer::Buffer;
 use redb::ReadableDatabase;
@@ -13,14 +13,14 @@ use crate::record::{Entry, Record};
 use crate::unread::{Unread, guarded};
 
 impl File {
-    /// Where followers stand.
+    /// Positions of the followers.
     pub(crate) fn cursors(&self) -> Result<Vec<FollowerCursor>> {
         let read = || cursors::read(&self.database()?.begin_read()?);
         guarded(read).map_err(|problem| problem.of(&self.path, "read"))
     }
 
     /// Hands all records over in their order, each with its number and whether it is the last, but for states of
-    /// samples; tells their bytes.
+    /// samples; returns their bytes.
     pub(crate) fn read(
         &self,
         mut each: impl FnMut(Record, u64, bool) -> Result<()>,

@@ -61,7 +61,7 @@ impl File {
         self.check_level()
     }
 
-    /// What the disk holds is not known where this fails, but for a record that cannot be made.
+    /// After a failure the contents of the disk are unknown, unless a record could not be encoded.
     fn commit(
         &mut self,
         anew: bool,
@@ -139,7 +139,7 @@ fn clear(transaction: &WriteTransaction) -> std::result::Result<(), redb::Error>
     cursors::clear(transaction)
 }
 
-/// Writes a record, and tells its bytes.
+/// Writes a record, and returns its bytes.
 fn put(
     transaction: &WriteTransaction,
     number: u64,
@@ -160,7 +160,7 @@ fn put(
     drop(parts);
     match &record.entry {
         Entry::DropView(view) => cursors::remove_view(transaction, view)?,
-        // Whoever followed the one that it replaces does so no more.
+        // Followers of the view that it replaces are removed.
         Entry::View(view) => cursors::remove_view(transaction, &view.name)?,
         _ => {}
     }

@@ -1,4 +1,4 @@
-//! What is done in the life of a file, and what of it must be there when power fails.
+//! History of a file, and the part of it that must be there after a power failure.
 
 use ringview_engine::Direction;
 
@@ -12,7 +12,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// What is done in the life of a file: changes of all sizes, snapshots, ends and beginnings.
+    /// A random history of a file: changes of all sizes, snapshots, closing and opening.
     pub(super) fn of(seed: u64, steps: i64) -> Self {
         let (disk, mut dice) = (Simulated::default(), Dice::new(seed));
         let mut db = open(&disk).unwrap();
@@ -49,7 +49,7 @@ impl History {
             }
             states.push((disk.calls(), contents(&db)));
         }
-        // Let go without being closed.
+        // Dropped without being closed.
         Self { disk, states }
     }
 

@@ -1,4 +1,4 @@
-//! What is done to a database whose disk fails.
+//! Operations on a database whose disk fails.
 
 use std::collections::BTreeMap;
 use std::path::Path;

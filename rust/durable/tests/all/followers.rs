@@ -34,10 +34,10 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Takes in what a follower is given next, and tells whether that was anything.
+/// Reads a follower's next changes, and returns whether there were any.
 fn look(db: &mut DurableDatabase, follower: &NamedFollower, had: &mut Bag) -> bool {
     let moved = db.changes_as(follower).unwrap();
-    // Asked again it is the same.
+    // A second call returns the same.
     assert_eq!(db.changes_as(follower).unwrap(), moved);
     db.given(follower).unwrap();
     let (last, columns) = moved.columns().split_last().unwrap();

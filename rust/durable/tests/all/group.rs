@@ -30,7 +30,7 @@ fn how(drawn: &Drawn) -> (bool, Option<BatchId>) {
     (drawn.3, drawn.4.map(BatchId::Number))
 }
 
-/// What comes of transactions that are done one after the other, each alone.
+/// Outcomes of transactions applied one after the other, each alone.
 fn in_turn(db: &mut DurableDatabase, drawn: &[Drawn]) -> Vec<Result<bool, Error>> {
     let one = |db: &mut DurableDatabase, drawn: &Drawn| {
         apply_to(drawn, |changes| {

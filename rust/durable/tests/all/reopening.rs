@@ -1,4 +1,4 @@
-//! What returned is there when the file is opened again, and nothing else.
+//! A reopened file has the effects of all calls that returned, and nothing else.
 use proptest::prelude::*;
 use ringview_core::{Error, Field, Schema, Type};
 use ringview_durable::{BatchId, Durability, DurableDatabase, Opening};
@@ -10,7 +10,7 @@ use crate::common::{
 
 const SHOPS: [&str; 3] = ["north", "south", ""];
 
-/// What a user does.
+/// Operation of a user.
 #[derive(Clone, Debug)]
 enum Act {
     Insert(Vec<(i64, usize, i64)>),
@@ -141,7 +141,7 @@ fn a_change_that_came_before_is_told_apart() {
             Ok(false)
         );
     }
-    // What failed was not applied.
+    // The failed change was not applied.
     let bad = change(&mut db, Direction::Insert, &first);
     assert!(matches!(bad, Err(Error::Duplicate { .. })));
     for snapshot in [false, true] {
@@ -365,7 +365,7 @@ fn the_last_transaction_is_told_again() {
             assert_eq!(moved(&mut db, view), [""; 0]);
         }
         if !snapshot {
-            // What moved is not in a snapshot.
+            // A snapshot does not contain the changes.
             db.snapshot().unwrap();
             described = vec![Vec::new(); 2];
         }

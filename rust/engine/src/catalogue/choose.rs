@@ -1,10 +1,12 @@
-//! Which engine keeps a view: all are asked, the cheapest is taken, or the one that was asked for.
+//! Choice of the engine for a view: all plan the query, and the cheapest is taken, or the one named
+//! by the user.
 //!
-//! Invariant: the choice is that of the query, the engines and the sizes that are known when a view is born: by
-//! what a change costs at the worst, then by what is kept, then by their order in the list. A plan with a
-//! crossover is compared where each table that changes has so many rows, for a small one changes seldom; an
-//! empty one says nothing. A query that gives thresholds of heavy values is refused by the engines without them. Whoever was not taken is told of, with what it would have cost or why it could not.
-//! Cost: one plan an engine; costs are compared only where several could.
+//! Invariant: the choice depends on the query, the engines and the sizes at the creation of a view. Engines are
+//! compared by the worst-case cost of a change, then by the memory, then by their order in the list. A plan with a
+//! crossover is compared only if each table that changes has that many rows, for a small one changes seldom; an empty
+//! table has no size to compare. A query that gives thresholds of heavy values is refused by the engines without them.
+//! The description lists the other engines, with what each would have cost or why it could not. Cost: one plan an
+//! engine; costs are compared only where several could.
 
 use std::sync::Arc;
 
@@ -19,7 +21,7 @@ use ringview_viewtree::ViewTrees;
 
 use crate::plan::{ChoiceDescription, EngineChoice};
 
-/// What an engine says to a query.
+/// Answer of an engine to a query.
 type Said<'e> = (
     &'e dyn Engine,
     std::result::Result<Box<dyn Candidate>, Refusal>,
@@ -42,7 +44,7 @@ pub(crate) fn engine_of<'e>(engines: &'e [Arc<dyn Engine>], name: &str) -> Optio
     all.find(|engine| engine.name() == name)
 }
 
-/// Who is to keep a view.
+/// Selection of the engine for a view.
 #[derive(Clone, Copy)]
 pub(crate) enum By<'a> {
     /// The cheapest, or the one of a name.
@@ -68,8 +70,8 @@ impl By<'_> {
 /// Chooses among engines; `by_hand` names the one that is to be taken.
 ///
 /// # Errors
-/// `Value` for a name that none has; what the engine says that was asked for, or if none can, the one whose sort of
-/// query it is: the first, the last where there are queries within.
+/// `Value` for an unknown name. The refusal of the engine named by the user; or, if no engine can keep the query, of
+/// the one for its kind: the first, the last for a query with subqueries.
 pub(crate) fn choose(
     engines: &[Arc<dyn Engine>],
     query: &Bound,

@@ -1,8 +1,8 @@
-//! What names in a query mean: its blocks, tables and views; and what is to be made for it.
+//! Resolution of the names in a query to blocks, tables and views; and the nodes planned for it.
 //!
-//! Invariant: an atom means the last block of its name that stands before it, else the table or the view
-//! of the database; a view that is to be replaced is not there. So what a query reads was there before
-//! it, and no view reads itself. Cost: a look-up is O(tables and views).
+//! Invariant: an atom means the last earlier block of its name, else the table or the view of the database; a view that
+//! is to be replaced is not visible. So a query reads only what existed before it, and no view reads itself. Cost: a
+//! look-up is O(tables and views).
 
 pub(crate) mod choose;
 mod unnested;
@@ -19,19 +19,19 @@ use crate::state::State;
 
 use choose::By;
 
-/// What there is to choose from: tables and views by their names, and engines.
+/// Tables and views by their names, and the engines to choose from.
 #[derive(Clone, Copy)]
 pub(crate) struct Catalogue<'d> {
     pub(crate) state: &'d State,
-    /// Who may keep views, the first among equals first.
+    /// Engines that may keep views, the first among equals first.
     pub(crate) engines: &'d [Arc<dyn Engine>],
-    /// How many tables and views there ever were.
+    /// Number of tables and views created so far.
     pub(crate) births: u64,
     /// Whether tables and views are planned as if nothing changed them.
     pub(crate) is_static: bool,
 }
 
-/// The names that one of the blocks of a query knows, or the query itself behind all blocks.
+/// Names visible to one of the blocks of a query, or to the query itself behind all blocks.
 struct Names<'a> {
     catalogue: &'a Catalogue<'a>,
     /// The blocks before it.
@@ -77,8 +77,8 @@ impl<'d> Catalogue<'d> {
         })
     }
 
-    /// What is to be made for a query: its blocks in their order, then what it is itself, by the engine
-    /// of this name; the cheapest where none is given, as for blocks.
+    /// Plans of a query: its blocks in their order, then the query itself, by the engine of this name; the cheapest
+    /// where none is given, as for blocks.
     pub(crate) fn plans<'q>(&self, query: &'q Query, by: By<'_>) -> Result<Vec<Planned<'q>>> {
         query.check_blocks()?;
         let mut plans: Vec<Planned<'q>> = Vec::with_capacity(query.blocks.len() + 1);
@@ -137,7 +137,7 @@ impl<'d> Catalogue<'d> {
         })
     }
 
-    /// What a table or a view is to those that read it.
+    /// Source of a table or a view, and what its readers need of it: columns, keys, size.
     pub(crate) fn seen(&self, name: &str) -> Result<(Source, TableInfo)> {
         if let Ok(index) = self.state.storage.index(name) {
             let table = &self.state.storage.tables[index];
@@ -145,7 +145,7 @@ impl<'d> Catalogue<'d> {
                 schema: table.schema.clone(),
                 is_static: table.is_static || self.is_static,
                 cancels: false,
-                // An empty table says nothing about what will come.
+                // An empty table gives no estimate of its later size.
                 rows: (!table.is_empty()).then(|| table.len()),
                 unique: table.unique.clone(),
                 cofactors: Vec::new(),

@@ -1,8 +1,10 @@
-//! A query whose condition compares queries within, kept as it stands or as views over views: what is cheaper.
+//! A query whose condition compares subqueries is kept as written, or decorrelated into views over views: whichever is
+//! cheaper.
 //!
-//! Invariant: both mean the same, so the choice is by what a change costs at the worst, over all blocks; what stands
-//! needs no blocks, and wins where that is equal. What was asked for is told beside what is kept. Whoever names an
-//! engine has the query as it stands, unless that engine keeps no such condition. Cost: that of planning both.
+//! Invariant: both mean the same, so the choice is by the worst-case cost of a change, over all blocks. The query as
+//! written needs no blocks, and wins a tie. The explanation shows the query as written as well as the one that is kept.
+//! If the user names an engine, the query is kept as written, unless that engine keeps no such condition. Cost: that of
+//! planning both.
 
 use std::borrow::Cow;
 
@@ -18,7 +20,7 @@ use crate::plan::Planned;
 const NAME: &str = "views over views";
 
 impl Catalogue<'_> {
-    /// Plans a query with a condition, which some blocks stand before: itself, or blocks of its own and what is left.
+    /// Plans a query with a condition and the blocks before it: as written, or as blocks of its own and the rest.
     pub(crate) fn plan_either<'q>(
         &self,
         (block, query): (Option<&'q str>, &'q Query),

@@ -1,8 +1,8 @@
 //! Tables whose columns change while views read them.
 //!
-//! Invariant: a table is altered wholly, or nothing is. Views over it go on as they are: none of them reads a column that
-//! goes, gets another name or another type, nor one that would stand elsewhere; the query of each can be planned again, as
-//! it is where a file is opened. Cost: that of writing the rows of the table anew, which are there twice for that time.
+//! Invariant: a table is altered wholly, or nothing is. Views over it stay as they are: none of them reads a column
+//! that is dropped, renamed, widened or moved to another position. The query of each can be planned again, as happens
+//! when a file is opened. Cost: that of rewriting the rows of the table, which exist twice for that time.
 
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Budget, Error, HoldsStrings, Result, Schema, Type, check_name};
@@ -17,7 +17,7 @@ use crate::storage::retention::KeepFor;
 use crate::storage::table::Table;
 use crate::{CHUNK, OnCommit, Poll};
 
-/// What a table becomes.
+/// Definition of a table after an alteration.
 struct Altered {
     name: String,
     schema: Schema,
@@ -28,8 +28,9 @@ struct Altered {
 }
 
 impl Database {
-    /// Changes the columns of a table; `value`, one row of one column, is what its rows have in a column that comes, NULL
-    /// where absent, and its default; or the default that a column gets. `keep` is called once nothing else can fail.
+    /// Changes the columns of a table. `value`, one row of one column, is the value of an added column in existing
+    /// rows, NULL where absent, and its default; or the new default of a column. `keep` is called once nothing else can
+    /// fail.
     ///
     /// # Errors
     /// `UnknownTable`, `UnknownColumn`; `Exists` for a name that is taken; `InUse` where views read what would change, with
@@ -129,7 +130,7 @@ impl Database {
         }
     }
 
-    /// What a table becomes, if it can be.
+    /// Definition of a table after a change, if the change is possible.
     fn altered(&self, index: usize, change: &Alteration) -> Result<Altered> {
         let table = &self.state.storage.tables[index];
         let status = table.status();

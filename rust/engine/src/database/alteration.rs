@@ -1,6 +1,8 @@
-//! How a table changes, as it is asked for and kept in files; and what its rows become.
+//! Changes of a table's columns, as users request them and files store them; and the rows
+//! afterwards.
 //!
-//! Invariant: rows keep their order, and columns that are no business of a change stay. Cost: O(rows) where values change.
+//! Invariant: rows keep their order, and columns that a change does not concern stay. Cost: O(rows) where values
+//! change.
 
 use std::sync::Arc;
 
@@ -11,13 +13,13 @@ use arrow_select::take::take;
 use ringview_core::{Error, Field, Result, Type};
 use serde::{Deserialize, Serialize};
 
-/// How the columns of a table change.
+/// Change of the columns of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Alteration {
-    /// A column comes behind all others.
+    /// Adds a column behind all others.
     AddColumn(Field),
-    /// A column goes.
+    /// Drops a column.
     DropColumn(String),
     /// A column gets another name.
     RenameColumn {
@@ -40,8 +42,9 @@ pub enum Alteration {
 }
 
 impl Alteration {
-    /// Rows of the table, or of a change of it, as they become; they may have columns beside its own. `value` is one row of
-    /// what they have in a column that comes, NULL where absent. If they are partial, they lack columns, and go on to.
+    /// Rows of the table, or of a change of it, after this alteration; they may have columns beyond those of the table.
+    /// `value` is one row with the value of an added column, NULL where absent. Partial rows lack columns, and still
+    /// lack them afterwards.
     ///
     /// # Errors
     /// `Value` for what Arrow does not make.

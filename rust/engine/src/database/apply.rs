@@ -10,7 +10,7 @@ use crate::op::Change;
 use crate::{OnCommit, Poll};
 
 impl Database {
-    /// Applies a transaction. `poll` is asked after each chunk, and within whatever takes long.
+    /// Applies a transaction. `poll` is called after each chunk, and within long work.
     ///
     /// # Errors
     /// `UnknownTable`, `Static`; what the encoder refuses in names, types and values; `OverDelete`
@@ -24,7 +24,7 @@ impl Database {
         self.apply_with(ops, false, poll, &mut || Ok(()))
     }
 
-    /// Applies a transaction of which the net effect counts: a delete may stand before its insert.
+    /// Applies a transaction by its net effect: a delete may precede its insert.
     ///
     /// # Errors
     /// As `apply`; `Unsupported` if a table is changed both by key and by whole rows.

@@ -1,7 +1,7 @@
 //! The birth of views: planned, filled from the rows that are there, and only then known.
 //!
-//! Invariant: views that come together come all, with all their blocks, or none of them; what a node maintains already is
-//! not made again. Cost: that of filling the nodes that are new.
+//! Invariant: views created together are created all, with all their blocks, or none of them; a query that a node
+//! maintains already gets no second node. Cost: that of filling the nodes that are new.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -154,7 +154,7 @@ impl Database {
         }
         let made = self.make(drafts, budget);
         if made.is_err() {
-            // The strings that blocks computed; whoever saw them goes, too.
+            // Removes the strings that blocks computed; the nodes that hold them are dropped, too.
             self.state.storage.dictionary.rollback();
         }
         let nodes = made?;
@@ -166,7 +166,7 @@ impl Database {
     /// The nodes of drafts, filled.
     pub(super) fn make(&mut self, drafts: Drafts<'_>, budget: &Budget<'_>) -> Result<Vec<Node>> {
         let mut births = Births::over(std::mem::take(&mut self.state.graph));
-        // What the nodes that were there hold is only read, so they are whole whatever becomes of this.
+        // Existing nodes are only read, so they stay intact even after a panic.
         let made = guarded(|| self.make_nodes(drafts, &mut births, budget));
         self.state.graph = births.graph;
         made.map(|()| births.family)

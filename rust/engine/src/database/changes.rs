@@ -42,8 +42,8 @@ enum DeltaForm {
 }
 
 impl Database {
-    /// One more who follows a view. What it is given first is the whole view as it is at that moment;
-    /// or, `from_now`, what changes from here on.
+    /// Adds a follower of a view. It first receives the whole view at that moment; or, with `from_now`, only later
+    /// changes.
     ///
     /// # Errors
     /// `UnknownView`; `Unsupported` for groups that are computed as they are read.
@@ -79,7 +79,7 @@ impl Database {
         Ok(view.follower(DeltaForm::Partials, follower))
     }
 
-    /// The follower behind `view_changes`, which all who ask the view itself share.
+    /// The follower behind `view_changes`, which all callers of that share.
     ///
     /// # Errors
     /// As `follow`.
@@ -121,10 +121,10 @@ impl Database {
         Ok(())
     }
 
-    /// The changes since a follower was last said to have been given them: old rows with multiplicity -1,
-    /// then new ones with 1; of a join, each row with the change of its multiplicity. Who follows partials is given
-    /// these, where a group may come more than once. Asked again, it is the same and what came since. O(rows that
-    /// changed), of rows in order.
+    /// The changes since a follower was last said to have been given them: old rows with multiplicity -1, then new ones
+    /// with 1; of a join, each row with the change of its multiplicity. A follower of partials receives these, where a
+    /// group may occur more than once. A second call returns the same and later changes. O(rows that changed), of rows
+    /// in order.
     ///
     /// # Errors
     /// `UnknownView` if the view was dropped, `Stale` if there is a new one of its name; as
@@ -144,7 +144,7 @@ impl Database {
         view.weighted_batch(&answer.schema(), changes)
     }
 
-    /// What a view came to add to the same view over more rows.
+    /// Partials of the changes of a view since a follower's position.
     fn partials_since(&self, view: &Node, follower: &ViewFollower) -> Result<RecordBatch> {
         let changes = view.logs.partials.as_ref();
         let changes = changes.map(|log| log.since(&follower.follower));
@@ -301,7 +301,7 @@ impl Node {
         (mut columns, multiplicity): WeightedRows,
     ) -> Result<RecordBatch> {
         let mut fields: Vec<_> = shown.fields().iter().cloned().collect();
-        // Two columns of one name could not be told apart.
+        // Two columns of one name would be ambiguous.
         let mut name = "multiplicity".to_owned();
         while fields.iter().any(|field| *field.name() == name) {
             name.push('_');

@@ -5,7 +5,7 @@
 use super::Database;
 
 impl Database {
-    /// The moment that the database is at, in microseconds since 1970 in UTC; none before it was first told.
+    /// Current time of the database, in microseconds since 1970 in UTC; none before it is first set.
     #[must_use]
     pub fn now(&self) -> Option<i64> {
         self.state.now

@@ -1,7 +1,7 @@
-//! What columns are where a statement gives them no value.
+//! Values of columns for which a statement gives none.
 //!
-//! Invariant: a default is of the type of its column, and goes or changes with it. Only who makes rows of statements asks
-//! for it: rows that come to a table have all its columns. Cost: O(columns with a default).
+//! Invariant: a default is of the type of its column, and is dropped or changed with it. Only code that makes rows of
+//! statements reads it: rows inserted in a table have all its columns. Cost: O(columns with a default).
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl Database {
     }
 }
 
-/// The defaults of a table once its columns have changed; `value` is what a column that comes has in rows that are there.
+/// The defaults of a table after an alteration; `value` is the value of an added column in existing rows.
 pub(super) fn after(
     mut defaults: Defaults,
     (change, value): (&Alteration, Option<&RecordBatch>),

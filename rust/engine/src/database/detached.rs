@@ -88,7 +88,7 @@ impl Database {
         made.apply_with(&own, net, &mut *poll, &mut || Ok(()))?;
         let mut left: Vec<&Declared> = self.state.graph.declared.iter().collect();
         left.retain(|view| views.contains(&view.name));
-        // One that was replaced may stand behind those that read it.
+        // A view that was replaced may be listed behind those that read it.
         while !left.is_empty() {
             let before = left.len();
             let mut waiting = Vec::new();

@@ -1,17 +1,17 @@
-//! Which nodes are made for views that come together, and what they share.
+//! Nodes to create for a set of views, and what they share.
 //!
 //! A query whose result is read from groups of sums becomes a facet of the node of a union: one tree for all queries
-//! over one join with the same groups, whose payloads have the terms of all. Queries with other groups join it as further
-//! groupings where the engine would keep inner views of theirs once. What is planned is, in this order: a node
-//! that is there or is drafted already, of an equal query; a facet of a union that is drafted; of one that has its
-//! terms; of a new union in the place of one that is there; of a union of its own.
+//! over one join with the same groups, whose payloads have the terms of all. Queries with other groups join it as
+//! further groupings where the engine would keep inner views of theirs once. A planned query becomes the first of these
+//! that is possible: an existing or drafted node of an equal query; a facet of a drafted union; of an existing union
+//! that has its terms; of a new union in the place of an existing one; of a union of its own.
 //!
-//! Invariant: a union is never changed once rows are in it. A new one in its place has the terms of all facets that
-//! live and of those that come, is filled from the rows that are there, and takes the facets over when nothing can fail
-//! any more: so what they show does not change. Sums of doubles that somebody reads could change in their last digit,
-//! as rows are added in another order, so a union with such sums and with groups is left as it is, and another stands
-//! beside it. Terms go with the last view that reads them, see [`View::retain_terms`](ringview_view::View::retain_terms).
-//! Cost: a birth fills what it would alone, with at most [`MOST`] terms in place of its own; the end of a view costs
+//! Invariant: a union is never changed once rows are in it. A new one in its place has the terms of all existing and
+//! new facets, is filled from the existing rows, and takes the facets over when nothing can fail any more: so their
+//! results do not change. Sums of doubles that a view reads could change in their last digit, as rows are added in
+//! another order. So a union with such sums and with groups is left as it is, and a second one is created. Terms are
+//! dropped with the last view that reads them, see [`View::retain_terms`](ringview_view::View::retain_terms). Cost:
+//! creating a view fills what it would alone, with at most [`MOST`] terms in place of its own; the end of a view costs
 //! O(keys) of the union that it leaves.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,16 +38,16 @@ pub(super) struct Drafts<'q> {
     engines: &'q [Arc<dyn Engine>],
 }
 
-/// What new nodes may have in common with others.
+/// Sharing of new nodes with others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sharing {
-    /// Whatever they can; a union may take the place of another.
+    /// Everything that can be shared; a union may take the place of another.
     All,
     /// The same, but for inner views below other groups.
     Sums,
     /// Nothing.
     Nothing,
-    /// What is there as it is.
+    /// Existing nodes as they are.
     Read,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Draft<'q> {
     pub(super) what: What<'q>,
 }
 
-/// What a node will be.
+/// Kind of a node to create.
 pub(super) enum What<'q> {
     /// One with a state of its own.
     Own(Planned<'q>),

@@ -20,7 +20,7 @@ use crate::catalogue::choose::By;
 use crate::graph::node::Node;
 use crate::plan::Source;
 
-/// What errors call the query.
+/// Name of the query in errors.
 const NAME: &str = "the query";
 
 impl Database {
@@ -73,7 +73,7 @@ impl Database {
     ) -> Result<RecordBatch> {
         let budget = self.state.budget(poll);
         let mut births = Births::over(std::mem::take(&mut self.state.graph));
-        // What the nodes that were there hold is only read, so they are whole whatever becomes of this.
+        // Existing nodes are only read, so they stay intact even after a panic.
         let found = guarded(|| {
             self.ask(drafts, last, &mut births, &budget)?;
             let Some(node) = births.find(last) else {

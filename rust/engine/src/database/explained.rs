@@ -1,7 +1,7 @@
-//! How views are kept, told with all that they read: the whole DAG below.
+//! Explanations of views with all that they read: the whole DAG below.
 //!
-//! Invariant: what is below comes in an order in which each stands behind what it reads itself, once,
-//! however many ways lead to it. Cost: linear in the nodes of all of them.
+//! Invariant: sources below a view are listed in an order in which each follows those that it reads itself, once, even
+//! if several paths lead to it. Cost: linear in the nodes of all of them.
 
 use ringview_core::{Error, Result};
 use ringview_explain::{Below, CostWarning, Explanation};
@@ -13,8 +13,8 @@ use crate::graph::below::reads;
 use crate::plan::{Planned, Source};
 
 impl Database {
-    /// How a view is maintained: its tree, what a change costs, rows and bytes of each node; and the same
-    /// of the blocks and views that it reads.
+    /// Explanation of a view: its tree, the cost of a change, rows and bytes of each node; and the same of the blocks
+    /// and views that it reads.
     ///
     /// # Errors
     /// `UnknownView`.
@@ -54,7 +54,7 @@ impl Database {
             .collect())
     }
 
-    /// How a view of this query would be maintained.
+    /// Explanation of a view of this query, if it were created.
     ///
     /// # Errors
     /// What `create_view` would refuse in the query.

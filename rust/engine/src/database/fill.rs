@@ -1,10 +1,10 @@
 //! Nodes that are filled from the rows that are there.
 //!
 //! Invariant: rows are read of tables, of nodes that are known, and of those of the same birth that are filled already.
-//! Cost: that of loading all rows of what a node reads, in chunks; what is static first, so that what only it needs can be
-//! freed, then the smallest, so that the many rows of a fact table go up through the dimensions that they meet. Columns that
-//! no filter reads are read only of rows that pass; what never changes is loaded without rows that meet none
-//! ([`reduced`](super::reduced)).
+//! Cost: that of loading all rows of what a node reads, in chunks; what is static first, so that what only it needs can
+//! be freed, then the smallest, so that the many rows of a fact table are propagated through the dimensions that they
+//! meet. Columns that no filter reads are read only of rows that pass; what never changes is loaded without rows that
+//! meet none ([`reduced`](super::reduced)).
 
 use ringview_core::{Budget, Error, Result};
 use ringview_query::VarId;
@@ -32,7 +32,7 @@ impl Database {
     ) -> Result<()> {
         self.check_has_rows(name, view)?;
         if view.row_map().is_some() || view.answered_from().is_some() {
-            // It keeps no rows: they go through it when its readers are filled.
+            // It keeps no rows: they pass through it when its readers are filled.
             return Ok(());
         }
         if let Some(timed) = view.timed() {
@@ -138,7 +138,7 @@ impl Database {
         }
     }
 
-    /// Refuses to go on where so many bytes more, and the strings that came, do not fit.
+    /// Returns an error if this many bytes more, and the new strings, exceed the limit.
     pub(super) fn check_grown(
         &self,
         baseline: Baseline,

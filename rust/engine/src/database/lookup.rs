@@ -1,8 +1,8 @@
 //! Groups of a view by their keys, and rows by some of their columns.
 //!
 //! A view whose HAVING holds a subquery is kept as rows chosen from a block of its groups. Its query names the columns
-//! that tell those apart, and the block has the others of a row. Invariant: whichever way a view is kept, the columns
-//! of GROUP BY find a row. Cost: O(columns) a key, and with such a block one look-up more.
+//! that identify the groups, and the block has the others of a row. Invariant: the columns of GROUP BY find a row, in
+//! either form of a view. Cost: O(columns) a key, and with such a block one look-up more.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -20,7 +20,7 @@ use crate::graph::node::Node;
 use crate::plan::Source;
 
 impl Database {
-    /// The columns that tell the groups of a view, with their types.
+    /// The columns that identify the groups of a view, with their types.
     ///
     /// # Errors
     /// `UnknownView`; `Unsupported` for the rows of a join.
@@ -81,8 +81,8 @@ impl Database {
         Ok((batch, places))
     }
 
-    /// The rows of a view that have some values in columns that tell its groups, or its rows where it is
-    /// a listing. O(1) for a whole key, else O(groups).
+    /// The rows of a view that have these values in columns that identify its groups, or, of a listing, in any of its
+    /// columns. O(1) for a whole key, else O(groups).
     ///
     /// # Errors
     /// `UnknownView`, `UnknownColumn`, `Type`; `Unsupported` for other columns, and for a join that is
@@ -121,7 +121,7 @@ impl Database {
         Ok((!places.is_empty()).then_some(row))
     }
 
-    /// Whether a key has the columns that tell groups, each once and no others.
+    /// Whether a key has the columns that identify groups, each once and no others.
     fn is_whole(&self, groups: &Node, key: &Key<'_>) -> bool {
         let columns = self.state.graph.answer(groups).key_columns();
         let columns = columns.unwrap_or_default();

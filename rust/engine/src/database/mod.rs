@@ -50,7 +50,7 @@ use crate::state::State;
 use crate::storage::table::Table;
 use crate::transaction::workers::Workers;
 
-/// How a database behaves.
+/// Options of a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Keep no base rows of tables that may change, and believe every delete. Saves their memory
@@ -62,8 +62,8 @@ pub struct Options {
     /// Whether views and blocks whose queries are equal, or have sums or inner views in common, are kept each by itself,
     /// and not once for all.
     pub unshared: bool,
-    /// How many threads share the work of a transaction; one, that of the caller, where absent. The results are the
-    /// same for any number, to the last bit.
+    /// Number of threads that share the work of a transaction; one, that of the caller, where absent. The results are
+    /// the same for any number, to the last bit.
     pub threads: Option<NonZeroUsize>,
 }
 
@@ -100,10 +100,10 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Database {
     options: Options,
-    /// Who may keep views, the first among equals first.
+    /// Engines that may keep views, the first among equals first.
     engines: Vec<Arc<dyn Engine>>,
     pub(crate) state: State,
-    /// How many tables and views there ever were.
+    /// Number of tables and views created so far.
     births: u64,
 }
 
@@ -150,12 +150,12 @@ impl Database {
         self.catalogue()
     }
 
-    /// How it behaves.
+    /// Options of the database.
     pub fn options(&self) -> Options {
         self.options
     }
 
-    /// The names of the views, in the order in which they came.
+    /// The names of the views, in the order of their creation.
     pub fn views(&self) -> Vec<String> {
         self.state.graph.names()
     }
@@ -174,7 +174,7 @@ impl Database {
         self.view_result_with(name, &mut |_| Ok(()))
     }
 
-    /// The same, asking `poll` now and then.
+    /// The same, calling `poll` now and then.
     ///
     /// # Errors
     /// The same, and what `poll` returns.
@@ -183,7 +183,7 @@ impl Database {
         answer.rows(&self.state.storage.dictionary, &budget)
     }
 
-    /// How many rows a view has. O(1), or O(groups) with HAVING.
+    /// Number of rows of a view. O(1), or O(groups) with HAVING.
     ///
     /// # Errors
     /// `UnknownView`; `Overflow` if what HAVING computes does not fit.
@@ -192,7 +192,7 @@ impl Database {
         Ok(answer.len(&self.state.storage.dictionary)? as usize)
     }
 
-    /// A number that tells a view from all others that there were, of its name or not.
+    /// A number that identifies a view among all views that ever existed, of its name or not.
     ///
     /// # Errors
     /// `UnknownView`.
@@ -295,7 +295,7 @@ impl Database {
         self.state.graph.check();
     }
 
-    /// What can be read of a view.
+    /// Result of a view, to be read.
     fn answer(&self, name: &str) -> Result<NodeAnswer<'_>> {
         let graph = &self.state.graph;
         graph.view(name).map(|node| graph.answer(node))

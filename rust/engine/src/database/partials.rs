@@ -1,9 +1,8 @@
 //! Partials of views: what a view over a part of the rows adds to that over all, and their sums.
 //!
-//! Invariant: a view into which partials are merged becomes their sum, and what it was before is one of
-//! them; from then on partials come to it, and no rows. A merge is a transaction: the views above move with
-//! it, and what fails leaves all as it was. Cost: O(groups and values) of the partial; the first merge takes that of the
-//! view itself too.
+//! Invariant: a view into which partials are merged becomes their sum, and what it was before is one of them; from then
+//! on it receives partials, and no rows. A merge is a transaction: the views above change with it, and a failure leaves
+//! all as it was. Cost: O(groups and values) of the partial; the first merge takes that of the view itself too.
 
 use std::mem::replace;
 
@@ -33,8 +32,8 @@ impl Database {
         partial_schema(&view.bound, &self.answer(name)?.schema())
     }
 
-    /// What a view adds to the same view over more rows: its groups with all that is kept of them as bytes, or its
-    /// rows with multiplicities. One batch at least. O(groups and values).
+    /// Partial of a view, to be merged into the same view over more rows: its groups with their whole state as bytes,
+    /// or its rows with multiplicities. One batch at least. O(groups and values).
     ///
     /// # Errors
     /// As `partial_schema`; `Memory`; what `poll` returns.

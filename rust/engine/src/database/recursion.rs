@@ -22,14 +22,14 @@ use super::{Database, Options};
 use crate::graph::node::Node;
 use crate::op::{Direction, Op};
 
-/// Work that one ask of the database within stands for.
+/// Units of work counted for each poll of the inner database.
 const ASKED: u64 = 1 << 10;
 
 /// See the module.
 #[derive(Debug)]
 struct Inner {
     database: Database,
-    /// With a last column for how often a row comes.
+    /// Schemas with a last column for the multiplicity of a row.
     tables: Vec<(String, SchemaRef)>,
     view: String,
     follower: ViewFollower,

@@ -1,9 +1,10 @@
-//! A view in the place of another, and what goes with a view that is dropped.
+//! Replacement of a view by another, and removal of all that a dropped view alone used.
 //!
-//! Invariant: views that read the one that is replaced keep what they are; they take its old rows back and
-//! the new ones in, as one transaction, so that whoever follows them is told. That needs the columns that
-//! they read where they were, and what their plans rest on: else it is refused, and nothing has
-//! changed. Cost: that of a birth; where the view is read, all its old rows and all its new ones above.
+//! Invariant: views that read the replaced one keep their definitions. They delete its old rows and insert the new
+//! ones, as one transaction, so that their followers receive the changes. This requires the columns that they read at
+//! their positions, and the properties that their plans rely on: else the replacement is refused, and nothing has
+//! changed. Cost: that of creating a view; if other views read it, also the propagation of all its old rows and all its
+//! new ones.
 
 use ringview_core::{Budget, Error, Result};
 use ringview_query::Query;
@@ -57,8 +58,8 @@ impl Database {
         }
     }
 
-    /// As [`create_view`](Self::create_view), in the place of the view of this name, if there is one; it
-    /// stays if that fails. Views that read it go on with the new one.
+    /// As [`create_view`](Self::create_view), in the place of the view of this name, if there is one; it stays if that
+    /// fails. Views that read it read the new one from then on.
     ///
     /// # Errors
     /// The same, but for a view of this name; `InUse` if views that read it could not read the new one as
@@ -132,14 +133,14 @@ impl Database {
             false => self.swap_rows((was, is), to, budget, keep),
         };
         if done.is_err() {
-            // Its nodes go with the sweep.
+            // The sweep removes its nodes.
             drop(self.state.graph.undeclare(&old.name));
             self.state.graph.redirect(to, from);
         }
         done
     }
 
-    /// In those that read it, the rows of the old node go and those of the new one come, as one transaction.
+    /// Deletes the rows of the old node and inserts those of the new one in their readers, as one transaction.
     fn swap_rows(
         &mut self,
         nodes: (u64, u64),
@@ -180,7 +181,7 @@ impl Database {
         let readers: Vec<Reader> = readers.into_iter().flatten().copied().collect();
         for reader in readers {
             undo.touched[reader.view] = true;
-            // Taken out, as rows of one go to the other.
+            // Taken out of the graph, as it changes while other nodes are read.
             let mut graph = std::mem::take(&mut self.state.graph);
             let mut above = graph.nodes.remove(reader.view);
             let mut pass = |id: u64, sign: i64| match graph.node(id) {
@@ -199,7 +200,7 @@ impl Database {
         Ok(())
     }
 
-    /// Lets go of the nodes that no view rests on any more, and of what only they held.
+    /// Removes the nodes that no view depends on any more, and their strings.
     pub(super) fn sweep(&mut self) {
         let gone = self.state.graph.sweep();
         self.swept(gone);
@@ -211,7 +212,7 @@ impl Database {
         self.state.recount();
     }
 
-    /// Lets go of nodes that were taken out, and of what only they held.
+    /// Counts the strings of removed nodes as possibly unused, and collects them.
     pub(super) fn release_nodes(&mut self, gone: Vec<Node>) {
         if gone.is_empty() {
             return;

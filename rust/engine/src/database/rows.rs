@@ -1,8 +1,8 @@
 //! Some rows of a view, and streams of them.
 //!
-//! Invariant: a stream gives the rows that the view had when it was made, or ends in an error; never a mix. Rows
-//! that were made when the stream was are given whatever becomes of the view. It holds no lock: changes
-//! between two blocks are free to come. Cost: see [`Answer`](ringview_view::Answer).
+//! Invariant: a stream gives the rows that the view had when it was made, or ends in an error; never a mix. Rows that
+//! were computed together with the stream are returned even if the view changes or is dropped. It holds no lock:
+//! changes between two blocks are allowed. Cost: see [`Answer`](ringview_view::Answer).
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -56,7 +56,7 @@ impl Database {
         self.view_slice_with(name, (from, to), &mut |_| Ok(()))
     }
 
-    /// The same, asking `poll` now and then.
+    /// The same, calling `poll` now and then.
     ///
     /// # Errors
     /// The same, and what `poll` returns.
@@ -79,7 +79,7 @@ impl Database {
         self.view_draw_with(name, (rows, seed), &mut |_| Ok(()))
     }
 
-    /// The same, asking `poll` now and then.
+    /// The same, calling `poll` now and then.
     ///
     /// # Errors
     /// The same, and what `poll` returns.

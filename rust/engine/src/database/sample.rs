@@ -1,4 +1,5 @@
-//! Samples of joins: views that an engine of their own keeps, which is asked for and never chosen.
+//! Samples of joins: views that an engine of their own keeps, which users request by name and the
+//! database never chooses.
 //!
 //! Invariant: a sample is a view like others: it is read, followed, explained and dropped as they are. Cost:
 //! see `ringview_sampling`.
@@ -50,7 +51,7 @@ impl Database {
         Ok(!is_suspended && sample(self.state.graph.view(name)?).is_some())
     }
 
-    /// How many rows the join has of which a view is a sample. O(rows of the tables).
+    /// Number of rows of the join of which a view is a sample. O(rows of the tables).
     ///
     /// # Errors
     /// `UnknownView`; `Unsupported` if the view is no sample.
@@ -81,7 +82,7 @@ impl Database {
         }
     }
 
-    /// What a sample has drawn and will draw from, as bytes: with the rows of its tables it is the sample.
+    /// State of a sample as bytes: its drawn rows and its random numbers. With the rows of its tables it is the sample.
     ///
     /// # Errors
     /// `UnknownView`; `Unsupported` if the view is no sample.
@@ -89,8 +90,8 @@ impl Database {
         self.sample(name)?.to_bytes(&self.state.storage.dictionary)
     }
 
-    /// Lets a sample go on from such bytes, in place of what it holds. Its tables must have the rows of then, and it be
-    /// new: who follows it is not told.
+    /// Restores a sample from such bytes, in place of its state. Its tables must have the rows of then, and the sample
+    /// be new: its followers receive no changes.
     ///
     /// # Errors
     /// As [`sample_state`](Self::sample_state); `Unsupported` if views read it; `Snapshot` for bytes that are no
@@ -121,7 +122,7 @@ impl Database {
     }
 }
 
-/// What a node is, if it is a sample.
+/// The sample of a node, if it is one.
 pub(super) fn sample(node: &Node) -> Option<&SampleView> {
     (node.view()? as &dyn Any).downcast_ref()
 }

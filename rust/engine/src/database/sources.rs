@@ -24,7 +24,7 @@ const BLOCK: usize = 1 << 13;
 #[derive(Clone, Copy)]
 pub(super) struct Chunk<'c> {
     pub(super) batch: &'c Batch,
-    /// Where they are in a table; absent of a view.
+    /// Slots of the rows in a table; absent for a view.
     pub(super) slots: Option<&'c [u32]>,
 }
 
@@ -45,7 +45,7 @@ pub(super) type Taker<'t> = &'t mut dyn FnMut(&mut Database, Chunk<'_>) -> Resul
 pub(super) type SlotTaker<'t> = &'t mut dyn FnMut(&mut Database, &RowStore, &[u32]) -> Result<()>;
 
 impl Database {
-    /// How many rows a source has; of a block that keeps none, at the most; of one that has none yet, a guess.
+    /// Number of rows of a source: for a block that keeps none, the maximum; for one that has none yet, a guess.
     pub(super) fn rows_of(&self, source: Source, from: Readable<'_>) -> u64 {
         match source {
             Source::Table(id) => {
@@ -212,8 +212,8 @@ impl Database {
     }
 }
 
-/// Which columns of what an atom reads are needed: by any atom that reads the same, for a view may take its rows at
-/// one of them for all.
+/// Columns that are needed of an atom's source: by any atom that reads the same source, since a view may take its rows
+/// at one of them for all.
 pub(super) fn needed(view: &Node, atom: usize) -> Vec<bool> {
     let own = &view.inputs[atom];
     let mut needed = vec![false; own.atom.schema.len()];

@@ -27,7 +27,7 @@ impl Database {
         self.create_table_with(name, schema, unique, is_static, None)
     }
 
-    /// The same; rows stay for a time if `keep_for` says so, and leave as the clock goes on.
+    /// The same; with `keep_for`, rows stay for a time, and are deleted as the clock advances.
     ///
     /// # Errors
     /// The same; `Type` for a column that is no date and no timestamp; `Value` for an interval that is not positive;
@@ -82,7 +82,7 @@ impl Database {
         Ok(())
     }
 
-    /// Whether a table could be forgotten, and where it stands.
+    /// The position of a table, if it can be dropped.
     ///
     /// # Errors
     /// As [`drop_table`](Self::drop_table).
@@ -99,7 +99,7 @@ impl Database {
         }
     }
 
-    /// The names of the tables, in the order in which they came.
+    /// The names of the tables, in the order of their creation.
     pub fn tables(&self) -> Vec<String> {
         self.state.storage.names()
     }
@@ -110,7 +110,7 @@ impl Database {
         tables.map(|table| (table.name.clone(), table.id)).collect()
     }
 
-    /// What is known of a table.
+    /// Status of a table.
     ///
     /// # Errors
     /// `UnknownTable`.
@@ -118,7 +118,7 @@ impl Database {
         Ok(self.state.storage.tables[self.state.storage.index(name)?].status())
     }
 
-    /// The number and the columns of a table. O(1), where [`Database::table`] asks all rows for their bytes.
+    /// The number and the columns of a table. O(1), where [`Database::table`] counts the bytes of all rows.
     ///
     /// # Errors
     /// `UnknownTable`.

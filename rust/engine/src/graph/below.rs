@@ -1,7 +1,7 @@
-//! What a view reads, told with all that stands below it.
+//! Explanations of all views and blocks below a view.
 //!
-//! Invariant: views come in an order in which each stands behind what it reads itself, once, however many paths lead to
-//! it. Cost: linear in the nodes of all of them.
+//! Invariant: views are listed in an order in which each follows those that it reads itself, once, even if several
+//! paths lead to it. Cost: linear in the nodes of all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::node::Node;
 use crate::plan::{Input, Source};
 
 impl Graph {
-    /// The views and blocks below some sources, each behind those that it reads; and where each stands.
+    /// The views and blocks below some sources, each behind those that it reads; and the position of each.
     pub(crate) fn below(&self, sources: &[Source]) -> (Vec<Below>, BTreeMap<u64, usize>) {
         let mut open: Vec<Source> = sources.to_vec();
         let mut found = BTreeSet::new();
@@ -45,7 +45,7 @@ impl Graph {
         (below, places)
     }
 
-    /// What a view is called where blocks are told, too.
+    /// Name of a view in explanations that list blocks, too.
     pub(crate) fn label(&self, view: &Node) -> String {
         if let Some(declared) = self.declared_as(view.id).next() {
             return format!("view {}", declared.name);
@@ -57,7 +57,7 @@ impl Graph {
     }
 }
 
-/// Whom a query reads of those that stand somewhere, each once.
+/// Reads of a query among views with a position, each once.
 pub(crate) fn reads(inputs: &[Input], places: &BTreeMap<u64, usize>) -> Vec<Read> {
     let mut reads: Vec<Read> = Vec::new();
     for Input { source, atom } in inputs {

@@ -8,17 +8,17 @@ use super::log::Follower;
 use super::node::Node;
 use super::suspended::Suspension;
 
-/// A view as its user knows it.
+/// A view as its user declared it.
 #[derive(Debug)]
 pub(crate) struct Declared {
     pub(crate) name: String,
-    /// Tells it from all other views and nodes that there were; given by the database.
+    /// Identifies it among all views and nodes that ever existed; given by the database.
     pub(crate) id: u64,
     /// The text that it was written as.
     pub(crate) text: Option<String>,
-    /// As it was asked for.
+    /// Its query as the user wrote it.
     pub(crate) query: Query,
-    /// Whoever asks the view itself for its changes, once somebody did.
+    /// The follower shared by callers that read changes by the view's name, once there is one.
     pub(crate) own: Option<Follower>,
     /// Whether a change that it cannot take suspends it, and is not refused.
     pub(crate) suspends: bool,

@@ -1,6 +1,6 @@
-//! What is read of a node, whether it has a state of its own or is a facet of another.
+//! Results of a node, which has a state of its own or is a facet of another.
 //!
-//! Invariant: the node that a facet is answered from is there as long as the facet is, and has its terms. Cost: a node
+//! Invariant: the node that a facet is answered from exists as long as the facet does, and has its terms. Cost: a node
 //! is found in O(log nodes).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use ringview_view::{Answer, Delta, View};
 use super::Graph;
 use super::node::{Node, NodeState};
 
-/// What can be read of a node.
+/// Readable result of a node.
 pub(crate) enum NodeAnswer<'n> {
     /// Of a state of its own.
     Own(&'n dyn Answer),
@@ -46,7 +46,7 @@ impl<'n> NodeAnswer<'n> {
 }
 
 impl Node {
-    /// What can be read of it, among others.
+    /// Its readable result; `find` finds other nodes.
     pub(crate) fn answer_among<'n>(
         &'n self,
         find: impl Fn(u64) -> Option<&'n Self>,
@@ -69,7 +69,7 @@ impl Graph {
         self.position(id).map(|at| &self.nodes[at])
     }
 
-    /// What can be read of a node.
+    /// Readable result of a node.
     pub(crate) fn answer<'n>(&'n self, node: &'n Node) -> NodeAnswer<'n> {
         node.answer_among(|id| self.node(id))
     }
@@ -88,7 +88,7 @@ impl Graph {
         }
     }
 
-    /// What a node adds to the view of its query over more rows, or what the running transaction adds.
+    /// Partial of a node for the view of its query over more rows, or the part that the running transaction adds.
     pub(crate) fn partial(
         &self,
         node: &Node,
@@ -105,7 +105,7 @@ impl Graph {
         }
     }
 
-    /// How a node is maintained, and what each view of its tree holds now.
+    /// Explanation of a node, with the current rows and bytes of each view of its tree.
     pub(crate) fn explanation(&self, node: &Node) -> Explanation {
         let state = self.state_of(node);
         let explained = match &node.state {
@@ -220,7 +220,7 @@ impl Graph {
         first.is_some_and(|first| first.id == node.id)
     }
 
-    /// Lets go of the terms that no facet reads any more, where an engine can. O(keys of the nodes that have such terms).
+    /// Drops the terms that no facet reads any more, where an engine can. O(keys of the nodes that have such terms).
     pub(crate) fn shed(&mut self) {
         let mut read: BTreeMap<(u64, usize), BTreeSet<usize>> = BTreeMap::new();
         for node in &self.nodes {

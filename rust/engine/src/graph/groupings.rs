@@ -18,7 +18,7 @@ pub(crate) struct Union {
     pub(crate) info: TableInfo,
     /// Their terms together, by their groups.
     pub(crate) bounds: Vec<Bound>,
-    /// What it reads, by atom.
+    /// Its sources, by atom.
     pub(crate) sources: Vec<Source>,
     /// The name of its engine.
     pub(crate) engine: String,
@@ -33,7 +33,7 @@ pub(crate) struct Groupings {
 }
 
 impl Groupings {
-    /// Where a query finds its groups, and its terms there.
+    /// Position of the grouping of a query, and of its terms there.
     pub(crate) fn find(&self, query: &Bound) -> Option<(usize, Vec<usize>)> {
         let bounds = self.bounds.iter().enumerate();
         let mut same = bounds.filter(|(_, bound)| bound.joins_as(query));
@@ -52,7 +52,7 @@ impl Groupings {
         });
     }
 
-    /// What is read of each atom, in the columns that any of them needs.
+    /// The atoms, with the columns that any grouping needs.
     pub(super) fn atoms(&self) -> Vec<PlanAtom> {
         let mut atoms = self.bounds[0].atoms.clone();
         for bound in &self.bounds[1..] {

@@ -1,11 +1,11 @@
-//! The log of a view, and who follows it. A [`Logged`] says in which form the log keeps deltas: as rows or as partials.
+//! The log of a view, and its followers. A [`Logged`] is the form in which the log keeps deltas: rows or partials.
 //!
 //! Changes are logged in segments, oldest first; the last one is open, and commits write to it alone. A follower's
-//! position is where a segment starts: it has been given all that lies before. Invariant: each segment starts at the
-//! position of somebody; segments between which nobody stands are one. So there are no more segments than followers,
-//! and none where nobody has begun to read. Cost: a transaction pays for one log, however many follow. A reader pays
-//! for the segments from its position on; merging costs the size of a segment that was just read, or whose last reader
-//! left.
+//! position is the start of a segment: it has received all changes before. Invariant: each segment starts at the
+//! position of a follower; segments without a position between them are merged. So there are no more segments than
+//! followers, and none before a follower has begun to read. Cost: a transaction pays for one log, however many follow.
+//! A reader pays for the segments from its position on; merging costs the size of a segment that was just read, or
+//! whose last reader left.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -138,7 +138,7 @@ impl<L: Logged> Log<L> {
         }
     }
 
-    /// Drops what lies before all positions, and merges segments between which nobody stands.
+    /// Drops changes before all positions, and merges segments without a position between them.
     pub(crate) fn tidy(&mut self) {
         self.positions
             .retain(|position| position.strong_count() > 0);

@@ -1,8 +1,8 @@
-//! The graph of views: each stands above the tables and views that it reads.
+//! The graph of views: each is above the tables and views that it reads.
 //!
-//! Invariant: declared views have distinct names; `levels` have each node above those that it reads, and each table
-//! and node has its readers. Cost: a view is found in O(log views). Views that come are wired in O(their atoms), those
-//! that stay in O(all atoms) when one goes.
+//! Invariant: declared views have distinct names; `levels` have each node above those that it reads, and each table and
+//! node has its readers. Cost: a view is found in O(log views). New views are linked to their sources in O(their
+//! atoms); when a view is dropped, the others are linked again in O(all atoms).
 
 pub(crate) mod below;
 pub(crate) mod declared;
@@ -32,14 +32,14 @@ use node::Node;
 /// All views, and the nodes that maintain them and the blocks of their queries.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
-    /// In the order in which they came, which is that of their numbers.
+    /// In the order of creation, which is that of their numbers.
     pub(crate) declared: Vec<Declared>,
     /// The number of each, by name.
     by_name: BTreeMap<String, u64>,
-    /// In the order in which they came, each behind its blocks, which is that of their numbers.
+    /// In the order of creation, each behind its blocks, which is that of their numbers.
     pub(crate) nodes: Vec<Node>,
-    /// The nodes level by level, ascending in each: those that a node reads lie in levels below its own. A level belongs
-    /// to a place and not to a node: a union that takes another's place stands where that stood.
+    /// The nodes level by level, ascending in each: those that a node reads lie in levels below its own. A level
+    /// belongs to a place and not to a node: a union that replaces another takes over its position.
     pub(crate) levels: Vec<Vec<usize>>,
     /// The level of each node.
     level: Vec<usize>,
@@ -50,7 +50,7 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// The names of the views, in the order in which they came.
+    /// The names of the views, in the order of their creation.
     pub(crate) fn names(&self) -> Vec<String> {
         self.declared.iter().map(|view| view.name.clone()).collect()
     }
@@ -60,7 +60,7 @@ impl Graph {
         Ok(&self.nodes[self.index(name)?])
     }
 
-    /// Where the node of a view stands.
+    /// Position of the node of a view.
     pub(crate) fn index(&self, name: &str) -> Result<usize> {
         let view = self.declared(name)?;
         match &view.suspension {
@@ -74,7 +74,7 @@ impl Graph {
         Ok(&self.declared[self.declared_index(name)?])
     }
 
-    /// Where a view stands among those that are declared.
+    /// Position of a view among those that are declared.
     pub(crate) fn declared_index(&self, name: &str) -> Result<usize> {
         let index = |id: &u64| self.declared.binary_search_by_key(id, |view| view.id);
         let found = self.by_name.get(name).map(index);
@@ -104,7 +104,7 @@ impl Graph {
         }
     }
 
-    /// Tells each table and each node who reads it. O(atoms and views).
+    /// Links each table and each node to its readers. O(atoms and views).
     pub(crate) fn wire(&mut self, storage: &mut Storage) {
         storage.tables.iter_mut().for_each(Table::forget_readers);
         for node in &mut self.nodes {
@@ -114,7 +114,7 @@ impl Graph {
         self.wire_from((0, 0), storage);
     }
 
-    /// The same for nodes and declared views that came behind all others. O(their atoms).
+    /// The same for nodes and declared views from these positions on. O(their atoms).
     pub(crate) fn wire_from(&mut self, (node, view): (usize, usize), storage: &mut Storage) {
         for view in view..self.declared.len() {
             let Declared { id, node, name, .. } = &self.declared[view];
@@ -246,8 +246,8 @@ impl Graph {
         self.level[one] < self.level[other]
     }
 
-    /// The views whose text names a table or a view, themselves or in a block. DDL asks this and not what the plan reads:
-    /// a file binds the text again.
+    /// The views whose text names a table or a view, themselves or in a block. DDL checks these names and not the
+    /// sources of the plan: a file binds the text again.
     pub(crate) fn readers_of(&self, name: &str) -> Vec<String> {
         let declared = self.declared.iter();
         let readers = declared.filter(|view| view.query.reads().contains(name));

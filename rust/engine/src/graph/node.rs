@@ -1,8 +1,8 @@
-//! What is maintained: a query over tables and views, the atoms that it reads, and the state of its engine.
+//! A maintained query over tables and views: its atoms, and the state of its engine.
 //!
-//! Invariant: between two transactions its result is that of the query. A node has a state of its own, or is a facet: it
-//! is answered from the groups of another node, which has the terms of several queries over one join. That node reads
-//! tables and views for all its facets, and shows nothing itself. Cost: that of the engine.
+//! Invariant: between two transactions its result is that of the query. A node has a state of its own, or is a facet:
+//! it is answered from the groups of another node, which has the terms of several queries over one join. That node
+//! reads tables and views for all its facets, and is no view itself. Cost: that of the engine.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -24,22 +24,22 @@ pub(crate) struct Node {
     pub(crate) name: String,
     /// The oldest view that it is, or is a block of: errors name it.
     pub(crate) serves: String,
-    /// Tells it from all other views and nodes that there were; given by the database.
+    /// Identifies it among all views and nodes that ever existed; given by the database.
     pub(crate) id: u64,
     pub(crate) query: Query,
     /// Identifies what other queries may share; none for a state of its own, as a sample's.
     pub(crate) signature: Option<Signature>,
-    /// What a node has of whose groups others are facets.
+    /// Groupings of a node whose groups other nodes read as facets.
     pub(crate) union: Option<Groupings>,
     /// Its facets.
     pub(crate) facets: Vec<usize>,
     /// The numbers of the views that it is, oldest first.
     pub(crate) views: Vec<u64>,
-    /// What was asked for, where that is kept as another.
+    /// The query as the user wrote it, where another one is kept.
     pub(crate) asked: Option<Query>,
     /// The same with names and types, as partials are of it.
     pub(crate) bound: Bound,
-    /// Whether it is a sum of partials, which rows of its tables do not come to.
+    /// Whether it is a sum of partials, which does not receive rows of its tables.
     pub(crate) merged: bool,
     /// Whether the values of the transaction at hand made it fail.
     pub(crate) failed: bool,
@@ -49,11 +49,11 @@ pub(crate) struct Node {
     pub(crate) needed: Option<Vec<bool>>,
     /// By output, whether its column is wanted in the delta of a transaction.
     wanted: Option<Vec<bool>>,
-    /// What it reads, by the atoms of its plan.
+    /// Its inputs, by the atoms of its plan.
     pub(crate) inputs: Vec<Input>,
-    /// What it is to those that read it; its rows are not counted here.
+    /// Its properties as a source of other queries; its rows are not counted here.
     pub(crate) info: TableInfo,
-    /// Who reads it.
+    /// Its readers.
     pub(crate) readers: Vec<Reader>,
     /// The names of its columns.
     pub(crate) columns: Vec<String>,
@@ -181,8 +181,8 @@ impl Node {
         self.view()?.groups(facet.grouping())
     }
 
-    /// Lets go, of a node that others are facets of, of terms that are not marked and of groupings without marks; whether
-    /// there were such, and it could.
+    /// Drops terms that are not marked and groupings without marks, of a node that others are facets of; returns
+    /// whether there were such, and its engine could drop them.
     pub(crate) fn retain_terms(&mut self, marks: &[Option<Vec<bool>>]) -> bool {
         let all = |marks: &Option<Vec<bool>>| {
             let marks = marks.as_ref();
@@ -242,7 +242,7 @@ impl Node {
         union.into_iter().chain(views)
     }
 
-    /// Its query, as it was asked for.
+    /// Its query, as the user wrote it.
     pub(crate) fn asked(&self) -> &Query {
         self.asked.as_ref().unwrap_or(&self.query)
     }
@@ -402,12 +402,12 @@ impl Node {
         (self.view()? as &dyn Any).downcast_ref()
     }
 
-    /// What it is where it is a recursion.
+    /// The recursion that it is, if it is one.
     pub(crate) fn recursive(&mut self) -> Option<&mut Recursive> {
         (&mut **self.view_mut()? as &mut dyn Any).downcast_mut()
     }
 
-    /// What it is where time moves its rows.
+    /// The temporal filter that it is, if it is one.
     pub(crate) fn timed(&mut self) -> Option<&mut Timed> {
         (&mut **self.view_mut()? as &mut dyn Any).downcast_mut()
     }

@@ -1,4 +1,4 @@
-//! Which node maintains a view, and which views share one.
+//! The node of each view, and the nodes that several views share.
 //!
 //! A node is maintained once, however many declared views, blocks and nodes above read it: views whose queries are equal
 //! over the same sources share one. Invariant: each declared view has its node; a node exists as long as a declared view
@@ -73,7 +73,7 @@ impl Graph {
     pub(crate) fn alike(&self, (sources, signature): (&[Source], &Signature)) -> Option<u64> {
         let known = self.alike.get(&(sources.to_vec(), signature.clone()));
         let node = known.and_then(|id| self.node(*id));
-        // What partials were merged into is like nothing any more.
+        // A node into which partials were merged equals no other any more.
         let node = node.filter(|node| node.signature.as_ref() == Some(signature));
         node.map(|node| node.id)
     }

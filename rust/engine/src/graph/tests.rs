@@ -1,4 +1,4 @@
-//! What it takes to wire views that come one after the other, counted.
+//! Cost of linking views that are created one after the other, counted.
 
 use ringview_core::{Field, Result, Schema, Type};
 use ringview_query::{Atom, ColumnRef, Function, Output, Query};

@@ -20,9 +20,9 @@ pub(crate) struct JoinColumn {
 pub(crate) struct JoinColumns {
     /// By atom.
     pub(crate) atoms: Vec<Vec<JoinColumn>>,
-    /// How many classes there are.
+    /// Number of classes.
     pub(crate) classes: usize,
-    /// How many atoms join: those behind them belong to subqueries.
+    /// Number of atoms of the join: those behind them belong to subqueries.
     pub(crate) joined: usize,
     /// The classes of single variables.
     pub(crate) variables: Vec<(VarId, usize)>,

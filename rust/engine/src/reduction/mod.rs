@@ -27,7 +27,7 @@ pub(crate) use row_filter::RowFilter;
 pub(crate) struct AtomRows {
     /// The rows of a view; those of a table are where they are.
     pub(crate) batch: Option<Batch>,
-    /// Which rows of the batch; slots of the table.
+    /// The remaining rows: of the batch, or slots of the table.
     pub(crate) rows: Vec<u32>,
     /// By join column, its value in each of these rows.
     pub(crate) keys: Vec<Vec<u64>>,

@@ -1,7 +1,8 @@
 //! The rows of an atom that can join: they pass its filter, and their join columns have values that remain.
 //!
-//! Invariant: rows that are left out contribute nothing; others may stay. Cost: each conjunct reads its columns of the rows
-//! that passed the ones before it. The conjunct that lets the fewest of the first rows through comes first from then on.
+//! Invariant: rows that are left out contribute nothing; others may stay. Cost: each conjunct reads its columns of the
+//! rows that passed the ones before it. The conjunct that the fewest of the first rows pass is evaluated first from
+//! then on.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What a table refuses of changes by its key.
+//! Checks of changes of a table by its key.
 //!
 //! Invariant: a change that passes has all columns that it needs, and no key that is NULL. Cost: O(columns), and O(rows)
 //! where values are NULL.
@@ -103,7 +103,7 @@ impl Table {
         Ok(())
     }
 
-    /// No key is NULL, and no value that must not be, in rows that do not go.
+    /// Checks that no key is NULL, and in rows that are not deleted no column that must not be.
     pub(crate) fn check_nulls(
         &self,
         batch: &Batch,

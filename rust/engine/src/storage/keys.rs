@@ -1,4 +1,4 @@
-//! How rows are read by the unique key of their table: columns, CDC operations, and refusals.
+//! Reading of rows by the unique key of their table: columns, CDC operations, and refusals.
 //!
 //! Invariant: a key is never NULL, and every column that a change needs is given. Cost: that of encoding the rows; a
 //! reader is kept from batch to batch, as they mostly have the same schema.
@@ -11,17 +11,17 @@ use ringview_relation::Action;
 use crate::cdc;
 use crate::op::ByKey;
 
-/// How rows of one Arrow schema are read; kept from batch to batch, as they mostly have the same.
+/// Reader of rows of one Arrow schema; kept from batch to batch, as they mostly have the same.
 #[derive(Debug)]
 pub(crate) struct KeyReader {
     arrow: SchemaRef,
     /// The column of CDC operations.
     operations: Option<String>,
-    /// Which columns of the table are given.
+    /// Columns of the table that are given.
     pub(crate) columns: Vec<usize>,
     /// Those of them, any of which may be NULL as far as the encoder is concerned.
     encoder: Encoder,
-    /// Without the operations: where the columns stand in the data, and their schema.
+    /// Without the operations: the positions of the columns in the data, and their schema.
     data: Option<(Vec<usize>, SchemaRef)>,
 }
 
@@ -62,7 +62,7 @@ impl KeyReader {
         SchemaRef::ptr_eq(&self.arrow, arrow) && self.operations.as_deref() == operations
     }
 
-    /// Refills `into` with rows and tells what each of them does, if they say it themselves.
+    /// Refills `into` with rows and returns their actions, if the rows contain them.
     pub(crate) fn read(
         &mut self,
         table: &str,

@@ -1,8 +1,8 @@
-//! How long a table keeps its rows, and its rows by their age.
+//! Retention of a table: its interval, and the rows by their age.
 //!
 //! Invariant: between transactions `rows` are the rows of the table whose moment is not NULL, in the order of that
-//! moment, and none is older than the retention; `rollback` puts back what the transaction changed. Cost: O(log n) a row
-//! that comes or goes, O(1) where none is due; about as much memory again as the words of the rows.
+//! moment, and none is older than the retention; `rollback` puts back what the transaction changed. Cost: O(log n) a
+//! row inserted or deleted, O(1) where none is due; about as much memory again as the words of the rows.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 pub struct KeepFor {
     /// The column: a date or a timestamp. A row that has NULL there stays.
     pub column: String,
-    /// How long a row stays.
+    /// Time for which a row stays.
     pub interval: Interval,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Retention {
     wide: Vec<bool>,
     rows: BTreeMap<Aged, i64>,
     journal: Vec<(Aged, i64)>,
-    /// How many rows left for their age, and how many by the last commit.
+    /// Number of rows deleted for their age, and that number at the last commit.
     expired: u64,
     committed: u64,
 }
@@ -98,7 +98,7 @@ impl Retention {
         })
     }
 
-    /// Takes rows with all columns that came (1) or went (-1).
+    /// Takes rows with all columns that were inserted (1) or deleted (-1).
     pub(crate) fn apply(&mut self, batch: &Batch, sign: i64) {
         let moments = batch.column(self.column);
         for row in 0..batch.rows {
@@ -128,7 +128,7 @@ impl Retention {
         let cut = self.keep_for.interval.before(now);
         match self.tick {
             tick if tick < 0 => cut.saturating_mul(-tick),
-            // Ticks of which the moment is before the cut go.
+            // Ticks whose moment is before the cut are deleted.
             tick => cut.div_euclid(tick) + i64::from(cut.rem_euclid(tick) != 0),
         }
     }
@@ -209,7 +209,8 @@ impl Retention {
         self.expired += rows;
     }
 
-    /// How many rows left for their age, each as often as it was there, since the table was made, altered or read.
+    /// Number of rows deleted for their age, with multiplicities, since the table was created, altered or read from a
+    /// file.
     pub(crate) fn expired(&self) -> u64 {
         self.expired
     }

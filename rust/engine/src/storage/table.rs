@@ -1,8 +1,8 @@
 //! A table: its schema, how its rows are encoded, and the rows themselves.
 //!
-//! Invariant: `rows` is there unless deletes are trusted and the table may change; then `total` alone
-//! is kept. `needed` tells the columns that a batch is encoded in: all if rows are kept, else those
-//! that some view reads. `readers` are the leaves at which views read the table.
+//! Invariant: `rows` is there unless deletes are trusted and the table may change; then `total` alone is kept. `needed`
+//! marks the columns that a batch is encoded in: all if rows are kept, else those that some view reads. `readers` are
+//! the leaves at which views read the table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::retention::{KeepFor, Retention};
 /// The default of each column that has one, an array of one value.
 pub type Defaults = BTreeMap<String, ArrayRef>;
 
-/// What is known of a table.
+/// Status of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableStatus {
     /// Its columns.
@@ -27,17 +27,18 @@ pub struct TableStatus {
     pub unique: Option<Vec<String>>,
     /// Whether it stays as it is once a view reads it.
     pub is_static: bool,
-    /// How long its rows stay; for ever where absent.
+    /// Time for which its rows stay; for ever where absent.
     pub keep_for: Option<KeepFor>,
     /// When its oldest row is of, in microseconds, where rows stay for a time.
     pub oldest: Option<i64>,
-    /// How many rows left for their age, each as often as it was there, since the table was made, altered or read.
+    /// Number of rows deleted for their age, with multiplicities, since the table was created, altered or read from a
+    /// file.
     pub expired: u64,
-    /// How many rows it has, each as often as it is there.
+    /// Number of its rows, with multiplicities.
     pub rows: u64,
     /// Bytes that they take.
     pub bytes: usize,
-    /// A number that tells it from all other tables that there were, of its name or not.
+    /// A number that identifies it among all tables that ever existed, of its name or not.
     pub id: u64,
 }
 
@@ -57,7 +58,7 @@ pub(crate) struct Table {
     pub(crate) unique: Option<Vec<usize>>,
     pub(crate) defaults: Defaults,
     pub(crate) is_static: bool,
-    /// How many of its columns hold strings.
+    /// Number of its columns that hold strings.
     pub(crate) texts: usize,
     pub(crate) encoder: Encoder,
     pub(crate) rows: Option<RowStore>,
@@ -70,7 +71,7 @@ pub(crate) struct Table {
     pub(crate) read: Vec<bool>,
     /// Room for the rows of a small transaction.
     pub(crate) batch: Batch,
-    /// How rows were last read by key.
+    /// Reader of the last rows by key.
     pub(crate) by_key: Option<KeyReader>,
     pub(crate) readers: Vec<Reader>,
 }
@@ -177,7 +178,7 @@ impl Table {
         self.retention.iter_mut().for_each(Retention::rollback);
     }
 
-    /// How many rows a batch adds, deletes counted off.
+    /// Number of rows that a batch adds, less those that it deletes.
     pub(crate) fn count(batch: &Batch) -> i64 {
         match &batch.multiplicity {
             None => batch.rows as i64,

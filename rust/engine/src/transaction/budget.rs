@@ -1,7 +1,8 @@
-//! The memory of a transaction: counted as rows come, compared with the limit.
+//! Memory of a transaction: counted as rows are inserted, compared with the limit.
 //!
-//! Invariant: a transaction that only frees has no limit, and to one that adds, what it frees counts as given back: both hold
-//! the rows that go until the end, to undo it. Cost: that of `memory`, and O(tables) a chunk where rows go.
+//! Invariant: a transaction that only frees has no limit, and for one that adds, what it frees counts as given back:
+//! both hold deleted rows until the end, to undo the transaction. Cost: that of `memory`, and O(tables) a chunk with
+//! deletes.
 
 use ringview_core::{Budget, Result};
 
@@ -31,7 +32,8 @@ impl State {
         budget
     }
 
-    /// Notes what a chunk of a transaction does: whether rows come, and how many go.
+    /// Notes the effect of a chunk of a transaction: whether it inserts rows, and how many it
+    /// deletes.
     pub(crate) fn note(&self, comes: bool, goes: u64, undo: &mut Undo, budget: &Budget<'_>) {
         undo.adds |= comes;
         undo.gone = undo.gone.saturating_add(goes);
@@ -47,7 +49,7 @@ impl State {
         });
     }
 
-    /// So many rows more are in the tables and views. Asks whether to go on, and whether there is room.
+    /// Counts rows that were added to the tables and views. Polls the caller, and checks the memory.
     pub(crate) fn done(&mut self, rows: usize, budget: &Budget<'_>) -> Result<()> {
         budget.done(rows as u64)?;
         self.memory.since += rows as u64;
@@ -70,8 +72,8 @@ impl State {
         self.memory.held = self.counted_bytes();
     }
 
-    /// Counts what is held if a limit was set: after something else than rows came or went, or a
-    /// change was undone.
+    /// Counts the memory in use if a limit was set: after a change of something else than rows, or
+    /// a rollback.
     pub(crate) fn recount(&mut self) {
         let Memory { limit, is_set, .. } = self.memory;
         if is_set {

@@ -1,6 +1,6 @@
-//! The rows of a transaction in chunks, and where they stood in the data of the user.
+//! The rows of a transaction in chunks, and their positions in the data of the user.
 //!
-//! Invariant: chunks come in the order of the rows. Cost: O(chunks); rows are not copied.
+//! Invariant: chunks are in the order of the rows. Cost: O(chunks); rows are not copied.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 
 use crate::CHUNK;
 
-/// Where the rows of a batch stood in what the user handed in.
+/// Positions of the rows of a batch in the data of the user.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RowNumbers<'a> {
     /// One after the other, from this one on.

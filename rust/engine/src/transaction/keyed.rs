@@ -1,8 +1,8 @@
 //! Changes by the unique key of a table: upserts, updates, deletes, and rows that say what they do.
 //!
-//! Invariant: rows act in their order, each on what those before it left; a key is never NULL.
-//! Cost: one look-up a row for the base rows, which tell what went and what came; the views take both
-//! as one delta. A row that is replaced by its equal moves nothing.
+//! Invariant: rows act in their order, each on what those before it left; a key is never NULL. Cost: one look-up a row
+//! for the base rows, which return the deleted and the inserted rows; the views take both as one delta. A row that is
+//! replaced by its equal moves nothing.
 
 use arrow_array::RecordBatch;
 use ringview_core::{Batch, Budget, Result};
@@ -42,7 +42,8 @@ impl State {
             };
             let before = store.len();
             store.change_by_key(batch, actions, &self.storage.dictionary, &mut keyed_delta)?;
-            // Rows that came and rows that went are all of the delta, and what the table has more or less.
+            // The delta holds `moved` rows, inserted and deleted; the table has `more` rows or `less`. Both give the
+            // number deleted.
             let (moved, more) = (keyed_delta.len() as u64, store.len().saturating_sub(before));
             let less = before.saturating_sub(store.len());
             let goes = (moved + less).saturating_sub(more) / 2;
@@ -51,7 +52,7 @@ impl State {
             let Some(store) = &mut table.rows else {
                 return Ok(());
             };
-            // What a row that deletes says beside its key, nobody holds.
+            // Strings in a deleting row outside its key may have no reference.
             undo.words_left += table.texts * (batch.rows + keyed_delta.len());
             if !keyed_delta.is_empty()
                 && let Some(aged) = &mut table.retention

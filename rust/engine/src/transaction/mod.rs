@@ -87,7 +87,7 @@ impl State {
         outcome
     }
 
-    /// The room for the rows of a transaction: of a table, or of whoever comes.
+    /// Buffer of the rows of a transaction: that of a table, or the shared one.
     fn batch_at(&mut self, home: Option<usize>) -> &mut Batch {
         match home {
             Some(table) => &mut self.storage.tables[table].batch,

@@ -1,9 +1,9 @@
-//! A transaction of which the net effect counts.
+//! A transaction applied by its net effect.
 //!
-//! Invariant: for each table with base rows, what all its changes come to is applied at the end, the
-//! rows that go before those that come; so a delete may stand before its insert, and what came and
-//! went is no change at all. Deletes and unique keys are checked on that.
-//! Cost: O(1) a row to collect, and the room of the distinct rows; then that of the net effect.
+//! Invariant: for each table with base rows, the net effect of all its changes is applied at the end, deleted rows
+//! before inserted ones. So a delete may precede its insert, and a row inserted and deleted is no change at all.
+//! Deletes and unique keys are checked on the net effect. Cost: O(1) a row to collect, and the memory of the distinct
+//! rows; then that of the net effect.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::state::State;
 use crate::storage::by_key::names_keys;
 use crate::undo::Undo;
 
-/// How the changes of a table are taken.
+/// Handling of the changes of a table.
 enum Taken {
     /// Collected.
     Net(Box<Net>),
@@ -68,7 +68,7 @@ impl State {
                 (Taken::Net(net), Change::Rows(op)) if !by_key => {
                     for (first, chunk) in chunks(op.rows) {
                         self.encode(&op, &chunk, first, at, batch)?;
-                        // What comes and goes again, nobody holds.
+                        // Strings of rows that are inserted and deleted may have no reference.
                         undo.words_left += self.storage.tables[at].texts * batch.rows;
                         self.note(op.direction.of(batch).0 > 0, 0, undo, budget);
                         add(net, (batch, op.direction, first), budget)?;
@@ -125,7 +125,7 @@ impl State {
     }
 }
 
-/// Collects rows, the first of which stood at a place. What is collected counts as held.
+/// Collects rows; `first` is the position of the first one. Their memory counts as in use.
 fn add(
     net: &mut Net,
     (batch, direction, first): (&Batch, Direction, usize),

@@ -1,6 +1,6 @@
-//! The end of a transaction: all of it stays, or all of it goes.
+//! The end of a transaction: all of it is kept, or all of it is undone.
 //!
-//! Invariant: tables and views remember by themselves what they were at the last commit. Cost: O(1) for each change
+//! Invariant: tables and views themselves hold what restores their state at the last commit. Cost: O(1) for each change
 //! that is undone, and O(tables and views touched).
 
 use ringview_core::Budget;
@@ -33,7 +33,7 @@ impl State {
         for &table in &undo.tables {
             self.storage.tables[table].commit();
         }
-        // Where rows are not kept, who reads a string need not hold it.
+        // If rows are not kept, a view that has read a string need not hold it.
         let unkept = undo
             .tables
             .iter()

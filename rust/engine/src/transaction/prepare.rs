@@ -1,10 +1,10 @@
 //! Views over views: the delta of one is applied to those that read it, in the same transaction.
 //!
-//! When the changes of tables are in, views are prepared level by level: each comes behind those that it
-//! reads, and those of one level are prepared on the threads that there are (`workers`). The delta of a view goes to its readers before they are prepared: so each view is prepared once, with
-//! all its deltas, and a transaction is kept by all views or by none. All views of a level are prepared before the first
-//! delta goes on, so the error returned is the same for any number of threads; a facet is prepared directly behind the
-//! node of its groups.
+//! After the changes of tables, views are prepared level by level: each after those that it reads, and those of one
+//! level on the available threads (`workers`). The delta of a view is passed to its readers before they are prepared:
+//! so each view is prepared once, with all its deltas, and a transaction is kept by all views or by none. All views of
+//! a level are prepared before the first delta is passed on, so the error returned is the same for any number of
+//! threads; a facet is prepared directly behind the node of its groups.
 //!
 //! Invariant: a view above equals its query over the results of those below, in every state that can be
 //! seen; it keeps nothing of them but what its own plan keeps. Cost: the rows that change below, and the cost of these
@@ -20,8 +20,8 @@ use crate::state::State;
 use crate::undo::Undo;
 
 impl State {
-    /// Ends the changes of a transaction: sums must fit, and the delta of each view goes on to the views above.
-    /// The last step that can fail.
+    /// Ends the changes of a transaction: sums must fit, and the delta of each view is passed to the views above. The
+    /// last step that can fail.
     pub(crate) fn prepare(&mut self, undo: &mut Undo, budget: &Budget<'_>) -> Result<()> {
         for level in 0..self.graph.levels.len() {
             let mut deltas = std::mem::take(&mut undo.deltas);
@@ -33,7 +33,7 @@ impl State {
         Ok(())
     }
 
-    /// Prepares the touched views of a level, of which none reads another; their deltas go on in order.
+    /// Prepares the touched views of a level, of which none reads another; their deltas are passed on in order.
     fn prepare_level(
         &mut self,
         level: usize,
@@ -163,7 +163,7 @@ fn is_due(node: &Node, at: usize, undo: &Undo) -> bool {
     undo.touched[at] && node.answered_from().is_none()
 }
 
-/// The same, told of rows that no user handed in.
+/// The same error, in terms of a row that a view computed and no user inserted.
 pub(crate) fn of_a_view(error: Error) -> Error {
     let (table, column, problem) = match error {
         Error::NotANumber { table, column, .. } => (

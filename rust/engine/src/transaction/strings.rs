@@ -1,11 +1,9 @@
-//! When strings leave: those that came with a refused change at once, those that nobody holds any more
-//! in a sweep.
+//! Removal of strings: those of a refused change at once, those without a reference in a sweep.
 //!
-//! Invariant: between transactions every id that a table or a view holds means the string that it meant
-//! when it came; and at most about as many strings are held by nobody as words are held by somebody,
-//! or as have room in [`SMALL`] bytes. Cost: a sweep looks at all words that hold strings, and is due
-//! when half as many may have lost their last holder: O(1) amortised for each row that goes. A
-//! dictionary that takes less than a byte for each of those words is left as it is.
+//! Invariant: between transactions every id that a table or a view holds keeps its string. The number of strings
+//! without a reference is at most about the number of words with one, or as many as fit [`SMALL`] bytes. Cost: a sweep
+//! looks at all words that hold strings, and is due when half as many may have lost their last reference: O(1)
+//! amortised a deleted row. A dictionary that takes less than a byte for each of those words is left as it is.
 
 use ringview_core::{FreedIds, HoldsStrings};
 
@@ -49,7 +47,8 @@ impl State {
         }
     }
 
-    /// The strings of the running transaction go with it; `touched` are the views that saw them.
+    /// Removes the strings that the running transaction added; `touched` are the views that saw
+    /// them.
     pub(crate) fn forget_fresh_strings(&mut self, touched: &[bool]) {
         let gone: FreedIds = self.storage.dictionary.rollback();
         let views = self.graph.nodes.iter_mut().zip(touched);

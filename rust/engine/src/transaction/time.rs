@@ -1,9 +1,9 @@
 //! Time that passes within a transaction.
 //!
-//! The clock is the user's: nothing here reads another. Invariant: it does not go back; at the end of a transaction no
-//! row is older than its table keeps it, and each view that is filtered by time is at the moment of the database. So a
-//! row that is too old when it comes leaves in the transaction that brings it, and no view shows it. Cost: O(tables and
-//! views), and for each row that leaves or changes sides what a delete or an insert costs.
+//! The clock is the user's: nothing here reads another. Invariant: it never moves back; at the end of a transaction no
+//! row is older than its table keeps it, and each view that is filtered by time is at the clock of the database. So a
+//! row that is too old at its insertion is deleted in the same transaction, and no view shows it. Cost: O(tables and
+//! views), and for each row that is deleted or passes a filter's bound the cost of a delete or an insert.
 
 use ringview_core::{Budget, Dictionary, Error, Result, TimeUnit, Type, format_value};
 
@@ -15,10 +15,10 @@ use crate::storage::table::Table;
 use crate::undo::Undo;
 
 impl State {
-    /// Sets the clock, which goes on or stays.
+    /// Sets the clock to the same time or a later one.
     ///
     /// # Errors
-    /// `Value` if it would go back.
+    /// `Value` for an earlier time.
     pub(crate) fn set_clock(&mut self, to: i64, undo: &mut Undo) -> Result<()> {
         match self.now {
             Some(now) if to < now => Err(Error::Value {
@@ -39,7 +39,7 @@ impl State {
         }
     }
 
-    /// What the clock moves: rows of views that are filtered by it, and rows that are too old.
+    /// Applies the effect of the clock: rows of views filtered by time, and rows that are too old.
     pub(crate) fn pass_time(&mut self, undo: &mut Undo, budget: &Budget<'_>) -> Result<()> {
         let Some(now) = self.now else {
             return Ok(());

@@ -1,10 +1,10 @@
 //! Threads that share the work of a transaction.
 //!
-//! A task is what one view has to do, or the base rows of a table; whoever is free takes the next. Invariant: no
-//! two tasks touch the same, and of those that fail the first is told: so results, errors and the state after an
-//! error are the same for any number of threads, to the last bit. The thread of the caller takes tasks as the
-//! others do, and asks whether to go on while it waits for them. Cost: none for one thread; handing work over
-//! takes some microseconds, so few rows are not handed over.
+//! A task is the work of one view, or on the base rows of a table; a free thread takes the next. Invariant: no two
+//! tasks touch the same data, and of several errors the first task's is returned. So results, errors and the state
+//! after an error are the same for any number of threads, to the last bit. The thread of the caller takes tasks as the
+//! others do, and polls for an interruption while it waits for them. Cost: none for one thread; handing work over takes
+//! some microseconds, so few rows are not handed over.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use ringview_core::{Budget, Error, Result};
 /// Rows of all tasks that are worth handing over: waking a thread costs as much as some hundred of them. All are where
 /// every check is on, so that tests see it.
 const WORTH: usize = if cfg!(debug_assertions) { 1 } else { 4096 };
-/// How long the caller waits between two asks.
+/// Time that the caller waits between two polls.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The threads of a database, beside that of whoever calls; they start when there is first something for them.
@@ -28,7 +28,7 @@ pub(crate) struct Workers {
     pool: OnceLock<Option<ThreadPool>>,
 }
 
-/// The first of the tasks that failed; an error that stops the call stands before all.
+/// The first of the tasks that failed; an interruption of the call precedes all.
 type Failed = Mutex<Option<(Option<usize>, Error)>>;
 
 impl Workers {
@@ -119,7 +119,7 @@ impl Workers {
         if rows < WORTH {
             return None;
         }
-        // Where the system gives no more threads, the caller works alone.
+        // If the system has no more threads, the caller works alone.
         let made = || ThreadPoolBuilder::new().num_threads(self.helpers).build();
         self.pool.get_or_init(|| made().ok()).as_ref()
     }

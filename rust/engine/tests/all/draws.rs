@@ -93,7 +93,7 @@ fn places_are_right_after_every_kind_of_change() {
         .collect();
     insert(&mut db, "s", &c);
     for step in 0..240 {
-        // From time to time many rows come or go at once, so that room is given back.
+        // From time to time many rows are inserted or deleted at once, so that memory is released.
         let many = [3, 3, 3, 300][numbers.below(4) as usize];
         if numbers.below(5) < 3 || kept.is_empty() {
             let rows: Vec<[i64; 2]> = (0..1 + numbers.below(many))
@@ -113,7 +113,7 @@ fn places_are_right_after_every_kind_of_change() {
             change(&mut db, "r", Direction::Delete, &gone).unwrap();
         }
         if numbers.below(3) == 0 {
-            // New keys of the join come and go with a change that is refused.
+            // New keys of the join are inserted and removed with a change that is refused.
             let mut rows: Vec<[i64; 2]> = (0..200).map(|i| [i, numbers.below(40)]).collect();
             rows.push([-1, -1]);
             let refused = change(&mut db, "r", Direction::Delete, &rows);
@@ -188,7 +188,7 @@ fn every_row_is_drawn_as_often_as_any_other_after_changes() {
         .collect();
     insert(&mut db, "s", &c);
     db.view_draw("v", 10, 1).unwrap();
-    // Multiplicities, a key that leaves and one that comes, between two draws.
+    // Multiplicities, a deleted key and an inserted one, between two draws.
     insert(&mut db, "r", &[[0, 0], [0, 0], [77, 3]]);
     change(&mut db, "r", Direction::Delete, &[[19, 19], [5, 5]]).unwrap();
     let all = db.view_result("v").unwrap();

@@ -1,4 +1,4 @@
-//! The choice of an engine: by cost, by name, and what is told of the others.
+//! The choice of an engine: by cost, by name, and the description of the others.
 use std::sync::Arc;
 
 use ringview_core::{Error, Result};

@@ -199,7 +199,7 @@ fn blocks_are_asked_for_what_their_readers_meet() {
     }
 }
 
-/// Whoever waits for a query may stop it although no row passes.
+/// A waiting caller may stop a query although no row passes.
 #[test]
 fn rows_that_do_not_pass_are_no_reason_not_to_ask() {
     let mut db = database(Options::default());

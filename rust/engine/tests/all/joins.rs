@@ -109,7 +109,7 @@ fn nested_loops(tables: &[Vec<Pair>; 3]) -> Vec<[Option<i64>; 4]> {
 struct Change {
     table: usize,
     rows: Vec<Pair>,
-    /// Which of the table's rows leave.
+    /// Rows of the table that are deleted.
     gone: Vec<prop::sample::Index>,
     /// Whether the transaction ends in the delete of a row that is not there.
     fails: bool,
@@ -132,7 +132,7 @@ fn change() -> impl Strategy<Value = Change> {
         })
 }
 
-/// Which of the columns a, b, c, d a view shows, and where each is read.
+/// Columns of a view among a, b, c, d, and the place where each is read.
 const SHOWN: [&[(usize, (usize, &str))]; 4] = [
     &[(0, (0, "a")), (1, (0, "b")), (2, (1, "c")), (3, (2, "d"))],
     &[(3, (2, "d")), (0, (0, "a"))],

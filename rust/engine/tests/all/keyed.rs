@@ -85,7 +85,7 @@ fn plain<'a>(table: &'a str, direction: Direction, rows: &'a [RecordBatch]) -> O
     }
 }
 
-/// The columns that `which` asks for.
+/// The columns that `which` lists.
 fn batch(rows: &[Row], which: &str) -> RecordBatch {
     let mut columns = Vec::new();
     for name in which.split(' ') {

@@ -1,5 +1,5 @@
-//! Long work asks whether to go on, wherever it is done, and a stop leaves no trace; memory has a
-//! limit, and what would go beyond it is an error that names what was asked.
+//! Long work polls for an interruption, wherever it is done, and a stop leaves no trace; memory has
+//! a limit, and exceeding it is an error that names the request.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const TABLES: [(&str, [&str; 2]); 4] = [
     ("e", ["c", "a"]),
 ];
 
-/// Units of work that may lie between two asks: a period, and a block that has begun.
+/// Units of work that may lie between two polls: a period, and a block that has begun.
 const BETWEEN: u64 = 1 << 17;
 
 fn empty(memory_limit: Option<u64>) -> Database {
@@ -38,7 +38,7 @@ fn column(atom: usize, name: &str) -> String {
     format!(r#"{{"atom": {atom}, "column": "{name}"}}"#)
 }
 
-/// A query over r, s and, if they are asked for, u and e: joins, then groups and outputs in JSON.
+/// A query over r, s and, if requested, u and e: joins, then groups and outputs in JSON.
 fn query(tables: usize, groups: &[(usize, &str)], outputs: &str, more: &str) -> Query {
     let atoms: Vec<String> = TABLES[..tables]
         .iter()
@@ -97,7 +97,7 @@ fn apply(db: &mut Database, table: usize, batch: &RecordBatch) -> Result<()> {
     db.apply(&[insert(table, batch)], &mut |_| Ok(()))
 }
 
-/// What a user sees of a view.
+/// Everything that a user sees of a view.
 fn seen(db: &mut Database) -> (RecordBatch, RecordBatch, u64) {
     let rows = TABLES.map(|(name, _)| db.table(name).unwrap().rows);
     (
@@ -107,8 +107,7 @@ fn seen(db: &mut Database) -> (RecordBatch, RecordBatch, u64) {
     )
 }
 
-/// Applies a change that asks; then, to a database as it was, stopped at each ask in turn, or at some
-/// of them. Returns how often it asks.
+/// Applies a change that polls; then, to a database as it was, stopped at each poll in turn, or at some of them.
 fn stops(make: impl Fn() -> Database, change: &[Change<'_>]) -> u64 {
     let mut asked = 0;
     make()
@@ -291,7 +290,7 @@ fn a_change_beyond_the_limit_is_undone_and_smaller_ones_go_on() {
     );
     let after = seen(&mut db);
     assert_eq!((&after.0, after.2), (&before.0, before.2));
-    // What an undone change leaves as room is no reason to refuse the next.
+    // Memory that a rolled-back change leaves is no reason to refuse the next.
     let one = rows(0, [[1, 1]].into_iter());
     apply(&mut db, 0, &one).unwrap();
     assert_eq!(db.view_len("v").unwrap(), 10_000);
@@ -347,7 +346,7 @@ fn what_is_read_at_once_is_refused_before_it_is_made() {
     }
     let all = db.view_result("v").unwrap_err().to_string();
     assert!(all.contains("a table of 9000000 rows"), "{all}");
-    // What the message advises.
+    // The advice in the message.
     let mut stream = db.view_stream("v").unwrap();
     let mut rows = 0;
     while let Some(block) = db.next_rows(&mut stream).unwrap() {

@@ -1,4 +1,5 @@
-//! A database that lives long: fresh keys and strings come and go, and what is held is what is kept.
+//! A database in use for long: fresh keys and strings are inserted and deleted, and memory stays that of the remaining
+//! rows.
 //!
 //! The oracle is a database of its own into which only what is left was ever inserted.
 
@@ -192,7 +193,7 @@ fn with_views(trust_deletes: bool) -> Database {
     db
 }
 
-/// The rows of a result, in an order that tells nothing.
+/// The rows of a result, sorted.
 fn sorted(result: &RecordBatch) -> Vec<String> {
     let row = |at| format!("{:?}", result.slice(at, 1).columns());
     let mut lines: Vec<String> = (0..result.num_rows()).map(row).collect();
@@ -336,7 +337,7 @@ fn what_left_leaves_nothing_behind() {
         for from in (0..40_000).step_by(4_000) {
             change(&mut db, Direction::Delete, from, from + 4_000).unwrap();
         }
-        // What is kept for the next batch follows the last ones.
+        // Buffers for the next batch have the size of the last ones.
         for from in 0..4 {
             change(&mut db, Direction::Insert, from, from + 1).unwrap();
             change(&mut db, Direction::Delete, from, from + 1).unwrap();

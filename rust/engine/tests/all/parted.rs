@@ -26,7 +26,7 @@ struct QueryShape {
     partitioned: bool,
     descending: bool,
     nulls_first: bool,
-    /// How many rows before and behind.
+    /// Number of rows before and behind.
     frame: (u64, u64),
 }
 
@@ -100,7 +100,7 @@ impl QueryShape {
             }
         }
         for part in &mut parts {
-            // NULL stands before all values among rows that are equal in the order.
+            // NULL sorts before all values among rows that are equal in the order.
             part.sort_by_key(|row| (place(row.1), row.0));
         }
         parts
@@ -371,8 +371,8 @@ fn a_change_costs_the_rows_that_look_at_it() {
         let before = db.view_steps("f").unwrap();
         apply(&mut db, &[(Direction::Insert, vec![row(x)])]).unwrap();
         apply(&mut db, &[(Direction::Delete, vec![row(x)])]).unwrap();
-        // A row that comes is read, with the rows around it as they were and as they are; so is one that goes.
-        // The search tree of 5,000 rows has three levels of nodes, in which five entries are compared at most.
+        // An inserted row is read, with the rows around it as they were and as they are; so is a deleted one. The
+        // search tree of 5,000 rows has three levels of nodes, in which five entries are compared at most.
         let most = 2 * (1 + (4 + 1 + 4) + (4 + 2 + 4) + 3 * (1 + 5));
         assert!(db.view_steps("f").unwrap() - before <= most);
     }

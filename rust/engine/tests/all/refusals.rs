@@ -1,4 +1,4 @@
-//! What is refused, and that it leaves everything as it was, to the last bit.
+//! Refused changes leave everything as it was, to the last bit.
 use std::sync::Arc;
 
 use arrow_array::{Int64Array, RecordBatch};
@@ -62,7 +62,7 @@ fn state(db: &Database) -> Vec<String> {
     seen
 }
 
-/// The transaction is refused, and nothing has moved; nor is anything left to be told as a change.
+/// The transaction is refused, nothing has moved, and no change is pending for followers.
 fn refused(db: &mut Database, changes: &[Change]) -> Error {
     let views = db.views();
     views
@@ -383,7 +383,7 @@ fn a_stop_between_chunks_undoes_everything() {
         }
     });
     assert_eq!(outcome, Err(Error::Interrupted));
-    // It is asked within a chunk too, with as many done as before it.
+    // It is polled within a chunk too, with the number done before it.
     seen.dedup();
     assert!(seen.ends_with(&[65_536, 131_072]), "{seen:?}");
     assert_eq!(state(&db), before);

@@ -41,7 +41,7 @@ impl Window {
         ))
     }
 
-    /// What is shown of some rows, in no order.
+    /// Outputs of some rows, in no order.
     fn shown(&self, rows: &[Row]) -> Vec<Row> {
         // NULL where the order has it, then values in their direction.
         let place = |value: Option<i64>| match value {

@@ -67,7 +67,7 @@ impl QueryShape {
         Query::from_json(&text).unwrap()
     }
 
-    /// What is shown of some rows.
+    /// Outputs of some rows.
     fn shown(&self, rows: &[Row]) -> Vec<Shown> {
         let mut parts: BTreeMap<Option<i64>, Vec<Row>> = BTreeMap::new();
         for row in rows {

@@ -1,5 +1,5 @@
-//! A sample goes on from its bytes: the same rows, the same random numbers to come, whatever the ids of strings and the
-//! order of rows are by then.
+//! A sample restored from its bytes: the same rows, the same later random numbers, even if the ids of strings and the
+//! order of rows have changed.
 
 use std::sync::Arc;
 
@@ -108,7 +108,7 @@ fn tables() -> Database {
     db
 }
 
-/// A database whose tables have come some way, with a sample.
+/// A database with a sample, whose tables have had inserts and deletes.
 fn sampled(join: (&[&str], &str), seed: u64, deletes: bool) -> Database {
     let mut db = tables();
     db.create_sample("few", &query(join), (12, seed), &mut |_| Ok(()))
@@ -143,7 +143,7 @@ fn a_sample_goes_on_from_its_bytes_over_rows_in_another_order() {
         other.check();
         assert_eq!(other.view_result("few"), db.view_result("few"));
         assert_eq!(other.sample_state("few").unwrap(), state);
-        // What it holds is of these rows, so all of it goes with them.
+        // All its rows are of these tables, so deleting these empties it.
         for table in TABLES {
             let mut all = rows(table, 15, 60);
             all.extend(rows(table, 0, 3));

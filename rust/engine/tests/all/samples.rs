@@ -145,7 +145,7 @@ fn more_copies_of_a_row_than_there_is_room_for_are_refused() {
         "{description}"
     );
     assert_eq!(db.view_result("few").unwrap().num_rows(), 0);
-    // What the message advises.
+    // The advice in the message.
     let rows = [rows[0].project(&[0, 1]).unwrap()];
     db.apply(&[op("r", Direction::Insert, &rows)], &mut |_| Ok(()))
         .unwrap();

@@ -7,7 +7,8 @@ use ringview_core::{Error, Field, Schema, TimeUnit, Type};
 use ringview_engine::{Change, Database, Direction, KeepFor, Op, Options};
 use ringview_query::{Interval, Query};
 
-/// A table of 1,000 rows, one a tick, that stay for 100; a view of those that are not to come.
+/// A table of 1,000 rows, one a tick, that stay for 100; a view of those whose time is not in the
+/// future.
 fn database() -> Database {
     let mut db = Database::new(Options::default());
     let moment = Type::Timestamp {
@@ -75,7 +76,7 @@ fn a_step_of_time_costs_the_rows_that_it_moves() {
     advance(&mut db, 500).unwrap();
     assert_eq!(steps(&db), before, "none is due");
     advance(&mut db, 501).unwrap();
-    // One comes, from those to come to the visible ones; one is deleted.
+    // One row becomes visible; one is deleted.
     assert_eq!(steps(&db) - before, 4);
 }
 

@@ -147,7 +147,7 @@ fn live(
                 let known = views.iter().any(|view| view.name == name);
                 let read = |table: usize| query.atoms.iter().any(|a| a.table == TABLES[table].0);
                 let gone = trust_deletes && (0..2).any(|t| read(t) && model.len(t) > 0);
-                // What keeps the other view keeps this one.
+                // The node of the other view also serves this one.
                 let other = named(index, !twin);
                 let shared = !way.unshared && views.iter().any(|view| view.name == other);
                 let gone = gone && !shared;

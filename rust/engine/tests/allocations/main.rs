@@ -20,7 +20,7 @@ fn count() {
     let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
 }
 
-// SAFETY: every call goes on to the system's allocator as it came; counting allocates nothing.
+// SAFETY: every call is forwarded unchanged to the system's allocator; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();

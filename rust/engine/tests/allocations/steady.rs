@@ -1,7 +1,6 @@
 //! Transactions of one row allocate nothing once everything is warm.
 //!
-//! What is kept grows now and then, so a thousand rows may allocate a few times; a hundredth of that is far below one a
-//! row.
+//! Memory grows now and then, so a thousand rows may allocate a few times; a hundredth of that is far below one a row.
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ use datafusion_expr::{Accumulator, AggregateUDF};
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Column;
 
-/// How an aggregate computes its value.
+/// Computation of an aggregate's value.
 pub(super) enum Accumulation {
     /// One batch of rows behind the other.
     Streamed(Arc<Make>),
@@ -39,7 +39,7 @@ pub(super) struct Aggregate {
     pub(super) skips_nulls: bool,
     /// The argument that it orders its rows by, and whether that descends.
     pub(super) ordered_by: Option<(usize, bool)>,
-    /// Whether equal arguments take part once, whatever is asked.
+    /// Whether equal arguments take part once, with or without DISTINCT.
     pub(super) distinct: bool,
     /// Whether it has a value where there is no row.
     pub(super) counts: bool,
@@ -70,7 +70,7 @@ impl Aggregate {
         }
     }
 
-    /// What an aggregate of the library computes, of arguments of these types.
+    /// An aggregate of the library, over arguments of these types.
     pub(super) fn of_library(function: Arc<AggregateUDF>, takes: Vec<DataType>) -> Result<Self> {
         let ty = function.return_type(&takes)?;
         let result = Arc::new(Field::new("result", ty.clone(), true));
@@ -102,7 +102,7 @@ impl Aggregate {
         Ok(Self::new(ty, takes, Accumulation::Streamed(Arc::new(make))))
     }
 
-    /// What is computed from all rows at once.
+    /// An aggregate computed from all rows at once.
     pub(super) fn whole(
         ty: DataType,
         takes: Vec<DataType>,

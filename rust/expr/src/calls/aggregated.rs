@@ -146,12 +146,13 @@ impl Aggregated {
         Ok(values)
     }
 
-    /// Whether the rows of a frame are another than those that come in and go.
+    /// Whether an aggregate reads the rows of a frame filtered or reordered, so that frames cannot
+    /// slide.
     fn rearranges(&self) -> bool {
         self.distinct || self.aggregate.distinct || !self.order.is_empty()
     }
 
-    /// What has the rows of the last frame, with those of the next; none where it is made anew.
+    /// The accumulator of the last frame, moved to the next; none where it is recomputed.
     fn slid(
         &self,
         taken: &Taken,
@@ -191,7 +192,7 @@ impl Aggregated {
         }
     }
 
-    /// The arguments of some rows: those that are chosen, in the order that is asked for, each once where that is asked.
+    /// The arguments of some rows: those that pass the filter, in the given order, with DISTINCT each once.
     fn rows(&self, taken: &Taken, range: Range<usize>) -> Result<Vec<ArrayRef>> {
         let (from, len) = (range.start, range.len());
         let mask = taken.selected.as_ref().map(|mask| mask.slice(from, len));

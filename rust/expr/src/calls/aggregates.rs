@@ -258,7 +258,7 @@ fn sum(of: &DataType, is_average: bool) -> Result<Aggregate> {
     })
 }
 
-/// How many arguments of a function are columns; behind them stand constants.
+/// Number of arguments of a function that are columns; those behind them are constants.
 #[must_use]
 pub fn columns_of(name: &str, arguments: usize) -> usize {
     match (name, arguments) {
@@ -271,13 +271,13 @@ pub fn columns_of(name: &str, arguments: usize) -> usize {
     }
 }
 
-/// The type of an aggregate over arguments of these types, as far as types tell it.
+/// The type of an aggregate over arguments of these types, as far as it follows from types.
 ///
 /// # Errors
 /// For arguments that it does not take.
 pub fn aggregate_type(name: &str, types: &[DataType]) -> Result<DataType> {
     let columns = columns_of(name, types.len()).min(types.len());
-    // Which constants there are has no part in the type, but whether one is a list.
+    // Values of constants do not affect the type, only whether one is a list.
     let constant = |ty: &DataType| match ty {
         DataType::Utf8 => ScalarValue::from(""),
         DataType::List(of) => {

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 pub struct Call {
     /// The name of its column.
     pub name: String,
-    /// Which function.
+    /// Name of the function.
     pub function: String,
     /// Columns of the rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// What it takes behind those, as SQL constants.
+    /// Arguments behind those, as SQL constants.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constants: Vec<String>,
     /// A column that is true for the rows that take part; all where absent.
@@ -40,12 +40,12 @@ pub struct Call {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SortKey {
-    /// Which.
+    /// The column.
     pub column: String,
     /// From the greatest to the least.
     #[serde(default)]
     pub descending: bool,
-    /// Whether NULL comes before all values.
+    /// Whether NULL sorts before all values.
     #[serde(default)]
     pub nulls_first: bool,
 }
@@ -54,15 +54,15 @@ pub struct SortKey {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Frame {
-    /// How rows are counted.
+    /// Unit in which rows are counted.
     pub unit: FrameUnit,
-    /// Where the frame begins.
+    /// Start of the frame.
     pub start: Edge,
-    /// Where it ends.
+    /// End of the frame.
     pub end: Edge,
 }
 
-/// How the rows of a frame are counted.
+/// Unit in which the rows of a frame are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FrameUnit {

@@ -102,7 +102,7 @@ impl Accumulator for Doubles {
             } else {
                 (value, self.sum)
             };
-            // What does not fit is infinite, and nothing is lost of it.
+            // A sum that overflows is infinite, and has no rounding error to keep.
             if sum.is_finite() {
                 self.lost += (great - sum) + small;
             }

@@ -27,7 +27,7 @@ pub(super) fn histogram_type(of: &DataType) -> DataType {
     DataType::Map(entries(of), false)
 }
 
-/// How often each value is there; they are sorted.
+/// Number of occurrences of each value, sorted by value.
 pub(super) fn histogram(values: &ArrayRef) -> Result<ScalarValue> {
     let runs = partition(std::slice::from_ref(values))?.ranges();
     let starts = runs.iter().map(|run| run.start as u32);

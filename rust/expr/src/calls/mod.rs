@@ -1,9 +1,9 @@
 //! Aggregates and window functions over the rows of a partition: bound once, then evaluated a partition at a time.
 //!
 //! Invariant: a value depends on the rows of the partition and their order alone. Meaning is DuckDB's: NULL is left out
-//! but by what shows one of its rows, sums of integers are exact. Where DuckDB's answer depends on the order in which rows
-//! came (MODE between values that are there as often, ARG_MIN between equal ones), it is the first in the order of the
-//! partition. Cost: see `aggregated` and `windows`.
+//! except by functions that return one of their rows; sums of integers are exact. If DuckDB's answer depends on the
+//! order of insertion (MODE between values of equal frequency, ARG_MIN between equal ones), it is the first in the
+//! order of the partition. Cost: see `aggregated` and `windows`.
 //!
 //! | file | holds |
 //! |---|---|
@@ -290,7 +290,7 @@ fn frame(
     Ok(Arc::new(WindowFrame::new_bounds(units, start, end)))
 }
 
-/// How far an end of a frame is.
+/// Distance of an end of a frame.
 fn distance(
     text: &str,
     unit: FrameUnit,

@@ -1,6 +1,7 @@
 //! Aggregates of the user.
 //!
-//! Invariant: rows with NULL are given to those that ask for them alone, and so are no rows. Cost: that of the function.
+//! Invariant: rows with NULL, and empty groups, are passed only to functions declared to take them. Cost: that of the
+//! function.
 
 use std::sync::Arc;
 

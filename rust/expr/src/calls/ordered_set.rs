@@ -1,6 +1,6 @@
 //! Ordered-set aggregates, which read all their rows at once: quantiles, the most frequent value, texts one behind the other.
 //!
-//! Invariant: the rows are there, at least one, in the order that the function asks for. Cost: O(rows).
+//! Invariant: there is at least one row, and rows are in the order that the function requires. Cost: O(rows).
 
 use std::collections::HashMap;
 

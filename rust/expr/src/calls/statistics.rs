@@ -134,7 +134,7 @@ fn moments(values: &ArrayRef, of: fn(Moments) -> Option<f64>) -> Result<ScalarVa
 }
 
 impl Moments {
-    /// How heavy the tails are, beside those of the normal distribution: of a sample.
+    /// Excess kurtosis of a sample: the weight of its tails compared with the normal distribution.
     fn kurtosis(self) -> Option<f64> {
         let n = self.rows;
         let ratio = self.fourth / (self.second * self.second);
@@ -227,7 +227,7 @@ impl Accumulator for Quotient {
     }
 }
 
-/// How many bits tell which value a row has.
+/// Entropy: the mean number of bits that identify the value of a row.
 fn entropy(types: &[DataType]) -> Result<Aggregate> {
     let [of] = types else {
         return plan_err!("entropy takes one argument");

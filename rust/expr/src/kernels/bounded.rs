@@ -176,7 +176,7 @@ fn sum(of: &[ArrayRef], size: impl Fn(&Row<'_>) -> u64) -> u64 {
 
 fn joined(of: &[ArrayRef]) -> Result<u64> {
     let all = of.len();
-    // Of concat_ws, the first stands between the others.
+    // For concat_ws, the first argument is the separator between the others.
     let one = |row: &Row<'_>| (0..all).map(|at| row.bytes(at)).sum::<u64>();
     Ok(sum(of, |row| {
         one(row) + row.bytes(0).saturating_mul(all as u64)

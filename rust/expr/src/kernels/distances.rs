@@ -1,4 +1,4 @@
-//! How far one text is from another.
+//! Distances between texts.
 //!
 //! Invariant: characters are compared, not bytes; NULL where an argument is. Cost: O(length of one x length of the other)
 //! a row, for `jaccard` O(lengths).

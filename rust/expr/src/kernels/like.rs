@@ -229,7 +229,7 @@ mod tests {
     fn case_is_ignored_on_demand_and_a_dangling_escape_is_refused() -> Result<()> {
         assert!(Pattern::new("%ÄB_", None, true)?.matches("xxäbC"));
         for (text, pattern, expected) in [
-            // A final sigma is a sigma; folding does not look at what stands around.
+            // A final sigma is a sigma; folding does not look at the neighbouring characters.
             ("ΟΔΟΣ", "οδος", true),
             ("οδος", "ΟΔΟσ", true),
             ("ΟΔΟΣ", "%Σ", true),

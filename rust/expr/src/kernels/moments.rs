@@ -74,7 +74,7 @@ fn made(args: &[ArrayRef]) -> Result<ArrayRef> {
     ))
 }
 
-/// How often a part fits between two moments, below zero where they are the other way round.
+/// Number of whole parts between two moments, below zero where they are the other way round.
 fn whole(part: &str, from: i64, to: i64) -> Result<i64> {
     const SECOND: i64 = 1_000_000;
     let part = part.to_lowercase();

@@ -77,7 +77,7 @@ impl ScalarUDFImpl for Numeral {
     }
 }
 
-/// Digits, and how many of them stand before the point: below zero if zeros are between.
+/// Digits, and the number of them before the point: below zero if zeros are between.
 struct Decimal {
     sign: &'static str,
     digits: String,
@@ -174,7 +174,7 @@ fn exponent(text: &str) -> Option<i64> {
     text.parse().ok().filter(|_| is_number)
 }
 
-/// Digits without what stands between them; nothing if there is something else.
+/// Digits without the underscores between them; nothing if there is another character.
 fn digits(text: &str) -> Option<String> {
     let is_number = text.bytes().all(|of| of.is_ascii_digit() || of == b'_');
     let is_between = !text.starts_with('_') && !text.ends_with('_') && !text.contains("__");

@@ -1,6 +1,6 @@
 //! Functions of arrays of set types, each by a function over those arrays.
 //!
-//! Invariant: arguments are of the types that are told, some of the last ones may be absent, and a name has one function.
+//! Invariant: arguments are of the declared types, some of the last ones may be absent, and a name has one function.
 //! Cost: that of the function.
 
 use std::hash::{Hash, Hasher};

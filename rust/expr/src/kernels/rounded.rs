@@ -62,7 +62,7 @@ impl ScalarUDFImpl for RoundPlaces {
     }
 }
 
-/// Where values are cut.
+/// Place at which values are cut.
 #[derive(Clone, Copy)]
 struct Rounding {
     /// Ten to the power of the places, or to what is left out in front of the point.
@@ -79,7 +79,8 @@ impl Rounding {
         }
     }
 
-    /// A value that has no such place, or none that doubles can tell, stays itself.
+    /// Rounds a value. It stays the same if it has no such place, or none that a double can
+    /// represent.
     fn of(self, value: f64) -> f64 {
         if !self.is_fraction {
             if self.power.is_infinite() {
@@ -94,7 +95,7 @@ impl Rounding {
         }
         let whole = scaled.trunc();
         let is_half = (scaled - whole).abs() == 0.5;
-        // What the product lost: the value lies on this side of the half.
+        // The rounding error of the product: the value lies below the half.
         let is_below = is_half && value.mul_add(self.power, -scaled) * value.signum() < 0.0;
         let nearest = if is_below { whole } else { scaled.round() };
         nearest / self.power

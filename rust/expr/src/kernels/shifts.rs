@@ -1,7 +1,8 @@
 //! Shifts of the bits of integers, `<<` and `>>`, as DuckDB defines them.
 //!
 //! Invariant: no bit is lost to the left: a negative number, a shift by one, and a result that does not fit are errors.
-//! To the right, what is shifted out is gone, and a shift by the width or more, or by less than nothing, is 0. Cost: one pass.
+//! To the right, the bits shifted out are lost, and a shift by the width or more, or by a negative number, is 0. Cost:
+//! one pass.
 
 use std::sync::{Arc, LazyLock};
 

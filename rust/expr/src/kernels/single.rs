@@ -1,4 +1,4 @@
-//! The one row of a subquery that stands for a value.
+//! The value of a scalar subquery's only row.
 //!
 //! Invariant: a value is shown only where it is that of one row, or of none. Cost: one pass over the counts.
 

@@ -1,8 +1,8 @@
 //! NULLs, types and lengths around a call, and the row by which a call fails.
 //!
-//! Invariant: a function is given arguments of its declared types, without NULL where it does not ask for them, and its
-//! values are of the declared type, as many as there are rows. Cost: a pass over the arguments where types differ or NULLs
-//! are among them; of a call that fails, O(log rows) more calls over twice the rows.
+//! Invariant: a function receives arguments of its declared types, without NULL unless it is declared to take them, and
+//! its values are of the declared type, as many as there are rows. Cost: a pass over the arguments where types differ
+//! or NULLs are among them; of a call that fails, O(log rows) more calls over twice the rows.
 
 use std::sync::Arc;
 
@@ -151,7 +151,7 @@ impl UserFunction {
     }
 }
 
-/// An error of ours as one of the library, by whose hands it goes.
+/// An error of ours as one of the library, through which it is returned.
 pub(super) fn handed(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }

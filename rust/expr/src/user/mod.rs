@@ -1,10 +1,10 @@
-//! Functions of the user: declared by whoever embeds this, called by the texts of queries.
+//! Functions of the user: declared by the embedding program, called by the texts of queries.
 //!
 //! A block keeps its expressions as text, so a function has a name in texts that no other function of the process has
-//! (`slug$7`): what is declared anew under an old name is another function, and queries are equal where they call the same
-//! ones. Invariant: the name is known as long as the function lives, and nobody can write it in a text of SQL, where
-//! functions go by the names that they were declared with. A function is trusted to be one of its arguments alone. Cost: a
-//! look into a table for each call that a text makes, as it is bound.
+//! (`slug$7`): a function declared again under an old name is another one, and queries are equal where they call the
+//! same ones. Invariant: the name is found as long as the function lives, and cannot be written in a text of SQL, where
+//! functions have the names that they were declared with. A function is trusted to be one of its arguments alone. Cost:
+//! a look into a table for each call that a text makes, as it is bound.
 //!
 //! | file | holds |
 //! |---|---|
@@ -27,7 +27,7 @@ use ringview_core::Cause;
 
 pub use signature::{Kind, Nulls, Signature};
 
-/// What computes a function.
+/// Computation of a function.
 pub trait Compute: Debug + Send + Sync {
     /// A value for each row of the arguments; of an aggregate one value, of all of them. Arguments have the types of the
     /// signature; the result has its own.
@@ -40,7 +40,7 @@ pub trait Compute: Debug + Send + Sync {
 /// Why a function has no result.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// The caller asked to stop.
+    /// The caller interrupted the call.
     Interrupted,
     /// It failed: what it raised, in words and as such.
     Raised(String, Cause),
@@ -76,7 +76,7 @@ impl UserFunction {
         made
     }
 
-    /// What it takes and returns.
+    /// Types of its arguments and its result.
     #[must_use]
     pub fn signature(&self) -> &Signature {
         &self.signature
@@ -123,13 +123,13 @@ pub fn user_functions(text: &str) -> Vec<Arc<UserFunction>> {
     let text = text.to_ascii_lowercase();
     let living = LIVING.read().unwrap_or_else(PoisonError::into_inner);
     let mut found: Vec<Arc<UserFunction>> = living.values().filter_map(Weak::upgrade).collect();
-    // The last one to hold a function changes the table as it lets go.
+    // Dropping the last reference to a function locks the table to change it.
     drop(living);
     found.retain(|one| occurrences(&text, &one.unique).next().is_some());
     found
 }
 
-/// A text for people: functions go by the names that they were declared with.
+/// A text for people: functions have the names that they were declared with.
 #[must_use]
 pub fn shown(text: &str) -> String {
     let mut made = text.to_owned();
@@ -144,7 +144,7 @@ pub fn shown(text: &str) -> String {
     made
 }
 
-/// Where a name stands in a text, not as a part of another.
+/// Positions of a name in a text, not as a part of another.
 fn occurrences<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = usize> + 't {
     let is_of_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '$';
     text.match_indices(name)

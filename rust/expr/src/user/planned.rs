@@ -1,6 +1,6 @@
 //! Functions of the user as the planner takes them.
 //!
-//! Invariant: what is told of types is what the signature says. Cost: none but the call.
+//! Invariant: reported types are those of the signature. Cost: none but the call.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ struct Planned {
 
 impl Planned {
     fn new(function: &Arc<UserFunction>) -> Self {
-        // Types are checked where the result's is asked for, in our words.
+        // Types are checked where the result's is computed, with our messages.
         let any = vec![TypeSignature::VariadicAny, TypeSignature::Nullary];
         Self {
             function: Arc::clone(function),

@@ -1,4 +1,4 @@
-//! What a function of the user is declared to take and to return.
+//! Declared arguments and result of a user's function.
 //!
 //! Invariant: a declared function has a name that a text can call, and one argument at least. An argument is brought to its
 //! declared type where that keeps every value, or fails: no value is rounded on the way. Cost: O(arguments).
@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 use ringview_core::{Error, Result, Type};
 use serde::{Deserialize, Serialize};
 
-/// What a function computes a value of.
+/// Kind of a function: its value is one of a row or of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -17,7 +17,7 @@ pub enum Kind {
     Aggregate,
 }
 
-/// What becomes of rows with NULL among the arguments.
+/// Handling of rows with NULL among the arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Nulls {
@@ -89,7 +89,7 @@ impl Signature {
         }
     }
 
-    /// Whether it goes by this name.
+    /// Whether this is its name.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)

@@ -1,4 +1,4 @@
-//! What expressions mean, and what is refused.
+//! Meanings of expressions, and refusals.
 
 mod meaning;
 mod page;

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use ringview_core::{Field, Result, Schema, TimeUnit, Type};
 use ringview_expr::{Projection, Scalar};
 
-/// What an expression of a kind is; `{}` with the letter of a kind stands for an operand.
+/// Forms of expressions of a kind; `{}` with the letter of a kind is a placeholder of an operand.
 const FORMS: [(char, &[&str]); 7] = [
     (
         'I',
@@ -127,7 +127,7 @@ const FORMS: [(char, &[&str]); 7] = [
     ('L', &["l", "[{I}, {I}]", "list_sort(l)", "(l || [{I}])"]),
 ];
 
-/// The text of an expression of a kind, of which the choices decide; leaves stand first among the forms.
+/// The text of an expression of a kind, determined by the choices; leaves are first among the forms.
 fn text(kind: char, depth: usize, choices: &mut impl Iterator<Item = usize>) -> String {
     let (_, forms) = FORMS.iter().find(|(of, _)| *of == kind).unwrap();
     let choice = choices.next().unwrap_or(0);

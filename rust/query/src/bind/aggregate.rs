@@ -24,13 +24,13 @@ pub(crate) const SUM_PRECISION: u8 = 38;
 /// Columns that must not be NULL, by atom.
 type NotNull = BTreeMap<usize, Vec<usize>>;
 
-/// What the outputs bound so far need.
+/// Terms, measures and companions of the outputs bound so far.
 pub(crate) struct Aggregates<'a> {
     pub(crate) scopes: &'a [Scope<'a>],
     pub(crate) variables: &'a Variables,
     /// The count, and what else is summed.
     pub(crate) terms: Vec<Term>,
-    /// What computed columns read.
+    /// Measures that computed columns read.
     pub(crate) measures: Vec<PlanOutput>,
     /// Expressions over measures, each with the name of its column.
     pub(crate) computed: Vec<(Expr, String)>,
@@ -286,7 +286,7 @@ impl Term {
         self.factors.is_empty() && self.kind == Kind::Int && self.coefficient.is_one()
     }
 
-    /// How many rows have no NULL in some columns.
+    /// A term that counts the rows without NULL in some columns.
     fn count(not_null: NotNull) -> Term {
         Term {
             kind: Kind::Int,

@@ -19,13 +19,13 @@ use crate::logical::{Function, Representation, Rows};
 /// A variable's position in [`Bound::variables`].
 pub type VarId = usize;
 
-/// Where `bind` looks tables up.
+/// Catalog in which `bind` looks tables up.
 pub trait Catalog {
-    /// What is known of a table; `Error::UnknownTable` if there is none.
+    /// Description of a table; `Error::UnknownTable` if there is none.
     fn table(&self, name: &str) -> Result<TableInfo>;
 }
 
-/// What planning needs to know of a table.
+/// Description of a table for planning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableInfo {
     /// Its columns.
@@ -47,9 +47,9 @@ pub struct TableInfo {
 pub struct Bound {
     /// The relations, one an occurrence.
     pub atoms: Vec<PlanAtom>,
-    /// Those of queries within, in the order of their numbers, which go on from `atoms`.
+    /// Atoms of subqueries, in the order of their numbers, which continue those of `atoms`.
     pub inner: Vec<PlanAtom>,
-    /// Which rows of the join take part, beyond equalities and filters.
+    /// Condition on the rows of the join, beyond equalities and filters.
     pub condition: Option<Condition>,
     /// The variables: join classes and group-by columns.
     pub variables: Vec<Variable>,
@@ -57,13 +57,13 @@ pub struct Bound {
     pub terms: Vec<Term>,
     /// The columns of the result.
     pub outputs: Vec<PlanOutput>,
-    /// What `results` reads.
+    /// Measures that `results` reads.
     pub measures: Vec<PlanOutput>,
     /// Columns that are computed of groups, and which groups are rows of the result; all where absent.
     pub results: Option<Results>,
-    /// How rows are computed one by one, where the query is no join.
+    /// Row-by-row computation, where the query is no join.
     pub rows: Option<Rows>,
-    /// How the rows of the join are kept, where the result is they and not groups.
+    /// Representation of the rows of the join, where they and not groups are the result.
     pub bag: Option<Representation>,
     /// Whether each row of a join that is kept factorised is there once.
     pub distinct: bool,
@@ -85,8 +85,8 @@ pub struct PlanAtom {
     pub table: String,
     /// The name under which the query speaks of it.
     pub alias: String,
-    /// Which rows take part; all where absent. Holds also the equalities between columns of this
-    /// atom that belong to one variable.
+    /// Condition on the rows that take part; all where absent. Holds also the equalities between
+    /// columns of this atom that belong to one variable.
     pub filter: Option<Predicate>,
     /// The columns of the table that are read at all, ascending.
     pub columns: Vec<usize>,
@@ -109,8 +109,8 @@ pub struct PlanAtom {
 pub struct Variable {
     /// The name of its first column; with the alias where two variables would share a name.
     pub name: String,
-    /// (atom, table column), one for each atom that has the variable, by atom. Where an atom has
-    /// two columns in the class, the first stands for both and the atom's filter equates them.
+    /// (atom, table column), one for each atom that has the variable, by atom. If an atom has two
+    /// columns in the class, the first represents both and the atom's filter equates them.
     pub columns: Vec<(usize, usize)>,
     /// Further columns of its atoms that are equal to those.
     pub others: Vec<(usize, usize)>,
@@ -126,7 +126,7 @@ pub struct Variable {
 /// must not be NULL is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
-    /// What kind of number the sum is.
+    /// Kind of number of the sum.
     pub kind: Kind,
     /// A constant.
     pub coefficient: Polynomial,
@@ -149,7 +149,7 @@ impl Term {
     }
 }
 
-/// What a row of an atom contributes to a term, beside its multiplicity.
+/// Contribution of a row of an atom to a term, besides its multiplicity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
     /// Columns that must not be NULL, ascending; else the factor is 0.
@@ -165,31 +165,31 @@ pub struct PlanOutput {
     pub name: String,
     /// Its type.
     pub ty: Type,
-    /// Where it comes from.
+    /// Source of the column.
     pub kind: OutputKind,
 }
 
-/// Where a column of the result comes from. Its numbers are terms of the query: an engine says
-/// where each of them stands in its payloads.
+/// Source of a column of the result. Its numbers are terms of the query: an engine maps each to a
+/// field of its payloads.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OutputKind {
     /// A free variable.
     Group {
-        /// Which.
+        /// The variable.
         variable: VarId,
     },
     /// The sum of the terms; NULL where `nonnull` is 0.
     Sum {
         /// The terms to add, all of one kind.
         terms: Vec<usize>,
-        /// How many rows had a value.
+        /// The term that counts rows with a value.
         nonnull: usize,
     },
-    /// What that sum lacks once it is a double; NULL where `nonnull` is 0.
+    /// Exact sum of the terms less its rounding to a double; NULL where `nonnull` is 0.
     SumRest {
         /// The terms to add, all of one kind.
         terms: Vec<usize>,
-        /// How many rows had a value.
+        /// The term that counts rows with a value.
         nonnull: usize,
     },
     /// The whole degree-m payload: counts, sums and sums of products of the features.
@@ -203,26 +203,26 @@ pub enum OutputKind {
     Avg {
         /// The terms to add, all of one kind.
         terms: Vec<usize>,
-        /// How many rows had a value.
+        /// The term that counts rows with a value.
         nonnull: usize,
     },
     /// A variance, covariance, correlation or regression.
     Statistic {
-        /// Which.
+        /// The function.
         function: Function,
-        /// What it is computed from.
+        /// The terms that it is computed from.
         moments: Moments,
     },
     /// The least or the greatest value; NULL where there is none.
     Extreme {
-        /// Which companion holds the values.
+        /// The companion that holds the values.
         companion: usize,
         /// The greatest, not the least.
         greatest: bool,
     },
-    /// How many different values there are.
+    /// Number of different values.
     Distinct {
-        /// Which companion holds the values.
+        /// The companion that holds the values.
         companion: usize,
     },
     /// Computed from one row of what the query reads.
@@ -232,17 +232,17 @@ pub enum OutputKind {
     },
     /// Computed from the plan's measures.
     Computed {
-        /// Which of the columns of its results.
+        /// Position among the columns of its results.
         column: usize,
     },
 }
 
 /// Counts, sums and sums of products over the rows where no argument is NULL. Each sum is a list of
-/// terms to add; what a function does not need is empty. Where the arguments are exact, so are
-/// these, and products of integers are Decimal of scale 0, which has room for squares.
+/// terms to add; those that a function does not need are empty. If the arguments are exact, so are
+/// these, and products of integers are Decimal of scale 0, which is wide enough for squares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
-    /// How many rows.
+    /// The term that counts the rows.
     pub count: usize,
     /// Sum of x.
     pub x: Vec<usize>,
@@ -270,7 +270,7 @@ impl Variable {
 pub struct Companion<P> {
     /// The columns, for people.
     pub name: String,
-    /// What it is. Its outputs are the groups, the values, then sums, if there are any.
+    /// Its plan. Its outputs are the groups, the values, then sums, if there are any.
     pub plan: P,
     /// The free variables of the view, each with its variable in `plan`.
     pub groups: Vec<(VarId, VarId)>,

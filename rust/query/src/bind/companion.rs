@@ -18,7 +18,7 @@ use crate::bind::scalar::Scope;
 use crate::bind::variables::{ColumnPosition, Variables, variables};
 use crate::logical::{ColumnRef, Function, Output};
 
-/// What a companion is to hold.
+/// Values that a companion has to hold.
 pub(crate) struct Wanted<'a> {
     pub(crate) name: String,
     pub(crate) places: &'a [ColumnPosition],
@@ -27,7 +27,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) sums: &'a [ColumnPosition],
 }
 
-/// What companions are derived from: a query whose atoms are bound.
+/// A query whose atoms are bound, from which companions are derived.
 pub(crate) struct Deriver<'a> {
     pub(crate) joins: &'a [Vec<ColumnRef>],
     pub(crate) groups: &'a [ColumnPosition],

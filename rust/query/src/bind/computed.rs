@@ -1,4 +1,4 @@
-//! What is computed of aggregates and groups: columns of the result, and which groups are rows of it (HAVING).
+//! Expressions over aggregates and groups: columns of the result, and the condition on its groups (HAVING).
 //!
 //! They are expressions over the measures of a query, a column each, and are evaluated over Arrow for all rows at once.
 //! Invariant: a measure is called by its number. Cost: compiling each expression once.

@@ -1,4 +1,4 @@
-//! What the values of a column mean, and constants as what they are compared with.
+//! Domains of columns, and constants as values of the domain that they are compared with.
 //!
 //! Invariant: nothing is rounded on the way. Cost: O(length of the constant).
 
@@ -7,7 +7,7 @@ use ringview_core::{Error, Result, TimeUnit, Type};
 use crate::bind::literal::{date, decimal, per_second, timestamp};
 use crate::bind::polynomial::{Constant, Kind, Op, Polynomial};
 
-/// What the values of an operand mean.
+/// Domain of the values of an operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Domain {
     Number,
@@ -20,7 +20,7 @@ pub(crate) enum Domain {
     },
 }
 
-/// What the values of a column mean; none are in the dictionary.
+/// Kind and domain of the values of a column; none for values in the dictionary.
 pub(crate) fn domain_of(ty: &Type) -> Option<(Kind, Domain)> {
     Some(match ty {
         ty if ty.is_interned() => return None,

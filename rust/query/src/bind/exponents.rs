@@ -27,7 +27,7 @@ pub(crate) fn exponents(query: &Query) -> Result<Vec<Option<f64>>> {
                     });
                 }
             }
-            // A dict of nothing asks for such an engine, too.
+            // Thresholds are requested even by a dict without entries.
             Ok(found)
         }
     }

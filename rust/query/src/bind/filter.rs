@@ -104,7 +104,7 @@ impl Scope<'_> {
                     false => found,
                 }
             }
-            // A Boolean that stands alone; NULL = TRUE is unknown, as NULL itself is.
+            // A Boolean by itself; NULL = TRUE is unknown, as NULL itself is.
             other => match self.operand(other)? {
                 Operand::Null => UNKNOWN,
                 operand @ Operand::Value(_, Domain::Bool) => {

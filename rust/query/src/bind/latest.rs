@@ -67,7 +67,7 @@ fn key(name: &str, ty: &Type) -> Scalar {
     }
 }
 
-/// What is read of each side, and what is shown.
+/// Columns read of each side, and the outputs.
 pub(super) fn bound(latest: &Latest, tables: &[TableInfo]) -> Result<Shown> {
     let [one, other] = tables else {
         return Err(shape("an ASOF join is of two atoms"));

@@ -1,7 +1,8 @@
-//! Constants: what those of an expression mean to the engines, and decimals, dates and timestamps from text, exactly.
+//! Constants: those of an expression as the engines compute with them, and decimals, dates and timestamps from text,
+//! exactly.
 //!
-//! Invariant: nothing is rounded. What does not fit, or does not exist (February 30), is refused
-//! with the form that is expected.
+//! Invariant: nothing is rounded. A value that does not fit, or does not exist (February 30), is
+//! refused with the expected form.
 
 use chrono::{NaiveDate, NaiveTime, Timelike};
 use datafusion_common::ScalarValue;
@@ -37,7 +38,7 @@ impl Literal {
     }
 }
 
-/// What a value means.
+/// Literal of a value.
 pub(crate) fn literal(value: &ScalarValue) -> Result<Literal> {
     let integer = |value: i128| match i64::try_from(value) {
         Ok(value) => Literal::Number(Polynomial::int(value)),
@@ -135,7 +136,7 @@ pub(crate) fn timestamp(text: &str) -> Result<(i64, TimeUnit)> {
     })
 }
 
-/// How many ticks a second has.
+/// Ticks of a second.
 pub(crate) fn per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
@@ -152,7 +153,7 @@ fn wrong(text: &str, expected: &str) -> Error {
     }
 }
 
-/// Whether a text is a form, in which each 0 stands for a digit.
+/// Whether a text has a form, in which each 0 matches a digit.
 fn is_like(text: &str, form: &str) -> bool {
     let mut pairs = text.bytes().zip(form.bytes());
     text.len() == form.len()

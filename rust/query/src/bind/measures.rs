@@ -30,11 +30,11 @@ impl Aggregates<'_> {
         let expr = self.over_measures(name, expr)?;
         let column = self.computed.len();
         self.computed.push((expr, name.to_owned()));
-        // Its type is told once all measures are known.
+        // Its type is determined once all measures are known.
         Ok((Type::Bool, OutputKind::Computed { column }))
     }
 
-    /// What is computed of the measures so far, and a condition on the rows of the result.
+    /// Computed columns over the measures so far, and a condition on the rows of the result.
     pub(crate) fn results(
         &mut self,
         outputs: &mut [PlanOutput],

@@ -14,7 +14,7 @@
 //! | `rows` | queries that compute row by row |
 //! | `seen` | what a bound query is to those that read its result |
 //! | `union` | queries over one join with the same groups, side by side |
-//! | `companion`, `features` | the values and categories that stand beside, as queries of their own |
+//! | `companion`, `features` | values and categories held outside the payloads, as queries of their own |
 
 mod aggregate;
 mod arithmetic;
@@ -66,11 +66,11 @@ use variables::{ColumnPosition, Variables, resolve, variables};
 use crate::graph::order::OrderNode;
 use crate::logical::{ColumnRef, Output, Query, Representation};
 
-/// Checks a query against the tables, and the views and blocks, which the catalog knows too: each
-/// block of the query itself is bound on its own.
+/// Checks a query against the tables, and the views and blocks, which the catalog contains too:
+/// each block of the query itself is bound on its own.
 ///
 /// # Errors
-/// What is unknown, of the wrong type, or means nothing: each names it.
+/// The names that are unknown, of the wrong type, or of no meaning: each error contains its name.
 pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     if let Some(rows) = &query.rows {
         return rows::bind_rows(query, rows, catalog);
@@ -101,7 +101,7 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     let shown = bind_outputs(query, &scopes, &deriver)?;
     let mut bound = Bound {
         atoms,
-        // Where nothing is left of the condition, nobody reads what was within.
+        // Without a condition nothing reads the subqueries.
         inner: match condition {
             Some(_) => within.atoms,
             None => Vec::new(),
@@ -124,7 +124,7 @@ pub fn bind(query: &Query, catalog: &dyn Catalog) -> Result<Bound> {
     Ok(bound)
 }
 
-/// What a query shows, and what that is read from.
+/// Outputs of a query, and the terms and measures that they read.
 struct Shown {
     terms: Vec<Term>,
     outputs: Vec<PlanOutput>,
@@ -188,9 +188,8 @@ fn given_order(
     order::check(given, &graph, atoms, &variables.all, &find).map(Some)
 }
 
-/// How the rows of a join are to be kept: factorised where there is something to factorise. Rows
-/// that are there once have no other multiplicities to tell apart only where all that joins is
-/// shown, and are groups else.
+/// Representation of the rows of a join: factorised where possible. Rows without multiplicities
+/// (DISTINCT) can be factorised only if all join columns are outputs; else they are groups.
 fn representation(query: &Query, variables: &Variables) -> Result<Option<Representation>> {
     let Some(bag) = query.bag else {
         return Ok(None);

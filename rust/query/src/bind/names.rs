@@ -1,7 +1,7 @@
 //! The names in expressions, and the schemas that have them.
 //!
-//! Invariant: an expression is as it was written, no type of it coerced: what an engine recognises in it is told from
-//! that. Cost: linear in the expression; a schema, in the columns of the tables.
+//! Invariant: an expression is as it was written, without coercion of types: engines recognise its form from that.
+//! Cost: linear in the expression; a schema, in the columns of the tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use ringview_expr::Scalar;
 
 pub use crate::logical::Comparison;
 
-/// What kind of number a polynomial or a payload component is.
+/// Kind of number of a polynomial or a payload component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A 64-bit integer; leaving its range is an error.
@@ -37,13 +37,13 @@ pub enum Constant {
 /// Sums and products of columns and constants, typed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Polynomial {
-    /// What kind of number it yields.
+    /// Kind of number that it yields.
     pub kind: Kind,
-    /// How.
+    /// Its operation.
     pub op: Op,
 }
 
-/// How a polynomial is computed. It is NULL if any of its columns is.
+/// Operation that computes a polynomial. The result is NULL if any of its columns is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
     /// A column of the atom. Integers, bool, date32 and timestamps (their ticks) are of kind Int,
@@ -104,7 +104,7 @@ pub enum Predicate {
     },
     /// Both operands are of the same kind. Unknown if either is NULL.
     Compare {
-        /// Which comparison.
+        /// The comparison operator.
         comparison: Comparison,
         /// Left operand.
         left: Polynomial,
@@ -113,7 +113,7 @@ pub enum Predicate {
     },
     /// Unknown if the operand is NULL, or if it is not found and the list has a NULL.
     In {
-        /// What is looked for.
+        /// The value looked for.
         operand: Polynomial,
         /// Sorted, without duplicates, of the operand's kind.
         list: Vec<Constant>,

@@ -98,7 +98,7 @@ pub(crate) fn as_list(equalities: &[Predicate], null: bool) -> Option<Predicate>
     })
 }
 
-/// How two numbers of one kind compare.
+/// Order of two numbers of one kind.
 pub(crate) fn order(a: Constant, b: Constant) -> Option<Ordering> {
     match (a, b) {
         (Constant::Int(a), Constant::Int(b)) => Some(a.cmp(&b)),

@@ -1,4 +1,5 @@
-//! Which columns of its tables a bound query reads, what it multiplies, and its hypergraph.
+//! Columns of its tables that a bound query reads, the factors that it multiplies, and its
+//! hypergraph.
 //!
 //! Invariant: a column that nothing reads is in no relation. Cost: linear in the query.
 
@@ -79,8 +80,8 @@ impl Bound {
         columns
     }
 
-    /// What the rows of an atom contribute to each term, in their order, where each factor stands
-    /// at its own atom and coefficients at the first.
+    /// Contribution of the rows of an atom to each term, in their order; each factor belongs to its
+    /// own atom, and coefficients to the first.
     ///
     /// # Errors
     /// `Overflow` where a coefficient has no number.
@@ -98,7 +99,7 @@ impl Bound {
     }
 
     /// The atoms of the query and of those within it, by their numbers: those that join, then the
-    /// others. A change of the rows of an atom goes by that number.
+    /// others. A change of the rows of an atom is addressed by that number.
     pub fn all_atoms(&self) -> impl Iterator<Item = &PlanAtom> {
         self.atoms.iter().chain(&self.inner)
     }
@@ -113,7 +114,7 @@ impl Bound {
         nested
     }
 
-    /// Refuses a condition, for an engine (or what one makes) that knows equalities and filters
+    /// Refuses a condition, for an engine (or a part of one) that supports equalities and filters
     /// alone.
     ///
     /// # Errors
@@ -163,7 +164,7 @@ pub fn hypergraph(atoms: &[PlanAtom], variables: &[Variable]) -> Hypergraph {
     let of = |variable: &Variable| variable.columns.iter().map(|(atom, _)| *atom).collect();
     let free = |id: &usize| variables[*id].free;
     let changes = |id: &usize| !atoms[*id].is_static;
-    // A variable stands for a unique column only through the column that is its own.
+    // A variable represents a unique column only through the column that is its own.
     let variable = |atom: usize, column: usize| {
         let stands = |v: &Variable| v.columns.contains(&(atom, column));
         variables.iter().position(stands)

@@ -49,7 +49,7 @@ impl StepTable {
     }
 }
 
-/// What is read of each atom, and what is shown.
+/// Columns read of each atom, and the outputs.
 pub(super) fn bound(recursion: &Recursion, tables: &[TableInfo]) -> Result<Shown> {
     let fits = tables.len() == recursion.reads.len() + 1
         && recursion.names.len() == recursion.seed.len()

@@ -69,7 +69,7 @@ fn filters(rows: &Rows, scopes: &[Scope<'_>]) -> Vec<Option<Predicate>> {
     branches.iter().zip(scopes).map(filter).collect()
 }
 
-/// What is read of each atom, and what is shown.
+/// Columns read of each atom, and the outputs.
 fn outputs_of(rows: &Rows, tables: &[TableInfo]) -> Result<Shown> {
     match rows {
         Rows::Map { names, branches } => map(names, branches, tables),

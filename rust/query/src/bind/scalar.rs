@@ -144,7 +144,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// What an engine multiplies and adds is numbers.
+/// Engines multiply and add numbers only.
 pub(crate) fn no_polynomial(of: &Expr) -> Error {
     Error::Unsupported {
         what: format!("{of} in an aggregate or a comparison of an engine"),

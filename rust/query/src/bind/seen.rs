@@ -1,8 +1,8 @@
-//! What a bound query is to those that read its result as they read a table.
+//! Schema and keys of a bound query, for queries that read its result as a table.
 //!
 //! Invariant: column `i` is the `i`-th output of those that can be read; a COFACTOR cannot. A
-//! column that is not nullable is never NULL in a row of the result. Groups that are shown whole
-//! tell its rows apart. Cost: linear in the outputs.
+//! column that is not nullable is never NULL in a row of the result. If all groups are outputs,
+//! they identify its rows. Cost: linear in the outputs.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Bound {
     }
 
     /// Columns of which no two rows of the result agree: those of all groups. A result without
-    /// groups has at most one row, and then no column is needed to tell; nobody asks for that.
+    /// groups has at most one row, so its key would be empty; that case is not needed.
     fn key(&self) -> Option<Vec<usize>> {
         let once = match self.bag {
             None => true,

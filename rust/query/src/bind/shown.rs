@@ -1,4 +1,4 @@
-//! What binding a query of computed rows finds.
+//! Result of binding a query over computed rows.
 //!
 //! Invariant: none beyond its shape. Cost: none.
 

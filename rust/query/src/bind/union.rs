@@ -1,10 +1,10 @@
-//! Queries over one join, side by side: with the same groups, one query that has the terms of all of them; with other
+//! Queries over one join, combined: with the same groups, one query that has the terms of all of them; with other
 //! groups, whether it is one join.
 //!
 //! Invariant: the union has the atoms, filters, variables and groups of each, and the terms of all, each once, the
-//! count first; so each of them is read from its groups, by terms alone. What the union shows is nobody's: HAVING,
-//! computed columns and names stay with each query. MIN, MAX, COUNT(DISTINCT) and COFACTOR stay apart, for they are no
-//! sums. Cost: O(terms of both) comparisons a query.
+//! count first; so each of them is read from its groups, by terms alone. The union has no outputs of its own: HAVING,
+//! computed columns and names stay with each query. Queries with MIN, MAX, COUNT(DISTINCT) and COFACTOR are excluded,
+//! since these are no sums. Cost: O(terms of both) comparisons a query.
 
 use super::bound::{Bound, Moments, OutputKind, PlanAtom, PlanOutput, Variable};
 
@@ -95,7 +95,7 @@ impl Bound {
         self.note_columns();
     }
 
-    /// Where its terms stand among those of another query; `None` if one is not there.
+    /// Positions of its terms among those of another query; `None` if one is missing.
     #[must_use]
     pub fn terms_in(&self, other: &Self) -> Option<Vec<usize>> {
         let place = |term| other.terms.iter().position(|one| one == term);
@@ -104,7 +104,7 @@ impl Bound {
 }
 
 impl PlanOutput {
-    /// The same, read from terms that stand elsewhere.
+    /// The same, with its terms at other positions.
     #[must_use]
     pub fn renumbered(&self, terms: &[usize]) -> Self {
         Self {

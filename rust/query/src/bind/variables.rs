@@ -86,8 +86,8 @@ pub(crate) fn variables(
 
 impl Variables {
     /// The type of a column's values where they are keys: its own, but for decimals that join with
-    /// integers, which are read as these. The narrowest of a class may be asked for: what joins
-    /// fits in all of its types.
+    /// integers, which are read as these. The narrowest type of a class may be used: values that
+    /// join fit all of its types.
     pub(crate) fn key_type(&self, place: ColumnPosition, scopes: &[Scope<'_>]) -> Type {
         let own = scopes[place.0].ty(place.1);
         match (own, self.of.get(&place)) {
@@ -131,7 +131,8 @@ impl Variables {
         let decimals = decimals.filter(|place| !scopes[place.0].ty(place.1).is_integer());
         let whole = decimals.map(|&(atom, column)| (atom, column, ty.clone()));
         self.whole.extend(whole);
-        // What an atom equates with its own column, in another encoding, is grouped by as it is.
+        // A column that an atom equates with its own one, in another encoding, is grouped by as it
+        // is.
         let is_alike = |place: &ColumnPosition| {
             let own = scopes[place.0].ty(place.1);
             own.is_integer() == ty.is_integer() && join_type(&ty, own).is_some()

@@ -11,7 +11,7 @@
 use crate::graph::hypergraph::{Hypergraph, core};
 use crate::graph::set::Set;
 
-/// What a class fails by.
+/// Reason why a query is not in a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Counterexample {
     /// The class within which it lies fails already.

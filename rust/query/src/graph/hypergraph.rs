@@ -85,9 +85,9 @@ impl Hypergraph {
     }
 }
 
-/// What Graham, Yu and Ozsoyoglu leave of the edges (by position), the cycles: they drop what lies
-/// in one edge only, and edges within others (of equal ones, all but the first), until nothing
-/// moves.
+/// Result of the reduction of Graham, Yu and Ozsoyoglu: the edges (by position) of the cycles. It
+/// drops variables of only one edge, and edges within others (of equal ones, all but the first),
+/// until nothing changes.
 pub fn core(edges: &[Set]) -> Vec<usize> {
     let mut edges: Vec<(usize, Set)> = edges.iter().copied().enumerate().collect();
     loop {

@@ -1,8 +1,8 @@
-//! Which relations constrain a view from outside its subtree (paper, section 6, figure 7).
+//! Relations that constrain a view from outside its subtree (paper, section 6, figure 7).
 //!
 //! A view over part of a cycle may hold far more keys than the whole query has. Joined with the
 //! projections of relations that close the cycle, each key with the ring's one, it holds no more
-//! than they do, and the result is the same: what they leave out would meet nothing above.
+//! than they do, and the result is the same: keys that they exclude would match nothing above.
 //! Invariant: a relation is projected on all variables that it shares with the view, which are all
 //! kept by the view, since the relation joins above. A view whose keys follow from those of one
 //! child is no larger than that child and has none. Cost: one GYO reduction a view.

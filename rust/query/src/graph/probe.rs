@@ -1,8 +1,8 @@
-//! What a change costs on its way up: which siblings are probed by key, which are walked.
+//! Cost of a change on its path to the root: the siblings probed by key, and those walked.
 //!
-//! A delta at a node knows its keys. A sibling whose keys are all known, or follow from unique
+//! A delta at a node binds its keys. A sibling whose keys are all bound, or follow from unique
 //! keys, yields at most one match: O(1). Any other is walked, group by group, and then its keys are
-//! known too (the paper's example 4.1). Siblings that lack the very same keys are intersected: for
+//! bound too (the paper's example 4.1). Siblings that lack the very same keys are intersected: for
 //! each tuple the one with the smallest group is walked and the others are probed. Cost: quadratic
 //! in the siblings, a few.
 
@@ -18,7 +18,7 @@ pub struct Sibling {
     pub atoms: Set,
 }
 
-/// How a delta finds its matches in one sibling.
+/// Access of a delta to its matches in one sibling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// By its whole key.
@@ -73,7 +73,7 @@ pub fn probes(graph: &Hypergraph, mut known: Set, siblings: &[Sibling]) -> Vec<(
     done
 }
 
-/// The sibling of which the least is unknown; one of which nothing is known comes last.
+/// The sibling with the fewest unbound keys; one without a bound key is last.
 fn narrowest(known: Set, open: &[usize], siblings: &[Sibling]) -> usize {
     let rank = |at: &usize| {
         let keys = siblings[open[*at]].keys;

@@ -37,7 +37,7 @@ impl Set {
         self.0 == 0
     }
 
-    /// How many members.
+    /// Number of members.
     #[must_use]
     pub fn len(self) -> usize {
         self.0.count_ones() as usize

@@ -19,10 +19,10 @@ use super::{
 
 impl Query {
     /// The same, with its condition as a filter above a block of the join's rows: the block, and
-    /// what is left. `is_taken` tells which names mean something else.
+    /// what is left. `is_taken` tests whether a name is in use.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why there is no such form.
     pub fn above(&self, is_taken: &dyn Fn(&str) -> bool) -> Result<(Vec<Block>, Query), Why> {
         if self.order.is_some() || self.epsilon.is_some() {
             return Err(
@@ -192,7 +192,7 @@ impl<'a> Columns<'a> {
         Ok(output)
     }
 
-    /// The rows of the join, with the columns that were asked for.
+    /// The rows of the join, with the columns that are read.
     fn block(self) -> Query {
         let output = |(column, name): &(ColumnRef, String)| Output::Group {
             name: name.clone(),

@@ -1,8 +1,8 @@
 //! Blocks: queries within a query, which its atoms read by name (WITH, subqueries in FROM).
 //!
 //! Invariant, once checked: blocks have names, and hold no blocks of their own. An atom's name
-//! means the last block of that name that stands before it, else a table or a view of the database:
-//! so no query reads itself, and `WITH t AS (SELECT .. FROM t)` reads the table.
+//! means the last earlier block of that name, else a table or a view of the database: so no query
+//! reads itself, and `WITH t AS (SELECT .. FROM t)` reads the table.
 
 use ringview_core::{Error, Result, SqlProblem};
 

@@ -1,14 +1,14 @@
 //! Exponents of the thresholds between heavy and light values, as the user gives them.
 //!
-//! Invariant: none beyond its shape; `bind` checks numbers and names. What they mean is the affair
-//! of the engine that has such thresholds; one that has none refuses the query.
+//! Invariant: none beyond its shape; `bind` checks numbers and names. Their meaning is defined by
+//! the engine that has such thresholds; an engine without them refuses the query.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-/// Epsilon: a value is heavy where it stands in N^epsilon tuples or more.
+/// Epsilon: a value is heavy if it occurs in N^epsilon tuples or more.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Exponents {

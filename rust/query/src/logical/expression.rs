@@ -25,10 +25,10 @@ const VALUE: &str = "value";
 pub enum Function {
     /// The sum of the values that are not NULL.
     Sum,
-    /// What the sum of floats lacks once it is a double, as one; 0 where the sum is exact. For
-    /// those who add sums up that were made apart.
+    /// The exact sum of floats less its rounding to a double, as a double; 0 where the sum is
+    /// exact. Used to add up sums that were computed separately.
     SumRest,
-    /// How many rows, or how many values that are not NULL.
+    /// Number of rows, or of values that are not NULL.
     Count,
     /// The mean of the values that are not NULL.
     Avg,
@@ -36,7 +36,7 @@ pub enum Function {
     Min,
     /// The greatest value.
     Max,
-    /// How many different values that are not NULL.
+    /// Number of different values that are not NULL.
     CountDistinct,
     /// The variance of a population.
     VarPop,
@@ -54,11 +54,11 @@ pub enum Function {
     Corr,
     /// The slope of the least-squares line.
     RegrSlope,
-    /// Where that line meets x = 0.
+    /// The value of that line at x = 0.
     RegrIntercept,
-    /// How much of the variance of y the line explains.
+    /// Share of the variance of y that the line explains.
     RegrR2,
-    /// How many pairs there are.
+    /// Number of pairs.
     RegrCount,
 }
 
@@ -118,7 +118,7 @@ impl Function {
     }
 }
 
-/// How two values are compared.
+/// Comparison operator of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Comparison {
@@ -140,20 +140,20 @@ pub enum Comparison {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnRef {
-    /// Which of the query's atoms.
+    /// Position among the query's atoms.
     pub atom: usize,
     /// The column's name in the atom's table.
     pub column: String,
 }
 
-/// What the text of a query's expression names.
+/// Meaning of a name in the text of a query's expression.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Named {
     /// A column.
     Column {
         /// Of the query so many further out; 0 is the one whose expression this is.
         depth: usize,
-        /// Which of that query's atoms.
+        /// Position among that query's atoms.
         atom: usize,
         /// The column's name in the atom's table.
         column: String,
@@ -215,7 +215,8 @@ impl Comparison {
     }
 }
 
-/// What a column of an expression means; none for a plain name, and for what is no column.
+/// Meaning of a column of an expression; none for a plain name, and for an expression that is no
+/// column.
 pub(crate) fn named(expr: &Expr) -> Option<Named> {
     match expr {
         Expr::Column(column) => Named::meant(column),
@@ -225,7 +226,7 @@ pub(crate) fn named(expr: &Expr) -> Option<Named> {
 }
 
 impl Named {
-    /// What a column of an expression means; none for a plain name.
+    /// Meaning of a column of an expression; none for a plain name.
     #[must_use]
     pub fn meant(column: &Column) -> Option<Self> {
         let (of, name) = (column.relation.as_ref()?.table(), &column.name);
@@ -243,7 +244,7 @@ impl Named {
         })
     }
 
-    /// The column that stands for it in an expression.
+    /// The column that represents it in an expression.
     #[must_use]
     pub fn column(&self) -> Column {
         let (of, name) = match self {

@@ -49,7 +49,7 @@ impl Parted {
     }
 }
 
-/// Where a frame ends that begins with its partition.
+/// End of a frame that begins with its partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameEnd {
     /// With the row itself.
@@ -118,7 +118,7 @@ fn bounds_of(call: &Call) -> Option<FrameBounds> {
     }
 }
 
-/// Where an end of a frame is, from the row on.
+/// Offset of an end of a frame from the row.
 fn edge(of: &Edge) -> Option<i64> {
     match of {
         Edge::CurrentRow => Some(0),

@@ -62,12 +62,12 @@ pub struct Query {
     /// Columns that must be equal, two at a time or more.
     #[serde(default)]
     pub joins: Vec<Vec<ColumnRef>>,
-    /// Which rows of the join take part, beyond equalities and filters: it compares columns of
+    /// Condition on the rows of the join, beyond equalities and filters: it compares columns of
     /// several atoms and of queries around, and values of subqueries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<Scalar>,
-    /// What the condition names as subqueries: one value each, for each row. The atoms of a query and of its subqueries
-    /// have one numbering: its own, then those of each subquery, in order.
+    /// Queries that the condition names as subqueries: one value each, for each row. The atoms of a query and of its
+    /// subqueries have one numbering: its own, then those of each subquery, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subqueries: Vec<Query>,
     /// The free variables.
@@ -76,7 +76,7 @@ pub struct Query {
     /// The columns of the result, in order.
     pub outputs: Vec<Output>,
     /// Whether its rows are groups of the view or block that its first atom reads, which its
-    /// condition chooses: the columns that tell those apart tell its rows apart, too.
+    /// condition chooses: the columns that identify those identify its rows, too.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_chosen: bool,
     /// Rows that are computed one by one, in the place of a join: then there are atoms, and nothing else.
@@ -86,7 +86,7 @@ pub struct Query {
     /// groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bag: Option<Bag>,
-    /// Which groups are rows of the result; all where absent.
+    /// Condition on the groups of the result; all where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub having: Option<Scalar>,
     /// The variable order, a forest; chosen by cost where absent.
@@ -101,7 +101,7 @@ pub struct Query {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bag {
-    /// How it is kept; chosen where absent.
+    /// Its representation; chosen where absent.
     #[serde(default)]
     pub representation: Option<Representation>,
     /// Whether each row is there once, however often it joins. As a listing that is the groups.
@@ -109,7 +109,7 @@ pub struct Bag {
     pub distinct: bool,
 }
 
-/// How the rows of a join are kept (paper, section 7.3).
+/// Representation of the rows of a join (paper, section 7.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Representation {
@@ -123,11 +123,11 @@ pub enum Representation {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Atom {
-    /// A block that stands before this query, else a table or a view.
+    /// An earlier block of this query, else a table or a view.
     pub table: String,
     /// The name under which the query speaks of it.
     pub alias: String,
-    /// Which of its rows take part; all where absent.
+    /// Condition on its rows that take part; all where absent.
     #[serde(default)]
     pub filter: Option<Scalar>,
 }
@@ -147,7 +147,7 @@ pub enum Output {
     Aggregate {
         /// Its name in the result.
         name: String,
-        /// How.
+        /// The aggregate function.
         function: Function,
         /// Over what; absent for `COUNT(*)` alone.
         #[serde(default)]
@@ -170,13 +170,13 @@ pub enum Output {
         /// The categorical features.
         #[serde(default)]
         categorical: Vec<ColumnRef>,
-        /// What happens to rows with NULL in a feature.
+        /// Handling of rows with NULL in a feature.
         #[serde(default)]
         nulls: Nulls,
     },
 }
 
-/// What a view does with a row that has NULL in a feature.
+/// Handling of a row with NULL in a feature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Nulls {
@@ -223,7 +223,7 @@ pub struct OrderRef {
     pub children: Vec<OrderRef>,
 }
 
-/// How rows are computed from rows.
+/// Computation of rows from rows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Rows {
@@ -231,7 +231,7 @@ pub enum Rows {
     Map {
         /// The names of the columns.
         names: Vec<String>,
-        /// What is computed, by atom.
+        /// Computation of each atom's rows.
         branches: Vec<Branch>,
     },
     /// The rows of the one atom in an order: all, or the first of each partition.
@@ -244,13 +244,13 @@ pub enum Rows {
     Latest(Latest),
     /// The rows of the first atom, and all that a step makes of them: `WITH RECURSIVE`.
     Recursive(Recursion),
-    /// What is computed of such rows as they are read, and as they change.
+    /// Expressions over such rows, computed as they are read, and as they change.
     Computed {
         /// The rows, of a kind that is kept.
         of: Box<Self>,
         /// The names of the columns.
         names: Vec<String>,
-        /// What is computed.
+        /// The computation.
         branch: Branch,
     },
 }
@@ -292,12 +292,12 @@ pub struct Recursion {
     pub seed: Vec<String>,
     /// The table that the step reads the rows so far by.
     pub table: String,
-    /// What the step reads beside it, by the atoms behind the first one.
+    /// Other tables that the step reads, by the atoms behind the first one.
     #[serde(default)]
     pub reads: Vec<StepTable>,
     /// The query of the step: its columns are those of the result, and behind them the level where there is one.
     pub step: Box<Query>,
-    /// How the fixpoint is found.
+    /// Method that finds the fixpoint.
     pub strategy: Strategy,
 }
 
@@ -380,6 +380,6 @@ impl Query {
 pub struct Block {
     /// Its name.
     pub name: String,
-    /// What it is; without blocks of its own.
+    /// Its query; without blocks of its own.
     pub query: Query,
 }

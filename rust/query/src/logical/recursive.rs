@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the step reads of an atom.
+/// Columns of an atom that the step reads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StepTable {
@@ -14,7 +14,7 @@ pub struct StepTable {
     pub columns: Vec<String>,
 }
 
-/// How the fixpoint of a step is found.
+/// Method that finds the fixpoint of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Strategy {
@@ -27,8 +27,8 @@ pub enum Strategy {
     /// `UNION` by a step that is linear and monotone, and has no level to hand on: a row that loses a derivation is
     /// deleted, and derived again where it has another.
     Rederived,
-    /// `UNION ALL`: rows by the level at which they come, with multiplicities. The step works level by level and hands the
-    /// level on.
+    /// `UNION ALL`: rows by the level at which they are derived, with multiplicities. The step works level by level and
+    /// outputs the level.
     Levels {
         /// The name of that column.
         level: String,

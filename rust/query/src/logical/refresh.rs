@@ -1,7 +1,7 @@
-//! What a change makes a query compute anew, and how much of that is allowed.
+//! Recomputation that a change causes in a query, and the allowed amount.
 //!
-//! Invariant: a query is of the dearest class of its blocks; the classes are ordered by what a change costs. Cost:
-//! O(blocks).
+//! Invariant: a query is of the most expensive class of its blocks; the classes are ordered by the cost of a change.
+//! Cost: O(blocks).
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use ringview_core::{Error, Result};
 
 use super::{Parted, Query, Rows, Strategy};
 
-/// How many rows a change may compute anew beside those that it moves.
+/// Rows that a change may recompute besides those that it moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refresh {
     /// None.
@@ -45,7 +45,7 @@ impl FromStr for Refresh {
 }
 
 impl Parted {
-    /// What a change makes it compute anew.
+    /// Recomputation that a change causes in it.
     #[must_use]
     pub fn refresh(&self) -> Refresh {
         if self.is_numbered() {

@@ -13,7 +13,7 @@ pub use ringview_expr::{Call, Edge, Frame, FrameUnit, SortKey};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Branch {
-    /// Which rows take part; all where absent.
+    /// Condition on the rows that take part; all where absent.
     #[serde(default)]
     pub filter: Option<Scalar>,
     /// The columns; NULL where absent, of the type that the other branches give it.
@@ -21,8 +21,9 @@ pub struct Branch {
     /// Whether its rows are taken away from those of the other branches, not added.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub minus: bool,
-    /// The names of columns that are lists: each value makes a row of its own, with what the row has else. Of several
-    /// lists the first values stand together, then the second ones; a shorter one ends in NULL.
+    /// The names of columns that are lists: each value makes a row of its own, with the other columns of its row.
+    /// Several lists are combined by position: the first values make a row, then the second ones; a shorter list is
+    /// filled with NULL.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unnested: Vec<String>,
 }
@@ -41,23 +42,23 @@ impl Branch {
 pub struct Ordering {
     /// The columns that are shown.
     pub names: Vec<String>,
-    /// Columns whose values tell the partitions apart; none for one partition of all rows.
+    /// Columns whose values identify the partitions; none for one partition of all rows.
     #[serde(default)]
     pub partition: Vec<String>,
-    /// The order within a partition; rows that are equal in it come in an order of their own that does not change.
+    /// The order within a partition; rows that are equal in it have an order of their own that does not change.
     pub order: Vec<SortKey>,
-    /// How the rows of a partition are numbered.
+    /// Numbering of the rows of a partition.
     #[serde(default)]
     pub rank: Rank,
     /// Rows of these numbers, counted from 0, are left out: those below.
     #[serde(default)]
     pub skip: u64,
-    /// How many numbers take part behind those; all where absent.
+    /// Count of numbers that take part behind those; all where absent.
     #[serde(default)]
     pub keep: Option<u64>,
 }
 
-/// How rows that are equal in an order are numbered.
+/// Numbering of rows that are equal in an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rank {
@@ -110,7 +111,7 @@ pub struct LatestSide {
 pub struct Parted {
     /// The columns that are shown before the functions; where a partition is one row, some of `partition`.
     pub names: Vec<String>,
-    /// Columns whose values tell the partitions apart; none for one partition of all rows.
+    /// Columns whose values identify the partitions; none for one partition of all rows.
     #[serde(default)]
     pub partition: Vec<String>,
     /// The order within a partition; rows that are equal in it are ordered by all columns that are read.
@@ -124,7 +125,7 @@ pub struct Parted {
 }
 
 impl Parted {
-    /// The columns that are read, each once: those that are shown stand before the others.
+    /// The columns that are read, each once: outputs before the others.
     #[must_use]
     pub fn columns(&self) -> Vec<&String> {
         let mut columns: Vec<&String> = Vec::new();

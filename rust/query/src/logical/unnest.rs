@@ -19,8 +19,8 @@ use super::{
 
 impl Query {
     /// The same, with each condition on the value of one subquery as a join with a block: those
-    /// blocks, which stand before it, and what is left. `is_taken` tells which names mean something
-    /// else.
+    /// blocks, which precede it, and the rest of the query. `is_taken` tests whether a name is in
+    /// use.
     ///
     /// # Errors
     /// Why none of its conditions is one.
@@ -76,7 +76,7 @@ impl Query {
     }
 
     /// A condition as a block, and the columns around that its first columns equal; no reason where
-    /// no subquery stands in it.
+    /// it contains no subquery.
     fn block(&self, condition: &Scalar) -> Result<(Query, Vec<ColumnRef>), Option<Why>> {
         let within = self.only_subquery(condition)?;
         let having = Named::renamed(condition, &mut |_| within.value());
@@ -147,8 +147,8 @@ impl Query {
         }
     }
 
-    /// What must hold of its rows without its correlations, and the columns that these make equal:
-    /// its own, and those around.
+    /// Conditions on its rows without its correlations, and the columns that these make equal: its
+    /// own, and those around.
     fn correlated(&self) -> Result<Correlated, Option<Why>> {
         let (mut rest, mut inner, mut outer) = (Vec::new(), Vec::new(), Vec::new());
         for conjunct in self.conjuncts() {
@@ -182,7 +182,8 @@ impl Query {
 }
 
 impl Query {
-    /// Its condition are these, of which all must hold; subqueries that none names go.
+    /// Replaces its condition by these, of which all must hold; subqueries that none names are
+    /// dropped.
     ///
     /// # Errors
     /// As [`Named::all`].
@@ -213,7 +214,7 @@ impl Query {
     }
 }
 
-/// What must hold of the rows of a query, its own columns that equal others, and those others.
+/// Conditions on the rows of a query, its own columns that equal others, and those others.
 type Correlated = (Vec<Scalar>, Vec<ColumnRef>, Vec<ColumnRef>);
 
 fn key(at: usize) -> String {

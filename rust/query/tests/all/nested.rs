@@ -76,7 +76,7 @@ fn bound(query: &Json) -> Result<Bound> {
     bind(&query, &TestCatalog)
 }
 
-/// What a condition on bids is bound to.
+/// The bound form of a condition on bids.
 fn condition(condition: &Json) -> Option<Condition> {
     let bound = bound(&select(&["bids"], &sum("price"), Some(condition))).unwrap();
     bound.condition

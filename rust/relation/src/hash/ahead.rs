@@ -1,8 +1,9 @@
-//! What a batch of hashes asks memory for before it gets there, and what it sees on the way.
+//! Prefetching for a batch of hashes: requests cache lines some rows ahead, and keeps the places of
+//! entries found there.
 //!
-//! Invariant: where the entries of a hash were seen to begin is a lower bound of where they do as
-//! long as entries are only put in; where some may have gone it is a guess, which whoever uses it
-//! compares. Cost: a batch waits for memory once, not once a row; and where an entry was seen, no
+//! Invariant: the place kept for a hash is a lower bound of the place of its first entry, as long
+//! as entries are only inserted. After removals it is a guess, and the caller compares the entry
+//! there. Cost: a batch waits for memory once, not once a row; and where an entry was seen, no
 //! second probe looks for it.
 
 use super::HashDirectory;
@@ -10,8 +11,7 @@ use super::HashDirectory;
 /// Places that are remembered: a power of two, no less than rows are looked ahead.
 const SEEN: usize = 16;
 
-/// Where the entries of the rows to come were seen: of `NEAR` of them, and `FAR` rows ahead the
-/// directory is asked for.
+/// Places of the entries of the next `NEAR` rows; the directory is prefetched `FAR` rows ahead.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ahead<const NEAR: usize, const FAR: usize> {
     /// Each row at its number modulo `SEEN`.
@@ -19,7 +19,7 @@ pub(crate) struct Ahead<const NEAR: usize, const FAR: usize> {
 }
 
 impl<const NEAR: usize, const FAR: usize> Ahead<NEAR, FAR> {
-    /// Looks at the first rows of a batch from `row` on. `ask` asks for what a slot stands for.
+    /// Looks at the first rows of a batch from `row` on. `ask` prefetches the contents of a slot.
     #[inline(always)]
     pub(crate) fn begin(
         directory: &HashDirectory,
@@ -38,8 +38,8 @@ impl<const NEAR: usize, const FAR: usize> Ahead<NEAR, FAR> {
         Self { places }
     }
 
-    /// Looks ahead from a row, and tells where its own entries were seen to begin. Rows come one
-    /// after the other.
+    /// Looks ahead from a row, and returns the place kept for its own entries. Called for the rows
+    /// in order.
     #[inline(always)]
     pub(crate) fn next(
         &mut self,
@@ -59,7 +59,7 @@ impl<const NEAR: usize, const FAR: usize> Ahead<NEAR, FAR> {
     }
 }
 
-/// Where the entries of a hash begin; what the first one points to is asked for.
+/// Place of the first entry of a hash; the slot in that entry is prefetched.
 #[inline(always)]
 fn see(directory: &HashDirectory, hash: u64, ask: impl Fn(u32)) -> usize {
     let at = directory.first(hash);

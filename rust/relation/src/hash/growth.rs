@@ -32,8 +32,7 @@ impl HashDirectory {
         self.target > 0 || self.bound > 0
     }
 
-    /// Begins to make room for a third more, or goes on with it. What was seen of the table holds no
-    /// longer.
+    /// Begins to grow by a third, or continues to. Places found earlier in the table are no longer valid.
     #[cold]
     pub(crate) fn grow(&mut self) {
         if !self.is_growing() {
@@ -65,7 +64,7 @@ impl HashDirectory {
         }
     }
 
-    /// When to grow, or to go on.
+    /// Sets the number of entries at which growth begins or continues.
     pub(super) fn schedule(&mut self) {
         self.due = match self.is_growing() {
             true => self.len + APART,
@@ -102,9 +101,8 @@ impl HashDirectory {
 
     /// Moves the last entries that have their homes by the former capacity.
     ///
-    /// They, and what stands in one run with them, are lifted out from behind a gap on, and put back
-    /// from left to right. What stands to the right of them may have to make way, where insertions
-    /// came in between.
+    /// These entries, and those in one run with them, are lifted out from behind a gap on, and put back from left to
+    /// right. Entries to the right of them may have to make way, because of insertions in between.
     fn move_block(&mut self) {
         let last = ((self.bound * self.before as u64) >> 32) as usize;
         let is_gap = |&entry: &u64| entry == EMPTY;
@@ -128,7 +126,8 @@ impl HashDirectory {
         }
     }
 
-    /// Puts an entry at a place; what stands there makes way to the right. How far.
+    /// Puts an entry at a place and shifts the entries there to the right. Returns the number of
+    /// places.
     #[inline(always)]
     pub(super) fn shift_in(&mut self, at: usize, entry: u64) -> usize {
         let (mut carried, last) = (entry, self.entries.len() - 1);
@@ -156,7 +155,7 @@ mod tests {
         mixed ^ mixed >> 31
     }
 
-    /// Entries come and go while others move, many of them where the bound is at that time.
+    /// Entries are inserted and removed while others move, many of them at the current bound.
     #[test]
     fn a_growing_table_is_sound_and_no_insertion_moves_more_than_a_block() {
         let (mut directory, mut live, mut seed) = (HashDirectory::new(), Vec::new(), 1);

@@ -4,9 +4,9 @@
 //! hash (the tag), each lies at or after its home `tag * capacity / 2^32`, and no gap lies
 //! between a home and its entry. So
 //! - a probe stops at the first greater tag: a miss costs no more than a hit;
-//! - growing rehashes nothing and goes from one end to the other in place, a piece at a time
-//!   (`growth`), because homes are monotone in the tag; capacity needs no power of two and grows by
-//!   a third at a time, so the table takes 10 to 14 bytes a key;
+//! - growing rehashes nothing and moves entries in place from one end to the other, a piece at a
+//!   time (`growth`), because homes are monotone in the tag; capacity needs no power of two and
+//!   grows by a third at a time, so the table takes 10 to 14 bytes a key;
 //! - a removal shifts its run back; there are no tombstones.
 //!
 //! Expected O(1) a look-up, insert and removal at a load of at most 0.8.
@@ -23,9 +23,9 @@
 //! account from which one that passes fewer takes. Chance keeps the account near nothing and an
 //! entry within some 60 places of its home, for the wait in such a queue has a tail of
 //! `e^(-0.43 x)`: that one of 2^32 entries waits for `FAR` places has a chance of 2^-40. A table
-//! beyond either bound `is_degraded`, and whoever holds the keys hashes them anew under a seed that
-//! nobody can know. The account must hold as many places as there are entries by then, so that pays
-//! for it: O(1) amortised, whatever the keys.
+//! beyond either bound `is_degraded`, and the owner of the keys rehashes them under a random seed.
+//! The account must hold as many places as there are entries by then, so that pays for it: O(1)
+//! amortised, whatever the keys.
 
 mod ahead;
 mod growth;
@@ -41,7 +41,7 @@ const EMPTY: u64 = u64::MAX;
 const TAIL: usize = 32;
 /// Places that an insertion or a removal may pass, on average.
 const FAIR: u64 = 32;
-/// Places from its home at which no entry stands by chance.
+/// Distance from its home that no entry reaches by chance.
 const FAR: usize = 128;
 /// Places that an insertion shifts before it looks how far that took each entry.
 const LONG: usize = 4 * FAR;
@@ -109,7 +109,7 @@ impl HashDirectory {
         self.moved
     }
 
-    /// An empty table that goes on counting where this one stops.
+    /// An empty table that continues the counters of this one.
     pub(crate) fn successor(&self) -> Self {
         Self {
             passed: self.passed,
@@ -118,7 +118,7 @@ impl HashDirectory {
         }
     }
 
-    /// How far the entries of these places stand from their homes, at most.
+    /// Greatest distance of the entries at these places from their homes.
     #[cold]
     fn furthest(&self, places: std::ops::Range<usize>) -> usize {
         let entries = places.map(|at| (at, self.entries[at]));
@@ -147,7 +147,7 @@ impl HashDirectory {
         ((tag * capacity as u64) >> 32) as usize
     }
 
-    /// Asks for the cache line where a probe for `hash` starts.
+    /// Prefetches the cache line where a probe for `hash` starts.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
         prefetch(&self.entries, self.home(tag_of(hash)));
@@ -279,7 +279,7 @@ impl HashDirectory {
     /// Removes the entry that `find_entry` found.
     #[inline(always)]
     pub(crate) fn remove_at(&mut self, at: usize) {
-        // Those behind it move up, as far as they stand behind their homes.
+        // Those behind it move up, at most to their homes.
         let mut gap = at;
         while let Some(&next) = self.entries.get(gap + 1)
             && next != EMPTY

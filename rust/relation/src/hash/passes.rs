@@ -1,10 +1,10 @@
-//! What passes over a whole directory from one end to the other: shrinking, merging.
+//! Operations in one pass over a whole directory: shrinking, merging.
 //!
-//! Homes are monotone in the tag, whatever the capacity, so entries keep their order: each is put
-//! at its home, or behind the one before it. Cost: one sequential pass over the entries, nothing
-//! hashed anew. What is growing ends that first. A table that is made at once lies in large pages: its
-//! probes are spread over all of its memory, and each would miss the map of small pages too. One
-//! that grows takes small ones: to fill a large one with zeros is a pause.
+//! Homes are monotone in the tag, whatever the capacity, so entries keep their order: each is put at its home, or
+//! behind the one before it. Cost: one sequential pass over the entries, without rehashing. A table that is growing
+//! finishes that first. A table that is made at once lies in large pages: its probes are spread over all of its memory,
+//! and each would miss the map of small pages too. One that grows takes small ones: to fill a large one with zeros is a
+//! pause.
 
 use ringview_core::Slab;
 
@@ -13,8 +13,8 @@ use super::{EMPTY, HashDirectory, TAIL};
 /// Entries that are lifted out at a time: what stays in the nearest cache.
 const BLOCK: usize = 1024;
 
-/// Brings entries together at the front, in their order; how many there are. That needs no branch
-/// for a gap, and gaps come as they like.
+/// Moves entries to the front in their order; returns their number. Free of branches, since gaps
+/// are at unpredictable places.
 fn close_up(entries: &mut [u64]) -> usize {
     let mut live = 0;
     for at in 0..entries.len() {
@@ -50,7 +50,7 @@ impl HashDirectory {
                 next = merged.put_entry(known, next);
                 rest = after;
             }
-            // Entries of one tag stand side by side.
+            // Entries of one tag are neighbours.
             let equal = merged.entries[..next].iter().rev();
             let equal = equal.take_while(|&&known| known >> 32 == tag);
             let (mut compared, mut same) = (0, false);
@@ -78,7 +78,7 @@ impl HashDirectory {
         taken
     }
 
-    /// An empty table with room for so many keys that goes on counting where this one stops.
+    /// An empty table with capacity for `keys` keys that continues the counters of this one.
     fn with_capacity_for(&self, keys: usize) -> Self {
         let capacity = keys * 7 / 5 + 1;
         let mut entries = Slab::new();
@@ -161,8 +161,8 @@ mod tests {
     use super::HashDirectory;
 
     proptest! {
-        /// Against a map from slots to hashes: more than a block of entries, most of which go, so
-        /// that what is left moves; what has moved is found, and what went is not.
+        /// Against a map from slots to hashes: more than a block of entries, most of which are
+        /// removed, so that the rest moves. Moved entries are found, and removed ones are not.
         #[test]
         fn what_is_left_is_found_in_little_room(
             hashes in prop::collection::vec(any::<u64>(), 0..4_000), share in 1..9_u32, moved in 0..99_u32,

@@ -1,11 +1,10 @@
 //! A step that joins with several relations at once which all lack the same fields.
 //!
-//! dV * S * T where neither S nor T knows x: the x that a row has are those in its group of S and
-//! in its group of T. For each row the smallest group is walked, and what it holds is looked up in
-//! the others, as a worst-case optimal join intersects lists; what the filters of their groups deny
-//! is not looked up. Where fingerprints are the values that are missing, neither slots nor keys of the
-//! walked side are read but for pairs that were found. Invariant: a block holds the pairs that all
-//! relations have, with the slot of each; payloads are multiplied for these alone.
+//! dV * S * T where neither S nor T binds x: the values of x for a row are those in its group of S and in its group of
+//! T. For each row the smallest group is walked, and its values are looked up in the others, as a worst-case optimal
+//! join intersects lists. A value that the Bloom filter of a group excludes is not looked up. If the fingerprints are
+//! the missing values themselves, slots and keys of the walked side are read only for pairs that were found. Invariant:
+//! a block holds the pairs that all relations have, with the slot of each; payloads are multiplied for these alone.
 //!
 //! Cost: for a row, the size of its smallest group times a bit, or a probe, a further relation; a
 //! block of memory. On skewed data that is far below walking any one fixed relation: a triangle
@@ -27,7 +26,7 @@ use crate::keyed_table::bloom_filter::value_of;
 const BLOCK: usize = 1 << 14;
 /// Slots walked at a time.
 const WALK: usize = 1 << 16;
-/// Walkers between asking for a group and walking it.
+/// Walkers between the prefetch of a group and its walk.
 const AHEAD: usize = 8;
 
 impl<R: PayloadRing> Propagation<'_, '_, R> {
@@ -332,7 +331,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             };
             outcome = self.multiply(level, step, &mut block, (rows, &scratch.found[number]));
             if number == 0 {
-                // What was multiplied is still the payload of the rows to come.
+                // The multiplied payload is still the payload of the following rows.
                 std::mem::swap(&mut delta.payload, &mut self.work.product);
             }
             if outcome.is_err() {

@@ -17,7 +17,7 @@ const BLOCK: usize = if cfg!(debug_assertions) {
 };
 const BLOCK_WORDS: usize = 1 << 22;
 
-/// Where the matches of a row are.
+/// Slots of the matches of a row.
 #[derive(Debug, Default)]
 enum MatchedSlots {
     /// In the group of the row in an index.
@@ -27,7 +27,7 @@ enum MatchedSlots {
     All,
 }
 
-/// The pairs still to come, and the current block of them. It keeps its memory from one walk to the
+/// The remaining pairs, and the current block of them. It keeps its memory from one walk to the
 /// next.
 #[derive(Debug, Default)]
 pub struct Matches {
@@ -46,8 +46,8 @@ pub struct Matches {
 }
 
 impl Matches {
-    /// Finds the matches of every row of `delta`; brings the index up to date first. What a pair
-    /// is multiplied to has `words` words. A probe has no such pairs.
+    /// Finds the matches of every row of `delta`; brings the index up to date first. The product of
+    /// a pair has `words` words. A probe has no such pairs.
     pub fn find(
         &mut self,
         table: &mut KeyedTable,

@@ -1,11 +1,11 @@
 //! The last relations of a level, each with at most one match a row, met at once.
 //!
-//! dV * S * T * .. where the keys of S, T and so on are bound: the matches of all rows are found first, then
-//! each row is multiplied with all of its own together, and summed into what the level keeps. So what some
-//! of them make is never written, and a row that lacks one is known before anything is multiplied.
-//! Where a sum does not fit, the matches are multiplied one after the other, with wider numbers where the ring has them.
-//! Invariant: the lists of slots have one entry for each row that is left, in the order of the rows. Cost:
-//! one probe a row and relation, as one after the other, and one product a row in place of several.
+//! dV * S * T * .. where the keys of S, T and so on are bound: the matches of all rows are found first, then each row
+//! is multiplied with all of its own together, and summed into what the level keeps. So what some of them make is never
+//! written, and a row that lacks one is known before anything is multiplied. If a sum does not fit, the matches are
+//! multiplied one after the other, with wider numbers where the ring has them. Invariant: the lists of slots have one
+//! entry for each row that is left, in the order of the rows. Cost: one probe a row and relation, as one after the
+//! other, and one product a row in place of several.
 
 use ringview_core::Result;
 use ringview_ring::{JoinedPayloads, MOST_JOINED, PayloadRing, Rows, Slab};

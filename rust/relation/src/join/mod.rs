@@ -2,7 +2,7 @@
 //!
 //! A [`Rule`] says what follows of a change of one relation: which relations its delta is
 //! multiplied with, in which order, and what is summed into which relation. Compiled to a [`Path`]
-//! it knows how matches are found, and a [`Propagation`] takes deltas along it.
+//! it contains the access to the matches of each step, and a [`Propagation`] takes deltas along it.
 //!
 //! Invariant: after `Propagation::apply(dR)` every `into` holds what it held plus the sum that the rule
 //! names, over the relations as they are. Cost: a row costs one probe a relation whose key is

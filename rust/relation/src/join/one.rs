@@ -1,7 +1,7 @@
 //! A delta of one row at a relation in which it has at most one match.
 //!
-//! Invariant: what comes out is what the way of many rows gives, to the last bit, and as many steps are counted. Cost: a
-//! look-up and a product; no list of slots, of rows that are left or of groups is made.
+//! Invariant: the result equals that of the propagation of many rows, to the last bit, and the same steps are counted.
+//! Cost: a look-up and a product; no list of slots, of rows that are left or of groups is made.
 
 use ringview_core::Result;
 use ringview_ring::{Groups, PayloadRing, Rows};

@@ -1,16 +1,15 @@
 //! A delta rule compiled: which registers hold what at each step of a delta's way.
 //!
-//! Invariant: a step reads only registers that are live when it comes, and fills those that its
-//! relation binds; behind the last step of a level the registers of the kept key are live. A path
-//! falls into branches where several relations are made of the one that it has reached: what lies
-//! before is done once for all of them, and each branch has registers of its own. A path is data: it
-//! names relations by their numbers and owns none.
+//! Invariant: a step reads only registers that are live before it, and fills those that its relation binds; behind the
+//! last step of a level the registers of the kept key are live. A path falls into branches where several relations are
+//! made of the one that it has reached: what lies before is done once for all of them, and each branch has registers of
+//! its own. A path is data: it names relations by their numbers and owns none.
 
 use ringview_ring::PayloadRing;
 
 use crate::layout::KeyLayout;
 
-/// How the rows of a delta find their matches in a relation.
+/// Access of the rows of a delta to their matches in a relation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
     /// The registers that hold the whole key: at most one match.
@@ -36,9 +35,9 @@ pub enum Access {
 pub struct Step<R: PayloadRing> {
     /// The relation that is met.
     pub relation: usize,
-    /// How matches are found there.
+    /// Access to the matches there.
     pub access: Access,
-    /// How their payloads multiply.
+    /// Product of the payloads of a row and its match.
     pub product: R::Product,
     /// Whether it is the level's last.
     pub last: bool,
@@ -54,7 +53,7 @@ pub struct Step<R: PayloadRing> {
 pub struct Together<R: PayloadRing> {
     /// The first of them.
     pub first: usize,
-    /// How the payloads of all multiply.
+    /// Product of the payloads of a row and all its matches.
     pub product: R::Product,
 }
 
@@ -69,28 +68,28 @@ pub struct Level<R: PayloadRing> {
     pub together: Option<Together<R>>,
     /// The registers of the key of `into`: what is not marginalised.
     pub keys: Vec<usize>,
-    /// How that key is packed.
+    /// Packing of that key.
     pub layout: KeyLayout,
     /// Registers that the steps read or keep.
     pub enter: Vec<usize>,
 }
 
-/// The way of the changes of one relation, whose key stands in the first registers.
+/// Path of the changes of one relation, whose key is in the first registers.
 #[derive(Clone, Debug)]
 pub struct Path<R: PayloadRing> {
     /// The relation that changes.
     pub from: usize,
     /// The registers of its key.
     pub keys: Vec<usize>,
-    /// How that key is packed.
+    /// Packing of that key.
     pub layout: KeyLayout,
-    /// What follows of a change, one level after the other.
+    /// Levels of the rule, one after the other.
     pub levels: Vec<Level<R>>,
-    /// How many registers a delta needs.
+    /// Number of registers that a delta needs.
     pub registers: usize,
     /// The field that each register holds.
     pub fields: Vec<usize>,
-    /// Paths that go on from where this one ends, if several do: each takes the delta that arrives there.
+    /// Paths that continue where this one ends, if several do: each takes the delta of that place.
     pub branches: Vec<Path<R>>,
 }
 

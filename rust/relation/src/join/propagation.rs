@@ -1,10 +1,9 @@
 //! The way of a delta along its path (F-IVM, section 4): at each level, times the relations one
 //! after the other, then summed into the keys that the level keeps.
 //!
-//! Invariant: the columns that a step reads are live when it comes. However large the groups that a
-//! delta meets, what a propagation holds at a time is bounded by blocks, and by the sums of some of
-//! them, which go on together. Cost: one probe a row and relation, or the groups that it walks; each
-//! is a step counted.
+//! Invariant: the columns that a step reads are live before it. A propagation holds at a time only blocks, and the sums
+//! of some of them, which are propagated together, even if a delta meets large groups. Cost: one probe a row and
+//! relation, or the groups that it walks; each is a step counted.
 
 use ringview_core::{Budget, Result};
 use ringview_ring::{Groups, Overflow, PayloadRing, Rows};
@@ -33,7 +32,7 @@ pub struct Propagation<'a, 'm, R: PayloadRing> {
     pub path: &'a Path<R>,
     /// Room, and the steps counted.
     pub work: &'a mut Work<R>,
-    /// Asked now and then whether to go on.
+    /// Checked now and then for a limit or a cancellation.
     pub budget: &'a Budget<'m>,
 }
 
@@ -62,9 +61,9 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         }
     }
 
-    /// What follows of a delta whose key stands in the registers `path.keys`: at each level what it
-    /// means for `into` is added there. The relation that changes stays as it is. The delta comes
-    /// back of no use, its memory apart.
+    /// Propagates a delta whose key is in the registers `path.keys`: each level adds its sums to
+    /// `into`. The relation that changes stays as it is. Afterwards only the memory of the delta is
+    /// of use.
     ///
     /// # Errors
     /// As of `apply`.
@@ -169,8 +168,8 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         self.work.met(self.relations, into, rows, self.budget)
     }
 
-    /// dV := dC with what V does not keep summed away, where nothing is met. Rows of one key that are `scattered` over
-    /// the delta are found too if that is asked for.
+    /// dV := dC with what V does not keep summed away, where nothing is met. With `scattered`, rows of one key are
+    /// found wherever they are in the delta.
     pub(super) fn sum(
         &mut self,
         level: &Level<R>,
@@ -187,8 +186,8 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         summed.map_err(|fault| into.refusal(fault))
     }
 
-    /// How many rows a level takes at a time: where several wide products follow each other, or
-    /// come out one by one, as many as let them stay in the cache.
+    /// Number of rows that a level takes at a time. If several wide products follow each other, or
+    /// are output one by one, it is the number that keeps them in the cache.
     fn block(&self, level: &Level<R>) -> usize {
         let shape = self.relations[level.into].shape();
         let at_once = level.together.as_ref().is_some_and(|all| all.first == 0);

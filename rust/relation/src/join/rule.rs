@@ -1,9 +1,9 @@
-//! Delta rules over any relations, and how they are compiled to paths.
+//! Delta rules over any relations, and their compilation to paths.
 //!
 //! dV = sum over what V does not keep of dR * S * T * .., one relation at a time in the order given
-//! (F-IVM, section 4). At each the path knows what is bound: the whole key (one probe a row), a
-//! part of it (a walk through the group of an index) or nothing (a scan). Relations that lack the
-//! very same fields are intersected: any of them can be walked and the others probed.
+//! (F-IVM, section 4). At each the key is bound in one of three ways: wholly (one probe a row), in
+//! part (a walk through the group of an index) or not at all (a scan). Relations that lack the very
+//! same fields are intersected: any of them can be walked and the others probed.
 //!
 //! Invariant: the columns of a path are what the rule says, whatever the relations hold. Cost: once
 //! a path, O(joins^2) look-ups of fields; the indexes that it walks are made, and filled when read.
@@ -14,8 +14,8 @@ use super::path::{Access, Level, Path, Step, Together};
 use crate::layout::{KeyField, KeyLayout};
 use crate::relation::Relation;
 
-/// What follows of a change of one relation. Relations and fields are numbers: those of a slice
-/// that the path is used with, and those of the packing that it is compiled with.
+/// Delta rule of one relation. Relations and fields are numbers: those of a slice that the path is
+/// used with, and those of the packing that it is compiled with.
 #[derive(Clone, Debug)]
 pub struct Rule<R: PayloadRing> {
     /// The relation that changes.
@@ -29,7 +29,7 @@ pub struct Rule<R: PayloadRing> {
 /// dV = sum of dC * S * T * .. for the delta dC of the level below.
 #[derive(Clone, Debug)]
 pub struct LevelRule<R: PayloadRing> {
-    /// What dC is multiplied with, in this order.
+    /// Relations that dC is multiplied with, in this order.
     pub joins: Vec<Join<R>>,
     /// V, which need not be kept.
     pub into: usize,
@@ -43,7 +43,7 @@ pub struct LevelRule<R: PayloadRing> {
 /// A relation to be met.
 #[derive(Clone, Debug)]
 pub struct Join<R: PayloadRing> {
-    /// Which.
+    /// Number of the relation.
     pub relation: usize,
     /// The fields of its key, each once. A relation that is met twice may name them otherwise each
     /// time.
@@ -53,7 +53,7 @@ pub struct Join<R: PayloadRing> {
 }
 
 impl<R: PayloadRing> Rule<R> {
-    /// Compiles the rule; `packing` tells how each field is packed. Adds to the relations the
+    /// Compiles the rule; `packing` describes the packing of each field. Adds to the relations the
     /// indexes that the path walks.
     ///
     /// # Panics
@@ -150,7 +150,7 @@ fn with_live<R: PayloadRing>(
             Access::Scan { fetch } => (&[], fetch),
         };
         let after = live.clone();
-        // What this step fills holds nothing before it.
+        // A register that this step fills holds nothing before it.
         live.retain(|register| fetch.iter().all(|&(_, filled)| filled != *register));
         live.extend(reads);
         live.sort_unstable();
@@ -236,7 +236,7 @@ impl<'a, R: PayloadRing> LevelCompiler<'a, R> {
         (access, walks)
     }
 
-    /// The groups that a walk goes through are intersected.
+    /// Adds a filter to the index of a walk, whose groups are intersected.
     fn filter(&mut self, relation: usize, access: &Access) {
         if let (Access::Walk { index, .. }, Some(table)) =
             (access, self.relations[relation].table_mut())
@@ -256,7 +256,8 @@ impl<'a, R: PayloadRing> LevelCompiler<'a, R> {
         self.walk(join, missing)
     }
 
-    /// How a relation would be walked if the missing fields, which are bound by now, were not.
+    /// Access to a relation that would be walked if the missing fields, which are bound by now,
+    /// were not.
     fn walk(&mut self, join: &Join<R>, missing: &[usize]) -> Access {
         let key = &join.fields;
         let lacks = |at: &usize| missing.contains(&key[*at]);

@@ -1,8 +1,8 @@
 //! The step of a propagation that meets groups: pairs of a delta's rows and their matches, a block at a time.
 //!
-//! Where more follows, the sums of a block wait for those of the next, so that what several blocks have in common goes on
-//! once. Invariant: no more than a block of pairs, and some sums, are held at a time. Cost: one step a pair, and one a sum
-//! that waits.
+//! If more levels follow, the sums of a block wait for those of the next, so that a key common to several blocks is
+//! propagated once. Invariant: no more than a block of pairs, and some sums, are held at a time. Cost: one step a pair,
+//! and one a sum that waits.
 
 use ringview_core::Result;
 use ringview_ring::{PayloadRing, Rows};
@@ -14,7 +14,7 @@ use crate::ABSENT;
 use crate::delta::Delta;
 use crate::directory::Keys;
 
-/// Sums of blocks of pairs that are gathered before they go on.
+/// Sums of blocks of pairs that are gathered before they are propagated.
 const GATHERED: usize = if cfg!(debug_assertions) {
     1 << 9
 } else {
@@ -25,10 +25,9 @@ const GATHERED: usize = if cfg!(debug_assertions) {
 const FEW: usize = 1 << 10;
 
 impl<R: PayloadRing> Propagation<'_, '_, R> {
-    /// dV := dV * S where a row may have many matches, a block of pairs at a time: however large
-    /// the groups, the memory of a propagation stays bounded. Where the next step looks each pair up,
-    /// that is done before they are multiplied: most may have no match there. Tells which step is
-    /// to come.
+    /// dV := dV * S where a row may have many matches, a block of pairs at a time: however large the groups, the memory
+    /// of a propagation stays bounded. If the next step looks each pair up, that is done before they are multiplied:
+    /// most may have no match there. Returns the position of the following step.
     pub(super) fn walk(
         &mut self,
         (at, position): (usize, usize),
@@ -80,7 +79,7 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
             (block.width, block.wide) = (delta.width, delta.wide);
             let pairs = (Rows::Picked(&matches.rows), &matches.slots[..]);
             let multiplied = self.multiply(level, step, block, pairs);
-            // What was multiplied is still the payload of the rows to come.
+            // The multiplied payload is still the payload of the following rows.
             std::mem::swap(&mut delta.payload, &mut self.work.product);
             multiplied?;
             if let Some(probed) = probed {
@@ -112,7 +111,8 @@ impl<R: PayloadRing> Propagation<'_, '_, R> {
         goes_on && next == level.steps.len() && !R::is_wide(self.relations[level.into].shape())
     }
 
-    /// Puts the sums of a block behind those of earlier blocks. Many that are not summed into fewer go on.
+    /// Puts the sums of a block behind those of earlier blocks. At a limit rows of equal keys are summed; if many sums
+    /// remain, they are propagated.
     fn gather_sums(
         &mut self,
         (at, next): (usize, usize),

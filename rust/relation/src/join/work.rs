@@ -1,8 +1,8 @@
-//! State shared by the propagations over one set of relations: buffers kept between batches, the steps that
-//! were counted, and when the budget was asked last.
+//! State shared by the propagations over one set of relations: buffers kept between batches, the counted steps, and the
+//! last check of the budget.
 //!
-//! Invariant: nothing of a propagation stays in the buffers that a later one reads. Cost: the room that
-//! the largest propagation needed.
+//! Invariant: nothing of a propagation stays in the buffers that a later one reads. Cost: the memory that the largest
+//! propagation needed.
 
 use ringview_core::{Budget, Result};
 use ringview_ring::PayloadRing;
@@ -34,10 +34,9 @@ pub struct Work<R: PayloadRing> {
     pub(super) scratch: R::Scratch,
     pub(super) intersection: Intersection,
     pub(super) walk: Walk,
-    /// Deltas that went along branches.
+    /// Deltas that were propagated along branches.
     pub(super) branches: Vec<Delta>,
-    /// The bytes of the relations when a budget last asked, and when that budget had counted what is
-    /// held.
+    /// Bytes of the relations at the last check of a budget, and what that budget had counted as held by then.
     seen: (u64, u64),
 }
 
@@ -71,11 +70,11 @@ impl<R: PayloadRing> Work<R> {
         };
     }
 
-    /// Notes that so many rows were met on the way into a relation, and asks now and then whether
-    /// to go on. A row with a wide payload counts for more.
+    /// Counts `rows` rows that were met on the way into a relation, and checks the budget now and
+    /// then. A row with a wide payload counts for more.
     ///
     /// # Errors
-    /// What the budget says.
+    /// The error of the budget.
     #[inline]
     pub fn met(
         &mut self,
@@ -100,7 +99,7 @@ impl<R: PayloadRing> Work<R> {
         let tables = relations.iter().filter_map(Relation::table);
         let bytes = tables.map(KeyedTable::memory_usage).sum::<usize>() as u64;
         let (before, counted) = std::mem::replace(&mut self.seen, (bytes, budget.counted()));
-        // What it was when all was counted is not known before the first ask.
+        // Before the first check, the size at the last count is unknown.
         if counted == budget.counted() {
             budget.grown(bytes.saturating_sub(before))?;
         }
@@ -127,7 +126,7 @@ pub(super) struct Walk {
     pub(super) block: Delta,
     /// The sums of earlier ones that wait.
     pub(super) sums: Delta,
-    /// Where the pairs are in the relation of the step behind, and their keys there.
+    /// Slots of the pairs in the relation of the step behind, and their keys there.
     pub(super) found: Vec<u32>,
     pub(super) columns: Vec<Vec<u64>>,
 }
@@ -146,12 +145,12 @@ pub(super) struct Intersection {
     pub(super) rows: Vec<u32>,
     pub(super) places: Vec<u32>,
     pub(super) there: Vec<u32>,
-    /// How many there are; what is behind them in the three is of no use.
+    /// Number of pairs; entries behind them in the three are of no use.
     pub(super) pairs: usize,
     /// The keys of the pairs, by register, and where they are in the other relations.
     pub(super) columns: Vec<Vec<u64>>,
     pub(super) looked_up: Vec<Vec<u32>>,
-    /// What was found: rows and, by side, slots.
+    /// Pairs that were found: rows and, by side, slots.
     pub(super) found_rows: Vec<u32>,
     pub(super) found: Vec<Vec<u32>>,
     pub(super) keys: KeyScratch,

@@ -1,7 +1,7 @@
-//! Keys that come in their order into a table without slots: nothing is looked up.
+//! Appends keys in ascending order to a table without slots: nothing is looked up.
 //!
-//! Invariant: the table is afterwards as if the keys had come one by one, but for where their entries stand in the
-//! directory, which is made at once, of the size that it needs. Cost: O(keys), in passes that miss no cache.
+//! Invariant: the table is afterwards as if the keys had been inserted one by one, but for the places of their entries
+//! in the directory, which is made at once, of the size that it needs. Cost: O(keys), in passes that miss no cache.
 
 use super::KeyedTable;
 use crate::directory::{Directory, KeyScratch, Keys};

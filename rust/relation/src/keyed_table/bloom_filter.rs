@@ -1,18 +1,16 @@
 //! The Bloom filter of a group: an unset bit proves that the group lacks a value.
 //!
-//! Two groups are intersected by looking up the slots of the smaller one in the relation of the
-//! larger one, and most of them are not there. So a run may have two things beside its slots: a
-//! fingerprint of each slot, 32 bits of what its key has beside the fields of the index, and 16 bits a
-//! place in which every fingerprint sets one. Where that is one field of no more than 32 bits, the fingerprint
-//! is that field, and the join needs neither slots nor keys. An intersection walks the fingerprints of one
-//! group and keeps those whose bit is set in the other: both are contiguous in memory, whereas a look-up of
-//! each key would be a cache miss.
+//! Two groups are intersected by looking up the slots of the smaller one in the relation of the larger one, and most of
+//! them are not there. So a run may have two things besides its slots: a fingerprint of each slot, 32 bits of its key's
+//! fields outside the index, and 16 bits a place in which every fingerprint sets one. If that is one field of no more
+//! than 32 bits, the fingerprint is that field, and the join needs neither slots nor keys. An intersection walks the
+//! fingerprints of one group and keeps those whose bit is set in the other: both are contiguous in memory, whereas a
+//! look-up of each key would be a cache miss.
 //!
-//! Invariant: the fingerprint of every slot of a run has its bit; equal fields have equal fingerprints, in
-//! whatever order a key has them. A bit without a fingerprint costs whoever meets it a look-up, no more:
-//! fingerprints that were chosen to collide make nothing slower than it is without filters. Of a filter
-//! that is not older than its run, at most 1 in 16 bits is set, or 1 in 8 after as many removals as
-//! there are places. Cost: a fingerprint that comes or goes O(1) amortised.
+//! Invariant: the fingerprint of every slot of a run has its bit; equal fields have equal fingerprints, in any order of
+//! the fields in a key. A bit without a fingerprint costs a look-up, no more: fingerprints that were chosen to collide
+//! make nothing slower than it is without filters. Of a filter that is not older than its run, at most 1 in 16 bits is
+//! set, or 1 in 8 after as many removals as there are places. Cost: O(1) amortised a fingerprint added or removed.
 
 /// A filter over the fingerprints of a group.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +50,7 @@ impl BloomFilter<'_> {
     }
 }
 
-/// Which bit of 2^32 a fingerprint sets; of fewer, the upper bits of that.
+/// Bit of 2^32 that a fingerprint sets; smaller filters use its upper bits.
 #[inline(always)]
 pub(super) fn bit_of(fingerprint: u32) -> u32 {
     fingerprint.wrapping_mul(0x9e37_79b1)
@@ -82,7 +80,7 @@ pub(crate) fn value_of(fingerprint: u32, signed: bool) -> u64 {
     }
 }
 
-/// The fingerprint of some values, in whatever order they come.
+/// The fingerprint of some values, independent of their order.
 #[inline(always)]
 pub(super) fn fingerprint_of(values: impl Iterator<Item = u64>) -> u32 {
     let mixed = |value: u64| {

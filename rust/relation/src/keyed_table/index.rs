@@ -1,7 +1,7 @@
 //! A secondary index: the slots of a table grouped by some fields of the key.
 //!
-//! Invariant (after a refresh): every live slot stands exactly once, in the run of its group, at
-//! the place the slot remembers; a group without slots does not exist. So a count and a removal
+//! Invariant (after a refresh): every live slot is stored exactly once, in the run of its group, at
+//! the place recorded for the slot; a group without slots does not exist. So a count and a removal
 //! are O(1), an insert is O(1) amortised, and a group is a slice, walked with constant delay.
 //!
 //! The index is lazy: slots added since the last refresh are entered, each once, as one batch,
@@ -23,7 +23,7 @@ use crate::layout::KeyLayout;
 
 /// Slots entered at a time.
 const CHUNK: usize = 1024;
-/// Slots between asking for a run and writing to it.
+/// Slots between the prefetch of a run and writing to it.
 const AHEAD: usize = 8;
 /// The place of a slot that is named among those that wait.
 const NAMED: u32 = ABSENT - 1;
@@ -57,15 +57,15 @@ impl Index {
         &self.fields
     }
 
-    /// Where a slot stands in its group; `None` while it waits.
+    /// Position of a slot in its group; `None` while it waits.
     #[must_use]
     pub fn position(&self, slot: u32) -> Option<u32> {
         let position = self.position.get(slot as usize).copied();
         position.filter(|&position| position < NAMED)
     }
 
-    /// How often its groups were made anew: else a slot keeps its group, and its place but for what
-    /// removals move.
+    /// Number of rebuilds of the groups: between them a slot keeps its group, and its place but for
+    /// what removals move.
     #[must_use]
     pub fn rebuilds(&self) -> u64 {
         self.rebuilds
@@ -108,7 +108,7 @@ impl Index {
         (Run::from_word(run), length as u32 as usize)
     }
 
-    /// How many slots a group has.
+    /// Number of slots of a group.
     #[must_use]
     #[inline]
     pub fn length(&self, group: u32) -> usize {
@@ -118,19 +118,19 @@ impl Index {
         }
     }
 
-    /// Asks for the first of the fingerprints of a group that has slots.
+    /// Prefetches the first fingerprints of a group that has slots.
     #[inline(always)]
     pub(crate) fn prefetch_fingerprints(&self, group: u32) {
         self.runs.prefetch_fingerprints(self.run(group).0);
     }
 
-    /// Asks for the first line of the filter of a group that has slots.
+    /// Prefetches the first line of the filter of a group that has slots.
     #[inline(always)]
     pub(crate) fn prefetch_bits(&self, group: u32) {
         self.runs.prefetch_bits(self.run(group).0);
     }
 
-    /// Asks for what tells of a group.
+    /// Prefetches the payload of a group.
     #[inline(always)]
     pub(crate) fn prefetch(&self, group: u32) {
         prefetch(self.groups.payloads(), 2 * group as usize);
@@ -151,7 +151,7 @@ impl Index {
         self.runs.fingerprints(run, length)
     }
 
-    /// Where a fingerprint is the only other field of the key itself: whether that has a sign.
+    /// If the fingerprint is the only other field of the key itself: whether that field has a sign.
     #[inline]
     pub(crate) fn whole_fingerprints(&self) -> Option<bool> {
         self.whole_fingerprints
@@ -192,14 +192,14 @@ impl Index {
         }
     }
 
-    /// Asks for where a slot stands, which is about to be taken out.
+    /// Prefetches the position of a slot that is about to be taken out.
     #[inline(always)]
     pub(super) fn prefetch_position(&self, slot: u32) {
         prefetch(&self.position, slot as usize);
     }
 
-    /// Takes slots out, a block of them at the most, while the table still holds their keys. What
-    /// they touch is asked for before the first goes.
+    /// Takes slots out, a block of them at the most, while the table still holds their keys. The
+    /// memory that they touch is prefetched before the first is removed.
     pub(crate) fn removed(&mut self, slots: &[u32], field: impl Fn(u32, usize) -> u64) {
         let mut groups = [ABSENT; BLOCK];
         for (group, &slot) in groups.iter_mut().zip(slots) {
@@ -235,7 +235,7 @@ impl Index {
         if let Some(last) = self.runs.take_out(run, length, position as usize) {
             self.position[last as usize] = position;
         }
-        // What has left is still told of by the filter, until that is made anew.
+        // Removed fingerprints keep their bits in the filter until it is rebuilt.
         if left > run.capacity() {
             self.runs.filter(run, length);
             left = 0;
@@ -337,8 +337,8 @@ impl Index {
         self.rebuilds += 1;
     }
 
-    /// Whether most of the room is that of groups or places that have gone. What is entered anew
-    /// takes no more than half of that, so there was as much coming and going as is entered.
+    /// Whether most of the capacity belongs to removed groups or places. A rebuild enters at most
+    /// half as many, so insertions and removals pay for it.
     fn is_sparse(&self, table: &KeyedTable) -> bool {
         const FEW: usize = 1 << 12;
         self.groups.slots() > FEW + 4 * self.groups.len()

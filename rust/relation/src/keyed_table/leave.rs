@@ -1,9 +1,9 @@
-//! Keys that go: when a transaction is kept those whose payload is zero, when it is undone those
-//! that it brought.
+//! Removal of keys: at a commit those whose payload is zero, at a rollback those that the
+//! transaction inserted.
 //!
 //! Invariant: a slot that is not live is in neither directory nor index, once a block of them has
-//! gone; its key stands until the slot is used again. Cost: O(1) expected a key; what a block
-//! touches is asked for before the first of it goes.
+//! been removed; its key stays until the slot is used again. Cost: O(1) expected a key; the memory
+//! that a block touches is prefetched before its first key is removed.
 
 use super::KeyedTable;
 use super::index::BLOCK;
@@ -29,7 +29,7 @@ impl KeyedTable {
     }
 
     /// Takes slots that are not live any more, a block of them at the most, out of the indexes and
-    /// the directory. Where they stand is asked for before the first goes.
+    /// the directory. Their places are prefetched before the first is removed.
     fn take_out(&mut self, slots: &[u32]) {
         let mut hashes = [0; BLOCK];
         if let Directory::Hash(directory) = &self.directory {
@@ -72,9 +72,9 @@ impl KeyedTable {
         }
     }
 
-    /// Ends a transaction: its changes stay, and those of `candidates` whose payload `is_zero`
-    /// are removed. A key with a zero payload is not in the relation; while the transaction runs
-    /// it may stand there, since it multiplies to zero.
+    /// Ends a transaction: its changes stay, and those of `candidates` whose payload `is_zero` are
+    /// removed. A key with a zero payload is not in the relation; while the transaction runs it may
+    /// be stored there, since it multiplies to zero.
     pub fn commit(&mut self, candidates: &[u32], is_zero: impl Fn(&[u64]) -> bool) {
         for slots in candidates.chunks(BLOCK) {
             self.remove_zero(slots, &is_zero);
@@ -132,7 +132,7 @@ impl KeyedTable {
         self.journal = journal;
     }
 
-    /// All slots are new, and go together; their room is used again.
+    /// All slots are new, and are removed together; their memory is used again.
     pub(super) fn clear(&mut self) {
         self.keys.clear();
         self.payloads.clear();
@@ -148,7 +148,7 @@ impl KeyedTable {
         self.journal.clear(0);
     }
 
-    /// All slots are new, and go together.
+    /// All slots are new, and are removed together with their memory.
     fn empty(&mut self) {
         let directory = Directory::new(&self.layout);
         let mut indexes = std::mem::take(&mut self.indexes);

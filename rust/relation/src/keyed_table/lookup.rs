@@ -118,7 +118,7 @@ impl KeyedTable {
         keys[slot * words..][..words] == packed[row * words..][..words]
     }
 
-    /// Asks for the key and the payload of a slot.
+    /// Prefetches the key and the payload of a slot.
     #[inline(always)]
     fn ask(&self, slot: u32) {
         prefetch(&self.keys, slot as usize * self.layout.words());
@@ -285,7 +285,8 @@ impl KeyedTable {
         self.directory = Directory::Hash(hash);
     }
 
-    /// Hashes all keys anew, under a seed that nobody can know; `strained` is the directory so far.
+    /// Rehashes all keys under a random seed, which nobody can predict; `strained` is the directory
+    /// so far.
     #[cold]
     pub(super) fn reseed(&mut self, strained: &HashDirectory) {
         self.hashing = Hashing::secret();
@@ -293,7 +294,7 @@ impl KeyedTable {
         self.hash_all(strained);
     }
 
-    /// Enters all keys in a hash table that goes on counting where `before` stops.
+    /// Enters all keys in a hash table that continues the counters of `before`.
     fn hash_all(&mut self, before: &HashDirectory) {
         self.end_order();
         let mut hash = before.successor();
@@ -344,7 +345,7 @@ impl KeyedTable {
         ranges(&mut self.iter())
     }
 
-    /// Makes room for a key outside the box, or goes back to hashing.
+    /// Widens the box for a key outside it, or returns to hashing.
     #[cold]
     fn widen(&mut self, key: &[u64]) {
         let Directory::Dense(dense) = &mut self.directory else {

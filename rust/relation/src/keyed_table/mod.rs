@@ -41,10 +41,10 @@ pub struct KeyedTable {
     directory: Directory,
     /// Slots whose keys ascend and are not in the directory: those below it.
     ordered: u32,
-    /// Whether keys that come in their order stay out of the directory.
+    /// Whether keys inserted in ascending order stay out of the directory.
     keeps_order: bool,
     hashing: Hashing,
-    /// How often the keys were hashed anew.
+    /// Number of times that the keys were rehashed.
     reseeds: u32,
     /// Keys that were entered anew, all at once.
     reentered: u64,
@@ -102,7 +102,7 @@ impl KeyedTable {
         self.slots as usize
     }
 
-    /// How keys are packed.
+    /// Packing of the keys.
     #[must_use]
     pub fn layout(&self) -> &KeyLayout {
         &self.layout
@@ -215,8 +215,7 @@ impl KeyedTable {
             Some(slot) => {
                 self.keys[slot as usize * words..][..words].copy_from_slice(key);
                 self.payloads[slot as usize * self.stride..][..self.stride].fill(0);
-                // A slot that was never used stands behind those that are known to journal and
-                // indexes.
+                // A new slot lies behind those that journal and indexes hold.
                 self.journal.inserted(slot);
                 let indexes = self.indexes.iter_mut();
                 indexes.for_each(|index| index.added(slot));
@@ -243,7 +242,7 @@ impl KeyedTable {
         slot
     }
 
-    /// What the running transaction changed, in order.
+    /// Changes of the running transaction, in order.
     pub fn changes(&self) -> impl Iterator<Item = SlotChange<'_>> {
         self.journal.changes(self.slots, self.stride)
     }
@@ -279,8 +278,8 @@ impl KeyedTable {
         &self.indexes[index]
     }
 
-    /// How often the keys were hashed anew because they collided as they do not by chance, and how
-    /// many places insertions and removals have passed in the table that they are hashed to.
+    /// Number of times that the keys were rehashed because they collided more than by chance, and
+    /// number of places that insertions and removals have passed in the current hash table.
     #[must_use]
     pub fn degradation(&self) -> (u32, u64) {
         match &self.directory {
@@ -289,8 +288,8 @@ impl KeyedTable {
         }
     }
 
-    /// How many entries moved as the directory grew, and keys were entered anew where it became
-    /// another: what bounds a single insertion is tested by.
+    /// Number of entries moved as the directory grew, plus keys entered again when it became
+    /// another kind. Tests use it to check the bound of a single insertion.
     #[must_use]
     pub fn entries_rehashed(&self) -> u64 {
         match &self.directory {
@@ -366,7 +365,7 @@ pub struct Index {
     /// Reused slots that wait, each once. Slots from `place.len()` on wait without being named.
     waiting: Vec<u32>,
     scratch: KeyScratch,
-    /// How often all was forgotten.
+    /// Number of times that all was forgotten.
     rebuilds: u64,
 }
 

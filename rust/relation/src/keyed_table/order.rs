@@ -18,12 +18,12 @@ use crate::sort::ascends;
 const PER_ROW: usize = 8;
 /// Rows for which nothing is looked up in order.
 const FEW: usize = if cfg!(debug_assertions) { 2 } else { 64 };
-/// Slots whose places in the directory are asked for before the first is entered.
+/// Slots whose places in the directory are prefetched before the first is entered.
 const BLOCK: usize = 64;
 
 impl KeyedTable {
-    /// From now on keys that come in their order are not entered in the directory. For a table that is hardly ever asked
-    /// for a key: whoever only walks its groups, or all of it, loses nothing.
+    /// From now on keys inserted in ascending order are not entered in the directory. For a table with few look-ups by
+    /// key: walks of its groups, or of all of it, do not become slower.
     pub fn keep_order(&mut self) {
         self.keeps_order = self.layout.fields() > 0;
     }
@@ -34,8 +34,8 @@ impl KeyedTable {
         self.keeps_order
     }
 
-    /// Enters all keys in the directory at once, if they came in their order and none has gone: keys of any order are to
-    /// come. O(keys).
+    /// Enters all keys in the directory at once, if they were inserted in order and none was removed: keys in any order
+    /// follow. O(keys).
     pub fn enter_ordered(&mut self) {
         if self.ordered > 0 && self.ordered == self.slots && self.len == self.slots() {
             self.enter_appended();
@@ -101,7 +101,7 @@ impl KeyedTable {
         all
     }
 
-    /// How the key of a slot compares with another, given field by field.
+    /// Compares the key of a slot with another, given field by field.
     fn compare(&self, slot: u32, field: impl Fn(usize) -> u64) -> Ordering {
         let key = self.key(slot);
         let fields = 0..self.layout.fields();
@@ -130,7 +130,8 @@ impl KeyedTable {
         ABSENT
     }
 
-    /// Brings slots into the directory as a batch of so many rows asks for that is not in order.
+    /// Enters the last ordered slots in the directory: a bounded number for each row of a batch of
+    /// `rows` rows that is not in order.
     #[cold]
     pub(super) fn enter_some(&mut self, rows: usize) {
         let first = self.ordered.saturating_sub((PER_ROW * rows) as u32);

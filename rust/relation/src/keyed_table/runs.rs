@@ -38,7 +38,7 @@ impl Run {
         }
     }
 
-    /// How many places it has.
+    /// Number of places.
     #[inline(always)]
     pub(super) fn capacity(self) -> usize {
         1 << self.class
@@ -78,7 +78,7 @@ pub(super) struct Runs {
     words: usize,
     free: Vec<Vec<u32>>,
     filtered: bool,
-    /// What is being copied.
+    /// Slots being copied.
     moved: Vec<u32>,
 }
 
@@ -189,7 +189,7 @@ impl Runs {
         Run { start, class }
     }
 
-    /// Opens another segment. What is left of the one before becomes runs to be used.
+    /// Opens another segment. The rest of the one before becomes free runs.
     fn open_next(&mut self) {
         if !self.segments.is_empty() {
             for class in (0..SEGMENT).rev() {
@@ -243,7 +243,7 @@ impl Runs {
         larger
     }
 
-    /// Asks for what `put` will write to.
+    /// Prefetches the memory that `put` will write to.
     #[inline(always)]
     pub(super) fn prefetch(&self, run: Run, at: usize, fingerprint: Option<&u32>) {
         let Some(words) = self.segments.get(run.segment()) else {
@@ -258,7 +258,7 @@ impl Runs {
         }
     }
 
-    /// Asks for what `take_out` will touch.
+    /// Prefetches the memory that `take_out` will touch.
     #[inline(always)]
     pub(super) fn prefetch_ends(&self, run: Run, length: usize, place: usize) {
         let Some(words) = self.segments.get(run.segment()) else {
@@ -273,7 +273,7 @@ impl Runs {
         }
     }
 
-    /// Asks for the first of the fingerprints.
+    /// Prefetches the first fingerprints.
     #[inline(always)]
     pub(super) fn prefetch_fingerprints(&self, run: Run) {
         if let Some(words) = self.segments.get(run.segment()) {
@@ -281,7 +281,7 @@ impl Runs {
         }
     }
 
-    /// Asks for the first line of what is asked.
+    /// Prefetches the first line of the filter.
     #[inline(always)]
     pub(super) fn prefetch_bits(&self, run: Run) {
         if let Some(words) = self.segments.get(run.segment()) {
@@ -335,7 +335,7 @@ impl Runs {
         &mut self.at_mut(run)[2 * run.capacity()..][..run.bit_words()]
     }
 
-    /// How many places there are, used or not.
+    /// Number of places, used or not.
     pub(super) fn capacity(&self) -> usize {
         match self.filtered {
             true => self.words * 2 / 5,

@@ -1,10 +1,10 @@
-//! A table that lost most of its keys gives their room back.
+//! Releases the memory of a table that lost most of its keys.
 //!
 //! Slots are stable while a table has many of them; only here they move, together, to the front and
-//! in the order that they had, so that what comes out in the order of the slots comes out as
-//! before. Who keeps slots beside a table calls this between transactions and follows them
+//! in the order that they had, so that output in the order of the slots stays the same. An owner
+//! that keeps slots outside the table calls this between transactions and follows them
 //! ([`Relocated`]). A change that is undone leaves no slots behind, and moves none. Cost: O(slots),
-//! once five sixths of them at the least have been given up: O(1) amortised a key that goes.
+//! once five sixths of them at the least have been given up: O(1) amortised a removed key.
 
 use ringview_core::Slab;
 
@@ -18,7 +18,7 @@ const FEW: usize = 1 << 12;
 /// Slots for each key that is left where a table shrinks.
 const SPARSE: usize = 6;
 
-/// Where the slots of a table went.
+/// New slot of each slot of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relocated {
     /// By old slot; `ABSENT` for those that were free.
@@ -65,8 +65,8 @@ impl KeyedTable {
         }
     }
 
-    /// Gives back the room of the keys that have gone, if it is most of the room; `None` if nothing
-    /// moved. Between transactions only.
+    /// Releases the memory of removed keys, if it is most of the memory; `None` if nothing moved.
+    /// Between transactions only.
     pub fn shrink(&mut self) -> Option<Relocated> {
         let words = self.layout.words();
         let room = self.slots() * (words + self.stride + 1);
@@ -99,8 +99,8 @@ impl KeyedTable {
         Some(Relocated { to })
     }
 
-    /// Moves all keys and payloads to the front; where each went, by slot. Nothing is copied where
-    /// it is: often what came last goes first.
+    /// Moves all keys and payloads to the front; returns the new slot of each. Those already in
+    /// place are not copied: often the last keys inserted are the first removed.
     fn move_up(&mut self) -> Vec<u32> {
         let (words, stride) = (self.layout.words(), self.stride);
         let mut to = vec![ABSENT; self.slots()];

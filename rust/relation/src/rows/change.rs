@@ -1,8 +1,8 @@
 //! A batch of changes to the base rows, row by row through the directory.
 //!
 //! Invariant: all rows of a batch are applied, or none: the rows before one that is refused are
-//! taken back, last first. Rows that only come, and need not be looked for, are left to `pending`.
-//! Cost: the memory that a row will touch is asked for a few rows ahead.
+//! taken back, last first. Rows that are only inserted, without a look-up, are left to `pending`.
+//! Cost: the memory that a row will touch is prefetched a few rows ahead.
 
 use ringview_core::{Batch, Dictionary, Error, Result, format_row, random_hasher};
 
@@ -13,7 +13,7 @@ use crate::sort::sort;
 /// Rows of a batch on their way.
 pub(super) type Coming = Ahead<12, 24>;
 
-/// Where no entry was seen.
+/// Place of a row without a known entry.
 const NOWHERE: usize = usize::MAX;
 
 /// One row added or removed, or why not.
@@ -67,19 +67,19 @@ impl RowStore {
         }
     }
 
-    /// Asks for what the first rows of a batch touch.
+    /// Prefetches the memory that the first rows of a batch touch.
     pub(super) fn coming(&self, hashes: &[u64]) -> Coming {
         Coming::begin(&self.directory, hashes, 0, |slot| self.ask(slot))
     }
 
-    /// Asks for a row and how often it is there.
+    /// Prefetches a row and its multiplicity.
     #[inline(always)]
     pub(super) fn ask(&self, slot: u32) {
         self.rows.prefetch(slot);
         self.counts.prefetch(slot);
     }
 
-    /// Transposes and hashes a batch, for a directory that knows all rows.
+    /// Transposes and hashes a batch, for a directory that holds all rows.
     pub(super) fn prepare(&mut self, batch: &Batch) -> Scratch {
         self.pending.expect_looks();
         self.enter_pending();
@@ -96,7 +96,7 @@ impl RowStore {
         hashes.extend((0..rows).map(hash));
     }
 
-    /// Hashes all rows of the directory anew, under a seed that nobody can know.
+    /// Rehashes all rows of the directory under a random seed, which nobody can predict.
     #[cold]
     pub(super) fn reseed(&mut self) {
         self.hasher = random_hasher();
@@ -131,7 +131,7 @@ impl RowStore {
         &packed.words[row * width..][..width]
     }
 
-    /// Where the directory has the key of a row, or would have it.
+    /// Place of the key of a row in the directory, or the place where it would be inserted.
     #[inline(always)]
     pub(super) fn find_entry(&self, hash: u64, words: &[u64]) -> std::result::Result<usize, usize> {
         let key = &words[..self.words.key_words()];
@@ -206,7 +206,7 @@ impl RowStore {
         Ok(())
     }
 
-    /// Where the directory has the whole row; its entry may have been seen at a place.
+    /// Place of the whole row in the directory; `seen` is a likely place of its entry.
     #[inline(always)]
     fn entry_of(&self, seen: usize, hash: u64, words: &[u64]) -> Option<usize> {
         let likely = self.directory.candidate_at(seen, hash);

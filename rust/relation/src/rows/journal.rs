@@ -1,4 +1,4 @@
-//! What base rows remember so that a transaction can be undone without the data that it came from.
+//! Undo log of base rows: a transaction is undone without the data that it was given.
 //!
 //! Invariant: `mark` slots were there at the last commit. Each of them whose count has changed
 //! since is noted with the count that it had, and the bytes of a row that was there are as they
@@ -12,7 +12,7 @@ use ringview_core::empty;
 use super::pending::PASS;
 use super::{Journal, Note, RowStore, give_back};
 
-/// Notes that are always kept as they come.
+/// Number of notes up to which all are kept.
 const FEW: usize = 1 << 16;
 /// Room that is kept between transactions.
 const ROOM: usize = 1 << 14;
@@ -34,7 +34,7 @@ impl Journal {
         }
     }
 
-    /// The row of a slot is gone.
+    /// Releases a slot whose row was deleted.
     #[inline(always)]
     pub(super) fn release(&mut self, slot: u32) {
         if self.was_there(slot) {
@@ -50,17 +50,17 @@ impl Journal {
         self.reusable.pop()
     }
 
-    /// How many such slots there are.
+    /// Number of such slots.
     pub(super) fn reusable(&self) -> usize {
         self.reusable.len()
     }
 
-    /// How many slots it has taken back, of either kind.
+    /// Number of slots that it has taken back, of either kind.
     pub(super) fn released(&self) -> (usize, usize) {
         (self.left.len(), self.reusable.len())
     }
 
-    /// Brings those that came behind so many in order.
+    /// Sorts the slots released since these numbers were read.
     pub(super) fn sort_released(&mut self, (left, reusable): (usize, usize)) {
         self.left[left..].sort_unstable();
         self.reusable[reusable..].sort_unstable();
@@ -77,8 +77,8 @@ impl Journal {
         self.mark
     }
 
-    /// How many of the slots that were filled again waited before the transaction, if this is the
-    /// first time that they are asked for; they wait no longer.
+    /// Number of slots filled again that waited before the transaction; 0 from the second call on,
+    /// since they wait no longer.
     pub(super) fn take_waiting(&mut self) -> usize {
         std::mem::take(&mut self.waiting)
     }
@@ -143,7 +143,7 @@ impl RowStore {
         }
     }
 
-    /// The row of a slot, which was there so many times, is gone.
+    /// Deletes the row of a slot, whose multiplicity was `was`.
     #[inline(always)]
     pub(super) fn leave(&mut self, slot: u32, was: u64) {
         if self.journal.was_there(slot) {
@@ -155,7 +155,7 @@ impl RowStore {
         self.counts.set(slot, 0);
     }
 
-    /// What was done since the last commit stays. O(rows that left since), or O(1).
+    /// Keeps the changes since the last commit. O(rows deleted since), or O(1).
     pub fn commit(&mut self) {
         self.free.append(&mut self.journal.left);
         self.free.append(&mut self.journal.reusable);
@@ -163,14 +163,14 @@ impl RowStore {
         self.begin();
     }
 
-    /// What was done since the last commit is undone, in the time that it took.
+    /// Undoes the changes since the last commit, in the time that they took.
     pub fn rollback(&mut self) {
         self.pending.refilled.truncate(self.journal.waiting);
         self.cut_off();
         while let Some((slot, was)) = self.journal.pop() {
             let hash = self.hash_slot(slot);
             if was == 0 {
-                // It may wait, or have come together with an equal row: then it is not there.
+                // It may wait, or have been merged with an equal row: then it is not there.
                 self.directory.remove(hash, slot);
                 self.free.push(slot);
             } else if self.counts.get(slot) == 0 {

@@ -1,11 +1,11 @@
-//! Changes by the unique key: a row comes, takes the place of the one that has its key, or that one
-//! goes.
+//! Changes by the unique key: a row is inserted, replaces the row with its key, or deletes that
+//! row.
 //!
-//! Invariant: the rows of a batch act in their order, each on what those before it left. What moved
-//! is told row by row, what went before what came; a row that is replaced by its equal does not
-//! move. After an error the table is to be rolled back. Cost: one look-up a row. A row that was
-//! there before the transaction keeps its slot until the commit, the new one takes another, and
-//! their entry in the directory is turned over in place.
+//! Invariant: the rows of a batch act in their order, each on the state that those before it left.
+//! Changes are reported row by row, the deleted row before the inserted one; a row that is replaced
+//! by its equal is not reported. After an error the table is to be rolled back. Cost: one look-up a
+//! row. A row that was there before the transaction keeps its slot until the commit, the new one
+//! takes another, and their entry in the directory is turned over in place.
 
 use ringview_core::{Batch, Dictionary, Error, Result, format_row};
 
@@ -13,20 +13,20 @@ use super::change::Refusal;
 use super::words::BLOCK;
 use super::{MOST, RowStore, Scratch};
 
-/// What a row does by its key.
+/// Action of a row by its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It comes; none with its key may be there.
+    /// Inserts the row; no row with its key may exist.
     Insert,
-    /// It comes, in the place of the one that has its key if there is one.
+    /// Inserts the row, or replaces the one with its key if it exists.
     Upsert,
     /// It takes the place of the one that has its key, which must be there.
     Update,
-    /// The one that has its key goes; it must be there.
+    /// Deletes the row with its key, which must exist.
     Delete,
 }
 
-/// What the rows of a batch do.
+/// Actions of the rows of a batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Actions<'a> {
     /// All the same.
@@ -45,11 +45,11 @@ impl Actions<'_> {
     }
 }
 
-/// The rows that went and came.
+/// Deleted and inserted rows.
 #[derive(Clone, Debug, Default)]
 pub struct KeyedDelta {
     words: Vec<u64>,
-    /// -1 for a row that went, 1 for one that came.
+    /// -1 for a deleted row, 1 for an inserted one.
     signs: Vec<i64>,
     /// The row of the batch that moved it.
     origins: Vec<u32>,
@@ -58,7 +58,7 @@ pub struct KeyedDelta {
 }
 
 impl KeyedDelta {
-    /// How many rows moved.
+    /// Number of rows that moved.
     pub fn len(&self) -> usize {
         self.signs.len()
     }
@@ -88,9 +88,9 @@ impl KeyedDelta {
 }
 
 impl RowStore {
-    /// Changes rows by the key of the rows of a batch, which must not be NULL, and tells in `delta`
-    /// what went and came. The batch carries the key and, but for deletes, every other column; for
-    /// updates it may carry some, and the others stay.
+    /// Changes rows by the key of the rows of a batch, which must not be NULL. Writes the deleted
+    /// and inserted rows to `delta`. The batch carries the key and, but for deletes, every other
+    /// column; for updates it may carry some, and the others stay.
     ///
     /// # Errors
     /// `Duplicate`, `UnknownKey`, `OverDelete`, `Overflow`; roll back then.
@@ -130,8 +130,8 @@ impl RowStore {
         done
     }
 
-    /// Refills `found` with the rows that have the keys of a batch, in all columns, and tells which rows of the batch have
-    /// one; the batch carries the key, which must not be NULL. O(1) a row.
+    /// Refills `found` with the rows that have the keys of a batch, in all columns, and returns the rows of the batch
+    /// that have one; the batch carries the key, which must not be NULL. O(1) a row.
     ///
     /// # Panics
     /// If the table has no unique key.
@@ -266,7 +266,8 @@ impl RowStore {
                 place: format!("the rows of table {table:?}"),
             },
             Refusal::OverDelete(_) => {
-                // Where all rows delete, those before it of the same key have taken what was there.
+                // If all rows delete, earlier rows of the same key have deleted the rows that
+                // existed.
                 let key_words = self.words.key_words();
                 let key_of = |row| &self.words_of(&scratch.packed, row)[..key_words];
                 let same = (0..row).filter(|&other| key_of(other) == key_of(row));

@@ -1,16 +1,15 @@
 //! The base rows of one table: a multiset, kept to check deletes and to feed views made later.
 //!
-//! Invariant: a live slot holds a row with a multiplicity of at least 1. The slots that `pending`
-//! names are not in the directory; of all others, no two hold the same row. With a unique key
-//! nothing is pending, no two live slots share the key and every multiplicity is 1. A call that
-//! fails has changed nothing; `rollback` takes back all that was done since the last `commit`
-//! (`journal`). Cost: O(1) amortised and expected to insert or delete a row. A batch is packed
-//! column by column; the rows of a bag enter the directory when one is looked for, or when they
-//! repeat (`pending`, `repeats`): a table from which nothing is deleted has none. A row is compared
-//! and hashed as words (`words`); it takes the bytes that the values seen so far need (`stored`,
-//! `pages`), one byte of multiplicity and, in the directory, 10 to 14 bytes. Slots of deleted rows are reused, and given back where they are most of all (`shrink`).
-//! Rows that were chosen to collide are hashed anew under a seed that nobody knows; nothing but the
-//! places in the directory depends on it.
+//! Invariant: a live slot holds a row with a multiplicity of at least 1. The slots that `pending` names are not in the
+//! directory; of all others, no two hold the same row. With a unique key nothing is pending, no two live slots share
+//! the key and every multiplicity is 1. A call that fails has changed nothing; `rollback` takes back all that was done
+//! since the last `commit` (`journal`). Cost: O(1) amortised and expected to insert or delete a row. A batch is packed
+//! column by column; the rows of a bag enter the directory when one is looked for, or when they repeat (`pending`,
+//! `repeats`): a table from which nothing is deleted has none. A row is compared and hashed as words (`words`); it
+//! takes the bytes that the values seen so far need (`stored`, `pages`), one byte of multiplicity and, in the
+//! directory, 10 to 14 bytes. Slots of deleted rows are reused, and given back where they are most of all (`shrink`).
+//! Rows that were chosen to collide are rehashed under a random seed; nothing but the places in the directory depends
+//! on it.
 
 mod change;
 mod counts;
@@ -65,7 +64,7 @@ pub struct RowStore {
     pending: Pending,
     directory: HashDirectory,
     hasher: SeedableRandomState,
-    /// How often the rows were hashed anew.
+    /// Number of times that the rows were rehashed.
     reseeds: u32,
     len: u64,
     journal: Journal,
@@ -143,19 +142,20 @@ impl RowStore {
                 * size_of::<u64>()
     }
 
-    /// How often the rows were hashed anew because they collided as they do not by chance, and how
-    /// many places their coming and going has passed in the directory.
+    /// Number of times that the rows were rehashed because they collided more than by chance, and
+    /// number of places that insertions and deletions have passed in the directory.
     pub fn degradation(&self) -> (u32, u64) {
         (self.reseeds, self.directory.passed())
     }
 
-    /// How many entries moved as the directory grew: what bounds a single insert is tested by.
+    /// Number of entries moved as the directory grew. Tests use it to check the bound of a single
+    /// insert.
     pub fn entries_rehashed(&self) -> u64 {
         self.directory.entries_rehashed()
     }
 
-    /// How many rows were written anew as values came that are wider than those before: what
-    /// bounds a single insert is tested by.
+    /// Number of rows rewritten because later values were wider. Tests use it to check the bound of
+    /// a single insert.
     pub fn rows_rewritten(&self) -> u64 {
         self.rows.rewritten()
     }
@@ -173,7 +173,7 @@ impl RowStore {
     }
 
     /// Hands out all rows in batches of at most `chunk_rows`, in the columns that are `needed`,
-    /// with their multiplicities; equal rows may come apart. O(rows); the order is that of the
+    /// with their multiplicities; equal rows may be separate. O(rows); the order is that of the
     /// slots.
     pub fn scan(
         &self,
@@ -258,7 +258,7 @@ impl HoldsStrings for RowStore {
         (self.counts.len() - self.free.len()) * self.texts().count()
     }
 
-    /// It knows nothing of strings that it does not hold.
+    /// It has no references to strings that it does not hold.
     fn forget_strings(&mut self, _: &FreedIds) {}
 }
 
@@ -274,11 +274,11 @@ fn give_back<T>(list: &mut Vec<T>, room: usize) {
 #[derive(Clone, Copy, Debug)]
 struct Note {
     slot: u32,
-    /// `LARGE` if it stands in `Journal::large`.
+    /// `LARGE` if the count is in `Journal::large`.
     was: u32,
 }
 
-/// What a transaction changed so far; see `journal`.
+/// Changes of a transaction so far; see `journal`.
 #[derive(Clone, Debug)]
 struct Journal {
     notes: Vec<Note>,
@@ -288,7 +288,7 @@ struct Journal {
     limit: usize,
     /// Slots at the last commit.
     mark: u32,
-    /// How many of the slots that were filled again waited for the directory at the last commit.
+    /// Number of the slots filled again that waited for the directory at the last commit.
     waiting: usize,
     /// Rows at the last commit.
     len: u64,

@@ -1,8 +1,9 @@
-//! What several changes of one table come to: each row that they speak of, with what is left of it.
+//! Net effect of several changes of one table: each row that they name, with its remaining
+//! multiplicity.
 //!
 //! Invariant: no two entries hold the same row; an amount is the sum of all that was added, inserts
-//! positive, and may pass through anything on the way. The order is that in which rows came first.
-//! Cost: O(1) expected a row that is added, and the room of the distinct rows.
+//! positive, and may pass through anything on the way. The order is that in which rows were first
+//! added. Cost: O(1) expected a row that is added, and the memory of the distinct rows.
 
 use foldhash::quality::SeedableRandomState;
 use ringview_core::{Batch, Error, Result, random_hasher};
@@ -19,7 +20,7 @@ pub struct Net {
     words: RowWords,
     rows: Pages,
     amounts: Vec<i64>,
-    /// Where each row stood first, counted as users count.
+    /// Position of the first occurrence of each row, counted as users count.
     origins: Vec<u64>,
     directory: HashDirectory,
     hasher: SeedableRandomState,
@@ -90,16 +91,16 @@ impl Net {
         let held = &mut self.amounts[slot as usize];
         let sum = held.checked_add(amount);
         *held = sum.unwrap_or(0);
-        // Its negation is asked for.
+        // `scan` negates it.
         sum.is_some_and(|sum| sum != i64::MIN)
     }
 
-    /// Hands out the rows of which `sign` times something is left, in the order in which they came
-    /// first, with how often and where they stood; in batches of at most `chunk_rows` in all
-    /// columns.
+    /// Hands out the rows whose amount times `sign` is positive, with their amounts and the
+    /// positions of their first occurrences, in the order of these; in batches of at most
+    /// `chunk_rows` in all columns.
     ///
     /// # Errors
-    /// What `take` returns.
+    /// The error of `take`.
     pub fn scan(
         &self,
         sign: i64,

@@ -1,12 +1,11 @@
 //! Stored rows by slot, in pages, each of which has a layout of its own.
 //!
-//! Invariant: a page holds `1 << bits` rows, but the last, which may hold fewer; only the first page
-//! ever grows, so the memory of a short table is close to its rows, and a long one is never copied.
-//! Layouts only become wider: the newest holds every row that any of them holds, and new pages have
-//! it. A page of an older layout is rewritten when a row that it cannot hold takes a slot there, or
-//! when it is not full: so widening costs at most a page at a time, however many rows there are, and
-//! there are at most eight layouts a word. Whoever adds rows has made the newest layout wide enough
-//! (`widen`).
+//! Invariant: a page holds `1 << bits` rows, but the last, which may hold fewer; only the first page ever grows, so the
+//! memory of a short table is close to its rows, and a long one is never copied. Layouts only become wider: the newest
+//! holds every row that any of them holds, and new pages have it. A page of an older layout is rewritten when a row
+//! that it cannot hold takes a slot there, or when it is not full: so widening costs at most a page at a time, however
+//! many rows there are, and there are at most eight layouts a word. Before rows are added, the caller makes the newest
+//! layout wide enough (`widen`).
 
 use std::ops::Range;
 
@@ -70,7 +69,7 @@ impl Pages {
         &self.spreads
     }
 
-    /// How many rows were written anew as their page became wider.
+    /// Number of rows rewritten as their page became wider.
     pub(super) fn rewritten(&self) -> u64 {
         self.rewritten
     }
@@ -80,7 +79,7 @@ impl Pages {
         slot as usize >> self.bits
     }
 
-    /// Which of its page a row is.
+    /// Position of a row in its page.
     #[inline(always)]
     fn row_of_page(&self, slot: u32) -> usize {
         slot as usize & ((1 << self.bits) - 1)
@@ -164,7 +163,7 @@ impl Pages {
         words.end_unpacking(columns);
     }
 
-    /// Asks for rows one behind the other together, while those before them are read.
+    /// Prefetches rows one behind the other together, while those before them are read.
     #[inline(always)]
     fn prefetch_run(&self, first: u32, rows: usize) {
         if let Some(page) = self.pages.get(self.page_of(first)) {
@@ -174,7 +173,7 @@ impl Pages {
         }
     }
 
-    /// How many of the first slots stand one behind the other in one page, at most a block.
+    /// Number of first slots that lie one behind the other in one page, at most a block.
     fn run_length(&self, slots: &[u32]) -> usize {
         let first = slots[0];
         let left = (1 << self.bits) - self.row_of_page(first);

@@ -1,13 +1,12 @@
 //! Rows that are not in the directory.
 //!
-//! Nothing has to be looked up to add a row to a bag: it takes a slot and waits. Whoever looks for
-//! a row enters all that wait. From then on, or once rows are seen to repeat (`repeats`), an insert
-//! that leaves more than a few waiting enters them too: equal rows then meet in one slot. Invariant:
-//! all slots from `known` on hold rows that wait, and so do those in `refilled`, which lie below;
-//! free slots lie below `known`. Cost: O(1) amortised a row; the first look pays for all rows that
-//! came before it, some 20 ns each, and no insert or delete after it for more than its own rows and
-//! a few. Rows that are many beside those that are known are sorted by hash and enter in one pass
-//! over the directory, which misses no cache.
+//! Nothing has to be looked up to add a row to a bag: it takes a slot and waits. A look-up of a row enters all that
+//! wait. From then on, or once rows are seen to repeat (`repeats`), an insert that leaves more than a few waiting
+//! enters them too: equal rows then meet in one slot. Invariant: all slots from `known` on hold rows that wait, and so
+//! do those in `refilled`, which lie below; free slots lie below `known`. Cost: O(1) amortised a row; the first look-up
+//! pays for all rows inserted before it, some 20 ns each, and no insert or delete after it for more than its own rows
+//! and a few. Rows that are many compared with those in the directory are sorted by hash and enter in one pass over the
+//! directory, which misses no cache.
 
 use ringview_core::{Batch, in_large_pages};
 
@@ -43,7 +42,7 @@ impl Pending {
 }
 
 impl RowStore {
-    /// How many slots wait.
+    /// Number of slots that wait.
     pub(super) fn waiting(&self) -> usize {
         self.counts.len() - self.pending.known as usize + self.pending.refilled.len()
     }
@@ -113,7 +112,7 @@ impl RowStore {
         });
     }
 
-    /// Where rows repeat, those that wait take more room than a directory would.
+    /// If rows repeat, those that wait take more memory than a directory would.
     fn watch_for_repeats(&mut self, batch: &Batch, scratch: &mut Scratch) {
         if self.pending.is_bounded {
             return;
@@ -130,8 +129,8 @@ impl RowStore {
         }
     }
 
-    /// Enters the rows that wait in the directory; equal rows come together in one slot. Those that
-    /// waited before the transaction go first: that they come together is nothing to undo.
+    /// Enters the rows that wait in the directory and merges equal rows in one slot. Those that
+    /// waited before the transaction are entered first: a rollback need not undo their merging.
     pub(super) fn enter_pending(&mut self) {
         if self.waiting() == 0 {
             return;
@@ -144,7 +143,8 @@ impl RowStore {
         if since.is_empty() {
             self.enter_all(self.entries(before, first..end), mark);
         } else {
-            // The running transaction filled slots again: they do not tell who came first.
+            // The running transaction filled slots again, so the order of slots is not that of
+            // insertion.
             self.enter_all(self.entries(before, first..mark.max(first)), NEVER);
             self.enter_all(self.entries(since, mark.max(first)..end), 0);
         }
@@ -164,7 +164,7 @@ impl RowStore {
         } else {
             self.enter_together(entries, undoable);
         }
-        // Where rows meet in the order of their hashes, that must not show.
+        // Rows may merge in the order of their hashes; sorting hides that.
         self.free[free..].sort_unstable();
         self.journal.sort_released(released);
     }

@@ -1,10 +1,9 @@
 //! Whether the rows of a bag repeat, by a sample of their hashes.
 //!
-//! Rows that wait for the directory take a slot each, equal ones too. So some blocks of rows are
-//! watched: of their hashes the lowest `MOST` are kept, each with how often it came. Invariant: every
-//! watched row whose hash is at most `limit` is counted. Far apart or side by side, copies that are
-//! a fifth of all rows show as one repeat in `FEW_OF` rows at the least. Cost: a hash for one row in
-//! `APART`, and some 16 KB a table.
+//! Rows that wait for the directory take a slot each, equal ones too. So some blocks of rows are watched: of their
+//! hashes the lowest `MOST` are kept, each with its number of occurrences. Invariant: every watched row whose hash is
+//! at most `limit` is counted. Far apart or side by side, copies that are a fifth of all rows show as one repeat in
+//! `FEW_OF` rows at the least. Cost: a hash for one row in `APART`, and some 16 KB a table.
 
 use std::ops::Range;
 
@@ -24,16 +23,16 @@ const FEW_OF: u64 = 32;
 /// The sample.
 #[derive(Clone, Debug)]
 pub(super) struct Repeats {
-    /// How many rows came.
+    /// Number of rows inserted.
     came: u64,
     /// Greater hashes are not counted.
     limit: u64,
     hashes: Vec<u64>,
-    /// How often each of them came.
+    /// Number of occurrences of each of them.
     counts: Vec<u64>,
-    /// By hash, where it stands.
+    /// Position of each kept hash.
     directory: HashDirectory,
-    /// How many rows are counted.
+    /// Number of rows that are counted.
     rows: u64,
 }
 
@@ -90,7 +89,8 @@ impl Repeats {
     fn add(&mut self, hash: u64, times: u64) {
         let fresh = self.hashes.len() as u32;
         let same = |at: u32| self.hashes[at as usize] == hash;
-        // Hashes that are kept have few upper bits, by which entries are told apart.
+        // The kept hashes share their upper bits, and entries are distinguished by upper bits: swap
+        // the bytes.
         let (at, made) = (self.directory).find_or_insert(hash.swap_bytes(), same, || fresh);
         if made {
             self.hashes.push(hash);

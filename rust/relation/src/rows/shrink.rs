@@ -1,9 +1,9 @@
-//! Base rows that lost most of their number give the room back.
+//! Releases the memory of base rows that lost most of their number.
 //!
 //! Between transactions, where three quarters of the slots are free, the rows that are left move to
 //! the front, in the order that they had: nobody keeps slots but the directory and the rows that
-//! wait for it. The directory shrinks with them; it never has room for more than some entries a
-//! slot, but where rows are undone (`journal`). Cost: O(slots), so O(1) amortised a row that goes.
+//! wait for it. The directory shrinks with them; it never has capacity for more than some entries a
+//! slot, but where rows are undone (`journal`). Cost: O(slots), so O(1) amortised a deleted row.
 
 use super::RowStore;
 
@@ -13,7 +13,7 @@ const SPARSE: usize = 4;
 const FEW: usize = 1 << 10;
 
 impl RowStore {
-    /// Gives back the room of rows that have gone, if it is most of it.
+    /// Releases the memory of deleted rows, if it is most of it.
     pub(super) fn shrink(&mut self) {
         let rows = self.counts.len() - self.free.len();
         if self.counts.len() > FEW + SPARSE * rows {
@@ -21,7 +21,8 @@ impl RowStore {
         }
     }
 
-    /// Slots whose rows are the first already stay: what came last went first.
+    /// If the rows are in the first slots already, they stay: the last rows inserted were the first
+    /// deleted.
     fn close_up(&mut self, rows: usize) {
         let behind = self.free.iter().all(|&slot| slot as usize >= rows);
         // Free slots lie below those that never entered the directory, which keep their order.
@@ -42,7 +43,7 @@ impl RowStore {
         self.pending.refilled.shrink_to_fit();
     }
 
-    /// Moves all rows to the front; where each went, by slot.
+    /// Moves all rows to the front; returns the new slot of each.
     fn move_up(&mut self) -> Vec<u32> {
         let mut to = vec![crate::ABSENT; self.counts.len()];
         let mut next = 0;

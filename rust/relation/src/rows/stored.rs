@@ -1,12 +1,12 @@
-//! How a row is stored: each of its words in as few bytes as the values that were seen need.
+//! Storage of a row: each of its words in as few bytes as the values seen so far need.
 //!
-//! Invariant: a word that its field holds is loaded as it was stored. Fields stand one behind the
-//! other, without padding; the lowest bytes of a word are stored, and loading extends them by the
-//! sign, or by 0. Cost: a load is eight bytes, a mask and two more instructions, whatever the width.
+//! Invariant: a word that its field holds is loaded as it was stored. Fields are stored one behind the other, without
+//! padding; the lowest bytes of a word are stored, and loading extends them by the sign, or by 0. Cost: a load is eight
+//! bytes, a mask and two more instructions, whatever the width.
 
 use super::words::WordRange;
 
-/// Where a word of a row is stored.
+/// Storage of one word of a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoredField {
     offset: u32,
@@ -17,7 +17,7 @@ pub(super) struct StoredField {
     sign: u64,
 }
 
-/// How the rows of a page are stored.
+/// Storage of the rows of a page.
 #[derive(Clone, Debug)]
 pub(super) struct StoredLayout {
     fields: Vec<StoredField>,
@@ -121,7 +121,7 @@ impl StoredLayout {
         different == 0
     }
 
-    /// Stores a row; other rows may stand behind it.
+    /// Stores a row; other rows may be stored behind it.
     #[inline(always)]
     pub(super) fn store(&self, words: &[u64], row: &mut [u8]) {
         let behind: Option<[u8; 8]> = row[self.stride..].first_chunk().copied();
@@ -160,7 +160,7 @@ fn load_last(at: &[u8]) -> u64 {
 #[inline(always)]
 fn store<const BYTES: usize>(words: &[u64], offset: usize, stride: usize, rows: &mut [u8]) {
     if let [word] = words {
-        // A row alone is not worth the division that tells how many there are.
+        // A single row is not worth the division that computes the number of rows.
         return put(rows, offset, lowest::<BYTES>(*word));
     }
     for (row, &word) in rows.chunks_exact_mut(stride).zip(words) {

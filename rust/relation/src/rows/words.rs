@@ -18,7 +18,7 @@ pub(super) const BLOCK: usize = 128;
 /// Columns whose null bits share a word, which so takes one byte where rows are stored.
 const NULL_BITS: usize = 8;
 
-/// How the values of a column are made of its words.
+/// Encoding of the values of a column in its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Encoding {
     Word,
@@ -30,7 +30,7 @@ enum Encoding {
     Decimal,
 }
 
-/// Which values a word takes, and so in how few bytes some of them fit.
+/// Range of the values of a word, from which the number of bytes follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WordRange {
     Signed,
@@ -48,7 +48,7 @@ struct ColumnWords {
     null: Option<(usize, u64)>,
 }
 
-/// Where the values of a word come from.
+/// Source of the values of a word.
 #[derive(Clone, Debug)]
 enum Source {
     /// The words of a column.

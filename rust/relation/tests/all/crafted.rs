@@ -1,5 +1,5 @@
-//! Keys that were chosen to collide cost what other keys cost, counted in places passed, and
-//! nothing that comes out shows that they were hashed anew.
+//! Keys that were chosen to collide cost what other keys cost, counted in places passed, and no
+//! result shows that they were rehashed.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -57,7 +57,7 @@ fn keys_chosen_to_collide_pass_few_places() {
         let (reseeds, passed) = table.degradation();
         assert_eq!(reseeds, 1, "they were told");
         assert!(passed < 64 * keys.len() as u64, "{passed} places");
-        // As other keys: a slot each, in the order in which they came.
+        // As other keys: a slot each, in the order of insertion.
         assert!(slots.iter().copied().eq(0..keys.len() as u32));
         let again = locate(&mut table, &keys);
         assert_eq!(slots, again);
@@ -86,7 +86,8 @@ fn other_keys_are_never_hashed_anew() {
     assert!(passed < 16 * 700_000, "{passed} places");
 }
 
-/// A run of keys that touch, each near its home, so that only what stands in front of them is slow.
+/// A run of keys that touch, each near its home, so that only insertions and removals in front of
+/// them are slow.
 #[test]
 fn coming_and_going_before_a_long_run_passes_few_places() {
     let state = FixedState::with_seed(0x5269_6e67_5669_6577);
@@ -118,8 +119,8 @@ fn coming_and_going_before_a_long_run_passes_few_places() {
     assert!(passed < 200 * rounds, "{passed} places");
 }
 
-/// Keys that stand side by side in a table with so much room, each a few places behind its home, in the order of these:
-/// each that goes from their front moves all behind it.
+/// Keys that are neighbours in a table with this capacity, each a few places behind its home, in the order of these:
+/// each removal from their front moves all behind it.
 fn side_by_side(room: usize) -> Vec<u64> {
     let state = FixedState::with_seed(0x5269_6e67_5669_6577);
     let places = (room * 5 / 4 + 1) as u64;
@@ -140,7 +141,7 @@ fn side_by_side(room: usize) -> Vec<u64> {
     keys
 }
 
-/// They go until they are hashed anew, those that are to go in the same commit with them.
+/// They are removed until the table is rehashed; the rest are removed in the same commit.
 #[test]
 fn going_from_the_front_of_a_long_run_passes_few_places() {
     const ROOM: usize = 20_000;
@@ -161,8 +162,8 @@ fn going_from_the_front_of_a_long_run_passes_few_places() {
     assert!(passed < 64 * stays, "{passed} places");
 }
 
-/// A transaction that brought them is undone: those in slots that were used before go first, then those in new ones, from
-/// their front. Each slot is free once afterwards.
+/// A transaction that inserted them is undone: those in slots that were used before are removed first, then those in
+/// new ones, from their front. Each slot is free once afterwards.
 #[test]
 fn a_long_run_that_is_undone_leaves_each_slot_free_once() {
     const ROOM: usize = 20_000;
@@ -195,7 +196,7 @@ fn a_long_run_that_is_undone_leaves_each_slot_free_once() {
 
 #[test]
 fn a_dense_range_that_breaks_up_is_watched_too() {
-    // They fill their range well enough for an array, and then a key far away comes.
+    // They fill their range well enough for an array, and then a key far away is inserted.
     let mut keys: Vec<u64> = (0..1_000u64).collect();
     let state = FixedState::with_seed(0x5269_6e67_5669_6577);
     let chosen = |&key: &u64| {

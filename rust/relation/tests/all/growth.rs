@@ -1,4 +1,4 @@
-//! What a single change pays for growth, counted: no more than a block of entries, whatever is there.
+//! Cost of growth in a single change, counted: no more than a block of entries, for every size of the table.
 
 use ringview_core::{Batch, Column, Dictionary, Field, Schema, Type};
 use ringview_relation::{KeyField, KeyLayout, KeyScratch, KeyedTable, Keys, RowStore};

@@ -200,8 +200,8 @@ proptest! {
     }
 }
 
-/// Keys that come in order are in no directory, so that none grows; the first rows that do not are found all the same, and
-/// bring a bounded number of keys in with them.
+/// Keys inserted in order are in no directory, so that none grows; the first rows that are not are found all the same,
+/// and enter a bounded number of keys with them.
 #[test]
 fn keys_in_order_need_no_directory() {
     let bytes = |keeps_order: bool, last: &[i64]| {
@@ -239,7 +239,8 @@ fn keys_in_order_need_no_directory() {
     assert!(late < together + 2_000, "{late} {together}");
 }
 
-/// Nor do those that are found again in their order, and those that go in it, as long as half of them are there.
+/// Nor do those that are found again in their order, and those that are removed in it, as long as half of them are
+/// there.
 #[test]
 fn keys_found_again_in_order_need_no_directory() {
     let mut table = KeyedTable::new(KeyLayout::new(&[WIDE]), 1);
@@ -276,7 +277,8 @@ fn keys_found_again_in_order_need_no_directory() {
     }
     assert_eq!(table.len(), 20_000);
     assert!(table.memory_usage() < before + 6 * table.len());
-    // The next ones go by the directory, so that the slots of all that have gone are used again.
+    // The next ones are looked up in the directory, so that the slots of all removed keys are used
+    // again.
     for first in (0..6_600).step_by(100) {
         let some = (first..first + 100).map(|key| square(20_000 + 3 * key));
         locate(&mut table, some.collect(), 1);
@@ -286,7 +288,7 @@ fn keys_found_again_in_order_need_no_directory() {
     assert_eq!((table.len(), table.slots()), (40_000, 40_000));
 }
 
-/// A box that grows from both ends, then meets a key far away, and comes back to an array.
+/// A box that grows from both ends, then meets a key far away, and becomes an array again.
 #[test]
 fn dense_keys_widen_and_fall_back() {
     let mut keys: Vec<i64> = (0..500).chain((-400..0).rev()).collect();

@@ -1,5 +1,5 @@
-//! Base rows in as few bytes as their values need: whatever widens, every row is as it came, and no
-//! batch rewrites more than a page.
+//! Base rows in as few bytes as their values need: after every widening each row reads as it was
+//! inserted, and no batch rewrites more than a page.
 
 use std::collections::BTreeMap;
 
@@ -67,11 +67,11 @@ fn at_the_edge(bytes: u32, less: i64) -> i64 {
 
 #[derive(Clone, Debug)]
 struct Step {
-    /// How wide the values are, in bytes.
+    /// Width of the values, in bytes.
     bytes: u32,
     less: i64,
     rows: usize,
-    /// Every which one of the rows that are there goes before.
+    /// Every `every`-th of the existing rows is deleted before.
     every: usize,
     undone: bool,
 }
@@ -163,7 +163,7 @@ fn a_wide_value_rewrites_a_page_at_most() {
     let first = store.rows_rewritten() - before;
     assert!(first <= 4_096, "{first} rows");
     store.commit();
-    // In the slot of a row that went.
+    // In the slot of a deleted row.
     store.delete(&batch(&rows(5..6)), &dict).unwrap();
     store.commit();
     store.insert(&batch(&[(5, 1 << 61, None)]), &dict).unwrap();

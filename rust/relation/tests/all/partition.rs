@@ -10,7 +10,7 @@ const WORD: KeyField = KeyField {
     signed: true,
 };
 
-/// A tuple comes or goes for each value.
+/// Inserts or deletes a tuple for each value.
 fn count(partition: &mut Partition, values: &[u64], comes: bool) -> usize {
     let columns = [values.to_vec()];
     let keys = Keys {

@@ -12,7 +12,7 @@ use ringview_ring::{NumberKind, PayloadRing, SumProduct, SumProductShape};
 /// Count and sum of each key.
 type Model = BTreeMap<i64, (i64, i128)>;
 
-/// A key, how often it comes, and what its sum grows by.
+/// A key, its number of rows, and the amount added to its sum.
 type Row = (i64, i64, i64);
 
 const WORD: KeyField = KeyField {
@@ -119,8 +119,8 @@ fn ascending() -> impl Strategy<Value = Vec<Row>> {
 proptest! {
     #![proptest_config(ProptestConfig::default())]
 
-    /// What fills a relation in the order of its keys is not looked up, and is there as if it had come row by row: the
-    /// slots, the index, what is undone, and what is added later.
+    /// Rows that fill a relation in the order of their keys are not looked up, and the result is as if they had been
+    /// added row by row: the slots, the index, the undone changes, and later additions.
     #[test]
     fn keys_in_their_order_fill_a_relation_as_any_do(
         rows in ascending(), later in prop::collection::vec((-60i64..500, -1i64..3, -9i64..9), 0..40), undo in any::<bool>(),

@@ -1,4 +1,4 @@
-//! Parts give back the room of what has gone, and whoever keeps slots can follow.
+//! Tables release the memory of removed keys, and owners of slots can follow.
 
 use ringview_core::{Batch, Column, Dictionary, Field, Schema, Type};
 use ringview_relation::{
@@ -70,7 +70,7 @@ fn what_is_left_keeps_its_order_and_the_rest_gives_its_room() {
         table.refresh_index(index);
         table.check();
         assert!(table.memory_usage() * 6 < full, "{}", table.memory_usage());
-        // And it goes on as a table does.
+        // And it continues as a table does.
         add(&mut table, 10_000..20_000, apart);
         table.refresh_index(index);
         table.check();
@@ -143,7 +143,7 @@ fn base_rows_give_back_what_they_lost_and_what_was_refused() {
         store.insert(&rows(1_000..1_001), &dict).unwrap();
         store.commit();
         assert!(few(&store), "{}", store.memory_usage());
-        // Gone again.
+        // Deleted again.
         store.insert(&rows(1_001..300_000), &dict).unwrap();
         store.commit();
         assert!(!few(&store));
@@ -153,7 +153,7 @@ fn base_rows_give_back_what_they_lost_and_what_was_refused() {
         }
         assert!(few(&store), "{}", store.memory_usage());
         assert_eq!(scanned(&store), (299_000..300_000).collect::<Vec<_>>());
-        // It goes on as it did, undoing included.
+        // It continues as it did, undoing included.
         store.insert(&rows(0..5_000), &dict).unwrap();
         store.delete(&rows(299_500..300_000), &dict).unwrap();
         store.rollback();

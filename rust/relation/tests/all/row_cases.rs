@@ -103,8 +103,8 @@ fn rows_that_wait_meet_their_equals_however_many_wait() {
     assert_eq!(all, model);
 }
 
-/// Fresh slots and used ones, a few rows and so many that the directory is gone over as a whole,
-/// the same slot again and again.
+/// Fresh slots and used ones, a few rows and enough that the whole directory is scanned, the same
+/// slot again and again.
 #[test]
 fn a_transaction_is_undone_however_much_it_did() {
     let dict = Dictionary::new();
@@ -142,7 +142,8 @@ fn a_transaction_is_undone_however_much_it_did() {
     }
 }
 
-/// One row of a table in memory that comes and goes in one transaction is one note, not a million.
+/// One row of a table in memory that is inserted and deleted in one transaction is one note, not a
+/// million.
 #[test]
 fn what_is_remembered_is_bounded_by_the_rows_that_were_there() {
     let dict = Dictionary::new();
@@ -363,7 +364,7 @@ fn rows_that_repeat_meet_though_none_is_looked_for() {
     }
 }
 
-/// What made the directory may be undone, and the rows stay known.
+/// The look-up that made the directory may be undone, and the rows stay in it.
 #[test]
 fn a_first_look_that_is_undone_leaves_all_rows() {
     let dict = Dictionary::new();

@@ -86,7 +86,7 @@ fn multiplicity() -> impl Strategy<Value = i64> {
     prop_oneof![8 => Just(1), 1 => -2..4_i64, 1 => Just(300), 1 => Just(-300), 1 => Just(5_000_000_000)]
 }
 
-/// How a transaction ends.
+/// End of a transaction.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Commit,
@@ -97,7 +97,7 @@ enum End {
 struct Step {
     delete: bool,
     end: Option<End>,
-    /// Whether something is asked that makes rows that wait come together.
+    /// Whether a look-up is made that merges waiting rows.
     ask: bool,
     rows: Vec<(Row, i64)>,
     with_multiplicity: bool,

@@ -1,6 +1,6 @@
-//! Calls of functions: their arguments, and what stands beside them.
+//! Calls of functions: their arguments, and the clauses after them.
 //!
-//! Invariant and cost: those of the folder. `kinds` refuses what stands beside a function of another kind.
+//! Invariant and cost: those of the folder. `kinds` refuses clauses that belong to functions of another kind.
 
 use datafusion_sql::sqlparser::ast::{
     DuplicateTreatment, Function, FunctionArg, FunctionArgExpr, FunctionArgOperator,

@@ -256,7 +256,7 @@ fn of_optional(alias: Option<&TableAlias>) -> Checked {
     alias.map_or(READ, of_alias)
 }
 
-/// The word by which a text asks for a sample.
+/// The keyword of a text that requests a sample.
 fn sample_word(sample: &Option<TableSampleKind>) -> &'static str {
     let Some(TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) =
         sample

@@ -73,7 +73,7 @@ fn of_with(with: &With) -> Checked {
         cte_tables,
     } = with;
     for table in cte_tables {
-        // How a name of WITH is kept is the planner's choice.
+        // The planner chooses whether to materialise a name of WITH.
         let Cte {
             alias,
             query: _,
@@ -173,7 +173,7 @@ fn of_order(order_by: &OrderBy, body: &SetExpr) -> Checked {
     }
 }
 
-/// Keys of an order, wherever they stand.
+/// Keys of an order, in any clause.
 pub(super) fn of_keys(keys: &[OrderByExpr]) -> Checked {
     for key in keys {
         let OrderByExpr {

@@ -157,7 +157,7 @@ pub(super) fn of_create(create: &CreateTable) -> Checked {
         (sortkey.is_some(), "SORTKEY", LEAVE_OUT),
         (backup.is_some(), "BACKUP", LEAVE_OUT),
     ];
-    // Most of these words stand before the name of the table.
+    // Most of these words precede the name of the table.
     none_of(&clauses, Span::empty)?;
     match hive_distribution {
         HiveDistributionStyle::NONE => {}

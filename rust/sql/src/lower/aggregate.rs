@@ -122,7 +122,7 @@ impl Lowering<'_> {
             columns.push(
                 match (calls.is_truth(at), calls.counts(at) && !outer.is_empty()) {
                     (true, _) => binary_expr(value, Operator::Eq, lit(1i64)),
-                    // Where no row is correlated there is no group, and the count is 0.
+                    // Without a correlated row there is no group, and the count is 0.
                     (_, true) => core::coalesce().call(vec![value, lit(0i64)]),
                     _ => value,
                 },

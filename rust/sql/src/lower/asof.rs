@@ -92,7 +92,7 @@ fn with_time(mut side: Side) -> LatestSide {
     }
 }
 
-/// What an inequality compares of the left side and of the right, and how, the left one first.
+/// Operands of an inequality, the one of the left side first, and the operator between them.
 fn inequality(
     of: &Expr,
     sides: (&Pending, &Pending),

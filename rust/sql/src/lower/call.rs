@@ -1,6 +1,6 @@
 //! Functions over the rows of a partition, as a plan has them: arguments, constants, an order and a frame.
 //!
-//! Invariant: constants stand behind the columns of a function, and are text; a frame is kept as the plan has it. Cost:
+//! Invariant: constants follow the columns of a function, and are text; a frame is kept as the plan has it. Cost:
 //! O(size of the expressions).
 
 use arrow_schema::{DataType, TimeUnit};
@@ -133,7 +133,7 @@ fn of_arguments(name: &str, mut arguments: Vec<Expr>, filter: Option<Expr>) -> R
     })
 }
 
-/// What a frame with a distance is ordered by.
+/// Kind of time by which a frame with a distance is ordered.
 #[derive(Clone, Copy, PartialEq)]
 enum ByTime {
     Days,

@@ -122,7 +122,7 @@ impl Lowering<'_> {
                 let mut seen: Vec<Expr> = Vec::new();
                 for column in all.map_err(|problem| refusal(&problem))? {
                     let column = rows.meant(&column, schema)?;
-                    // What a join by name merged is shown once.
+                    // A column that a join by name has merged is an output once.
                     let equal = equal_to(std::slice::from_ref(&column), &rows.equal);
                     let name = |one: &Expr| column_ref(one).map(|(_, name)| name.to_owned());
                     let is_same = |one: &Expr| equal.contains(one) && name(one) == name(&column);

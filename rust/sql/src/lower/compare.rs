@@ -73,7 +73,7 @@ impl Lowering<'_> {
     /// Conditions on the rows of an atom as an engine takes them, if it does.
     pub(super) fn filter(&self, atoms: &[String], conditions: &[Expr]) -> Option<Scalar> {
         let filter = lowered::filter(conditions).ok()??;
-        // What binds to no filter is computed of the row, or refused there.
+        // Conditions that do not bind as a filter are computed row by row, or refused there.
         let atom = conditions.iter().flat_map(atoms_of).next().unwrap_or(0);
         let mut probe = over(std::slice::from_ref(atoms.get(atom)?));
         probe.atoms[0].filter = Some(filter.clone());

@@ -2,9 +2,9 @@
 //!
 //! `x < (SELECT SUM(y) FROM s WHERE s.b = r.b)` compares x with a query whose condition names a column of the query
 //! around. EXISTS is a count above 0; `x < ANY (SELECT y ..)` holds where some y is greater, else is unknown where NULL
-//! is on a side, else false; ALL is NOT ANY of the opposite. Which engine keeps such a condition, or whether it becomes
-//! joins with blocks, is the planner's choice. Invariant: columns of a subquery have depth 0 within it, those of the
-//! query around depth 1, and so on. Cost: that of lowering each subquery once.
+//! is on a side, else false; ALL is NOT ANY of the opposite. The planner chooses the engine for such a condition, or
+//! joins with blocks instead. Invariant: columns of a subquery have depth 0 within it, those of the query around depth
+//! 1, and so on. Cost: that of lowering each subquery once.
 
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DFSchema, ScalarValue};
@@ -21,7 +21,7 @@ use super::pending::{Pending, any, column_ref, is_nested, split, substituted};
 use super::state::{Lowering, over};
 use crate::row_scalar::row_scalar;
 
-/// The rows that a subquery stands in: an expression names columns of their plan's schema.
+/// The rows around a subquery: an expression names columns of their plan's schema.
 #[derive(Clone, Copy)]
 struct Scope<'s> {
     rows: &'s Pending,
@@ -73,7 +73,7 @@ impl<'w> ConditionLowering<'w, '_> {
         })
     }
 
-    /// An expression that names its subqueries, which stand behind others then, and columns of queries around.
+    /// An expression that names its subqueries, which are appended to `subqueries`, and columns of queries around.
     fn nested_expr(&mut self, of: &Expr, subqueries: &mut Vec<Query>) -> Option<Expr> {
         let mut is_supported = true;
         let made = of.clone().transform_down(|node| {
@@ -92,7 +92,7 @@ impl<'w> ConditionLowering<'w, '_> {
         made.ok().filter(|_| is_supported).map(|made| made.data)
     }
 
-    /// What a subquery, or a comparison with one, is over the values of subqueries.
+    /// A subquery, or a comparison with one, as an expression over the values of subqueries.
     fn subquery(&mut self, node: &Expr, subqueries: &mut Vec<Query>) -> Option<Expr> {
         Some(match node {
             Expr::ScalarSubquery(subquery) => {
@@ -175,7 +175,7 @@ impl<'w> ConditionLowering<'w, '_> {
         let value = match shown {
             None => measures.pop()?,
             Some(shown) => {
-                // Each aggregate stands where its column does.
+                // Each column of an aggregate is replaced by the aggregate.
                 substituted(shown, &aggregate.schema, &measures).ok()?
             }
         };
@@ -270,7 +270,7 @@ impl<'w> ConditionLowering<'w, '_> {
         })
     }
 
-    /// How many rows there are that meet further conditions.
+    /// A query that counts the rows that meet further conditions.
     fn counted(&mut self, mut rows: Pending, nested: NestedPredicate) -> Option<Query> {
         rows.columns.clear();
         rows.nested.append(nested).ok()?;
@@ -300,7 +300,7 @@ impl<'w> ConditionLowering<'w, '_> {
         let schema = DFSchema::empty();
         let there = self.inside(&rows, &schema, |inner| inner.condition(&there))?;
         let sought = self.condition(looked)?.deepened().ok()?;
-        // Both values first, then what is asked of them.
+        // Both values first, then the conditions on them.
         let mut both = there;
         both.append(sought).ok()?;
         let mut sides = std::mem::take(&mut both.conditions).into_iter();
@@ -342,7 +342,7 @@ fn added(query: Query, subqueries: &mut Vec<Query>) -> Expr {
     Named::Subquery(subqueries.len() - 1).expr()
 }
 
-/// What a subquery shows of its aggregates, and those; all of an aggregate where nothing is computed of it.
+/// The output of a subquery over its aggregates, and these; no expression where it outputs an aggregate directly.
 fn aggregation(plan: &LogicalPlan) -> Option<(Option<&Expr>, &Aggregate)> {
     match plan {
         LogicalPlan::SubqueryAlias(alias) => aggregation(&alias.input),

@@ -1,9 +1,10 @@
-//! What a correlated subquery reads of the query around: its different values, joined with the rows of the subquery.
+//! Domain of a correlated subquery: the different values that it reads of the query around, joined with the rows of the
+//! subquery.
 //!
-//! What belongs to a row around is what belongs to its values, so an operator that reads the rows of a subquery reads the
-//! pairs of rows and values instead, with the values as further keys (Neumann and Kemper, BTW 2015: the domain D). Invariant:
-//! the references to the row around are equalities with keys of the rows then. Cost: the pairs of values and rows that meet
-//! the conditions are kept.
+//! The result for a row around depends only on these values of it, so an operator that reads the rows of a subquery
+//! reads the pairs of rows and values instead, with the values as further keys (Neumann and Kemper, BTW 2015: the
+//! domain D). Invariant: the references to the row around are equalities with keys of the rows then. Cost: the pairs of
+//! values and rows that meet the conditions are kept.
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ impl Domain {
         self.pairs.iter().map(|(_, column)| column.clone())
     }
 
-    /// What correlates rows that have these columns in the place of the values.
+    /// Correlation of rows that have these columns in the place of the values.
     pub(super) fn keys(&self, columns: impl IntoIterator<Item = Expr>) -> Vec<(Expr, Expr)> {
         let mut keys = Vec::new();
         let pairs = self.pairs.iter().zip(&self.may_be_null);

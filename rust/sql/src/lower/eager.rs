@@ -1,9 +1,10 @@
 //! Aggregates of the right side of a LEFT JOIN, by columns of the left one: grouped before they are joined.
 //!
-//! Each row of the left side is joined with the one group of its key, where it has one, and the aggregates of the groups
-//! are aggregated once more (eager aggregation, Yan and Larson 1995). So no pair of rows is ever listed. Invariant: COUNT,
-//! SUM, MIN and MAX of all rows are those of the groups' COUNT, SUM, MIN and MAX; a row without a partner counts once for
-//! COUNT(*), and as nothing otherwise. Cost: O(1) for each row of both sides. For queries that are asked once.
+//! Each row of the left side is joined with the one group of its key, where it has one, and the aggregates of the
+//! groups are aggregated once more (eager aggregation, Yan and Larson 1995). So no pair of rows is ever listed.
+//! Invariant: COUNT, SUM, MIN and MAX of all rows are those of the groups' COUNT, SUM, MIN and MAX; a row without a
+//! partner counts once for COUNT(*), and as nothing otherwise. Cost: O(1) for each row of both sides. For queries that
+//! are run once.
 
 use arrow_schema::DataType;
 use datafusion_common::{DFSchema, NullEquality};

@@ -1,6 +1,6 @@
 //! Aggregates that an engine keeps, and the query of groups with them.
 //!
-//! Invariant: an aggregate that an engine does not know is written with those that it knows. Cost: O(aggregates).
+//! Invariant: an aggregate that an engine does not support is expressed by those that it supports. Cost: O(aggregates).
 
 use datafusion_expr::expr::AggregateFunction;
 use datafusion_expr::{Expr, lit, when};
@@ -193,7 +193,7 @@ pub(super) fn recognised_call(expr: &Expr) -> Option<(Function, Vec<Expr>)> {
     is_known.then_some((call.function, call.arguments))
 }
 
-/// What an aggregate is to an engine.
+/// An aggregate as an engine computes it.
 fn call(AggregateFunction { func, params }: &AggregateFunction) -> Result<Call> {
     let name = func.name();
     let mut arguments = params.args.clone();

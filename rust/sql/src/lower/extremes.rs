@@ -1,9 +1,9 @@
 //! Rows with a partner that compares with them: the least or the greatest partner decides.
 //!
 //! Some `b` of a group is above `a` if MAX(b) is; some differs from `a` if MIN(b) or MAX(b) does. So the partners are
-//! grouped by key, and the pairs are never listed. Invariant: NULL is below, above and different from nothing, as MIN and
-//! MAX leave it out and are NULL over no other value. Cost: O(1) for each row of both sides. For queries that are asked
-//! once: a view would keep all values of each key in their order.
+//! grouped by key, and the pairs are never listed. Invariant: NULL is below, above and different from nothing, as MIN
+//! and MAX leave it out and are NULL over no other value. Cost: O(1) for each row of both sides. For queries that are
+//! run once: a view would keep all values of each key in their order.
 
 use arrow_schema::DataType;
 use datafusion_expr::{Expr, Operator, binary_expr};

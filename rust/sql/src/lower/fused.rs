@@ -1,7 +1,7 @@
-//! What is asked of the groups of a block, by the engine that keeps the groups: HAVING, and expressions over aggregates.
+//! Post-aggregation by the engine that keeps the groups of a block: HAVING, and expressions over aggregates.
 //!
-//! Invariant: a block with more outputs, or with fewer groups, stands beside the one that it is made of; whichever
-//! nothing reads is left out in the end. What an engine does not know stays, to be computed row by row above the groups.
+//! Invariant: a block with more outputs, or with fewer groups, is added next to the one that it is made of; unread
+//! blocks are removed in the end. Expressions that an engine does not support are computed row by row above the groups.
 //! Cost: O(expressions * outputs), and binding the new block.
 
 use datafusion_expr::Expr;
@@ -40,7 +40,7 @@ impl Lowering<'_> {
         let is_whole = is_changed || rows.filters.is_empty();
         let mut computed = Vec::new();
         for (at, one) in wanted.iter().enumerate() {
-            // What is the same for all groups is no output of a block.
+            // An expression that is the same for all groups is no output of a block.
             let is_same = one.expr.column_refs().is_empty();
             if !is_whole
                 || column_ref(&one.expr).is_some()
@@ -63,7 +63,7 @@ impl Lowering<'_> {
         if !is_changed && computed.is_empty() {
             return Ok((rows, wanted));
         }
-        // What the engine does not take after all is computed above it.
+        // If the engine refuses the block after all, the rest is computed above it.
         let Ok(name) = self.emit(&name, query) else {
             return Ok((rows, wanted));
         };

@@ -92,7 +92,8 @@ impl Lowering<'_> {
             null_safe(&mut keys);
             keys.extend(numbers);
         }
-        // Conditions on a side that may be missing choose its rows; what is no equality of both sides is asked of pairs.
+        // Conditions on a side that may be missing choose its rows; a condition that is no equality of both sides is
+        // checked on pairs.
         let (mut own, mut pairs) = (Vec::new(), Vec::new());
         let kept = |of_left: bool| match join.join_type {
             JoinType::Left | JoinType::LeftAnti => of_left,

@@ -96,7 +96,8 @@ impl Lowering<'_> {
         }
         let keys = correlated(&mut inner, &left, schema)?;
         let mut rows = if is_one_row(subquery) {
-            // Its conditions are asked of what is looked up: they may hold where it has no rows.
+            // Its conditions are evaluated over the looked-up values: they may hold where the
+            // subquery has no rows.
             let filters = std::mem::take(&mut inner.filters);
             let mut values = std::mem::take(&mut inner.columns);
             let width = values.len();

@@ -30,7 +30,7 @@ impl NestedPredicate {
         Ok(())
     }
 
-    /// The same over atoms that stand further behind.
+    /// The same with the numbers of the atoms increased.
     pub(super) fn shifted(&self, by: usize) -> Result<Self> {
         self.mapped(0, &|beyond, atom, name| {
             let by = if beyond == 0 { by } else { 0 };
@@ -77,7 +77,7 @@ impl NestedPredicate {
     }
 }
 
-/// A condition whose subqueries stand further behind.
+/// A condition with the numbers of its subqueries increased.
 fn numbered(one: Scalar, by: usize) -> Result<Scalar> {
     if by == 0 {
         return Ok(one);

@@ -1,10 +1,11 @@
-//! How the step of a recursion reads the rows so far, and so how its fixpoint is found.
+//! Analysis of the step of a recursion: its reads of the rows so far, and the strategy for its
+//! fixpoint.
 //!
-//! A step is linear where each of its rows comes from one row of the table: through projections, filters, and joins of
-//! which one side has the table. Then rows can carry the level at which they came: a column more in the table, which the
-//! plan of the step is given here and hands on to its last column. What takes rows by `IN` or `EXISTS` of the table hands
-//! nothing on, yet is linear as a set. Invariant: a step that is given a level is, for the rows of each level alone, the
-//! step as it stands. Cost: O(plan) for each of its nodes that join or unite.
+//! A step is linear if each of its rows derives from one row of the table: through projections, filters, and joins of
+//! which one side has the table. Then rows can carry the level at which they were derived. It is one more column of the
+//! table, which is added to the plan of the step here and passed to its last column. A step that tests rows by `IN` or
+//! `EXISTS` of the table cannot pass a level on, yet is linear as a set. Invariant: a step with a level, applied to the
+//! rows of one level alone, equals the step as written. Cost: O(plan) for each of its nodes that join or unite.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub(super) struct Analysed {
     pub(super) strategy: Strategy,
 }
 
-/// What may be done with a step over the table of a name.
+/// Plan and strategy of a step over the table of a name.
 pub(super) fn analysed(step: &LogicalPlan, name: &str, distinct: bool) -> Result<Analysed> {
     let level = free("recursion level", &|name| has_column(step, name));
     let of = Recursion {
@@ -71,8 +72,8 @@ pub(super) fn is_work(scan: &TableScan) -> bool {
     source.is::<Work>()
 }
 
-/// The recursion that a UNION is, where its step reads the rows so far in subqueries alone: the binder looks for them in
-/// FROM. `is_known` tells the names of recursions around.
+/// The recursion that a UNION is, where its step reads the rows so far in subqueries alone: the binder looks for them
+/// in FROM. `is_known` tests for the names of recursions around.
 pub(super) fn unseen(
     union: &Union,
     is_distinct: bool,

@@ -50,7 +50,7 @@ impl Wanted {
     }
 }
 
-/// What is computed of the rows of one atom.
+/// Expressions over the rows of one atom.
 #[derive(Default)]
 struct Computed {
     filters: Vec<Expr>,

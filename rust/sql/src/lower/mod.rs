@@ -1,8 +1,8 @@
 //! Relational operators to blocks.
 //!
-//! Joins and aggregates become queries that an engine keeps; what is computed row by row becomes a block that keeps
-//! nothing, below them or above. Invariant: a block stands before whatever reads it and has been bound, so its columns
-//! have types. Cost: linear in the plan, and binding each block once.
+//! Joins and aggregates become queries that an engine keeps; row-by-row computations become blocks that keep nothing,
+//! below them or above. Invariant: a block precedes all that read it and has been bound, so its columns have types.
+//! Cost: linear in the plan, and binding each block once.
 //!
 //! | file | holds |
 //! |---|---|
@@ -143,7 +143,7 @@ impl Lowering<'_> {
                 Ok(self.renamed_block(rows, before, name).called(name))
             }
             LogicalPlan::Subquery(subquery) => self.relation(&subquery.subquery),
-            // Rows of a subquery come in any order.
+            // Rows of a subquery have no order.
             LogicalPlan::Sort(sort) if sort.fetch.is_none() => self.relation(&sort.input),
             LogicalPlan::Projection(projection) => {
                 let rows = match projection.expr.iter().any(|expr| any(expr, is_reference)) {
@@ -168,7 +168,8 @@ impl Lowering<'_> {
                 );
                 let schema = filter.input.schema();
                 let (mut conjuncts, on_time) = time::split_clock(conjuncts);
-                // A subquery may make a block of the rows so far, so what restricts them comes before it.
+                // A subquery may make a block of the rows so far, so the conditions that restrict them are applied
+                // before it.
                 conjuncts.sort_by_key(|conjunct| any(conjunct, is_nested));
                 for conjunct in conjuncts {
                     let mut meant = rows.meant(&conjunct, schema)?;

@@ -1,7 +1,7 @@
 //! ORDER BY, LIMIT and OFFSET, and the first rows of each partition.
 //!
-//! Invariant: the order is kept where it is the result's, or where it chooses rows; elsewhere rows come in any order.
-//! Cost: O(columns).
+//! Invariant: the order is kept where it is the result's, or where it chooses rows; elsewhere rows have no order. Cost:
+//! O(columns).
 
 use datafusion_common::DFSchema;
 use datafusion_expr::expr::BinaryExpr;
@@ -22,7 +22,7 @@ pub(crate) struct Sorted {
 }
 
 impl Sorted {
-    /// How many columns are shown.
+    /// Number of output columns.
     pub(crate) fn columns(&self) -> usize {
         self.rows.columns.len()
     }
@@ -291,7 +291,7 @@ impl Lowering<'_> {
     }
 }
 
-/// What rows are sorted by.
+/// Keys by which rows are sorted.
 pub(crate) fn keys(rows: &Pending, by: &[SortExpr], schema: &DFSchema) -> Result<Vec<SortedBy>> {
     let key = |sort: &SortExpr| Ok((rows.meant(&sort.expr, schema)?, !sort.asc, sort.nulls_first));
     by.iter().map(key).collect()

@@ -1,10 +1,10 @@
 //! The row that a correlated aggregate without GROUP BY has over no rows.
 //!
-//! The groups by what correlates an aggregate lack those rows of the query around that meet nothing. Where the value is
-//! shown as it is, looking it up in vain gives it; whatever else stands above (HAVING, a filter, a union, a window, another
-//! aggregate) reads a row for each different value that the query around has in the correlation (Neumann and Kemper, BTW
-//! 2015: the domain D, joined by a group join). Invariant: behind `completed` each of those values has one row. Cost: that
-//! of a left join of the different values with the groups.
+//! The groups by an aggregate's correlation have none for rows of the query around without a match. If the value is an
+//! output directly, a failed look-up gives it; any other operator above (HAVING, a filter, a union, a window, another
+//! aggregate) reads a row for each different value that the query around has in the correlation (Neumann and Kemper,
+//! BTW 2015: the domain D, joined by a group join). Invariant: behind `completed` each of those values has one row.
+//! Cost: that of a left join of the different values with the groups.
 
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DFSchema, ScalarValue};
@@ -109,7 +109,7 @@ fn values(plan: &LogicalPlan) -> Option<Vec<Expr>> {
     }
 }
 
-/// What an aggregate is over nothing.
+/// Value of an aggregate over no rows.
 fn of_nothing(aggregate: &Aggregate, at: usize, call: &Expr) -> Option<Expr> {
     match call {
         Expr::Alias(alias) => of_nothing(aggregate, at, &alias.expr),

@@ -1,8 +1,8 @@
 //! Joins whose pairs must meet more than the equality of keys.
 //!
-//! Which rows of a side have a partner depends on the columns that the conditions read: the pairs that meet them are a
-//! join, its different values of those columns choose the rows. Invariant: a row that occurs several times, or has several
-//! partners, comes out as often as it is there. Cost: that of the join of the pairs.
+//! Whether a row has a partner depends on the columns that the conditions read: the pairs that meet them are a join,
+//! its different values of those columns choose the rows. Invariant: a row that occurs several times, or has several
+//! partners, is output as often as it occurs in its side. Cost: that of the join of the pairs.
 
 use datafusion_common::DFSchema;
 use datafusion_common::tree_node::{Transformed, TreeNode};
@@ -20,7 +20,7 @@ pub(crate) struct Side {
     pub(crate) keys: Vec<String>,
 }
 
-/// What must hold of two rows beside the equality of their keys, over the columns of a schema: those of both sides.
+/// Conditions on two rows besides the equality of their keys, over the columns of a schema: those of both sides.
 pub(crate) struct Conditions<'c> {
     pub(crate) all: &'c [Expr],
     pub(crate) schema: Option<&'c DFSchema>,
@@ -85,7 +85,7 @@ impl Lowering<'_> {
         negated: bool,
     ) -> Result<Pending> {
         let (shown, width) = (left.columns.clone(), right.columns.len());
-        // What the conditions read of each side stands behind its columns.
+        // Columns that the conditions read are appended to those of each side.
         let mut meant = Vec::with_capacity(conditions.len());
         for condition in conditions {
             let own = condition.column_refs();
@@ -188,8 +188,8 @@ pub(super) fn joined(
     Ok((inner, meant))
 }
 
-/// The pairs of two sides that join and meet conditions, all columns of both; and by side, the columns that tell which of
-/// its rows are in a pair.
+/// The pairs of two sides that join and meet conditions, all columns of both; and by side, the columns that identify
+/// its rows in the pairs.
 pub(crate) fn pairs(
     left: &Side,
     right: &Side,
@@ -215,7 +215,7 @@ pub(crate) fn pairs(
     Ok((inner, seen))
 }
 
-/// NULL equals NULL: it is told by a column of its own.
+/// Keys by which NULL equals NULL: each key gets a further one, whether it is NULL.
 pub(crate) fn null_safe(keys: &mut Vec<(Expr, Expr)>) {
     let texts = |of: &Expr| {
         let text = datafusion_expr::cast(of.clone(), arrow_schema::DataType::Utf8);

@@ -22,7 +22,7 @@ const WINDOW: &str = "window";
 pub(crate) struct Pending {
     /// Names of tables and blocks.
     pub(crate) atoms: Vec<String>,
-    /// What the text calls atoms, where that is another name.
+    /// Names of atoms in the text, where these differ.
     pub(crate) aliases: BTreeMap<usize, String>,
     /// Expressions over one atom each that must be equal.
     pub(crate) equal: Vec<(Expr, Expr)>,
@@ -30,7 +30,7 @@ pub(crate) struct Pending {
     pub(crate) filters: Vec<Expr>,
     /// Conditions with subqueries, in the form in which an engine keeps them.
     pub(crate) nested: NestedPredicate,
-    /// What each row has.
+    /// Expressions of each row.
     pub(crate) columns: Vec<Expr>,
     /// Window functions over the rows that meet the filters: columns may name one by its number.
     pub(crate) windows: Vec<Window>,
@@ -42,7 +42,7 @@ pub(crate) struct Pending {
     pub(crate) outer_conditions: Vec<Expr>,
 }
 
-/// What rows are ordered by, whether it descends, and whether NULL comes first.
+/// A sort key, whether it descends, and whether NULL sorts first.
 pub(crate) type SortedBy = (Expr, bool, bool);
 
 /// A window function that numbers rows.
@@ -133,7 +133,7 @@ impl Pending {
 
     /// Adds a condition: an equality of two atoms, or a filter; one that holds behind the windows where there are any.
     pub(crate) fn restrict(&mut self, condition: Expr) {
-        // What is not TRUE fails, NULL too.
+        // A condition that is not TRUE fails, also for NULL.
         if let Expr::IsTrue(of) = condition {
             return self.restrict(*of);
         }
@@ -158,7 +158,8 @@ impl Pending {
                 return;
             }
         }
-        // What an OR over several atoms asks of one alone keeps most rows of it out of the join.
+        // Conditions that an OR over several atoms implies for one atom alone exclude most of its
+        // rows from the join.
         let implied = implied_by_arms(&condition);
         self.filters
             .extend(implied.into_iter().filter(|one| *one != condition));
@@ -166,7 +167,8 @@ impl Pending {
     }
 }
 
-/// What an OR over several atoms implies of the rows of one: that one of its arms holds there.
+/// Conditions on the rows of one atom that an OR over several atoms implies: one of its arms holds
+/// there.
 fn implied_by_arms(condition: &Expr) -> Vec<Expr> {
     let atoms = atoms_of(condition);
     let mut arms = Vec::new();
@@ -213,7 +215,7 @@ fn shared_by_arms(condition: &Expr) -> Option<(Vec<Expr>, Option<Expr>)> {
     for arm in &mut arms {
         arm.retain(|one| !contains(&shared, one));
     }
-    // An arm that asks for nothing else fails where all fail.
+    // An arm without further conditions fails only if the shared ones fail.
     let rest = arms.into_iter().map(datafusion_expr::utils::conjunction);
     let rest: Option<Vec<Expr>> = rest.collect();
     Some((shared, rest.and_then(datafusion_expr::utils::disjunction)))
@@ -259,7 +261,7 @@ pub(crate) fn of_window(number: usize) -> Expr {
     ))
 }
 
-/// Which atom and which of its columns an expression is, if it is one alone.
+/// Atom and column of an expression that is a single column.
 pub(crate) fn column_ref(expr: &Expr) -> Option<(usize, &str)> {
     let Expr::Column(column) = expr else {
         return None;
@@ -327,7 +329,7 @@ pub(crate) fn replaced(expr: Expr, by: &dyn Fn(&Expr) -> Option<Expr>) -> Result
     })
 }
 
-/// The same over atoms that stand further behind.
+/// The same with the numbers of the atoms increased.
 fn shifted(expr: Expr, by: usize) -> Result<Expr> {
     renamed(expr, &|atom, name| Some(of_atom(atom + by, name)))
 }

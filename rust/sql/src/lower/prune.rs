@@ -20,7 +20,7 @@ impl Lowering<'_> {
         let mut read = Read::new();
         let mut whole = BTreeSet::new();
         self.note(query, &mut read, &mut whole);
-        // Whoever reads a block stands behind it.
+        // Readers of a block are behind it.
         for block in blocks.iter_mut().rev() {
             if let Some(columns) = read.get(&block.name)
                 && !whole.contains(&block.name)
@@ -44,7 +44,8 @@ impl Lowering<'_> {
             let names = plan.columns.iter().map(|&at| fields[at].name.clone());
             read.entry(atom.table.clone()).or_default().extend(names);
         }
-        // An expression may name a column of which the engine knows that it decides nothing, as one that is never NULL.
+        // An expression may name a column that cannot affect the engine's result, as one in a test for NULL that is
+        // never NULL.
         if let Some(Rows::Map { branches, .. }) = &query.rows {
             for (atom, branch) in query.atoms.iter().zip(branches) {
                 let names = read_by(branch);

@@ -1,8 +1,8 @@
 //! `WITH RECURSIVE` to a block: the seed is a block below it, the step a query of its own.
 //!
-//! Blocks of the step that read the rows so far go into its query; all others stand beside the seed, where other parts of
-//! the text may share them. Invariant: the step has the columns of the seed, in their types, and reads tables by names
-//! that mean nothing else in it. Cost: that of lowering both.
+//! Blocks of the step that read the rows so far are moved into its query; all others stay with the seed, where other
+//! parts of the text may share them. Invariant: the step has the columns of the seed, in their types, and reads tables
+//! by names that mean nothing else in it. Cost: that of lowering both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -108,8 +108,8 @@ impl Lowering<'_> {
         found.map(|working| working.table.as_str())
     }
 
-    /// The query of a step, whose columns have these names and types; a level stands behind them. Its rows are kept
-    /// where they are read as a whole: else what changes is enough.
+    /// The query of a step, whose columns have these names and types, and a level after them. Its rows are kept where
+    /// they are read as a whole; else their changes are enough.
     fn step(
         &mut self,
         plan: &LogicalPlan,
@@ -226,7 +226,7 @@ impl Lowering<'_> {
     }
 }
 
-/// What a query reads, its subqueries too.
+/// Tables that a query reads, its subqueries too.
 fn tables(query: &Query) -> BTreeSet<String> {
     let atoms = query.all_atoms().into_iter();
     atoms.map(|atom| atom.table.clone()).collect()

@@ -56,7 +56,7 @@ impl Lowering<'_> {
         Ok(value)
     }
 
-    /// Whether rows are groups, of which these keys tell one.
+    /// Whether rows are groups, of which these keys identify one.
     pub(super) fn is_one_row_a_key(&self, rows: &Pending, keys: &[(Expr, Expr)]) -> bool {
         let [name] = &rows.atoms[..] else {
             return false;
@@ -84,12 +84,12 @@ impl Lowering<'_> {
         is_ungrouped && rows.is_whole() && self.is_grouped(name)
     }
 
-    /// Whether a block has groups, so that its keys tell its rows apart.
+    /// Whether a block has groups, so that its keys identify its rows.
     pub(super) fn is_grouped(&self, name: &str) -> bool {
         self.keys_of_rows(name).is_some()
     }
 
-    /// The columns that tell the rows of a block apart, each by the names that it is shown under; `None` without groups.
+    /// The columns that identify the rows of a block, each by the names of its outputs; `None` without groups.
     fn keys_of_rows(&self, name: &str) -> Option<Vec<Vec<String>>> {
         let block = self.blocks.iter().find(|block| block.name == name)?;
         let alone = |names: &[String]| names.iter().map(|name| vec![name.clone()]).collect();
@@ -115,7 +115,7 @@ impl Lowering<'_> {
     }
 }
 
-/// The column that a key tells: itself, or one of which NULL is told by a key of its own (`pairs::null_safe`).
+/// The column that a key determines: itself, or one whose NULL has a key of its own (`pairs::null_safe`).
 fn told<'k>(key: &'k Expr, keys: &[(Expr, Expr)]) -> Option<&'k str> {
     let Expr::IsNull(of) = key else {
         return column_ref(key).map(|(_, name)| name);
@@ -130,7 +130,7 @@ fn told<'k>(key: &'k Expr, keys: &[(Expr, Expr)]) -> Option<&'k str> {
     keys.iter().any(is_value).then_some(name)
 }
 
-/// A value, where it is the only one: it stands before how many there are.
+/// A value, if it is the only one: the arguments are the value and the number of rows.
 fn only(value_and_rows: Vec<Expr>) -> Result<Expr> {
     let only = Functions::default().get("only");
     let only = only.ok_or_else(|| unsupported("a subquery of several rows is no value"))?;

@@ -1,7 +1,7 @@
 //! GROUPING SETS, ROLLUP and CUBE: one block for each set of groups, and their union.
 //!
-//! Invariant: a column that a set does not group by is NULL in its rows, and GROUPING(..) tells it from one that is NULL.
-//! Cost: that of each set.
+//! Invariant: a column that a set does not group by is NULL in its rows, and GROUPING(..) distinguishes it from one
+//! that is NULL. Cost: that of each set.
 
 use datafusion_common::ScalarValue;
 use datafusion_expr::{Aggregate, Expr, lit};
@@ -50,7 +50,7 @@ impl Lowering<'_> {
                 .collect::<Result<Vec<_>>>()?;
             let is_total = groups.is_empty();
             let mut found = match is_total && calls.len() == 0 {
-                // All rows are one group, of which the count alone tells that it is there.
+                // All rows are one group, whose count alone shows that it exists.
                 true => self.tallied(rows.clone(), groups, &[])?,
                 false => self.groups(rows.clone(), groups, calls)?,
             };

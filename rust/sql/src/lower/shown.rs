@@ -182,7 +182,7 @@ pub(super) fn is_wide(rows: &Pending) -> bool {
     rows.columns.len() > Set::CAPACITY && rows.is_plain()
 }
 
-/// The columns of a block that its groups are told by.
+/// The columns of a block that identify its groups.
 fn groups_of_outputs(blocks: &[Block], name: &str) -> Vec<String> {
     let block = blocks.iter().find(|block| block.name == name);
     let outputs = block.into_iter().flat_map(|block| &block.query.outputs);

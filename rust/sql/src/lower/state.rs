@@ -16,11 +16,11 @@ pub(crate) struct Lowering<'c> {
     pub(super) known: &'c [String],
     pub(super) blocks: Vec<Block>,
     pub(super) infos: BTreeMap<String, TableInfo>,
-    /// How many columns were computed so far.
+    /// Number of columns computed so far.
     pub(super) computed: usize,
     /// Whether conditions may be kept by an engine that compares across tables and with subqueries.
     pub(super) keeps_conditions: bool,
-    /// Whether such a condition comes before a block that takes rows away.
+    /// Whether such a condition is preferred to a block that removes rows, as an anti-join does.
     pub(super) only_joins: bool,
     /// Whether the query is answered once.
     pub(super) once: bool,
@@ -140,7 +140,7 @@ impl<'c> Lowering<'c> {
     }
 }
 
-/// What a query reads, its subqueries too.
+/// Tables that a query reads, its subqueries too.
 fn tables(query: &Query) -> BTreeSet<String> {
     let atoms = query.all_atoms().into_iter();
     atoms.map(|atom| atom.table.clone()).collect()

@@ -25,7 +25,8 @@ enum Use {
     Column,
 }
 
-/// What of the query around equals what of this one, if a condition says that and no more.
+/// The expressions of the query around and of this one that a condition equates, if it is such an
+/// equality and no more.
 pub(crate) fn correlation(condition: &Expr) -> Option<(Expr, Expr)> {
     let Expr::BinaryExpr(binary) = condition else {
         return None;
@@ -39,7 +40,7 @@ pub(crate) fn correlation(condition: &Expr) -> Option<(Expr, Expr)> {
     }
 }
 
-/// Whether the subqueries of a condition know the row around by equalities alone.
+/// Whether the subqueries of a condition refer to the row around by equalities alone.
 fn meets_by_equality(condition: &Expr) -> bool {
     let is_outer = |expr: &Expr| any(expr, |node| matches!(node, Expr::OuterReferenceColumn(..)));
     let by_equality = |plan: &LogicalPlan| {
@@ -63,7 +64,7 @@ fn meets_by_equality(condition: &Expr) -> bool {
 impl Lowering<'_> {
     /// Rows that meet a condition with subqueries: by joins with blocks, or as an engine keeps it.
     ///
-    /// A subquery that chooses rows is joined by key; what its value is, an engine that compares aggregates knows best.
+    /// A subquery that chooses rows is joined by key; the value of one is left to an engine that compares aggregates.
     pub(crate) fn with_subqueries(
         &mut self,
         mut rows: Pending,
@@ -92,7 +93,7 @@ impl Lowering<'_> {
         };
         let joined = joined.unwrap_or_else(|| self.nested(rows, condition, schema));
         joined.map_err(|problem| match (problem, refusal) {
-            // What does not compare is told where the text has it.
+            // For operands that do not compare, the refusal with the place in the text is returned.
             (Error::Type { .. } | Error::Value { .. }, Some(refusal)) => refusal,
             (problem, _) => problem,
         })
@@ -347,7 +348,7 @@ impl Lowering<'_> {
                 .collect()
         };
         let width = rows.columns.len();
-        // What the expressions and the row around read stands behind the columns, so that it comes through the join.
+        // Columns that the expressions and the row around read are appended, so that the join keeps them.
         *rows = self.decorrelated(std::mem::take(rows))?;
         let outer = std::mem::take(&mut rows.outer);
         let (references, outer): (Vec<Expr>, Vec<Expr>) = outer.into_iter().unzip();
@@ -410,7 +411,7 @@ fn innermost(exprs: &[Expr]) -> Result<Option<Expr>> {
     for expr in exprs {
         expr.apply(|node| {
             if is_nested(node) {
-                // Operands come behind what they are of.
+                // Nodes are visited before their operands.
                 last = Some(node.clone());
             }
             Ok(TreeNodeRecursion::Continue)
@@ -420,7 +421,7 @@ fn innermost(exprs: &[Expr]) -> Result<Option<Expr>> {
     Ok(last)
 }
 
-/// Stands for the value of a subquery until that is known.
+/// Placeholder of the value of a subquery, until that is computed.
 fn value_of_node() -> Expr {
     Expr::Column(Column::new(Some(TableReference::bare("value")), "value"))
 }

@@ -1,9 +1,9 @@
 //! Conditions on the clock: `ts > now() - INTERVAL '7 days'` and its kin.
 //!
-//! A conjunct of a WHERE that compares something of a row with an expression of `now()` or `current_date` becomes a
-//! condition of a block below, which keeps rows by when they come and leave; the other conditions on the same rows go
-//! into the block, so that it keeps no others. Invariant: a row is in the block exactly while its conditions hold. Cost:
-//! linear in the expressions.
+//! A conjunct of a WHERE that compares a value of a row with an expression of `now()` or `current_date` becomes a
+//! condition of a block below, which keeps rows by the times at which they enter and leave it. The other conditions on
+//! the same rows are moved into the block, so that it keeps no others. Invariant: a row is in the block exactly while
+//! its conditions hold. Cost: linear in the expressions.
 
 use std::collections::BTreeSet;
 
@@ -86,7 +86,7 @@ impl Lowering<'_> {
     }
 }
 
-/// What conjuncts compare, over the atoms of rows.
+/// Comparisons of the conjuncts with the clock, over the atoms of rows.
 fn clock_comparisons(
     rows: &Pending,
     conjuncts: &[Expr],
@@ -144,7 +144,7 @@ fn comparison(left: &Expr, op: Comparison, right: &Expr, whole: &Expr) -> Result
             Some(steps) => Some((right.clone(), flipped(op), steps)),
             None => distance(left, op, right),
         },
-        // What holds for no row alone.
+        // Comparisons that depend on no row.
         _ => None,
     };
     let is_of_rows = |value: &Expr| {

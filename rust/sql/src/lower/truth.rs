@@ -18,9 +18,9 @@ use crate::error::{refusal, unsupported};
 
 /// The rows of a subquery by its keys.
 struct Summary {
-    /// How many there are; NULL where there is none.
+    /// Number of rows; NULL where there is none.
     rows: Expr,
-    /// How many values are not NULL.
+    /// Number of values that are not NULL.
     values: Expr,
     least: Expr,
     greatest: Expr,
@@ -82,7 +82,7 @@ impl Lowering<'_> {
         let (inner, keys) = self.of_subquery(rows, &subquery.subquery, schema)?;
         let there = inner.columns[0].clone();
         let is_certain = !self.may_be_null(looked, rows)? && !self.may_be_null(&there, &inner)?;
-        // What is looked for, and by which keys, moves with the rows.
+        // The value looked for, and its keys, are expressions of the rows.
         let base = exprs.len();
         exprs.push(looked.clone());
         exprs.extend(keys.iter().map(|(around, _)| around.clone()));

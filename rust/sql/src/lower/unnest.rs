@@ -91,7 +91,7 @@ pub(super) fn lists_of(exprs: &[Expr]) -> (Vec<Expr>, Vec<usize>) {
     (exprs, lists)
 }
 
-/// What a subquery without FROM computes.
+/// Expressions of a subquery without FROM.
 pub(crate) fn without_from(plan: &LogicalPlan) -> Option<&[Expr]> {
     match plan {
         LogicalPlan::SubqueryAlias(alias) => without_from(&alias.input),

@@ -1,7 +1,7 @@
 //! Blocks that compute functions over the rows of partitions: windows, and aggregates that need all rows of a group.
 //!
-//! Invariant: an argument is a column of the block below. Windows with one partition and one order share a block; others
-//! stand one above the other. A rank that does nothing but choose the first rows is an order with its first rows. Cost of a
+//! Invariant: an argument is a column of the block below. Windows with one partition and one order share a block;
+//! others are stacked. A rank that does nothing but choose the first rows is an order with its first rows. Cost of a
 //! change: the rows of the partitions that it touches.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use super::pending::{
 use super::state::{Lowering, computing, free};
 
 impl Window {
-    /// How it numbers rows, if that is what it does.
+    /// The numbering of rows that it computes, if it does that.
     fn rank(&self) -> Option<Ranking> {
         let rank = match self.function.name.as_str() {
             "row_number" => Rank::RowNumber,
@@ -135,7 +135,7 @@ impl Lowering<'_> {
             let rest = rest.map(|(_, condition)| condition);
             let mut read: BTreeSet<usize> = numbers(rest.chain(wanted.iter().map(|one| &one.expr)));
             if keep == 1 {
-                // Which number a row has is known where there is one alone.
+                // With one row a partition its number is constant.
                 read.remove(&number);
             }
             if read.is_empty() {
@@ -152,7 +152,7 @@ impl Lowering<'_> {
         self.computed_windows(rows, above, wanted, &used)
     }
 
-    /// The first rows of each partition stand in place of all.
+    /// Replaces the rows by the first ones of each partition.
     fn first_rows(
         &mut self,
         mut rows: Pending,

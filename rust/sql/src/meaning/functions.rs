@@ -71,7 +71,7 @@ fn of_list(
     })
 }
 
-/// Aggregates keep what stands beside their arguments.
+/// Aggregates keep the clauses after their arguments.
 fn of_aggregate(
     name: &str,
     function: &Function,
@@ -252,7 +252,7 @@ fn of_text(
     })
 }
 
-/// Where a part of a text begins and how long it is, where the dialect counts otherwise from 0 and below.
+/// Start and length of a part of a text, where the dialect handles positions from 0 down differently.
 pub(super) fn substring(from: &mut Expr, length: &mut Option<Box<Expr>>, dialect: Dialect) {
     if is_positive(from) {
         return;

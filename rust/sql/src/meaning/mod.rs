@@ -1,8 +1,8 @@
-//! What a dialect means by a text, said in the words that blocks are kept in.
+//! Translation of a dialect's text into DuckDB's, in which blocks are kept.
 //!
 //! Division, powers, texts that are put together, days of the week, patterns and names of types differ among dialects;
-//! blocks keep expressions as text of DuckDB's. Invariant: what DuckDB means by the changed text is what the dialect means by the text. Cost:
-//! linear in the text.
+//! blocks keep expressions as text of DuckDB's. Invariant: the changed text means to DuckDB the same as the text to its
+//! dialect. Cost: linear in the text.
 
 mod functions;
 mod terms;
@@ -100,7 +100,7 @@ impl VisitorMut for Meaning {
 }
 
 impl Meaning {
-    /// What an operator means, where that is not DuckDB's.
+    /// Translation of an operator whose meaning differs from DuckDB's.
     fn operator(&self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Option<Expr> {
         if self.0 == Dialect::DuckDb {
             return None;
@@ -145,7 +145,7 @@ impl Meaning {
     }
 }
 
-/// How many characters a cast to a text keeps, where the dialect cuts it.
+/// Number of characters that a cast to a text keeps, where the dialect truncates it.
 fn longest(of: &DataType, dialect: Dialect) -> Option<u64> {
     let (DataType::Varchar(Some(length))
     | DataType::CharVarying(Some(length))

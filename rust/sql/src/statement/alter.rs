@@ -19,25 +19,25 @@ pub struct Alter {
     pub table: Name,
     /// Whether a table that is not there is passed over.
     pub if_exists: bool,
-    /// What changes.
+    /// The change.
     pub change: AlterColumns,
 }
 
-/// What ALTER TABLE changes.
+/// Change of ALTER TABLE.
 #[derive(Clone, Debug)]
 pub enum AlterColumns {
-    /// A column comes.
+    /// Adds a column.
     Add {
         /// Its name, in its place.
         name: Name,
         /// The column.
         field: Field,
-        /// What the rows that are there have in it, and its default.
+        /// Value of the column in existing rows, and its default.
         value: Option<Select>,
         /// Whether nothing is done if there is a column of its name.
         if_not_exists: bool,
     },
-    /// A column goes.
+    /// Drops a column.
     Drop {
         /// The column.
         column: Name,
@@ -64,7 +64,7 @@ pub enum AlterColumns {
     Default {
         /// The column.
         column: Name,
-        /// What it is where a row does not say.
+        /// Value for a row that gives none.
         value: Option<Select>,
     },
 }

@@ -129,7 +129,7 @@ impl Select {
         each.collect()
     }
 
-    /// What VALUES lists, if it does nothing else.
+    /// The VALUES of a statement, if it does nothing else.
     fn values(&self) -> Option<&Values> {
         let Statement::Query(query) = &*self.statement else {
             return None;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use datafusion_sql::sqlparser::ast::{Expr, Ident, Query, SelectItem, SetExpr, Value};
 
-/// Outputs that are the same expression get names of their own: those of an INSERT go by their places.
+/// Outputs that are the same expression get names of their own: those of an INSERT are matched by position.
 pub(super) fn name_duplicates(body: &mut SetExpr) {
     let select = match body {
         SetExpr::Select(select) => select,
@@ -37,7 +37,7 @@ pub(super) fn name_duplicates(body: &mut SetExpr) {
     }
 }
 
-/// Puts NULL where VALUES says DEFAULT, and tells where that is.
+/// Replaces DEFAULT in VALUES by NULL, and returns its places.
 pub(super) fn null_defaults(query: &mut Query) -> Vec<(usize, usize)> {
     let mut defaulted = Vec::new();
     let SetExpr::Values(values) = &mut *query.body else {

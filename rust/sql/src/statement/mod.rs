@@ -1,7 +1,7 @@
-//! Statements of a script: tables and views that come and go, rows that change, transactions, queries.
+//! Statements of a script: definitions of tables and views, changes of rows, transactions, queries.
 //!
-//! Invariant: a script is read whole before any of it is done, so a text that is no SQL does nothing; what a statement
-//! says and nothing here does is refused, with its place. No data is looked at. Cost: linear in the text.
+//! Invariant: a script is read whole before any of it is done, so a text that is no SQL does nothing; an unsupported
+//! part of a statement is refused, with its place. No data is looked at. Cost: linear in the text.
 //!
 //! | file | holds |
 //! |---|---|
@@ -54,9 +54,9 @@ pub(crate) use types::column_type;
 /// A statement, and where it is.
 #[derive(Clone, Debug)]
 pub struct Stated {
-    /// What it says.
+    /// The statement.
     pub statement: Statement,
-    /// Where it begins in the script.
+    /// Its position in the script.
     pub at: Option<Position>,
 }
 
@@ -103,13 +103,13 @@ pub struct CreateView {
 /// DROP.
 #[derive(Clone, Debug)]
 pub struct Dropped {
-    /// Whether views go; else tables.
+    /// Whether views are dropped; else tables.
     pub views: bool,
     /// The name.
     pub name: Name,
     /// Whether a name that is not there is passed over.
     pub if_exists: bool,
-    /// Whether the views that read it go with it.
+    /// Whether the views that read it are dropped with it.
     pub cascade: bool,
 }
 

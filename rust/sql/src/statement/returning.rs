@@ -25,23 +25,23 @@ use crate::source_text::Text;
 pub struct Returning {
     items: Vec<SelectItem>,
     table: Name,
-    /// What the rows are called in it: the alias of the table, or its name.
+    /// Name of the rows in it: the alias of the table, or its name.
     alias: String,
     script: Arc<str>,
     dialect: Dialect,
 }
 
-/// What is shown of rows.
+/// Outputs over rows.
 #[derive(Debug)]
 pub enum Shown {
     /// Columns by their places, and what they are called.
     Columns(Vec<(usize, String)>),
-    /// What a query computes of a table of the rows, which has this name.
+    /// A query over a table of the rows, which has this name.
     Query(String, Select),
 }
 
 impl Returning {
-    /// What is shown of the rows of a table with a schema; a query has a column of this name last, as it is in the rows.
+    /// Outputs over the rows of a table with a schema; a query has a column of this name last, as it is in the rows.
     ///
     /// # Errors
     /// `Sql` for a column that is not there.
@@ -167,7 +167,7 @@ impl Visitor for Queries {
 }
 
 impl Reading<'_> {
-    /// What a statement says behind RETURNING.
+    /// The clause RETURNING of a statement.
     pub(super) fn returning(
         &self,
         items: Option<Vec<SelectItem>>,

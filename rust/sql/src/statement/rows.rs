@@ -1,7 +1,7 @@
-//! INSERT, UPDATE, DELETE: which rows of a table go and which come, as a query over the tables that there are.
+//! INSERT, UPDATE, DELETE: the rows that a table loses and gains, as a query over the existing tables.
 //!
-//! Invariant: the query of an UPDATE or a DELETE has each row of the table that meets the condition as often as it is
-//! there: its columns as they are first, then those that are set. Cost: linear in the text.
+//! Invariant: the query of an UPDATE or a DELETE has each row of the table that meets the condition with its
+//! multiplicity: first its current columns, then those that are set. Cost: linear in the text.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::select::{Select, selected};
 use super::table::Reading;
 use crate::dialect::Dialect;
 
-/// What is done with a row whose key is there.
+/// Handling of a row whose key exists.
 #[derive(Clone, Debug)]
 pub enum Conflict {
     /// It is refused.
@@ -42,13 +42,13 @@ pub struct Insert {
     pub columns: Option<Vec<Name>>,
     /// The rows.
     pub rows: Select,
-    /// Where VALUES says DEFAULT, which is NULL in the rows: row and column.
+    /// Places of DEFAULT in VALUES, which is NULL in the rows: row and column.
     pub defaulted: Vec<(usize, usize)>,
-    /// What is done with a row whose key is there.
+    /// Handling of a row whose key exists.
     pub conflict: Conflict,
     /// The key that ON CONFLICT names.
     pub key: Option<Vec<Name>>,
-    /// What is shown of the rows as they are then.
+    /// Outputs over the rows after the change.
     pub returning: Option<Returning>,
 }
 
@@ -57,7 +57,7 @@ pub struct Insert {
 pub struct Update {
     /// The table.
     pub table: Name,
-    /// What is shown of the rows as they are then.
+    /// Outputs over the rows after the change.
     pub returning: Option<Returning>,
     /// The columns that are set, with what to.
     set: Vec<(Name, Expr)>,
@@ -72,7 +72,7 @@ pub struct Update {
 pub struct Delete {
     /// The table.
     pub table: Name,
-    /// What is shown of the rows that go.
+    /// Outputs over the deleted rows.
     pub returning: Option<Returning>,
     from: Option<TableWithJoins>,
     condition: Option<Expr>,
@@ -125,7 +125,8 @@ impl Delete {
         }
     }
 
-    /// The rows that meet the condition; none where all rows go, and nothing is shown of them.
+    /// The rows that meet the condition; none where all rows are deleted, and there are no outputs
+    /// over them.
     ///
     /// # Errors
     /// None in practice.
@@ -333,7 +334,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The columns that become those of the row that comes.
+    /// The columns that are set to those of the inserted row.
     fn excluded(&self, assignments: &[Assignment], table: &Name) -> Result<Vec<Name>> {
         let mut columns = Vec::new();
         for Assignment { target, value } in assignments {

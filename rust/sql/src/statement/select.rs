@@ -26,7 +26,7 @@ pub struct Select {
     pub(crate) statement: Box<Statement>,
     pub(crate) script: Arc<str>,
     pub(crate) dialect: Dialect,
-    /// What a view of it is written down as.
+    /// Text under which a view of it is stored.
     pub(crate) stored_text: Option<(String, Parameters)>,
 }
 
@@ -163,7 +163,7 @@ fn select(
 struct Slice<'s> {
     script: &'s str,
     made: String,
-    /// How far it is made, and where it ends.
+    /// Position up to which it is made, and its end.
     at: usize,
     end: usize,
 }

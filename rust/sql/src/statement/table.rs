@@ -34,13 +34,13 @@ pub struct CreateTable {
     pub defaults: Vec<(Name, Select)>,
     /// The rows that it begins with: CREATE TABLE .. AS SELECT.
     pub rows: Option<Select>,
-    /// Whether a table of this name goes first.
+    /// Whether a table of this name is dropped first.
     pub or_replace: bool,
     /// Whether a table of this name stays.
     pub if_not_exists: bool,
 }
 
-/// What a definition is read with.
+/// Context in which a definition is read.
 pub(crate) struct Reading<'s> {
     pub(crate) script: &'s Arc<str>,
     pub(crate) dialect: Dialect,
@@ -223,7 +223,7 @@ impl Key {
     }
 }
 
-/// What WITH says: whether the table is static, and how long rows stay.
+/// Options of WITH: whether the table is static, and the time for which rows stay.
 fn options(
     of: &CreateTableOptions,
     fields: &[Field],

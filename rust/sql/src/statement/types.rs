@@ -1,7 +1,7 @@
 //! SQL's names of types, as columns of a table store them.
 //!
-//! Invariant: a name means what its dialect means by it; the length of a text is not kept, as DuckDB keeps none. What is
-//! not stored is refused with what is. Cost: O(1).
+//! Invariant: a name has the meaning of its dialect; the length of a text is not kept, as DuckDB keeps none. A type
+//! that is not stored is refused, with the ones that are. Cost: O(1).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Queries that are asked once: forms that no view has, for a view would keep more for them.
+//! Queries that are run once: forms that no view has, for a view would keep more for them.
 
 use ringview_core::Result;
 use ringview_query::Query;

@@ -48,7 +48,7 @@ const STATEMENTS: &[Row] = &[
     (Dialect::DuckDb, "SELECT 1; SELECT a FROM r TABLESAMPLE (1 PERCENT)", 27, "TABLESAMPLE is not supported"),
 ];
 
-/// What a refusal says otherwise than expected.
+/// Difference of a refusal from the expected one.
 fn wrong(&(_, text, column, words): &Row, found: Option<Error>) -> Option<String> {
     let Some(Error::Sql {
         message, position, ..

@@ -206,7 +206,7 @@ fn the_form_in_blocks_comes_second() {
     });
     assert_eq!(asked.len(), 2);
     assert_eq!(again(&blocks.unwrap()), asked[1]);
-    // Where neither is kept, the first refusal counts; what is no refusal is told at once.
+    // If neither is kept, the first refusal is returned; other errors are returned at once.
     let mut calls = 0;
     let refused = standing.clone().first_accepted(|_, query| {
         calls += 1;

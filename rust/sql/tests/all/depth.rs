@@ -1,4 +1,4 @@
-//! How deeply texts may be nested: an answer or an error, never an overflow of the stack.
+//! Nesting depth of texts: an answer or an error, never an overflow of the stack.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! Clauses that nothing reads; texts that are refused, with their places; texts that are taken; how deeply texts may be nested; what a text names; definitions;
-//! scripts; queries that are asked once; values of subqueries.
+//! Clauses that nothing reads; texts that are refused, with their places; texts that are taken; how deeply texts may be
+//! nested; what a text names; definitions; scripts; queries that are run once; values of subqueries.
 
 mod asked_once;
 mod catalog;

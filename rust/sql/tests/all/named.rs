@@ -1,4 +1,4 @@
-//! What a text names, told without tables.
+//! Names in a text, read without tables.
 
 use ringview_core::{Error, SqlProblem};
 use ringview_sql::{Dialect, product_columns, sql_tokens, tables_named};

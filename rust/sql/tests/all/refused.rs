@@ -117,7 +117,7 @@ fn a_refusal_has_its_place() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What a refusal says otherwise than expected.
+/// Difference of a refusal from the expected one.
 fn wrong(&(text, kind, line, column, words): &Row) -> Option<String> {
     let Err(Error::Sql {
         problem,

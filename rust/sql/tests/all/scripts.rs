@@ -1,4 +1,4 @@
-//! Scripts: what their statements are, with their places, whatever stands between them.
+//! Scripts: their statements, with their places, and any separators between them.
 
 use ringview_core::{Error, Result, SqlProblem, Type};
 use ringview_sql::{

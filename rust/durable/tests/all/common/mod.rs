@@ -21,7 +21,7 @@ pub(crate) fn open_as(path: &Path, durability: Durability) -> Result<DurableData
     DurableDatabase::open(path, Options::default(), opening, &mut |_| Ok(()))
 }
 
-/// The text of a view of these tests means the query that stands beside it.
+/// Binds the texts of the views of these tests to the queries next to them.
 pub(crate) fn opening() -> Opening<'static> {
     Opening {
         bind: &bind,

@@ -38,7 +38,7 @@ pub fn schema(columns: &[(&str, Type)]) -> Schema {
     Schema::new(columns.iter().map(field).collect()).unwrap()
 }
 
-/// How a database may be told to work; what its views show is the same.
+/// Options of a database that do not change the results of its views.
 pub fn ways() -> impl Strategy<Value = Options> {
     (any::<bool>(), 1usize..3).prop_map(|(unshared, threads)| Options {
         unshared,
@@ -158,7 +158,7 @@ impl Model {
                 Direction::Delete => -1,
             };
             let signed = change.rows.iter().map(|(row, n)| (row.clone(), n * sign));
-            // One row after the other: none may be taken before it comes.
+            // Row by row: none may be deleted before it is inserted.
             for row in signed {
                 if !self.tables.get_mut(TABLES[change.table].0).add(&[row]) {
                     *self = before;
@@ -169,7 +169,7 @@ impl Model {
         true
     }
 
-    /// How many rows a table has, each as often as it is there.
+    /// Number of rows of a table, with multiplicities.
     pub fn len(&self, table: usize) -> u64 {
         let rows = &self.tables.get(TABLES[table].0).rows;
         rows.values().sum::<i64>() as u64

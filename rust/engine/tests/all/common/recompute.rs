@@ -1,8 +1,8 @@
-//! A toy engine: keeps the rows of each atom, and joins all of them anew when it prepares.
+//! A toy engine: keeps the rows of each atom, and recomputes their join when it prepares.
 //!
-//! It stands on what every engine may build upon: `view/read` makes rows a relation, `view/part` makes a
-//! relation of groups a view: groups with MIN and MAX, or rows; both can be followed and read by other views.
-//! Invariant: between transactions the groups are those of the rows. Cost: the product of all relations, each time.
+//! It uses the parts that every engine may use: `view/read` makes rows a relation, `view/part` makes a relation of
+//! groups a view: groups with MIN and MAX, or rows; both can be followed and read by other views. Invariant: between
+//! transactions the groups are those of the rows. Cost: the product of all relations, each time.
 
 use ringview_core::{Budget, Dictionary, Error, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_explain::{Choice, Explanation};

@@ -1,4 +1,4 @@
-//! What a change costs, counted in steps.
+//! Costs of changes, counted in steps.
 use ringview_engine::{Direction, Op};
 use ringview_oracle::Row;
 use ringview_oracle::arrow::to_arrow;

@@ -29,7 +29,7 @@ pub(crate) fn database(static_second: bool) -> Database {
     db
 }
 
-/// Rows of tables that come (positive) or go.
+/// Rows of tables that are inserted (positive) or deleted.
 pub(crate) type Event = Vec<(usize, Row, i64)>;
 
 pub(crate) fn apply(db: &mut Database, event: &Event) -> Result<(), Error> {
@@ -94,7 +94,7 @@ pub(crate) fn follow(query: &Json, random: &mut Random, events: usize) -> String
         _ => parsed(&shown(query.clone(), random)),
     };
     let (mut db, mut tables) = (database(false), model());
-    // The query is asked once of rows that no view is kept of.
+    // The query is also evaluated once, without a view, over the same rows.
     let mut without_views = database(false);
     // Half of the views are born over rows that are there.
     let born = random.below(2) * 2;
@@ -145,7 +145,7 @@ pub(crate) fn follow(query: &Json, random: &mut Random, events: usize) -> String
         assert_eq!(kept, expected, "what moved, event {at}");
     }
     let explanation = db.view_explanation("q").unwrap();
-    // What a condition says of rows by themselves is a filter, and needs no index.
+    // A condition on a row's own columns is a filter, and needs no index.
     assert!(["rpai", "viewtree"].contains(&&*explanation.engine.name));
     explanation.form.name
 }

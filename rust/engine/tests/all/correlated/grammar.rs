@@ -75,7 +75,7 @@ impl Random {
         self.one(&["lt", "le", "eq", "ne", "gt", "ge"])
     }
 
-    /// A value seen from a query around which others stand with so many atoms each, innermost last.
+    /// A value in a query nested in others; `around` has their numbers of atoms, innermost last.
     pub(crate) fn value(&mut self, around: &mut Vec<usize>, deeper: usize) -> Json {
         match self.below(9) {
             0 => decimal(self.one(&["0.0", "0.5", "1.0", "-1.0", "2.0"])),
@@ -135,7 +135,7 @@ impl Random {
         }
     }
 
-    /// What indexes are for: sums up to a key, shares of totals, keys that must be equal.
+    /// Conditions that use indexes: sums up to a key, shares of totals, keys that must be equal.
     pub(crate) fn indexed(&mut self) -> Json {
         let table = self.one(&TABLES);
         let by_key = self.below(2) == 0;

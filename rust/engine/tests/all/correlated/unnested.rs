@@ -50,7 +50,7 @@ fn of_keys() -> Vec<Json> {
         // It has one row even over nothing, so it may hold there.
         compare(&count(None), "le", &whole(3)),
         all(&[compare(&whole(1), "lt", &total), many.clone()]),
-        // What else is asked of a row stays a condition.
+        // Other conditions on a row stay conditions.
         all(&[many, compare(&column(0, 0, "v"), "lt", &column(0, 0, "p"))]),
     ]
 }

@@ -94,7 +94,7 @@ fn a_table_reaches_a_view_on_two_ways_once() {
     let mut follower = db.follow("both", true).unwrap();
     apply(&mut db, &[r(&[(1, 2, 0.0), (1, 3, 0.0)])]).unwrap();
     assert_eq!(shown(&db, "both"), [[1, 10, 4, 2].map(int).to_vec()]);
-    // One change is told once, not once a way.
+    // One change is reported once, not once a path.
     let description = |db: &mut Database, follower: &mut _| {
         let rows = from_arrow(&db.changes(follower).unwrap());
         db.advance(follower).unwrap();
@@ -134,7 +134,7 @@ fn an_aggregate_over_nothing_has_a_row_that_is_read() {
     assert_eq!(shown(&db, "rows"), [[1, 1, 4].map(int).to_vec()]);
     apply(&mut db, &[gone(r(&[(1, 4, 0.0)]))]).unwrap();
     assert_eq!(shown(&db, "rows"), [vec![int(1), int(0), Value::Null]]);
-    // With HAVING it comes and goes.
+    // With HAVING its row is inserted and deleted.
     let some = Q::over(&["r"]).sum("sum", "0.b").having(count_at_least(1));
     create(&mut db, "some", &some);
     create(&mut db, "of_some", &Q::over(&["some"]).count("rows"));
@@ -186,7 +186,7 @@ fn a_group_that_looks_as_it_did_costs_nothing_above() {
     // The greatest value stays; that the count moves is not read above.
     apply(&mut db, &[r(&[(5, 3, 0.0)])]).unwrap();
     assert_eq!(db.view_steps("above").unwrap(), steps);
-    // One of a hundred groups moves: one row goes and one comes.
+    // One of a hundred groups moves: one row is deleted and one inserted.
     apply(&mut db, &[r(&[(5, 10, 0.0)])]).unwrap();
     let one = db.view_steps("above").unwrap() - steps;
     assert!(one > 0 && one <= 8, "{one}");
@@ -211,7 +211,8 @@ fn strings_that_are_computed_are_keys_above() {
     let unnamed = |b: i64| vec![int(b), int(0), Value::Null];
     apply(&mut db, &[Change::insert(1, vec![unnamed(1)])]).unwrap();
     assert_eq!(shown(&db, "above"), [vec![text("none"), int(1)]]);
-    // Strings come and go, often enough for those that nobody holds to be swept out.
+    // Strings are inserted and deleted, often enough that a sweep removes those without a
+    // reference.
     for round in 0..40i64 {
         let names: Vec<String> = (0..300).map(|i| format!("name {round} {i}")).collect();
         let rows: Vec<(i64, i64, &str)> = names.iter().map(|name| (1, 1, name.as_str())).collect();
@@ -366,7 +367,7 @@ fn changes_by_key_products_and_net_effects_go_on_to_views_above() {
     assert_eq!(two(&db), [[1, 1], [2, 1]].map(|row| row.map(int).to_vec()));
     upsert(&mut db, &[(2, 2), (1, 2)]);
     assert_eq!(two(&db), [[3, 1].map(int).to_vec()]);
-    // The net effect: what is deleted comes later in the list.
+    // The net effect: a row is deleted before its insert in the list.
     let (old, new) = (rows(&[(9, 9)]), rows(&[(9, 9), (4, 4)]));
     let op = |direction, rows| Op {
         table: "k",

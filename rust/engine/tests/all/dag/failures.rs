@@ -1,4 +1,4 @@
-//! What fails in the middle of a DAG leaves all of it as it was.
+//! A failure in the middle of a DAG leaves all of it as it was.
 use ringview_core::Error;
 use ringview_engine::{Database, Direction, Op, Options};
 use ringview_query::Function;
@@ -46,7 +46,7 @@ fn an_overflow_above_undoes_what_is_below() {
     assert!(matches!(error, Error::Overflow { .. }), "{error}");
     assert_eq!(all(&db), before);
     assert_eq!(deltas(&mut db), [0, 0, 0]);
-    // The same rows fit once others have gone.
+    // The same rows fit once others are deleted.
     let gone = Change {
         direction: Direction::Delete,
         ..r(&[(2, 7, f64::MAX), (1, 5, 1.0)])
@@ -88,7 +88,7 @@ fn an_interrupt_at_any_question_undoes_all() {
         assert_eq!(all(&db), before);
         last += 1;
     }
-    // Asked behind the rows, and between the views.
+    // Polled behind the rows, and between the views.
     assert!(last >= 3, "asked {last} times");
     assert_eq!(shown(&db, "three"), [[Value::Int(18), Value::Real(0.0)]]);
 }

@@ -201,7 +201,7 @@ fn what_is_shared_is_counted_once() {
     let all = groupings();
     let (shared, apart) = (held(false, &all), held(true, &all));
     assert!(shared < apart, "{shared} of {apart} bytes");
-    // What goes with a view is what it alone had.
+    // Dropping a view frees what it alone had.
     let mut db = with(false);
     for (at, query) in all.iter().enumerate() {
         create(&mut db, &format!("v{at}"), query);
@@ -261,7 +261,7 @@ fn views_come_go_and_are_undone_in_any_order() {
                     ],
                 )
                 .unwrap();
-                // The last row is not there, so the others go again.
+                // The last row does not exist, so the others are undone.
                 let refused = apply(db, &[r(&[(5, 2, 0.0)]), gone(s(&[(9, 9, "p")]))]);
                 assert!(refused.is_err());
             }

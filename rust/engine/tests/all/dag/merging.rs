@@ -213,7 +213,7 @@ fn what_cannot_be_made_anew_is_made_beside() {
     });
     create(&mut db, "v", &joined().sum("total", "1.c").count("n"));
     apply(&mut db, &[s(&[(1, 3, "p")]), r(&[(1, 1, 0.0)])]).unwrap();
-    // The rows are gone, and not needed.
+    // The rows are not kept, and not needed.
     create(&mut db, "n", &joined().count("n"));
     create(
         &mut db,
@@ -283,7 +283,7 @@ fn a_view_is_replaced_by_one_with_other_sums() {
         rows(&[&[3, 2, -1], &[4, 2, 1]])
     );
     assert_eq!(shown(&db, "w"), rows(&[&[1, 2], &[2, 2]]));
-    // What fails at the end, when the groups have gone over, leaves all as it was.
+    // A failure at the end, after the groups were taken over, leaves all as it was.
     let mut full = || Err(Error::Interrupted);
     let again = sum("\"1\".\"c\" * \"0\".\"a\"");
     let failed = db.replace_view_with("v", &again.0, None, &mut unpolled, &mut full);
@@ -315,7 +315,7 @@ fn partials_of_merged_views_are_those_of_views_apart() {
         (0..queries.len()).map(of).collect::<Vec<_>>()
     };
     assert_eq!(partials(false), partials(true));
-    // What is merged into one of them is in no other.
+    // A partial merged into one of them is in no other.
     let mut db = with(false);
     for (at, query) in queries.iter().enumerate() {
         create(&mut db, &format!("v{at}"), query);

@@ -1,5 +1,5 @@
-//! Random views over few joins with few groups and many sums, which come, go and are replaced in the middle of random
-//! transactions, of which some fail: against the oracle after every step, merged and apart.
+//! Random views over few joins with few groups and many sums, which are created, dropped and replaced in the middle of
+//! random transactions, of which some fail: against the oracle after every step, merged and separate.
 
 use std::collections::BTreeMap;
 
@@ -109,7 +109,7 @@ fn above(view: &str, seed: &mut Seed<'_>) -> Q {
     }
 }
 
-/// Whether a birth that was interrupted at a question came to an end.
+/// Creates a view, interrupted at a poll; returns whether it was created before that.
 fn create(db: &mut Database, name: &str, query: &Q, last: Option<u8>) -> bool {
     let mut asked = 0;
     let made = db.create_view(name, &query.0, &mut |_| {
@@ -198,7 +198,7 @@ fn history(way: Options, fixed: Vec<crate::common::Row>, steps: &[Step]) {
     empty(&mut db, &mut model);
     views.check(&mut db, &model);
     while !views.all.is_empty() {
-        // What nothing reads goes first.
+        // Views that nothing reads are dropped first.
         views.all.retain(|(name, ..)| db.drop_view(name).is_err());
     }
     let parts = db.memory_usage();

@@ -1,4 +1,4 @@
-//! What names mean in a DAG, what is listed and dropped, and what an explanation tells of it.
+//! Meaning of names in a DAG, listing and dropping, and explanations.
 use ringview_core::Error;
 use ringview_engine::Options;
 use ringview_query::Query;

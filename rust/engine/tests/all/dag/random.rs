@@ -14,7 +14,7 @@ use crate::common::{
 };
 use crate::dag::write::{Q, aggregate, column, count_at_least, scalar};
 
-/// What may be done with a column.
+/// Kind of a column, and so its possible uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Int,
@@ -25,7 +25,7 @@ enum Kind {
     Text,
 }
 
-/// What can be read.
+/// A table or view that can be read.
 #[derive(Clone, Debug)]
 struct Node {
     name: String,
@@ -289,7 +289,7 @@ pub(super) fn apply_until(
     })
 }
 
-/// The views of a history, their queries, and what each was told to have.
+/// The views of a history, their queries, and the rows that the changes of each add up to.
 pub(super) struct Views {
     pub(super) all: Vec<(String, Query, ViewFollower, BTreeMap<Row, i64>)>,
 }
@@ -379,7 +379,7 @@ fn history(way: Options, seeds: &[Vec<u8>], fixed: Vec<Row>, before: &[Step], be
             Err(Error::Interrupted) => assert!(last.is_some()),
             Err(problem) => assert!(!model.apply(&changes), "{problem}"),
         }
-        // What was undone left all as it was.
+        // A rollback left all as it was.
         views.check(&mut db, &model);
     }
     empty(&mut db, &mut model);

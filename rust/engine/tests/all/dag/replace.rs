@@ -71,7 +71,7 @@ fn what_those_above_could_not_read_is_refused() {
         assert_eq!(shown(db, "below"), before);
         assert_eq!(db.views(), ["below", "above", "top"]);
     };
-    // A column is missing, has another type, stands elsewhere; the key is another.
+    // A column is missing, has another type or position; the key is another.
     refused(&mut db, &Q::over(&["r"]).by("0.a", "a"));
     let real = Q::over(&["r"])
         .by("0.a", "a")
@@ -84,7 +84,7 @@ fn what_those_above_could_not_read_is_refused() {
         .by("0.a", "a")
         .sum("b", "0.b");
     refused(&mut db, &circle);
-    // Of itself alone it does not know.
+    // A view that reads only itself finds no such table.
     let own = Q::over(&["below"]).by("0.a", "a").sum("b", "0.b");
     let unknown = db.replace_view("below", &own.0, &mut unpolled);
     assert!(

@@ -12,7 +12,7 @@ fn sums() -> Q {
     Q::over(&["r"]).by("0.a", "a").sum("total", "0.b")
 }
 
-/// How many groups there are of each sum, over a view or block.
+/// Number of groups with each sum, over a view or block.
 fn counts(of: &str) -> Q {
     Q::over(&[of]).by("0.total", "total").count("n")
 }

@@ -241,7 +241,7 @@ fn an_interrupt_at_any_ask_undoes_all() {
             assert_eq!(found, reached(&early), "{name}, stopped at ask {stop}");
         }
     }
-    // Rows of both tables and views are asked for, and some hundred levels.
+    // Polls happen at rows of both tables and views, and at some hundred levels.
     assert!(stopped > 6, "asked {stopped} times");
     let all = reached(&chain(400));
     for name in ["reached", "within"] {
@@ -257,7 +257,7 @@ fn levels_that_nobody_supports_go_round_no_more() {
     view(&mut db, "v", text);
     apply(&mut db, &[(Direction::Insert, &[(Some(0), Some(1))])]).unwrap();
     assert_eq!(db.view_len("v").unwrap(), 2);
-    // The loop is reached no more at the moment at which it comes.
+    // The loop is unreachable from the moment of its insertion.
     let changes: [(Direction, &[Edge]); 2] = [
         (Direction::Insert, &[(Some(1), Some(1))]),
         (Direction::Delete, &[(Some(0), Some(1))]),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Bag, Edge};
 
-/// What a step of joins makes of rows that end somewhere.
+/// Rows that a step of joins derives from rows that end at `of`.
 fn next(edges: &[Edge], of: Option<i64>) -> impl Iterator<Item = Option<i64>> + '_ {
     let edges = edges
         .iter()

@@ -1,4 +1,4 @@
-//! What changes of a recursion cost, in steps.
+//! Costs of changes of a recursion, in steps.
 
 use ringview_engine::{Database, Direction, Options};
 
@@ -54,7 +54,8 @@ fn an_edge_beside_others_costs_no_more_than_its_derivations() {
         for found in steps(&mut db, &changes) {
             assert!(found <= 40, "{found} steps, {side} by {side} nodes");
         }
-        // A cycle's way back from the end holds up nothing that stands by itself.
+        // A back edge from the end, which closes a cycle, supports nothing that has no other
+        // derivation.
         let back = (node(side - 1, side - 1), node(0, 0));
         let changes = [(Direction::Insert, back), (Direction::Delete, back)];
         for found in steps(&mut db, &changes) {

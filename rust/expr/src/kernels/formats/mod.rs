@@ -1,7 +1,7 @@
 //! `format('{:,} of {}', n, name)` and `printf('%d of %s', n, name)`.
 //!
-//! Invariant: a text is read once for each run of rows with the same one; NULL where any argument is. What a text asks of
-//! a value that it cannot be shown as is an error. Cost: linear in what is written.
+//! Invariant: a text is read once for each run of rows with the same one; NULL where any argument is. A format that
+//! does not fit its value is an error. Cost: linear in what is written.
 //!
 //! | file | holds |
 //! |---|---|

@@ -1,10 +1,10 @@
-//! How one value is shown: digits, sign, width.
+//! Format of one value: digits, sign, width.
 //!
 //! Invariant: a double is rounded as it is, and not as it is written. Cost: O(what is written).
 
 use datafusion_common::{Result, exec_err};
 
-/// On which side a value stands in its width.
+/// Alignment of a value in its width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Align {
     Left,
@@ -28,16 +28,16 @@ impl Align {
 pub(super) struct Spec {
     pub(super) fill: char,
     pub(super) align: Option<Align>,
-    /// What stands in front of a number that is not below zero.
+    /// Character in front of a number that is not below zero.
     pub(super) sign: Option<char>,
-    /// Whether a base is told: `0x`.
+    /// Whether the base has a prefix: `0x`.
     pub(super) is_marked: bool,
     /// Whether zeros fill a number.
     pub(super) has_zeros: bool,
-    /// Whether a text stands on the right where nothing else is said.
+    /// Whether a text is aligned on the right by default.
     pub(super) text_on_right: bool,
     pub(super) width: usize,
-    /// Whether thousands are told apart.
+    /// Whether thousands are separated.
     pub(super) is_grouped: bool,
     /// Whether an integer in another base is one of 64 bits, without a sign.
     pub(super) has_no_sign: bool,
@@ -211,7 +211,7 @@ fn shortest(value: f64) -> String {
     }
 }
 
-/// So many digits that tell something; zeros at the end are cut if that is asked for.
+/// Formats a number with `many` significant digits; with `cuts`, zeros at the end are removed.
 fn general(value: f64, many: usize, cuts: bool) -> String {
     let many = many.max(1);
     let shown = format!("{value:.*e}", many - 1);

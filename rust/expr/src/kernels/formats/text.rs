@@ -13,7 +13,7 @@ use super::spec::{Align, Spec};
 /// The greatest width, which is what numbers are written in.
 const WIDEST: usize = u16::MAX as usize;
 
-/// How values are asked for.
+/// Syntax of placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Style {
     /// As `{}`.
@@ -22,7 +22,7 @@ pub(super) enum Style {
     Percent,
 }
 
-/// What a format is made of.
+/// Piece of a format.
 pub(super) enum Piece {
     Text(String),
     /// The value of a number, from 0 on.
@@ -147,7 +147,7 @@ fn precision(rest: &mut Rest<'_>) -> Result<Option<usize>> {
     }
 }
 
-/// A number of at most `WIDEST`: a text of a few characters must not ask for all memory in each row.
+/// A number of at most `WIDEST`: a text of a few characters must not use all memory in each row.
 fn number(rest: &mut Rest<'_>) -> Result<Option<usize>> {
     let mut found = None;
     while let Some(digit) = rest.next_if(char::is_ascii_digit) {

@@ -1,8 +1,8 @@
 //! Moments: clocks of zones, texts that are read, formats, truncation and buckets.
 //!
-//! A moment with a time zone is an instant, and its parts are those of UTC, whatever zone its column names; the clock of
-//! another zone comes of `AT TIME ZONE` alone. Invariant: every year that 64 bits of microseconds hold is computed, or
-//! refused by name. NULL where an argument is. Cost: one pass.
+//! A moment with a time zone is an instant, and its parts are those of UTC, whatever zone its column names; only
+//! `AT TIME ZONE` computes the clock of another zone. Invariant: every year that 64 bits of microseconds hold is
+//! computed, or refused by name. NULL where an argument is. Cost: one pass.
 //!
 //! | file | holds |
 //! |---|---|

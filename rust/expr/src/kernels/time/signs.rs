@@ -13,7 +13,7 @@ pub(crate) enum Sign {
     Part(char, bool),
 }
 
-/// Letters that stand for several signs.
+/// Letters that abbreviate several signs.
 const WHOLES: &[(char, &str)] = &[
     ('c', "%Y-%m-%d %H:%M:%S"),
     ('x', "%Y-%m-%d"),

@@ -7,7 +7,7 @@ use ringview_core::Result;
 use super::number::{Cell, Quantity, overflow};
 use super::tree::{Column, Condition, Value};
 
-/// Where columns are found.
+/// Values of the columns during evaluation.
 pub trait Scope {
     /// The value of a column.
     fn cell(&self, column: Column) -> Cell;

@@ -12,8 +12,7 @@ use ringview_ring::Expansion;
 
 use crate::bind::polynomial::{Constant, Kind};
 
-/// A number. Equal are those of one form: whether numbers are the same, whatever their forms, `compare`
-/// tells.
+/// A number. Equality is that of one form; `compare` orders numbers of any two forms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
     /// `units * 10^-scale`.
@@ -179,7 +178,8 @@ impl Quantity {
         else {
             return in_order(self.real(), other.real());
         };
-        // What does not fit in the other's finer units is beyond it: its sign tells where.
+        // A number that does not fit the other's finer units lies beyond it, on the side of its
+        // sign.
         match s <= t {
             true => rescaled(a, s, t).map_or_else(|| a.cmp(&0), |a| a.cmp(&b)),
             false => rescaled(b, t, s).map_or_else(|| 0.cmp(&b), |b| a.cmp(&b)),
@@ -298,7 +298,7 @@ mod tests {
         for (order, a, b) in [
             (Equal, exact(150, 2), exact(15, 1)),
             (Less, exact(most - 1, 0), exact(most, 0)),
-            // Doubles would tell neither of these two.
+            // As doubles, neither pair would differ.
             (Greater, exact(most / 10 + 1, 0), exact(most, 1)),
             (Less, exact(-(most / 10) - 1, 0), exact(-most, 1)),
             (Greater, exact(most, 0), exact(5, 30)),

@@ -1,10 +1,10 @@
 //! Blocks of aggregates, and the values and conditions in them.
 //!
-//! Invariant: what is FALSE and what is unknown are not told apart, so NOT is gone, pushed down to
-//! the comparisons. Both sides of a comparison have one meaning (numbers, days, ticks of one unit,
-//! Booleans, words of strings), exact where neither is a double. NULL meets NULL: an aggregate of
-//! nothing but a count, and a quotient by zero, are NULL, and no comparison with NULL is TRUE. A
-//! column is named by how many blocks further out its relation stands, the relation's place there,
+//! Invariant: FALSE and unknown are not distinguished, so NOT is pushed down into the comparisons.
+//! Both sides of a comparison have one meaning (numbers, days, ticks of one unit, Booleans, words
+//! of strings), exact where neither is a double. NULL meets NULL: an aggregate of nothing but a
+//! count, and a quotient by zero, are NULL, and no comparison with NULL is TRUE. A column is named
+//! by the number of blocks between it and the block of its relation, the relation's place there,
 //! and its place in the table. Aggregates take columns of their own block alone. Cost: none; this
 //! is data.
 
@@ -15,11 +15,11 @@ use crate::bind::polynomial::{Comparison, Predicate};
 /// rows its count is 0, all else NULL.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
-    /// What its rows come from; more than one are multiplied. As it is bound, these are numbers of
+    /// Relations of its rows; more than one are multiplied. As it is bound, these are numbers of
     /// [`Bound::all_atoms`](crate::Bound::all_atoms), each with a filter of its own; an engine may
-    /// number what it keeps instead.
+    /// number the relations that it keeps instead.
     pub relations: Vec<usize>,
-    /// Which rows take part: equalities that join them too.
+    /// Condition on the rows that take part, including the equalities that join them.
     pub condition: Condition,
     /// The columns of GROUP BY, of this block. Only outermost.
     pub group: Vec<Column>,
@@ -53,7 +53,7 @@ impl Block {
 pub struct Column {
     /// Blocks further out.
     pub depth: usize,
-    /// Which of that block's relations.
+    /// Position among that block's relations.
     pub relation: usize,
     /// Position in the table's schema; behind it, the verdicts of [`Condition::Row`].
     pub column: usize,
@@ -77,7 +77,7 @@ pub enum Aggregate {
 }
 
 impl Aggregate {
-    /// What it is about; none for a count of rows.
+    /// Its argument; none for a count of rows.
     #[must_use]
     pub fn argument(&self) -> Option<&Value> {
         match self {
@@ -91,8 +91,8 @@ impl Aggregate {
     }
 }
 
-/// A value, of numbers as they come: sums, differences and products of exact numbers are exact,
-/// with a double all is one.
+/// A value, of numbers in their own kinds: sums, differences and products of exact numbers are
+/// exact; with a double all are doubles.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A constant.
@@ -115,7 +115,7 @@ pub enum Value {
     Block(Box<Block>),
 }
 
-/// Which rows of a join are chosen: those for which it is TRUE.
+/// Condition on the rows of a join: it chooses those for which it is TRUE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
     /// All of them; TRUE if there is none.
@@ -127,8 +127,8 @@ pub enum Condition {
     Compare(Value, Comparison, Value),
     /// Whether a value is NULL (or is not); never unknown.
     IsNull(Value, bool),
-    /// What is told by the row of one of the block's own relations alone; only where it is one of
-    /// several operands of an OR, for an atom has a filter. Engines decide it once a row, and read
-    /// the verdict as a column: see [`Condition::with_verdicts`].
+    /// A predicate on a row of one of the block's own relations alone. It occurs only as one of
+    /// several operands of an OR, since otherwise it is in the filter of its atom. Engines decide
+    /// it once a row, and read the verdict as a column: see [`Condition::with_verdicts`].
     Row(usize, Predicate),
 }

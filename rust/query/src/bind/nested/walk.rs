@@ -10,8 +10,8 @@ use super::tree::{Aggregate, Block, Column, Condition, Value};
 use crate::bind::polynomial::{Comparison, Predicate};
 
 impl Value {
-    /// Calls `visit` with every column of the block that it stands in and of those around that, as
-    /// seen from there: what blocks within read of their own is left out.
+    /// Calls `visit` with every column of this block and of those around it, as seen from here:
+    /// columns that inner blocks read of their own relations are left out.
     pub fn columns(&self, visit: &mut dyn FnMut(Column)) {
         match self {
             Value::Constant(_) | Value::Aggregate(_) => {}
@@ -161,7 +161,7 @@ impl Condition {
         });
     }
 
-    /// Calls `visit` with what the row of one relation tells alone.
+    /// Calls `visit` with each predicate on the row of one relation alone.
     fn rows(&self, visit: &mut dyn FnMut(usize, &Predicate)) {
         match self {
             Condition::And(all) | Condition::Or(all) => all.iter().for_each(|one| one.rows(visit)),
@@ -170,8 +170,8 @@ impl Condition {
         }
     }
 
-    /// Puts a Boolean column, whose position `column` says, in the place of what the row of one
-    /// relation tells alone. Queries within are left as they are.
+    /// Replaces each predicate on the row of one relation alone by a Boolean column, at the
+    /// position that `column` returns. Subqueries are left as they are.
     pub fn with_verdicts(&mut self, column: &mut dyn FnMut(usize, &Predicate) -> usize) {
         match self {
             Condition::And(all) | Condition::Or(all) => {

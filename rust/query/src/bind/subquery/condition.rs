@@ -1,10 +1,10 @@
-//! Conditions bound: what the row of one atom tells becomes a predicate, NOT is pushed down, the
-//! rest is compared.
+//! Bound conditions: predicates on the row of one atom are separated, NOT is pushed down, the rest
+//! is compared.
 //!
-//! Invariant: what comes out is TRUE for exactly the rows for which SQL's three-valued condition is
-//! TRUE. NOT of an unknown is unknown, so pushing it down to the comparisons changes nothing: NOT x
-//! < y is TRUE just where x >= y is. Cost: linear in the condition, times its depth; a list in IN
-//! is as many comparisons.
+//! Invariant: the bound condition is TRUE for exactly the rows for which SQL's three-valued
+//! condition is TRUE. NOT of an unknown is unknown, so pushing it down to the comparisons changes
+//! nothing: NOT x < y is TRUE just where x >= y is. Cost: linear in the condition, times its depth;
+//! a list in IN is as many comparisons.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -125,7 +125,7 @@ impl OuterScope<'_> {
                 let found = within.list.iter().map(one).collect::<Result<_>>()?;
                 Ok(if negated { all(found) } else { any(found) })
             }
-            // A Boolean that stands alone.
+            // A Boolean by itself.
             other => match self.side(other)? {
                 Side::Null => Ok(NEVER),
                 Side::TypedValue(known) if known.domain == Some(Domain::Bool) => {
@@ -152,7 +152,7 @@ impl OuterScope<'_> {
         })
     }
 
-    /// A condition that the row of one atom tells.
+    /// A condition on the row of one atom.
     fn predicate(&self, atom: usize, row: &Expr, negated: bool) -> Result<Condition> {
         let opposite;
         let row = match negated {
@@ -170,7 +170,7 @@ impl OuterScope<'_> {
     }
 }
 
-/// The atom of the query itself whose row alone tells a condition; the first where nothing is read.
+/// The only atom of the query itself that a condition reads; the first where nothing is read.
 fn of_row(condition: &Expr) -> Option<usize> {
     let mut atoms = BTreeSet::new();
     each_column(condition, &mut |atom, _| {

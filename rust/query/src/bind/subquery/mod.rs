@@ -6,7 +6,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `condition` | conditions: what one row tells apart, NOT pushed down, both sides in one domain |
+//! | `condition` | conditions: predicates on one row separated, NOT pushed down, both sides in one domain |
 //! | `side`, `value` | what is compared: columns, constants, arithmetic |
 
 mod condition;
@@ -47,8 +47,8 @@ impl<'c> Subqueries<'c> {
         }
     }
 
-    /// Binds the condition of the outermost query, and moves what the rows of its atoms tell by
-    /// themselves there; none where that is all.
+    /// Binds the condition of the outermost query, and moves predicates on the rows of single atoms
+    /// to the filters of these; none if nothing else remains.
     pub(crate) fn outermost(
         &mut self,
         query: &Query,
@@ -131,7 +131,7 @@ impl<'c> Subqueries<'c> {
     }
 }
 
-/// What all rows must pass goes to the filters of their atoms; the rest is left.
+/// Moves the conjuncts on the rows of single atoms to the filters of these, and returns the rest.
 fn filtered(condition: Condition, atoms: &mut [PlanAtom]) -> Condition {
     let mut left = Vec::new();
     let operands = match condition {
@@ -207,7 +207,7 @@ fn many_rows() -> Error {
     }
 }
 
-/// What a query within shows, while it is bound.
+/// Outputs of a subquery, while it is bound.
 struct Shown<'a> {
     here: &'a OuterScope<'a>,
     aggregates: Vec<Aggregate>,

@@ -1,4 +1,4 @@
-//! Where names of a subquery are looked up, and what binding it collects.
+//! Scopes for the names of a subquery, and the results that binding it collects.
 //!
 //! Invariant: a name says how far out its query is. Cost: O(depth) a name.
 

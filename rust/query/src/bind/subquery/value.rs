@@ -1,8 +1,9 @@
-//! What is compared, bound: columns here and further out, constants, arithmetic, queries within.
+//! Bound operands of comparisons: columns of this block and outer ones, constants, arithmetic,
+//! subqueries.
 //!
 //! Invariant: a value that is bound has a meaning: a number of some kind, a Boolean, a day, a tick,
-//! or a string. Arithmetic is on numbers; what is NULL whatever the rows is told at once. Cost:
-//! linear in the expression.
+//! or a string. Arithmetic is on numbers; a value that is NULL for all rows is recognised at once.
+//! Cost: linear in the expression.
 
 use datafusion_expr::expr::BinaryExpr;
 use datafusion_expr::{Expr, Operator};
@@ -80,7 +81,7 @@ pub(super) fn arithmetic(expr: &Expr, side: &mut dyn FnMut(&Expr) -> Result<Side
     }
 }
 
-/// What `NULLIF(x, 0)` is of, or a constant that is not zero: an engine divides by it as DuckDB does.
+/// The argument x of `NULLIF(x, 0)`, or a constant that is not zero: an engine divides by it as DuckDB does.
 fn divisor(of: &Expr) -> Result<&Expr> {
     let number = |expr: &Expr| match constant(expr)? {
         Some(value) => number_of(literal(&value)?),
@@ -122,7 +123,7 @@ pub(super) fn divide(left: TypedValue, right: TypedValue) -> Result<TypedValue> 
     Ok(TypedValue::number(Value::Over(left, right), Kind::Real))
 }
 
-/// What two numbers make; NULL if either is.
+/// Combines two numbers by `make`; NULL if either is.
 pub(super) fn both(
     left: Side,
     right: Side,

@@ -1,11 +1,11 @@
 //! Least fractional edge covers, each proved: a cover of a weight, and a packing of vertices of the
 //! same.
 //!
-//! Invariant: a number told to be least is: the weights cover each variable once or more, the
+//! Invariant: a number marked as least is least: the weights cover each variable once or more, the
 //! packing has no edge that holds more than 1, both in exact fractions, and their sums are equal,
-//! which is weak duality's own proof. The solver's doubles are only where the fractions are read
-//! from. Where the proof fails the cover is one of whole edges, which bounds the number from above.
-//! Cost: two linear programs.
+//! which is weak duality's own proof. The fractions are read from the solver's doubles, which serve
+//! for nothing else. If the proof fails the cover is one of whole edges, which bounds the number
+//! from above. Cost: two linear programs.
 
 use microlp::{ComparisonOp, OptimizationDirection, Problem};
 use num_traits::CheckedAdd;

@@ -4,8 +4,8 @@
 //! Invariant: the bags of an order are a tree decomposition, and some order has one of least width,
 //! for cover numbers grow with their sets. A variable whose neighbours are neighbours of each other
 //! may always leave first: they must share a bag anyhow. Variables of the same edges leave as one.
-//! Cost: what is left when those have gone is searched by the sets of those that left, each once,
-//! for up to [`EXACT`] edges and [`MOST`] sets; else the variable of the least bag leaves next.
+//! Cost: the rest after that is searched by the sets of eliminated variables, each once, for up to
+//! [`EXACT`] edges and [`MOST`] sets; else the variable of the least bag leaves next.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::graph::set::Set;
 pub const EXACT: usize = 8;
 /// Sets of variables that the search may look at.
 const MOST: usize = 4096;
-/// In which parts widths are added up, to tell orders of one width apart.
+/// Unit in which widths are added up, to compare orders of one width.
 const PARTS: f64 = 840.0;
 
 /// The bags of an order, each with its parent, and whether their width is the least.
@@ -59,7 +59,7 @@ fn twins(all: Set, edges: &[Set]) -> Vec<usize> {
         .collect()
 }
 
-/// Who is whose neighbour, among those that have not left.
+/// Neighbours of each variable, among those that are not eliminated.
 #[derive(Clone, Debug)]
 struct Graph {
     left: Set,
@@ -103,7 +103,7 @@ impl Graph {
     }
 }
 
-/// What an order costs: its width, then how large its bags are together.
+/// Cost of an order: its width, then the total size of its bags.
 type Cost = (Ratio, u64);
 
 struct Search<'a> {
@@ -156,8 +156,8 @@ impl Search<'_> {
         Some(least.0)
     }
 
-    /// Who leaves, one after the other, each with its bag: by the search, or whoever makes the
-    /// least bag; and whether there was never a choice.
+    /// Order of elimination, each variable with its bag: by the search, or by the least bag; and
+    /// whether there was never a choice.
     fn order(&mut self, mut graph: Graph, exact: bool) -> (Vec<(usize, Set)>, bool) {
         let mut order = Vec::with_capacity(graph.left.len());
         let mut forced = true;

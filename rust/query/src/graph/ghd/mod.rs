@@ -4,9 +4,9 @@
 //! Invariant: every edge lies within a bag, and the bags that have a variable are connected, so a
 //! join of the bags by the tree is the query; the width is the largest fractional cover number of a
 //! bag by the edges, so no bag's relation has more than N^width tuples (Dai, Hu, Yi, section 5;
-//! Gottlob, Greco, Scarcello). A width that is told to be least is the fractional hypertree width.
-//! Cost: exponential in the variables of the cycles for up to [`EXACT`] edges, each bag a linear
-//! program solved once; beyond, and where the search would need too many, polynomial and greedy.
+//! Gottlob, Greco, Scarcello). A width marked as least is the fractional hypertree width. Cost:
+//! exponential in the variables of the cycles for up to [`EXACT`] edges, each bag a linear program
+//! solved once; beyond, and where the search would need too many, polynomial and greedy.
 //!
 //! | file | holds |
 //! |---|---|
@@ -74,7 +74,7 @@ impl Ghd {
             });
         }
         for (edge, set) in edges.iter().enumerate().filter(|(_, set)| !set.is_empty()) {
-            // Where it makes a large bag smaller.
+            // Added to the widest of the bags that hold it, which it makes smaller.
             let of = (0..found.len())
                 .rev()
                 .filter(|&bag| set.is_subset(found[bag].variables));

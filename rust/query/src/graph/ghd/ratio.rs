@@ -14,7 +14,7 @@ pub fn to_f64(ratio: Ratio) -> f64 {
 
 /// Denominators that the solution of a linear program is read with.
 const LARGEST: i64 = 5040;
-/// How far a double may be from the fraction that it is read as.
+/// Maximal distance of a double from the fraction that it is read as.
 const NEAR: f64 = 1e-7;
 
 /// The fraction of a small denominator next to a double, by continued fractions.

@@ -1,10 +1,10 @@
 //! Choosing a variable order by cost.
 //!
-//! Top down: a connected part of the query takes one variable as its root and falls into smaller
-//! components. The cost of a component does not depend on the order above it, so components are solved once each:
-//! exactly, by trying every root, up to [`EXACT`] variables; beyond, only the root that looks best
-//! where it stands is tried. Variables with the same atoms are interchangeable and stay together.
-//! Cost: at most 2^EXACT components, one small linear program each. Ties go to the variable named first.
+//! Top down: a connected part of the query takes one variable as its root and falls into smaller components. The cost
+//! of a component does not depend on the order above it, so components are solved once each: exactly, by trying every
+//! root, up to [`EXACT`] variables; beyond, only the root with the least cost of its own view is tried. Variables with
+//! the same atoms are interchangeable and stay together. Cost: at most 2^EXACT components, one small linear program
+//! each. In a tie the variable named first wins.
 
 use std::collections::HashMap;
 
@@ -41,8 +41,8 @@ pub fn choose_counted(
     (with_locals(order, graph), steps)
 }
 
-/// Whether two orders cost the same in the width of views, the groups that changes walk and what stands below what it
-/// outlives: then they are as good as each other but for a constant factor.
+/// Whether two orders cost the same in the width of views, the groups that changes walk and free variables below bound
+/// ones: then they are equally good but for a constant factor.
 pub fn are_tied(
     graph: &Hypergraph,
     rows: &[Option<u64>],
@@ -178,7 +178,7 @@ impl<'a> Chooser<'a> {
         best
     }
 
-    /// The root that costs least where it stands and leaves the smallest rest.
+    /// The root whose own view costs least and leaves the smallest rest.
     fn promising(&mut self, component: Set) -> usize {
         let mut best = None;
         for root in component.iter() {
@@ -221,7 +221,7 @@ impl<'a> Chooser<'a> {
             let inner = below
                 .iter()
                 .fold(Set::default(), |set, group| set | self.groups[group].set);
-            // What is below is marginalised unless free; locals that are bound are no variables.
+            // Variables below are marginalised unless free; bound locals are no variables.
             let keys = variables - (inner - free);
             views.push(Sibling { keys, atoms });
         }
@@ -284,7 +284,8 @@ impl<'a> Chooser<'a> {
     }
 }
 
-/// How much each atom changes. A table of unknown size counts as one of mean size.
+/// Frequency of changes of each atom, by its rows. A table of unknown size counts as one of mean
+/// size.
 fn weights(graph: &Hypergraph, rows: &[Option<u64>]) -> Vec<u128> {
     let known: Vec<u128> = rows
         .iter()

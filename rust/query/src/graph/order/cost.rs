@@ -1,4 +1,4 @@
-//! What an order costs, compared field by field.
+//! Cost of an order, compared field by field.
 //!
 //! Width first: it bounds the size of views. Then how often a change has to walk a group of a
 //! sibling on its way up, weighted by how much each relation changes; then free variables below

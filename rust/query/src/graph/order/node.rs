@@ -14,8 +14,8 @@ pub struct OrderNode {
     pub children: Vec<OrderNode>,
 }
 
-/// Completes an order of the join variables: free variables that only one atom has go below all
-/// else of their atom. Wherever they stood, its view would have to keep them.
+/// Completes an order of the join variables: free variables that only one atom has are placed below
+/// all else of their atom. In any other place, its view would have to keep them too.
 pub fn with_locals(mut order: Vec<OrderNode>, graph: &Hypergraph) -> Vec<OrderNode> {
     let placed = placed(&order);
     for edge in &graph.edges {

@@ -1,8 +1,8 @@
 //! Months: they differ in length, so adding them is no shift.
 //!
 //! A month later is the same day of the next month, or its last day where it has no such day. So the 29th, the 30th and
-//! the 31st of January come to one day of February, and within these days the time of day begins anew each day: a
-//! comparison may come to hold several times. Invariant: what is given back is exact. Cost: O(1), a few dates.
+//! the 31st of January map to one day of February, and each of these days repeats the times of that day: a comparison
+//! may become TRUE several times. Invariant: results are exact. Cost: O(1), a few dates.
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveTime};
 
@@ -85,7 +85,7 @@ fn since_months(value: i64, months: i32) -> Spans {
     ) else {
         return Spans::since(months_later(value, -months));
     };
-    // Each day from `first` on that comes to the day itself has the time again.
+    // Each day from `first` on that maps to the day itself has the time again.
     let mut spans = Vec::new();
     let mut start = midnight(first);
     while start < midnight(behind) {

@@ -28,7 +28,7 @@ pub use spans::{ALWAYS, FOREVER, Span, Spans};
 pub struct Timed {
     /// The columns that are shown.
     pub names: Vec<String>,
-    /// Which rows take part at all; all where absent.
+    /// Condition on the rows that take part at all; all where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Scalar>,
     /// Conditions, all of which must hold.
@@ -41,7 +41,7 @@ pub struct Timed {
 pub struct TimeCondition {
     /// The left side, over the columns of the atom.
     pub value: Scalar,
-    /// How the two are compared.
+    /// Comparison operator of the two.
     pub op: Comparison,
     /// The right side.
     pub clock: Clock,
@@ -93,12 +93,12 @@ pub enum ClockStep {
     Floor {
         /// The width, in microseconds.
         width: i64,
-        /// Where a bucket begins.
+        /// Start of a bucket.
         origin: i64,
     },
     /// The beginning of its months, so many together, counted from January of the year 0.
     Months {
-        /// How many.
+        /// Number of months in a bucket.
         count: i32,
     },
 }
@@ -120,7 +120,7 @@ impl Clock {
 }
 
 impl ClockStep {
-    /// What it makes of a moment.
+    /// Its value at a moment.
     fn of(&self, moment: i64) -> i64 {
         match *self {
             Self::Shift { by } => by.after(moment),

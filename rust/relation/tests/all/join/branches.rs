@@ -14,7 +14,7 @@ const M: usize = 3;
 const P: usize = 4;
 const Q: usize = 5;
 
-/// With what M goes on to: P, Q or both.
+/// Relations into which changes of M propagate: P, Q or both.
 fn house(ends: &[usize]) -> House {
     let relations = [("R", 2), ("S", 2), ("T", 2), ("M", 2), ("P", 1), ("Q", 2)];
     let relations = relations.map(|(name, fields)| relation(name, fields));

@@ -1,4 +1,4 @@
-//! What a rule compiles to, and which rules make no sense.
+//! Results of compiling a rule, and rules that make no sense.
 
 use ringview_relation::join::Access;
 

@@ -82,8 +82,8 @@ fn apply(house: &mut House, to: usize, rows: &[(i64, i64)], number: i64) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Sums that 64 bits hold stay; those that they do not hold let the transaction be undone, and what came back into the
-    /// range within it is as if it had never left.
+    /// Sums that 64 bits hold stay. Those that they do not hold cause a rollback; a sum that returns to the range
+    /// within the transaction is as if it had never left.
     #[test]
     fn sums_that_pass_out_of_range_come_back(
         transactions in prop::collection::vec((

@@ -1,4 +1,4 @@
-//! What a change costs, in counted steps, and groups that are larger than a block.
+//! Cost of a change, in counted steps, and groups that are larger than a block.
 
 use crate::join::common::{House, Rows, join, level, relation};
 use crate::join::streams::triangle;
