@@ -4,7 +4,7 @@
 //! `cargo run --release -p ringview-epsilon --example triangles -- EDGES [three|own|load] [EPSILON] [ROWS]`, where
 //! EDGES holds sources, then targets, as raw little-endian int32 (benches/edges.py writes such a file), and
 //! ROWS are those of a batch. Prints changes a second, and the bytes that a tuple takes. With `hub N` in
-//! place of all that: what an edge costs that closes N/2 triangles, at 1/2 and where nothing is heavy.
+//! place of all that: the cost of an edge that closes N/2 triangles, at epsilon 1/2 and without heavy values.
 
 use std::time::Instant;
 

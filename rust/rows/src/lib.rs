@@ -5,7 +5,7 @@
 //! before each row (`running`) are found by numbers and sums in a search tree (`tree`), those of few rows around each row
 //! (`framed`) are computed around the rows that change, and other functions over the rows of a partition (`parted`) anew for the
 //! partitions that change; a filter by time (`timed`)
-//! needs the rows by when they come and leave; an ASOF join (`asof`) needs both sides by key and time; a recursion (`recursive`)
+//! needs the rows by their times of validity; an ASOF join (`asof`) needs both sides by key and time; a recursion (`recursive`)
 //! keeps its rows and the counts of their derivations. Invariant: the delta of a
 //! block is the difference of its result, rows with multiplicities. Cost: O(1) a changed row for `map`, O(log n) and the
 //! rows that are shown for `ordered`, O(log n) and the rows that move for `running`, the rows of the keys that change for
@@ -16,7 +16,7 @@
 //! |---|---|
 //! | `engine` | the planner: a bound query to one of the eight |
 //! | `block` | `BlockView`: what keeps rows as a view, with what is computed of them as they are read |
-//! | `explained` | what is told of a block |
+//! | `explained` | explanation of a block |
 //! | `map` | [`RowMap`]: projections and filters of each atom's rows, their union |
 //! | `codec` | rows as bytes that compare as the rows do |
 //! | `partitions` | rows by partition, in order, and the changes of a transaction |
