@@ -3,8 +3,8 @@
 //! While rows are summed, the variables are ordered by operand, an operand with an earlier first variable in the
 //! product before the others: so every pair of operands is one rectangle of consecutive numbers, and every operand one
 //! triangle. Copies bring them to the order of the product, run by run.
-//! Invariant: the copies write every number of the product, ascending, and what one writes too far the
-//! next one writes over. Cost: O(variables) copies where no two operands interleave, else O(variables^2).
+//! Invariant: the copies write every number of the product, ascending, and the next one overwrites the
+//! numbers that one writes too far. Cost: O(variables) copies where no two operands interleave, else O(variables^2).
 
 use super::shape::CofactorShape;
 
