@@ -1,10 +1,10 @@
 //! Throughput of samples of joins of a graph with itself: the paper's line and star queries and its dumbbell, and
 //! triangles, 4-cycles and bow-ties, each over a copy of the edges for each relation, in one shuffled stream.
 //!
-//! `cargo run --release -p ringview-sampling --example graph_joins -- EDGES [--k K] [--batch N] [--seconds S] [QUERY
-//! ..]`, where EDGES holds sources, then targets, as raw little-endian int32 (benches/edges.py writes such a file), and
-//! N tuples of the stream are inserted in one transaction. Prints a line of JSON a query: tuples a second, bytes, the
-//! same after each tenth of the stream, and the duration of transactions. A stream is cut after S seconds.
+//! `cargo run --release -p ringview-sampling --example graph_joins -- EDGES [--k K] [--batch N] [--seconds S] [QUERY ..]`,
+//! where EDGES holds sources, then targets, as raw little-endian int32 (benches/edges.py writes such a file), and N tuples
+//! of the stream are inserted in one transaction. Prints a line of JSON a query: tuples a second, bytes, the same after
+//! each tenth of the stream, and the duration of transactions. A stream is cut after S seconds.
 
 use std::error::Error;
 use std::time::Instant;
