@@ -1,5 +1,4 @@
-"""Imports of the code: crates from their manifests and sources, modules of a crate, Python
-packages.
+"""Imports of the code: crates from manifests and sources, modules of a crate, Python packages.
 
 Read as text, so that no build is needed. A module is a file; its name is its path within the crate,
 `join/climb` or, for `join/mod.rs`, `join`. Paths in code are followed to the module that defines

@@ -106,8 +106,7 @@ class Calls:
 
 
 def interrupted(call: Callable[[], object], at: random.Random) -> tuple[str, Any]:
-    """The end of a call: "done", "stopped", or "told" if the error reports success; and its
-    result."""
+    """The end of a call, with its result: whether it was done, stopped, or reported as done."""
     signal.setitimer(signal.ITIMER_REAL, 10 ** at.uniform(-5, -1.5))
     try:
         return "done", call()

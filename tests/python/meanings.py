@@ -81,8 +81,7 @@ def asked(text: str) -> Any:
 
 
 def kept(text: str) -> Any:
-    """The rows of a view that exists before its rows, after some were deleted and inserted
-    again."""
+    """The rows of a view created before its rows, after some were deleted and inserted again."""
     db = database()
     try:
         view = db.create_view("v", statement(text))

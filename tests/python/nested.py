@@ -60,8 +60,7 @@ class Query:
         return f"{alias}.{self.one_of(*names)}"
 
     def argument(self, query: list[tuple[str, str]]) -> str:
-        """An argument of an aggregate: of whole numbers where it is divided, so that nothing is
-        rounded."""
+        """An argument of an aggregate: of whole numbers if it is divided, so nothing is rounded."""
         form = self.draw(st.integers(0, 3))
         if form == 0:
             return f"{self.column(query)} * {self.column(query)}"

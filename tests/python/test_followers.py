@@ -148,8 +148,7 @@ def test_rows_that_are_too_many_to_be_handed_over_are_not_lost() -> None:
 
 @pytest.mark.parametrize("name", ["groups", "join", "extremes", "listing"])
 def test_a_window_of_fresh_keys_takes_no_more_of_a_log_than_its_size(name: str) -> None:
-    """For any number of inserts and deletes while followers are asleep, read in turn, or have
-    left."""
+    """After any inserts and deletes while followers are asleep, read in turn, or have left."""
     db, view = make(name)
     db.insert("s", {"b": [1], "c": [1]})
     view.changes()
@@ -175,7 +174,7 @@ def test_a_log_is_kept_as_long_as_somebody_follows() -> None:
     db.insert("s", {"b": [1], "c": [1]})
 
     def grown() -> int:
-        """What a change of 3000 groups adds."""
+        """Bytes that a change of 3000 groups adds."""
         before = db.memory_usage()["view v"]
         db.insert("r", {"a": range(3000), "b": [1] * 3000})
         db.delete("r", {"a": range(3000), "b": [1] * 3000})

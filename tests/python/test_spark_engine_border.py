@@ -40,7 +40,8 @@ from served_bags import Bags
 
 
 class Impostor:
-    """Whoever listens where a server of engines would, and answers with the same bytes."""
+    """A process that listens in the place of a server of engines, and answers with the same
+    bytes."""
 
     def __init__(self, answer: bytes = b"") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="ringview-")) / "server"

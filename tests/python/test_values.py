@@ -1,4 +1,5 @@
-"""Values of every type: what comes back is what went in, and sums are as exact as promised."""
+"""Values of every type: inserted values are returned unchanged, and sums are as exact as
+promised."""
 
 from __future__ import annotations
 
