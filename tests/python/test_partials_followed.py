@@ -98,8 +98,7 @@ def shown(view: rv.View) -> list[str]:
 
 @st.composite
 def steps(draw: st.DrawFn, rows: ROWS) -> list[Step]:
-    """Rows are inserted and deleted, each at most as often as it is there, several in a
-    transaction."""
+    """Inserts and deletes, several in a transaction; no row is deleted oftener than it is there."""
     there: list[tuple[str, dict[str, Any]]] = []
     coming = [(table, row) for table, found in rows.items() for row in found]
     coming = draw(st.permutations(coming))

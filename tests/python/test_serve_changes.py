@@ -1,5 +1,4 @@
-"""Changes as events: a snapshot, then changes; a client that reconnects loses and repeats
-nothing."""
+"""Changes as events: a snapshot, then changes; a reconnect loses and repeats nothing."""
 
 from __future__ import annotations
 

@@ -274,8 +274,7 @@ def test_a_secret_is_asked_for(tmp_path: Path, address: Address) -> None:
 
 
 def test_files_that_somebody_removes(tmp_path: Path, address: Address) -> None:
-    """As programs that clean temporary folders do: a second server starts, and the first one is
-    left."""
+    """As cleaners of temporary folders do: a second server starts, and the first one is left."""
     stream = Stream(tmp_path, address, 2)
     stream.commit(stream.attempt(0)[0])
     first = server(stream.workers[0])

@@ -203,8 +203,7 @@ def test_a_batch_that_fails_leaves_the_clock(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("where", ["file", "objects"])
 def test_a_key_that_is_taken_moves_the_clock(tmp_path: Path, where: str) -> None:
-    """Rows that the state refuses have arrived all the same: the clock depends on the rows
-    alone."""
+    """Rows that the state refuses have arrived all the same: the clock depends on rows alone."""
 
     def start() -> DriverState:
         local = Checkpoint(tmp_path / "checkpoint")

@@ -265,8 +265,7 @@ NOW = 2**30
 def test_files_of_other_times_and_of_other_columns(
     spark: SparkSession, tmp_path: Path, quiet: None
 ) -> None:
-    """A clock that jumps a year ahead and back, late files, columns that appear, vanish and
-    change."""
+    """A clock that jumps a year ahead and back, late files, columns that appear, vanish, change."""
     (tmp_path / "t").mkdir()
     # Without it Spark passes by what is a week older than the newest file.
     reader = spark.readStream.schema("a long, x long").option("maxFileAge", "100000d")
