@@ -59,7 +59,7 @@ impl GroupsOnRead {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // The buffer of groups is emptied after every read, even one that fails.
+        // A read restores the machine even if it fails, so the state of a poisoned lock is valid.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
