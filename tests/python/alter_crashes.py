@@ -1,6 +1,6 @@
 """A process that alters a table in a file until it is killed; it says how many steps returned.
 
-Run as `python alter_crashes.py FILE`. The columns of the table say how far it came.
+Run as `python alter_crashes.py FILE`. The columns of the table show its progress.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import ringview as rv
 
 
 def step(db: rv.Database, number: int) -> None:
-    """A column comes with its number as its value, an old one goes, and a row comes."""
+    """Adds a column with its number as its value, drops an old one, and inserts a row."""
     db.execute(f"ALTER TABLE r ADD COLUMN c{number} BIGINT DEFAULT {number}")
     if number % 3 == 0:
         db.execute(f"ALTER TABLE r RENAME COLUMN c{number} TO renamed{number}")
@@ -21,7 +21,7 @@ def step(db: rv.Database, number: int) -> None:
 
 
 def check(db: rv.Database, done: int) -> None:
-    """What a step left is whole, and those that returned are there."""
+    """A step is applied whole, and the steps that returned are there."""
     if "v" not in db:
         assert done == 0
         return
@@ -33,7 +33,7 @@ def check(db: rv.Database, done: int) -> None:
     assert len(numbers) in (done, done + 1)
     for name, number in zip(table.columns[1:], numbers, strict=True):
         assert name in (f"c{number}", f"renamed{number}")
-        # Rows that were there have it, those that came later do not.
+        # Older rows have it, those inserted later do not.
         assert {row[name] for row in table} <= {number, None}
         assert table.where(id=0)[name].to_pylist() == [number]
     assert db["v"].scalar() == sum(row["id"] for row in table)

@@ -1,9 +1,9 @@
-"""How much a test runs before each change, and how much at length.
+"""Number of examples of a test, before each change and in the long suite.
 
-Random examples: a quarter, the same each time (`derandomize` in conftest.py); two thirds of the
-suite without Spark went to them. Seeds and modes of one test: the first few; nine tenths of the
-suite with Spark went to repeating streams. Options of a database: one of two. `make test-long` runs
-all of them.
+Random examples: a quarter, the same each time (`derandomize` in conftest.py); they took two thirds
+of the suite without Spark. Seeds and modes of one test: the first few; repeated streams took nine
+tenths of the suite with Spark. Options of a database: one of two. `make test-long` runs all of
+them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What tests need to run on every PySpark that ringview supports: Arrow in and out, and marks."""
+"""Helpers of tests on every PySpark that ringview supports: Arrow in and out, and marks."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Arrow data made by hand, byte by byte, as the C interface has it: odd, and wrong.
 
-What is made here never points to memory that is not there: that nobody could see. Buffers are
-longer than they need be, so that any other lie of the structures is safe to tell.
+Its structures never point to memory that is not there: no reader could detect that. Buffers are
+longer than they need be, so that any other error of the structures is safe to read.
 """
 
 from __future__ import annotations

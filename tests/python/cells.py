@@ -1,7 +1,7 @@
-"""What Spark does with a plan, in this process: rows to cells, an engine a cell, parts added up.
+"""Spark's execution of a plan, in this process: rows to cells, an engine a cell, parts added up.
 
-Invariant: rows go where `grid.cells` says, in any order, and workers are pickled, as over Spark;
-what Spark's own functions do (hashes, shuffles) is left to the tests that start it.
+Invariant: `grid.cells` assigns rows to cells, in any order, and workers are pickled, as over Spark;
+Spark's own functions (hashes, shuffles) are left to the tests that start it.
 """
 
 from __future__ import annotations

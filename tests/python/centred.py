@@ -1,4 +1,4 @@
-"""What a cofactor must come to: NumPy in long doubles, on rows that are exactly centred before."""
+"""Expected values of a cofactor: NumPy in long doubles, on rows that are exactly centred before."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Cluster:
         return subprocess.run(command, capture_output=True, text=True, env=env)
 
     def settings(self) -> dict[str, str]:
-        """What a session needs, with ringview in an archive."""
+        """Settings of a session, with ringview in an archive."""
         archive = self.folder / "ringview.zip"
         if not archive.exists():
             packed(archive)

@@ -1,7 +1,7 @@
 """A driver on a cluster, of which an executor is killed in a query, and another one in a stream.
 
-Run by `spark-submit cluster_job.py FOLDER FILES`; the last line that it prints is what it found, as
-JSON. What executors run of this file is sent to them: they have no folder of tests.
+Run by `spark-submit cluster_job.py FOLDER FILES`; the last line that it prints is its result, as
+JSON. Functions of this file are sent to executors: they have no folder of tests.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def streamed(spark: SparkSession, folder: str) -> dict[str, Any]:
 
 
 def homes(spark: SparkSession) -> list[str]:
-    """Where executors have ringview."""
+    """Paths of ringview on executors."""
 
     def step(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import ringview

@@ -1,4 +1,4 @@
-"""What holds for all tests: no verdict depends on a clock, so that a busy machine changes none."""
+"""Settings of all tests: no verdict depends on a clock, so that a busy machine changes none."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ INTERPRETED = {
 }
 
 
-# How databases of random tests work where the test does not say: results are the same.
+# Options of databases of random tests, by default: results are the same.
 WAYS = {"shared": {"share": True, "threads": 1}, "apart": {"share": False, "threads": 2}}
 
 

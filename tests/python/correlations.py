@@ -2,8 +2,8 @@
 
 Another shape than that of `nested`: what a subquery is correlated by is drawn first, mostly
 equalities, several of them and of one column with several, of columns of unlike types and scales.
-IN and NOT IN, ANY and ALL, and counts compared with counts stand above that. Columns of doubles
-hold values from the whole range of doubles, each far from all others.
+Above that are IN and NOT IN, ANY and ALL, and counts compared with counts. Columns of doubles hold
+values from the whole range of doubles, each far from all others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-# What is compared is a number everywhere, so that each column may meet each.
+# Compared columns are numbers everywhere, so that each column may meet each.
 SCHEMAS = {
     "b": pa.schema(
         [

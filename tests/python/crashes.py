@@ -1,8 +1,8 @@
 """A process that changes a database in a file until it is killed; it says what returned.
 
-Run as `python crashes.py FILE THREADS`: each thread goes on behind what the file holds, one
-transaction after the other, and prints the number of each before and after. The first one follows a
-view under a name, and prints what it is given before it commits.
+Run as `python crashes.py FILE THREADS`: each thread continues after the transactions of the file,
+one after the other, and prints the number of each before and after. The first one follows a view
+under a name, and prints what it is given before it commits.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def define(db: rv.Database) -> None:
 
 def change(db: rv.Database, number: int, threads: int) -> None:
     """The transaction of a number: always the same. Threads meet in shops, not in products, so that
-    what theirs come to is the same in any order."""
+    the result of theirs is the same in any order."""
     drawn = random.Random(number)
     first = 5 * (number % threads)
     own = range(first, first + 5)
@@ -68,7 +68,7 @@ def say(what: str, more: object) -> None:
 
 
 def rows_of(changes: pa.Table) -> list[list[object]]:
-    """What moved, as JSON takes it."""
+    """The changes, as JSON takes them."""
     return [list(row.values()) for row in changes.to_pylist()]
 
 

@@ -67,8 +67,8 @@ def change(
     wide: int,
     most: int,
 ) -> None:
-    """One transaction, in each database: a row of some tables goes or is summed otherwise, others
-    get some, less than `most`.
+    """One transaction, in each database: a row of some tables is deleted or changes its summand,
+    others get some, less than `most`.
     """
     changes: list[tuple[str, int, Rows]] = []
     for _ in range(dice.randrange(1, 4)):

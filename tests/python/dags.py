@@ -1,7 +1,7 @@
 """Random DAGs of views over the tables of `queries`: named views, subqueries and names of WITH.
 
-What depends on the last digit of a float is shown and aggregated, but not grouped by, joined or
-compared. Joins of rows upon joins of rows are bounded, so that no view has millions.
+Values that depend on the last digit of a float are shown and aggregated, but not grouped by, joined
+or compared. Joins of rows upon joins of rows are bounded, so that no view has millions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _KINDS = {"a": "key", "b": "key", "c": "key", "x": "number", "price": "number", 
 
 @dataclass(frozen=True)
 class Relation:
-    """What a view may read: a table, or a view, by its name or by its SQL."""
+    """Input of a view: a table, or a view, by its name or by its SQL."""
 
     name: str
     columns: dict[str, str]

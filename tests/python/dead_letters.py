@@ -19,7 +19,7 @@ Row = tuple[Any, ...]
 
 
 class Letters:
-    """A target that keeps what it was told, and fails when it is told to."""
+    """A target that keeps its letters, and fails on demand."""
 
     def __init__(self) -> None:
         self.told: dict[int, list[dict[str, Any]]] = {}
@@ -34,7 +34,7 @@ class Letters:
             raise ZeroDivisionError(name)
 
     def rows(self, batch_id: int, *names: str) -> Counter[Row]:
-        """The rows of a batch, as they came."""
+        """The rows of a batch, in their order."""
         found = [json.loads(letter["row"]) for letter in self.told.get(batch_id, [])]
         return Counter(tuple(row[name] for name in names) for row in found)
 

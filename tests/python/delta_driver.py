@@ -2,9 +2,9 @@
 
     python delta_driver.py '{"folder": .., "config": ..}'
 
-Each mode takes the files of a folder as they come, with a sink that fails behind its merge, so that
-batches are sent again; then a new checkpoint takes other files, into the same table. Behind each
-life the Delta tables are written as Parquet.
+Each mode takes the files of a folder in their order, with a sink that fails behind its merge, so
+that batches are sent again; then a new checkpoint takes other files, into the same table. Behind
+each life the Delta tables are written as Parquet.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class FailedError(Exception):
 class DeltaSink:
     """Merges what moved into a Delta table, by the columns of GROUP BY.
 
-    A group is replaced by what it is now, or goes. So a batch that comes again, last as it is,
-    leaves the table as it was. The first batch of a checkpoint is all that there is.
+    A group is replaced by its current row, or deleted. So a repeat of the last batch leaves the
+    table as it was. The first batch of a checkpoint is the whole view.
     """
 
     def __init__(self, spark: SparkSession, path: Path, keys: list[str]) -> None:
@@ -52,7 +52,7 @@ class DeltaSink:
         self.whole: set[str] = set()
 
     def begin(self, checkpoint: str, views: Sequence[str], is_new: bool) -> None:
-        """What an earlier checkpoint left goes with the first batch."""
+        """The first batch replaces the rows of an earlier checkpoint."""
         self.whole = set(views) if is_new else set()
 
     def __call__(self, view: str, batch_id: int, changes: pa.Table) -> None:

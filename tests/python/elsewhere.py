@@ -1,7 +1,7 @@
 """Streams whose checkpoint is a URI.
 
 Run as `python elsewhere.py FOLDER CHECKPOINT CONFIG`: a session of its own, such as one with the
-jars of a file system, goes through all that such a checkpoint must.
+jars of a file system, runs all operations of such a checkpoint.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def follow(
     same(first, 4)
     letters = sorted(path.name for path in (folder / "letters").glob("*.jsonl"))
     assert letters == ["000000000001.jsonl", "000000000003.jsonl"]
-    # Whoever takes it has it; the other one ends with its next micro-batch.
+    # The last owner keeps it; the other one ends with its next micro-batch.
     state, places = first._state, Checkpoint(at, spark).state
     taken = places / "owner"
     if mode == "driver":
@@ -122,7 +122,7 @@ def follow(
 
 
 def main() -> None:
-    """With the session that is asked for."""
+    """Run with the requested session."""
     import ringview.spark as rs
 
     folder, at, config = sys.argv[1:]

@@ -1,7 +1,7 @@
 """Random queries of many shapes, nested in one another.
 
-A shape reads tables, or subqueries that have a table's columns; so each shape meets the rows of
-the others. What DuckDB leaves open (ties, the order of equal rows) is never asked.
+A shape reads tables, or subqueries that have a table's columns; so each shape meets the rows of the
+others. No query depends on what DuckDB leaves open (ties, the order of equal rows).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from everyday_windows import WindowQueries
 
 @dataclass(frozen=True)
 class Asked:
-    """A query, its shape, and whether its rows come in one order."""
+    """A query, its shape, and whether its rows are ordered."""
 
     shape: str
     sql: str
@@ -153,7 +153,7 @@ class Queries(WindowQueries):
         return f"SELECT {shown} FROM {tables}{self._where(e)}"
 
     def shape_asof(self) -> str:
-        # Of each key and time there is one row, so that it is told which one is the latest.
+        # Each key and time has one row, so that the latest one is determined.
         kind = self._of("ASOF JOIN", "ASOF LEFT JOIN", "ASOF INNER JOIN")
         one = self._of("s", f"(SELECT * FROM s WHERE {self._over('s').of('truth', 1)}) AS s")
         latest = f"(SELECT a, c, MIN(t) AS t FROM {one} GROUP BY a, c) AS s"

@@ -45,7 +45,7 @@ SOURCES: Any = {
 
 
 def plan(number: int) -> Plan:
-    """What a stream of a number asks, with the columns that its views read."""
+    """The queries of a stream of a number, with the columns that its views read."""
     views, names = QUERIES[number]
     columns = pa.schema([pa.field(name, pa.int64()) for name in names])
     return Plan((TablePlan("t", columns, None, "rows", False),), views)
@@ -67,7 +67,7 @@ def main() -> None:
         if not steps:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    # What is imported when it is first used has been by then.
+    # Modules that are imported at first use are imported before the steps.
     pa.table({"a": [1]}).group_by("a").aggregate([("a", "sum")])
     sys.setprofile(step)
     become(checkpoint, number)

@@ -2,8 +2,8 @@
 
 A case is odd or wrong. Odd data is as the format allows, at odd places: it must be read as it is.
 Wrong data lies somewhere: it is refused with an error of ringview, or read, all of it or nothing;
-and the database goes on. Whatever comes, what was taken is released once. The last line printed is
-`done`.
+and the database continues. In any case, the structures that were taken are released once. The last
+line printed is `done`.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def lie(case: Case) -> None:
 
 
 def scribble(case: Case, column: CArray) -> None:
-    """Write anything over what tells places, but for the last: it tells how long texts are."""
+    """Write anything over the offsets of texts, but not over the last, which is their length."""
     at = case.random
     if column.n_buffers < 2 or not column.buffers:
         return
@@ -208,7 +208,7 @@ def take(db: rv.Database, case: Case, source: Exported | Streamed) -> None:
         return
     with db.transaction() as tx:
         tx.insert("r", source)
-        # What was taken is not looked at again.
+        # Buffers that were taken are not read again.
         for buffer in case.maker.alive:
             if isinstance(buffer, ctypes.Array) and buffer._type_ is ctypes.c_char:
                 ctypes.memset(buffer, 0xFF, ctypes.sizeof(buffer))

@@ -22,7 +22,7 @@ import ringview as rv
 
 
 class Gate:
-    """Once shut, whoever comes waits for ever; the first who does makes a Ctrl-C."""
+    """Once shut, it blocks every thread for ever; the first one causes a Ctrl-C."""
 
     def __init__(self) -> None:
         self.shut, self.first = False, threading.Lock()

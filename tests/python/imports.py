@@ -1,4 +1,4 @@
-"""What imports what: crates from their manifests and sources, modules of a crate, Python packages.
+"""Imports of the code: crates from manifests and sources, modules of a crate, Python packages.
 
 Read as text, so that no build is needed. A module is a file; its name is its path within the crate,
 `join/climb` or, for `join/mod.rs`, `join`. Paths in code are followed to the module that defines
@@ -49,7 +49,7 @@ def modules(crate: str) -> Arrows:
     return found
 
 
-# What a module hands on of itself or of its parts; paths into other modules are imports.
+# Re-exports of a module's own items or parts; paths into other modules are imports.
 HANDED_ON = re.compile(r"\bpub(?:\([^)]*\))? use (?!crate|super)[^;]*;")
 
 # A module, and the item that is named in it, if one is.
@@ -57,7 +57,7 @@ Named = tuple[str, str]
 
 
 def imported(name: str, text: str, known: set[str]) -> dict[str, Named]:
-    """What a module imports or hands on by a name, and where that leads."""
+    """Names that a module imports or re-exports, and the items behind them."""
     found: dict[str, Named] = {}
     below = re.findall(r"\bmod (\w+);", text)
     for use in re.findall(r"\buse ([^;]*);", expanded(text)):

@@ -1,8 +1,8 @@
 """Ctrl-C at random moments: `python interrupts.py TIMES SEED [CALL ..]`; prints how calls ended.
 
-Each call is made again and again while a signal comes at a random moment of it. The signal is heard
-where a frame of ringview is running, as what comes outside of it is no matter of ringview's. Then
-the database is as before, or as after the call if the message says so; and goes on either way.
+Each call is repeated while a signal arrives at a random moment of it. The signal is handled where a
+frame of ringview is running, as signals outside of it do not concern ringview. Then the database is
+as before, or as after the call if the message says so; and works on either way.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def database(rows: int) -> rv.Database:
 
 
 def state(db: rv.Database) -> State:
-    """Sums that tell one state from another."""
+    """Sums that distinguish states."""
     sums, big = db["sums"].to_arrow(), db["big"].to_arrow()
     found = [len(db.tables["r"]), len(db.tables["s"]), len(db["rows"]), len(db["big"])]
     return [
@@ -59,7 +59,7 @@ def state(db: rv.Database) -> State:
 
 
 class Calls:
-    """The calls, each with what tells its state; `rows` is the size of a batch."""
+    """The calls, each with a function of its state; `rows` is the size of a batch."""
 
     def __init__(self, rows: int) -> None:
         self.db = db = database(20_000)
@@ -106,7 +106,7 @@ class Calls:
 
 
 def interrupted(call: Callable[[], object], at: random.Random) -> tuple[str, Any]:
-    """How a call ended: "done", "stopped", or "told" that it was done; and what it returned."""
+    """The end of a call, with its result: whether it was done, stopped, or reported as done."""
     signal.setitimer(signal.ITIMER_REAL, 10 ** at.uniform(-5, -1.5))
     try:
         return "done", call()
@@ -129,7 +129,7 @@ def changes(name: str, times: int, at: random.Random) -> Counter[str]:
         how, _ = interrupted(call, at)
         ended[how] += 1
         assert (look() == before) == (how == "stopped"), (name, how, before, look())
-    # It goes on.
+    # The database works on.
     if name == "delete" and len(calls.db.tables["r"]) < 20_000 + len(calls.batch):
         calls.db.insert("r", calls.batch)
     before = look()

@@ -1,8 +1,8 @@
-"""A driver for tests to kill: a stream from Kafka that goes on until it is told to end.
+"""A driver for tests to kill: a stream from Kafka that runs until a test ends it.
 
     python kafka_driver.py '{"mode": .., "address": .., "folder": .., ..}'
 
-It writes a line for each thing that happens, so that whoever kills it can choose its moment.
+It writes a line for each event, so that a test can choose the moment of the kill.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def say(*words: object) -> None:
 
 
 def read(spark: SparkSession, asked: dict[str, Any], topic: str) -> DataFrame:
-    """A topic as it comes, a few messages a micro-batch."""
+    """A topic as a stream, a few messages a micro-batch."""
     raw = spark.readStream.format("kafka").options(
         **{
             "kafka.bootstrap.servers": asked["address"],

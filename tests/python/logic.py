@@ -8,8 +8,8 @@ A file has records, with an empty line between two; `#` begins a line of comment
     query once              the same, and no view
     query ordered           the same, and in DuckDB's order now
 
-After the last record all rows of each table go and come again. Rows below `----` are those that
-DuckDB must have, values joined by tabs: a pin for what another release of it may change.
+After the last record all rows of each table are deleted and inserted again. Rows below `----` are
+those that DuckDB must have, values joined by tabs: a pin for what another release of it may change.
 
 Cost: that of all views of a file after each of its statements.
 """
@@ -84,7 +84,7 @@ class Beside:
         self.duck.execute("SET TimeZone = 'UTC'")
 
     def run(self) -> None:
-        """All records, and the rows of the tables gone and back."""
+        """All records, then the rows of the tables deleted and inserted again."""
         for record in records(self.path):
             self.at = f"{self.path.name}:{record.line}"
             if record.kind == "query":
@@ -113,7 +113,7 @@ class Beside:
             self.views[name] = record.sql
 
     def refused(self, record: Record) -> None:
-        """What is refused, as a query also as a view."""
+        """A refused statement; a query is also refused as a view."""
         words = record.words.removeprefix("error").strip()
         with pytest.raises(rv.errors.RingviewError, match=words or None):
             self.db.execute(record.sql)
@@ -132,7 +132,7 @@ class Beside:
         assert comparable(found) == comparable(wanted), where
 
     def churn(self) -> None:
-        """The rows of each table go at once and come back one by one."""
+        """Deletes the rows of each table at once and inserts them again one by one."""
         for table in self.db.tables:
             rows = self.duck.sql(f'SELECT * FROM "{table}"').to_arrow_table()
             for database in (self.duck, self.db):

@@ -1,6 +1,6 @@
 """A table of every type, and what a query of it gives: here, as a live view, and in DuckDB.
 
-Where a query fails there, it fails here: at once, or with the first rows that cannot be computed.
+A query that fails there fails here: at once, or with the first rows that cannot be computed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def asked(text: str) -> Any:
 
 
 def kept(text: str) -> Any:
-    """The rows of a view that is there before the rows are, and after some left and came again."""
+    """The rows of a view created before its rows, after some were deleted and inserted again."""
     db = database()
     try:
         view = db.create_view("v", statement(text))
@@ -94,7 +94,7 @@ def kept(text: str) -> Any:
 
 
 def check(text: str) -> None:
-    """The query gives what it gives in DuckDB, asked and kept."""
+    """The query gives the same as in DuckDB, run once and kept."""
     wanted = expected(text)
     for how in (asked, kept):
         found = how(text)

@@ -25,7 +25,7 @@ def plan(*tables: TablePlan, **views: str) -> Plan:
 
 
 def slots(of: Plan, *rows: tuple[Any, ...], atom: int = 0) -> pa.Table:
-    """Rows of a stream in slots: their columns as they travel, and how often each comes."""
+    """Rows of a stream in slots: their columns as they travel, and their multiplicities."""
     travelling = of.streams[atom].travelling
     schema = of.layout.schema
     columns: dict[str, list[Any]] = {name: [] for name in schema.names}

@@ -1,4 +1,4 @@
-"""Random statements that define and change, each possible where it stands or not quite."""
+"""Random statements that define and change, each possible in its place or not quite."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Random queries whose conditions compare values with aggregates of queries within, and their rows.
 
 The grammar is that of section 4.1 of the RPAI paper: values are constants, columns, arithmetic and
-aggregates of queries, which may be correlated with any query around them; comparisons are joined
-by AND, OR and NOT, and IN, EXISTS, ANY and ALL stand beside them. Values are few: zeros, negatives,
-NULL.
+aggregates of queries, which may be correlated with any query around them; comparisons are joined by
+AND, OR and NOT with IN, EXISTS, ANY and ALL. Values are few: zeros, negatives, NULL.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class Query:
         return f"{alias}.{self.one_of(*names)}"
 
     def argument(self, query: list[tuple[str, str]]) -> str:
-        """What is aggregated: of whole numbers where it is divided, so that nothing is rounded."""
+        """An argument of an aggregate: of whole numbers if it is divided, so nothing is rounded."""
         form = self.draw(st.integers(0, 3))
         if form == 0:
             return f"{self.column(query)} * {self.column(query)}"
@@ -91,7 +90,7 @@ class Query:
             return f"({left} {self.one_of('+', '-', '*')} {right})"
         if form == 7 and self.draw(st.booleans()):
             divisor = self.column(self.around[-1], whole=True)
-            # By zero DuckDB has an infinity, and an engine NULL, as NULLIF asks for.
+            # DuckDB divides by zero to infinity, and an engine to NULL, as NULLIF requires.
             return f"{self.subquery(depth - 1)} / {self.one_of('2', f'NULLIF({divisor}, 0)')}"
         if form == 7:
             return f"{self.one_of('0.5', '2', '-1')} * {self.subquery(depth - 1)}"

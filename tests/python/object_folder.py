@@ -1,7 +1,7 @@
 """A folder of this machine as an object store: whole objects, counted, that fail when they should.
 
-No Java runs. A step is whatever changes a store, or another place that a test counts with it; at
-one of them the process is killed, as far as what it leaves goes: nothing changes from then on.
+No Java runs. A step is whatever changes a store, or another place that a test counts with it; one
+of them acts as a kill of the process: nothing is stored from then on.
 """
 
 from __future__ import annotations

@@ -10,20 +10,20 @@ import pyarrow as pa
 
 
 class Oracle:
-    """Tables of rows in DuckDB that a test fills and asks."""
+    """Tables of rows in DuckDB that a test fills and queries."""
 
     def __init__(self, schemas: Mapping[str, pa.Schema]) -> None:
         self.schemas = schemas
         self.connection = duckdb.connect(":memory:", config={"threads": 1})
         self.connection.execute("SET TimeZone = 'UTC'")
-        # What is in each table now: handing rows over takes longer than most queries of them.
+        # Content of each table now: passing rows takes longer than most queries of them.
         self._held: dict[str, str] = {}
 
     def query(self, sql: str, tables: Mapping[str, list[dict[str, Any]]]) -> pa.Table:
         """The result of `sql` over `tables`."""
         for name, schema in self.schemas.items():
             rows = tables.get(name, [])
-            # Equal values may be told apart, as 0.0 and -0.0, and then they look different.
+            # Equal values may differ in their text, as 0.0 and -0.0, and then they look different.
             shown = repr(rows)
             if self._held.get(name) != shown:
                 self.connection.register(name, pa.Table.from_pylist(rows, schema=schema))

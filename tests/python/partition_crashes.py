@@ -35,7 +35,7 @@ Row = tuple[Any, ...]
 
 
 def come(number: int) -> list[Row]:
-    """The rows of a file that break no contract, some of which go that came with the one before."""
+    """Valid rows of a file; some of them delete rows of the file before."""
     drawn = random.Random(number)
     new = [(drawn.randrange(6), drawn.randrange(9), 1) for _ in range(9)]
     gone = [(i, x, -1) for i, x, _ in come(number - 1)[:3]] if number else []
@@ -120,7 +120,7 @@ def kill_servers(driver: int) -> None:
 
 
 def told(folder: Path) -> Counter[Row]:
-    """What the files of such a sink come to."""
+    """Sum of the files of such a sink."""
     found: Counter[Row] = Counter()
     for path in folder.glob("*.parquet"):
         for *row, times in (list(each.values()) for each in pq.read_table(path).to_pylist()):
@@ -135,7 +135,7 @@ def outlive(
     """Kills of drivers behind the states of partitions, and in sinks before them, in turn.
 
     Returns:
-        How many files came.
+                Number of files that arrived.
     """
     # Workers find the sinks of a script that imports them.
     own = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]

@@ -82,7 +82,7 @@ class PartitionEngines:
         self.restart()
 
     def restart(self) -> None:
-        """Let everything go that lives in memory."""
+        """Drop all state in memory."""
         self.cache: Cache[Any] = Cache()
 
     def take(
@@ -121,7 +121,7 @@ class PartitionEngines:
         return unpacked(found) if found else SCHEMA.empty_table()
 
     def moved(self, reports: Sequence[Report]) -> Mapping[str, list[pa.Table]]:
-        """What moved in a micro-batch, by view."""
+        """Changes of a micro-batch, by view."""
         found: dict[str, list[pa.Table]] = {name: [] for name in self.plan.views}
         for report in reports:
             for name, messages in report.moved.items():
@@ -146,7 +146,7 @@ class PartitionEngines:
         return step(self.states[partition], batch, take).report
 
     def _together(self, name: str, read: Callable[[Database], pa.Table]) -> pa.Table:
-        """What all partitions have under a name, those that have it whole once."""
+        """Rows of all partitions by name; partitions with the same whole are read once."""
         parts = [each for each in range(len(self.labels)) if self.setting.speaks(each, name)]
         return pa.concat_tables(self._read(each, read) for each in parts)
 

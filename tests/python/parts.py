@@ -1,6 +1,6 @@
 """Real parts for tests: jars from Maven Central, a Kafka broker, another PySpark; kept in a cache.
 
-Jars come through Ivy, which PySpark has in it, so Java and the network are all that is needed, and
+Jars are fetched by Ivy, which PySpark includes, so Java and the network are all that is needed, and
 those but once: `RINGVIEW_PARTS`, by default ~/.cache/ringview-parts, keeps what was fetched.
 """
 
@@ -53,7 +53,7 @@ def broker_jars() -> Path:
 
 
 def connector_jars() -> str:
-    """What `spark.jars` takes to read Kafka."""
+    """Value of `spark.jars` to read Kafka."""
     named = [
         ("org.apache.spark", "spark-sql-kafka-0-10_2.13", CONNECTOR),
         ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", CONNECTOR),
@@ -64,7 +64,7 @@ def connector_jars() -> str:
 
 
 def delta_jars() -> str:
-    """What `spark.jars` takes to write Delta Lake."""
+    """Value of `spark.jars` to write Delta Lake."""
     parts = ("spark_4.2_2.13", "storage", "kernel-api", "kernel-defaults", "kernel-unitycatalog")
     named = [("io.delta", f"delta-{part}", DELTA) for part in parts]
     named += [("io.unitycatalog", f"unitycatalog-{part}", "0.6.0") for part in ("client", "hadoop")]
@@ -72,7 +72,7 @@ def delta_jars() -> str:
 
 
 def s3a_jars() -> str:
-    """What `spark.jars` takes to read and write objects of S3, but for what Spark has of it."""
+    """Value of `spark.jars` to read and write objects of S3, without the jars of Spark."""
     parts_of = ("s3", "s3-transfer-manager", "sts", "apache-client")
     named = [("org.apache.hadoop", "hadoop-aws", S3A)]
     named += [("software.amazon.s3.analyticsaccelerator", "analyticsaccelerator-s3", ACCELERATOR)]
@@ -86,7 +86,7 @@ def s3a_jars() -> str:
 
 @contextmanager
 def object_store() -> Iterator[str]:
-    """Where objects of S3 are kept on this machine, with a bucket of the name "bucket"."""
+    """Address of a store of S3 objects on this machine, with a bucket of the name "bucket"."""
     with _made("moto") as (folder, is_new):
         if is_new:
             wanted = ["moto[server]", "--target", str(folder)]
@@ -116,7 +116,7 @@ def object_store() -> Iterator[str]:
 
 
 def delta_pyspark() -> Path | None:
-    """Where the PySpark is that Delta Lake runs on; None if it is the one that is installed."""
+    """Path of the PySpark for Delta Lake; None if it is the installed one."""
     if pyspark.__version__.startswith("4.2."):
         return None
     with _made(f"pyspark-{DELTA_SPARK}") as (folder, is_new):
@@ -228,7 +228,7 @@ class Broker:
         admin = jvm.org.apache.kafka.clients.admin
         client = admin.AdminClient.create(self._properties({}))
         topics = jvm.java.util.ArrayList()
-        # A copy on each of one machine; py4j cannot tell a short from an int.
+        # A copy on each of one machine; py4j cannot distinguish a short from an int.
         topics.add(admin.NewTopic(topic, jvm.java.util.Optional.of(partitions), self._none()))
         client.createTopics(topics).all().get()
         client.close()

@@ -20,7 +20,7 @@ _PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 class Server:
     """A server with logical replication; only this machine reaches it.
 
-    It is run by a user without rights where the tests have all: PostgreSQL asks for that.
+    It is run by a user without rights if the tests have all: PostgreSQL requires that.
     """
 
     def __init__(self) -> None:

@@ -112,7 +112,7 @@ def queries(draw: st.DrawFn) -> str:
 
 
 def _columns(source: From) -> list[str]:
-    """What may be named: qualified columns, and bare ones that USING or NATURAL merged."""
+    """Names of columns: qualified ones, and bare ones that USING or NATURAL merged."""
     found = [f"{alias}.{name}" for alias, t in source.aliases.items() for name in SCHEMAS[t].names]
     return found + list(source.bare)
 

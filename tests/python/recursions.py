@@ -42,7 +42,7 @@ ALL = DISTINCT | BAGS | ANEW
 
 
 def rows(rng: random.Random, table: str, number: int) -> list[Row]:
-    """Random rows of a table; few nodes, so that edges come twice and close cycles."""
+    """Random rows of a table; few nodes, so that edges are repeated and close cycles."""
 
     def node() -> int | None:
         return None if rng.random() < 0.05 else rng.randrange(NODES)
@@ -67,7 +67,7 @@ def held(rng: random.Random) -> Rows:
 
 
 def changes(rng: random.Random, there: Rows) -> tuple[Rows, Rows, Rows]:
-    """What comes, what goes, and what is there then; some of what goes comes again."""
+    """Inserts, deletes, and the rows after them; some deleted rows are inserted again."""
     come: Rows = {}
     gone: Rows = {}
     then = {table: list(own) for table, own in there.items()}

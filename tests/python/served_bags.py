@@ -1,8 +1,8 @@
-"""Engines that know which messages they have, for tests of the server of engines: it imports this.
+"""Engines that record their messages, for tests of the server of engines: it imports this.
 
 A message that begins with "!" does something where a server applies it: `!die`, `!fail`, `!odd` (an
-error that cannot be pickled), `!wait BEGUN GO` (two named pipes: it says that it has begun, and
-goes on when told).
+error that cannot be pickled), `!wait BEGUN GO` (two named pipes: it reports its begin, and waits
+for a signal).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class OddError(Exception):
 
 
 def act(what: str, *names: str) -> None:
-    """What a message says."""
+    """The action of a message."""
     if what == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     if what == "fail":

@@ -1,4 +1,4 @@
-"""Servers for tests, what they are asked, and a reader of changes that keeps what a view is."""
+"""Servers for tests, their clients, and a reader of changes that maintains a copy of a view."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def served(db: rv.Database, **options: Any) -> Iterator[httpx.Client]:
 
 
 def client(url: str, **options: Any) -> httpx.Client:
-    # What is asked is on this machine, and certificates take long to read.
+    # The server is on this machine, and certificates take long to read.
     return httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False, verify=False, **options)
 
 
@@ -79,7 +79,7 @@ class Reader:
         events: int | None = None,
         parts: int | None = None,
     ) -> Reader:
-        """Connect, and read until the rows are what they are to be, or so many events came."""
+        """Connect, and read until the rows are the expected ones, or for a number of events."""
         headers = {} if self.last is None else {"last-event-id": self.last}
         with self._client.stream("GET", self._path, params=self._asked, headers=headers) as answer:
             if answer.status_code != 200:

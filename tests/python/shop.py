@@ -1,4 +1,4 @@
-"""A random stream of a shop's changes as files, and DuckDB over all that came.
+"""A random stream of a shop's changes as files, and DuckDB over all of them.
 
 Run as `python shop.py FOLDER STEPS`: a driver that follows the stream and kills itself, with its
 Java, after so many steps of ringview's own code in micro-batches: at the same place however busy
@@ -72,7 +72,7 @@ class Shop:
             (folder / name).mkdir(parents=True)
 
     def step(self) -> None:
-        """A file of each table: rows that came and went, in no order."""
+        """A file of each table: inserted and deleted rows, in no order."""
         self.steps += 1
         self.write("items", ITEMS, self._items())
         self.write("orders", ORDERS, self._orders())
@@ -204,7 +204,7 @@ def main() -> None:
         nonlocal steps
         steps -= frame.f_code.co_filename.startswith(own)
         if steps <= 0:
-            # Its Java goes with it.
+            # Its Java is killed with it.
             os.killpg(0, signal.SIGKILL)
 
     def counted(state: DriverState, rows: DataFrame, batch_id: int) -> None:

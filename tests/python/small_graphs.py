@@ -1,4 +1,4 @@
-"""A graph of two triangles, and the triangles that a counter tells, each once."""
+"""A graph of two triangles, and the triangles that a counter lists, each once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A logical query as SQL: the meaning of what the SQL layer hands over, for DuckDB to compute.
 
-It knows nothing of ringview but the JSON: atoms, joins and conditions become one SELECT, a block a
+It uses nothing of ringview but the JSON: atoms, joins and conditions become one SELECT, a block a
 table of WITH, a query within a condition a subquery in its place.
 """
 
@@ -52,7 +52,7 @@ def _select(query: Query, level: int) -> str:
 
 
 def _text(output: dict[str, Any]) -> str:
-    """What an output shows, as the text of an expression."""
+    """An output, as the text of an expression."""
     if output["kind"] == "group":
         return _column(output["column"])
     if output["kind"] == "expression":

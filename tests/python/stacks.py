@@ -1,6 +1,6 @@
 """Stacks of views over the tables of `queries`, and DuckDB's word on each of them.
 
-DuckDB computes a view anew from the tables alone: what it reads stands in a WITH before it.
+DuckDB recomputes a view from the tables alone: a WITH before it defines the views that it reads.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ PLAN = Plan((TablePlan("t", COLUMNS, None, "rows", False),), VIEWS)
 
 
 class Frame:
-    """What a micro-batch is asked for."""
+    """The interface of a micro-batch."""
 
     def __init__(self, rows: pa.Table) -> None:
         self.rows = rows
@@ -45,18 +45,18 @@ class Frame:
 
 
 def inserted(number: int) -> list[tuple[int, float]]:
-    """The rows that come with a batch: always the same."""
+    """The rows that a batch inserts: always the same."""
     drawn = random.Random(number)
     return [(drawn.randrange(9), drawn.random()) for _ in range(drawn.randrange(60))]
 
 
 def deleted(number: int) -> list[tuple[int, float]]:
-    """The rows that go with it: some of the batch before."""
+    """The rows that it deletes: some of the batch before."""
     return inserted(number - 1)[::3] if number else []
 
 
 def wrong(number: int) -> list[tuple[int, float, int | None]]:
-    """Rows that break a contract, with how often they come."""
+    """Rows that break a contract, with their multiplicities."""
     drawn = random.Random(-number - 1)
     return [(-1, drawn.random(), drawn.choice([None, -1])) for _ in range(drawn.randrange(4))]
 
@@ -110,7 +110,7 @@ def main() -> None:
         if not steps:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    # What is imported when it is first used has been by then.
+    # Modules that are imported at first use are imported before the steps.
     with tempfile.TemporaryDirectory() as elsewhere:
         new = Checkpoint(Path(elsewhere) / "checkpoint")
         other = state(new, Path(elsewhere), with_letters=is_wrong)

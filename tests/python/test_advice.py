@@ -1,4 +1,4 @@
-"""What a refusal of an expression, a name, a row or a type advises: see `test_advice_queries`."""
+"""Advice of a refusal of an expression, a name, a row or a type: see `test_advice_queries`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_row_that_is_deleted_is_given_whole() -> None:
     with pytest.raises(errors.InvalidValueError) as refused:
         db.delete("r", {"a": [1]})
     assert "a delete gives rows as they are there, with every column" in str(refused.value)
-    # NULL is no stand-in for what is not known.
+    # NULL does not replace an unknown value.
     with pytest.raises(errors.OverDeleteError):
         db.delete("r", {"a": [1], "b": [None]})
     db.delete("r", {"a": [1], "b": [2]})

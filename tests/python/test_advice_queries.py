@@ -1,8 +1,8 @@
-"""What a refusal of a query advises, done: subqueries, blocks, joins, windows, aggregates, groups.
+"""Advice of refused queries, followed: subqueries, blocks, joins, windows, aggregates, groups.
 
-The advice gives what DuckDB says of the SQL that was refused, over rows that come twice, overlap
-and hold NULL, one batch inserted before the views are made and one after, with deletes. A message
-whose advice has no line here must give none.
+The advised SQL gives DuckDB's result of the refused SQL, over rows that are repeated, overlap and
+hold NULL, one batch inserted before the views are made and one after, with deletes. A message whose
+advice has no line here must give none.
 """
 
 from __future__ import annotations

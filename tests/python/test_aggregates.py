@@ -280,7 +280,7 @@ def test_types_of_results() -> None:
 
 
 def test_integer_statistics_are_exact() -> None:
-    """Where doubles would leave nothing of the variance."""
+    """Doubles would leave nothing of the variance."""
     db = database()
     view = db.create_view("v", "SELECT VAR_SAMP(x) AS v, CORR(x, a) AS c FROM r")
     db.insert("r", [row(a, 2**60 + a) for a in (1, 2, 3)])

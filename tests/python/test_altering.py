@@ -1,4 +1,4 @@
-"""ALTER TABLE: rows as DuckDB has them, views that go on, what is refused, files and kills."""
+"""ALTER TABLE: rows as in DuckDB, views that stay fresh, refusals, files and kills."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_tables_are_altered_as_duckdb_does(script: list[str]) -> None:
     with db["v"].follow() as follower:
         for statement in script:
             why = refusal(db, statement)
-            # DuckDB takes types that lack values, and looks at a default when a row asks for it.
+            # DuckDB takes types that lack values, and evaluates a default when a row needs it.
             if "does not have all values" in why or (why and "SET DEFAULT" in statement):
                 continue
             if why:
@@ -135,7 +135,7 @@ def test_a_type_that_lacks_values_is_refused(was: str, becomes: str) -> None:
     with pytest.raises(errors.UnsupportedError, match="does not have all values"):
         db.execute(f"ALTER TABLE r ALTER COLUMN x TYPE {becomes}")
     assert db.tables["r"].schema == before
-    # What is advised.
+    # The advised statements.
     db.execute(f"ALTER TABLE r ADD COLUMN y {becomes}")
     db.execute("ALTER TABLE r DROP COLUMN x; ALTER TABLE r RENAME COLUMN y TO x")
     assert db.tables["r"].columns == ["x"]

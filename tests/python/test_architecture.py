@@ -1,4 +1,4 @@
-"""The imports of the code are the arrows of docs/architecture.md, and go round in no circle."""
+"""The imports of the code are the arrows of docs/architecture.md, and form no cycle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrow data from anywhere: odd and wrong structures, producers that fail, wait, or ask back."""
+"""Arrow data from anywhere: odd and wrong structures, producers that fail, wait, or call back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def db() -> rv.Database:
 
 
 def python(*arguments: object) -> list[str]:
-    """What a process of its own prints, which neither dies nor hangs."""
+    """Output of a process of its own, which neither dies nor hangs."""
     command = [sys.executable, "-X", "faulthandler", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=HERE)
     assert done.returncode == 0, (done.returncode, done.stdout[-200:], done.stderr)
@@ -56,7 +56,7 @@ def test_much_odd_and_wrong_data(first: int) -> None:
 
 
 def streams(made: pa.RecordBatch) -> list[Callable[[], Any]]:
-    """Ways to hand a batch over by a capsule that is asked for twice."""
+    """Ways to hand a batch over by a capsule that is requested twice."""
 
     class Array:
         capsules = made.__arrow_c_array__()

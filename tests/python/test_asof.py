@@ -68,7 +68,7 @@ def row(rng: random.Random, table: str, number: int, taken: set[int]) -> dict[st
 
 
 def changes(rng: random.Random, rows: Rows, number: int) -> tuple[Rows, Rows]:
-    """Rows that come and go, some of them twice."""
+    """Rows to insert and delete, some of them twice."""
     come: Rows = {}
     gone: Rows = {}
     for table, held in rows.items():

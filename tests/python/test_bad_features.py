@@ -71,7 +71,7 @@ def test_null_features(table: str, rows: Any, message: str, trust: bool) -> None
 
 
 def test_the_row_of_a_null_is_counted_in_all_the_data() -> None:
-    """However long the data, and however it is cut."""
+    """For data of any length and in any pieces."""
     db = database()
     size, at = 150_000, 140_003
     x = np.ones(size)

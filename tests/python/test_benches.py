@@ -1,4 +1,4 @@
-"""The benches' own parts: what is measured is kept, what fails is told; tables say no more.
+"""The benches' own parts: measurements are kept, failures reported; tables say no more.
 
 The programs themselves are compared with each other in `benches/tests/agree.rs`.
 """
@@ -314,7 +314,7 @@ def test_systems_agree_on_correlated_aggregates(capsys: pytest.CaptureFixture[st
     q17.main(["--scale", "0.001", "--batch", "500"])
     order_book.main(["--quick"])
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    # Whoever has another result stops the program.
+    # The program stops at a different result.
     assert [line["system"] for line in lines[:3]] == ["ringview", "first-order", "duckdb"]
     assert {line["query"] for line in lines} == {
         "Q17",
@@ -327,7 +327,7 @@ def test_systems_agree_on_correlated_aggregates(capsys: pytest.CaptureFixture[st
 
 
 def test_tpch_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    # Whoever has another result than DuckDB stops the program.
+    # The program stops at a result other than DuckDB's.
     tpch.main(["--scale", "0.001", "--batches", "2", "--only", "q3,q17"])
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["query"] for line in lines] == ["none", "q3", "q17", "all"]

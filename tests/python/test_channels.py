@@ -1,4 +1,4 @@
-"""Reports over three channels of sales, as TPC-DS asks for them, against DuckDB after each batch.
+"""Reports over three channels of sales, as in TPC-DS, against DuckDB after each batch.
 
 Its features by name, in `data/channels.sql`: ROLLUP with GROUPING and RANK over aggregates,
 INTERSECT and EXCEPT of channels, correlated scalar subqueries, FULL JOIN of channels, CASE as

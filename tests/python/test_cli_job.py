@@ -257,7 +257,7 @@ def test_a_value_of_a_csv_file_names_file_row_and_column(tmp_path: Path) -> None
     for rows, said in [
         (day + "x,2026-01-02\n", ", row 1: column \"id\": 'x' is no int64"),
         (day + '2,"a\nb"\n', ", row 1: column \"the day\": 'a\\nb' is no date32[day]"),
-        # Far behind the first block, which tells the types.
+        # Far behind the first block, which determines the types.
         (day * 300_000 + ",\nx,\n", ", row 300001: column \"id\": 'x' is no int64"),
         (day + "2\n", " is not csv: CSV parse error"),
     ]:

@@ -1,4 +1,4 @@
-"""A Cofactor against NumPy on the rows that it stands for."""
+"""A Cofactor against NumPy on the rows that it summarises."""
 
 from __future__ import annotations
 

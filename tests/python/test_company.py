@@ -203,7 +203,7 @@ def test_nulls_in_company(nulls: Any) -> None:
 
 
 def test_overflow_in_company() -> None:
-    """Where either tree refuses, both are as before."""
+    """If either tree refuses, both are as before."""
     db = shop()
     view = db.create_view("v", "SELECT g, SUM(y) AS s, COFACTOR(x) FROM r GROUP BY g")
     good = {"g": [1, 2], "x": [1.5, 2.5], "y": [2**62, 1], "c": ["a", "b"]}

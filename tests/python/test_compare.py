@@ -1,4 +1,4 @@
-"""What keeping a view fresh costs against computing it anew, measured and shown."""
+"""Cost of a fresh view against recomputing it, measured and shown."""
 
 from __future__ import annotations
 

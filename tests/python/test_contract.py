@@ -1,4 +1,4 @@
-"""What the contract promises a user, promise by promise; what goes wrong leaves no trace."""
+"""The promises of the contract to a user, one by one; a failure leaves no trace."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _failing() -> pa.RecordBatchReader:
 
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_transaction_that_fails_leaves_no_trace(db: rv.Database, failure: str) -> None:
-    """Good changes of every table come first, in several chunks; then the one that fails."""
+    """Good changes of every table precede the failing one, in several chunks."""
     error, message, change = FAILURES[failure]
     before = bits(db)
     with pytest.raises(error, match=message), db.transaction() as tx:

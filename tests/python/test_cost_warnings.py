@@ -106,7 +106,7 @@ SHARED = [
     "OR (p.k = l.k AND b = 'B' AND q < 7) OR (L.K = p.k AND b IS NULL AND m = 'z')",
     "SELECT COUNT(*) AS n, SUM(x) AS s FROM l JOIN p ON ((l.k = p.k) AND m = 'z' AND b = 'A') "
     "OR (p.k = l.k AND (m = 'z') AND b = 'B')",
-    # A branch that asks for nothing more.
+    # A branch without a further condition.
     "SELECT COUNT(*) AS n FROM l, p WHERE (l.k = p.k AND b = 'A') OR l.k = p.k",
     "SELECT COUNT(*) AS n FROM l, p WHERE l.k = p.k AND ((q = 1 AND s = 2) OR (q = 1 AND s = 3))",
     "SELECT q, COUNT(*) AS n FROM l GROUP BY q "

@@ -57,7 +57,7 @@ Row = dict[str, Any]
 
 
 def edges(dice: random.Random, nodes: int, number: int) -> list[Row]:
-    """Edges that come again, with hubs, loops and NULLs."""
+    """Edges that are repeated, with hubs, loops and NULLs."""
 
     def node() -> int | None:
         return None if dice.random() < 0.03 else int(nodes * dice.random() ** 2)
@@ -101,7 +101,7 @@ def test_rows_of_cyclic_joins_equal_duckdb(name: str, seed: int) -> None:
             dice.shuffle(held)
             leaving = len(held) if batch == 6 else 4 * (batch % 3)
             go, held = held[:leaving], held[leaving:]
-            # Some come twice and go once, in one call.
+            # Some are inserted twice and deleted once, in one call.
             twice = [{**row, "n": times} for row in come for times in (2, -1)]
             for each in (db, file.next()):
                 with each.transaction() as tx:

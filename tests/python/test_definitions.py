@@ -78,7 +78,7 @@ def change(db: rv.Database) -> None:
 
 
 def held(db: rv.Database) -> dict[str, Any]:
-    """What every view shows, in its order if it has one, and which engine keeps it."""
+    """Rows of every view, in its order if it has one, and the engine that keeps it."""
     found: dict[str, Any] = {}
     for name in sorted(set(db.views) - {"drawn"}):
         view = db[name]

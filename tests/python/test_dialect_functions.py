@@ -28,7 +28,7 @@ def db() -> rv.Database:
 
 
 def values(db: rv.Database, expr: str, dialect: str) -> list[Any]:
-    """An expression of each row in the order of k, asked once and kept through an insert."""
+    """An expression of each row in the order of k, run once and kept through an insert."""
     sql = f"SELECT k, {expr} AS v FROM t"
     asked = sorted(db.sql(sql, dialect=dialect).to_pylist(), key=lambda row: row["k"])
     view = db.create_view("v", sql, dialect=dialect)

@@ -18,7 +18,8 @@ BLOCK = re.compile(r"^```(python|text|mermaid)\n(.*?)^```", re.MULTILINE | re.DO
 # Those need Java, and are read where Spark is started.
 SPARK = ["docs/spark.md", "docs/spark-streaming.md"]
 PAGES = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in DOCS.rglob("*.md"))]
-# What an engine keeps is said, priced and drawn; measurements and pictures are elsewhere.
+# Pages on the queries of an engine, its costs and pictures; measurements and pictures are
+# elsewhere.
 ENGINES = [
     *("cyclic.md", "joins.md", "matrix-chains.md", "models.md", "view-trees.md"),
     *("triangles.md", "views-over-views.md"),

@@ -1,4 +1,4 @@
-"""What goes with a table or a view that is dropped: nothing, or all that reads it."""
+"""Dropping a table or a view: it drops nothing else, or all its readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Duplicate keys: the error names the row, in whatever form the rows came."""
+"""Duplicate keys: the error names the row, for rows in any form."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_second_row_with_a_key_is_named() -> None:
             named.insert({"id": "several letters"})
     with pytest.raises(errors.DuplicateKeyError, match=r"^row 0: "):
         named.insert({"id": "several letters"})
-    # A stream was read, and is gone.
+    # A stream was read, and is used up.
     reader = pa.table(columns).to_reader()
     with pytest.raises(errors.DuplicateKeyError, match=r'^table "r" already'):
         table.insert(reader)

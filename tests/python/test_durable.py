@@ -1,4 +1,4 @@
-"""Databases in files: what returned is there after a crash, what is damaged is told."""
+"""Databases in files: committed data is there after a crash, damage is reported."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ def test_a_file_of_version_1_is_refused_with_what_to_do(tmp_path: Path) -> None:
 
 
 def run(code: str, *arguments: object) -> str:
-    """What a process of its own prints."""
+    """Output of a process of its own."""
     command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 

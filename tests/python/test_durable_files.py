@@ -211,7 +211,7 @@ def test_once_there_is_room_changes_go_on(tmp_path: Path) -> None:
 
 
 def churn(db: rv.Database, rows: int, times: int) -> None:
-    """Rows come and go: as many as are there, so many times."""
+    """Deletes and inserts as many rows as are there, a number of times."""
     half = rows // 2
     for number in range(2 * times):
         start = number % 2 * half
@@ -302,7 +302,7 @@ def test_a_ratio_that_is_none_is_refused(tmp_path: Path, compact_at: float) -> N
 
 
 def test_unasked_writing_keeps_what_readers_are_told(tmp_path: Path) -> None:
-    """The last transaction is told again although the file was written anew before it."""
+    """The last transaction is reported again although the file was rewritten before it."""
     path = tmp_path / "db"
     db = rv.Database.open(path)
     db.create_table("r", {"id": "int64", "a": "int64"}, unique="id")

@@ -17,7 +17,7 @@ import ringview as rv
 
 
 def killed(path: Path, threads: int, drawn: random.Random) -> list[tuple[str, Any]]:
-    """Let a process change a file, kill it, and tell what it said."""
+    """Let a process change a file, kill it, and return its output."""
     command = [sys.executable, crashes.__file__, str(path), str(threads)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -53,7 +53,7 @@ class Crashes:
             self.check_follower(said, db["by_shop"])
 
     def check_follower(self, said: list[tuple[str, Any]], view: rv.View) -> None:
-        """What it committed, with or without the last that it was given, and what comes then."""
+        """Rows that it committed, with or without its last ones, and later ones."""
         last: list[list[Any]] = []
         for word, more in said:
             if word == "given":
@@ -90,7 +90,7 @@ def crash(path: Path, times: int, threads: int, seed: int) -> None:
     drawn, of = random.Random(seed), Crashes(path, threads)
     for _ in range(times):
         of.check(killed(path, threads, drawn))
-    # How many each process ended before it was killed is the machine's affair.
+    # The number that each process ended before it was killed depends on the machine.
     assert of.done
 
 

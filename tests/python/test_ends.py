@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 import ringview as rv
 
-# A daemon thread makes calls while the interpreter ends: the last object to go lets it run.
+# A daemon thread makes calls while the interpreter ends: the last object to be freed lets it run.
 PROGRAM = """
 import sys, threading, time
 import ringview as rv

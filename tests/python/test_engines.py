@@ -1,4 +1,4 @@
-"""The engine by hand: a name that is known, one that is not, and what `explain` tells."""
+"""The engine by hand: a known name, an unknown one, and the text of `explain`."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_an_epsilon_without_use_is_refused() -> None:
     assert "leave epsilon out, or the engine" in str(refused.value)
     db.create_view("v", TRIANGLES, engine="viewtree")
     db.create_view("w", TRIANGLES, epsilon=0.5)
-    # What the engine cannot keep it says itself.
+    # The engine itself refuses the queries that it cannot keep.
     with pytest.raises(rv.errors.UnsupportedError, match="three relations or more, and here are 1"):
         db.create_view("x", "SELECT COUNT(*) AS n FROM e", epsilon=0.5)
 

@@ -291,7 +291,7 @@ def test_an_overflow_in_the_middle_of_a_rebalancing_leaves_all_as_it_was() -> No
     assert 0 < taken < 40
     assert view.to_arrow().to_pylist() == [{"xyz": 30, "n": 1}]
     assert len(db.tables["t"]) == taken + 1
-    # It goes on, and what was too large goes.
+    # The view works on, and the rows that were too large are deleted.
     db.delete("t", [{"c": c, "a": 0, "z": 1 << 62} for c in range(taken)])
     for c in range(40):
         db.insert("t", [{"c": c, "a": 0, "z": 1}])
@@ -390,7 +390,7 @@ def test_other_queries_are_refused_with_the_condition_that_fails(sql: str, reaso
     db = database()
     with pytest.raises(rv.errors.UnsupportedError, match=reason):
         db.create_view("v", sql, engine="epsilon")
-    # What the message advises: a view tree keeps it.
+    # The advice of the message: a view tree keeps it.
     db.create_view("v", sql)
 
 
@@ -406,7 +406,7 @@ def test_explain_tells_class_bounds_and_parts() -> None:
     assert "41 tuples with N = " in text
     assert "rebalanced" in text
     assert "not taken: viewtree" in text
-    # It is taken by its name alone, and told of where it could be.
+    # It is used by its name alone, and mentioned wherever it could be used.
     tree = db.create_view("w", QUERIES["three tables"])
     assert "engine: viewtree" in str(tree.explain())
     assert "not taken: epsilon" in str(tree.explain())

@@ -111,7 +111,7 @@ def test_groups_that_are_read_are_explained_and_tell_nothing_of_what_moved() -> 
         view.changes()
     with pytest.raises(errors.UnsupportedError, match="a view over this one"):
         db.create_view("above", "SELECT SUM(n) AS n FROM v")
-    # What the message advises.
+    # The advice of the message.
     kept = db.create_view("kept", ON_READ["edges"])
     db.insert("s", [{"b": "b", "c": 2, "y": 1.0}])
     db.insert("t", [{"c": 2, "a": 1, "z": 3}])

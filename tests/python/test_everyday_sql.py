@@ -1,8 +1,8 @@
-"""Everyday SQL against DuckDB: a list of what people ask, and random queries of several shapes.
+"""Everyday SQL against DuckDB: a list of common queries, and random queries of several shapes.
 
-A view is compared after every batch of inserts and deletes; a batch that fails leaves it as it
-was. Rows that are ordered come in their order. What DuckDB takes and no view takes is counted:
-of many queries it is at most one in a hundred.
+A view is compared after every batch of inserts and deletes; a batch that fails leaves it as it was.
+Ordered rows are returned in their order. Queries that DuckDB takes and no view takes are counted:
+at most one in a hundred of many queries.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def taken(db: rv.Database, name: str, sql: str) -> rv.View | None:
 
 
 def play(db: rv.Database, held: Rows, rng: random.Random) -> None:
-    """A transaction of rows that come and go; one in four is begun twice, and fails first."""
+    """A transaction of inserts and deletes; one in four is begun twice, and fails first."""
     next_held = {table: list(rows) for table, rows in held.items()}
     come, gone = {}, {}
     for table, rows in next_held.items():
@@ -90,7 +90,7 @@ def same(
 
 
 def follow(view: rv.View, shown: Counter[str]) -> None:
-    """Whoever applies the changes has the rows; old rows come before those in their place."""
+    """The changes, applied, give the rows; old rows precede those in their place."""
     moved = view.changes()
     numbers = moved.column(moved.num_columns - 1).to_pylist()
     assert numbers == sorted(numbers, key=lambda number: number > 0), view.sql
@@ -139,7 +139,7 @@ def test_many_random_queries() -> None:
 
 
 def share_taken(seed: int, number: int) -> float:
-    """How many of the queries that DuckDB takes are views, each compared after every batch."""
+    """Share of the queries of DuckDB that are views, each compared after every batch."""
     rng = random.Random(seed)
     oracle = own_functions.oracle()
     asked, refused = Counter[str](), Counter[str]()

@@ -43,7 +43,7 @@ class Mirror:
             )
 
     def rows(self, table: str) -> pa.Table:
-        """What is in a table now."""
+        """Content of a table now."""
         return self.connection.sql(f"SELECT * FROM {table}").to_arrow_table()
 
     def check(self, job: Job, db: Database) -> None:

@@ -185,7 +185,7 @@ def test_every_form_of_every_view_is_well_formed(static: bool) -> None:
                 assert f"{node['rows']} rows, {sizes}" in text
         fails = [condition for condition in explanation["conditions"] if not condition["holds"]]
         for condition in explanation["conditions"]:
-            # Where one fails, those that fail with it are not told again.
+            # Conditions that fail only with another one are not repeated.
             if condition["holds"] or condition == fails[0]:
                 assert condition["name"] in page
                 assert condition["because"] in page
@@ -206,7 +206,7 @@ def test_facts_are_the_engine_s() -> None:
     for name, view in found.items():
         explanation = facts(view)
         assert explanation["view"] == name
-        # What several views have is counted at the oldest.
+        # Nodes of several views are counted at the oldest.
         shared = any("shared_with" in node for node in explanation["nodes"])
         assert memory[f"view {name}"] in {explanation["bytes"], 0 if shared else None}
         leaves = [node for node in explanation["nodes"] if node["kind"] == "relation"]

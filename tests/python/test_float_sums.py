@@ -1,5 +1,5 @@
-"""Sums of floats carry three doubles: what is read from them is right to 1e-12, far from zero too,
-whatever came and left, over joins and windows; against exact rational arithmetic."""
+"""Sums of floats carry three doubles: results are right to 1e-12, far from zero too, after any
+inserts and deletes, over joins and windows; against exact rational arithmetic."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def columns(x: str, y: str) -> str:
 
 
 def exact(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Fraction | float | None]:
-    """What the columns are of pairs of x and y; where a root is drawn, to a double's digits."""
+    """Values of the columns for pairs of x and y; roots are exact to a double's digits."""
     xs = [(Fraction(x), Fraction(y)) for x, y in pairs]
     n = len(xs)
     if not n:
@@ -127,7 +127,7 @@ def test_a_regression_over_seconds_since_1970() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_left_of_many_values(seed: int) -> None:
-    """Twenty thousand values over twelve orders of magnitude come, all but ten leave."""
+    """Inserts twenty thousand values over twelve orders of magnitude, and deletes all but ten."""
     db = rv.Database()
     db.create_table("r", {"x": "float64", "y": "float64"})
     view = db.create_view("v", f"SELECT {columns('x', 'y')} FROM r")
@@ -162,7 +162,7 @@ def far(draw: st.DrawFn) -> list[float]:
 
 
 def streams(values: Callable[[Any], st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
-    """What rows there are, and batches of (which of them, whether they come)."""
+    """Rows, and batches of (row, whether it is inserted)."""
     picks = st.lists(st.tuples(st.integers(0, 30), st.booleans()), min_size=1, max_size=8)
     return st.tuples(far(), far()).flatmap(
         lambda pair: st.tuples(values(pair), st.lists(picks, min_size=1, max_size=6))
@@ -172,7 +172,7 @@ def streams(values: Callable[[Any], st.SearchStrategy[Any]]) -> st.SearchStrateg
 def batches(
     rows: Sequence[Any], stream: list[list[tuple[int, bool]]]
 ) -> Iterable[tuple[list[Any], list[int]]]:
-    """Rows with signs; none leaves before it came."""
+    """Rows with signs; none is deleted before its insert."""
     there: list[Any] = []
     for picks in stream:
         out: list[Any] = []
@@ -385,7 +385,7 @@ def test_what_is_left_behind_has_a_bound(seed: int, widest: int) -> None:
                 assert found is None, step
                 continue
             off = abs(Fraction(found) - exactly)
-            # What is shown is one double.
+            # The output is one double.
             rounded = abs(Fraction(float(exactly)) - exactly)
             assert (
                 off <= rounded * Fraction(101, 100) + changes * most / 2**148 + Fraction(2) ** -1000
@@ -395,7 +395,7 @@ def test_what_is_left_behind_has_a_bound(seed: int, widest: int) -> None:
 
 
 def test_sums_do_not_depend_on_the_order() -> None:
-    """Where three doubles hold all digits, to the last bit: batches of any size in any order."""
+    """If three doubles hold all digits, to the last bit: batches of any size in any order."""
     chance = random.Random(11)
     rows = [
         (chance.randrange(5), chance.gauss(0, 1) * 10.0 ** chance.randrange(-6, 7))

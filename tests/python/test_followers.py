@@ -66,7 +66,7 @@ STEPS = st.one_of(
 @examples(25)
 @given(steps=st.lists(STEPS, max_size=25))
 def test_each_follower_is_given_every_change_once(name: str, steps: list[Any]) -> None:
-    """What a follower was given, replayed, is the view at the time of its last look."""
+    """The changes of a follower, replayed, are the view at the time of its last read."""
     db, view = make(name)
     rows: dict[str, list[dict[str, int]]] = {"r": [], "s": []}
     following: list[tuple[rv.Follower, Counter[str]]] = []
@@ -98,7 +98,7 @@ def test_each_follower_is_given_every_change_once(name: str, steps: list[Any]) -
 
 
 def change(tx: rv.Transaction, rows: dict[str, list[dict[str, int]]], code: int) -> None:
-    """One insert or delete that a number stands for."""
+    """The insert or delete of a number."""
     name, names = ("r", "ab") if code % 2 else ("s", "bc")
     held = rows[name]
     if code % 3 == 0 and held:
@@ -148,7 +148,7 @@ def test_rows_that_are_too_many_to_be_handed_over_are_not_lost() -> None:
 
 @pytest.mark.parametrize("name", ["groups", "join", "extremes", "listing"])
 def test_a_window_of_fresh_keys_takes_no_more_of_a_log_than_its_size(name: str) -> None:
-    """However much comes and goes while followers are asleep, read in turn, or have left."""
+    """After any inserts and deletes while followers are asleep, read in turn, or have left."""
     db, view = make(name)
     db.insert("s", {"b": [1], "c": [1]})
     view.changes()
@@ -174,7 +174,7 @@ def test_a_log_is_kept_as_long_as_somebody_follows() -> None:
     db.insert("s", {"b": [1], "c": [1]})
 
     def grown() -> int:
-        """What a change of 3000 groups adds."""
+        """Bytes that a change of 3000 groups adds."""
         before = db.memory_usage()["view v"]
         db.insert("r", {"a": range(3000), "b": [1] * 3000})
         db.delete("r", {"a": range(3000), "b": [1] * 3000})

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no fo
 
 
 def run(code: str) -> list[str]:
-    """What a process and its children print, which neither die nor hang."""
+    """Output of a process and its children, which neither die nor hang."""
     head = """
         import gc, os, threading
         import numpy as np, ringview as rv

@@ -1,4 +1,4 @@
-"""What libraries of frames make of tables, views and samples: the rows, by long names and short."""
+"""Tables, views and samples in libraries of frames: the rows, by long names and short."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from own_functions import bump, declare, oracle, slug, small, spread
 from ringview import errors
 from test_everyday_sql import Rows, follow, play, same
 
-# What is the same in DuckDB has one text.
+# Queries that are the same in DuckDB have one text.
 QUERIES: list[str | tuple[str, str]] = [
     "SELECT bump(a) AS b, slug(s) AS s FROM r WHERE bump(b) > 3",
     "SELECT mix(s, a) AS m, scaled(p, f) AS q FROM r WHERE odd_or_null(b) OR s = 'x'",
@@ -181,7 +181,7 @@ def test_a_function_is_dropped_when_no_view_calls_it() -> None:
 
 
 def test_another_function_of_a_name_is_another() -> None:
-    """What was kept, or planned, for the old one is not taken for the new one."""
+    """Results and plans of the old one are not used for the new one."""
     db = small(rows={"g": [1], "x": [3], "s": ["A"]})
     sql = "SELECT SUM(f(x)) AS y FROM t"
     for factor in (2, 5):
@@ -238,7 +238,7 @@ def test_arguments_must_fit() -> None:
         db.create_view("v", "SELECT slug() AS y FROM t")
     with pytest.raises(errors.TypeMismatchError, match="expected int32, found float64"):
         db.create_view("v", "SELECT bump(x / 2) AS y FROM t")
-    # What the message says: cast it.
+    # The advice of the message: cast it.
     db.create_view("v", "SELECT slug(CAST(x AS VARCHAR)) AS y FROM t")
     view = db.create_view("w", "SELECT bump(x) AS y FROM t")
     with pytest.raises(errors.RingviewError, match='argument 1 of "bump"'):

@@ -1,7 +1,7 @@
 """Subqueries of every form in every place are DuckDB's, as queries and as views that changes keep.
 
-What one of the two refuses is left out: `docs/sql.md` says what is refused. A value of several rows
-is refused by both, here where a row needs the value: where DuckDB refuses it, no view shows a row.
+Queries that one of the two refuses are left out: `docs/sql.md` lists refusals. A value of several
+rows is refused by both, here if a row needs the value: if DuckDB refuses it, no view shows a row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is handed over: results without a copy, rows as they are, views into other tables."""
+"""Handover of data: results without a copy, rows as they are, views into other tables."""
 
 from __future__ import annotations
 

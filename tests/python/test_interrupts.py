@@ -1,4 +1,4 @@
-"""Ctrl-C tells the truth: what it stopped has not happened, what has happened it says."""
+"""Ctrl-C reports the truth: a stopped change has not happened, a completed one is reported."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_an_interrupt_that_comes_when_all_is_done_says_so() -> None:
     applied = "interrupted after the call was done: the changes were applied, and stay"
     found = python("-c", textwrap.dedent(code))
     assert found[:4] == [applied, "1", applied, "2"]
-    # Here it came in between, by a signal: undone and without a word, or done and said to be.
+    # Here a signal arrives in between: undone without a message, or done and reported.
     assert found[4:6] in ([applied, "3"], ["", "2"])
     assert found[6].endswith("the matrix was changed, and stays so")
     assert found[7] == "[[2.0, 1.0], [0.0, 1.0]]"
@@ -112,7 +112,7 @@ def test_ctrl_c_while_waiting_for_another_thread() -> None:
 
 
 def test_a_row_that_meets_many_lets_other_threads_run() -> None:
-    """Few rows begin with the interpreter in their hands, and let it go if they are much work."""
+    """Few rows begin with the interpreter in their hands, and release it if they are much work."""
     db = rv.Database()
     db.create_table("r", {"a": "int64", "b": "int64"})
     db.create_table("s", {"b": "int64", "c": "int64"})
@@ -127,7 +127,7 @@ def test_a_row_that_meets_many_lets_other_threads_run() -> None:
 
     thread = threading.Thread(target=tick)
     before = sys.getswitchinterval()
-    # No thread is made to yield: only who lets the interpreter go makes room for another.
+    # No thread is made to yield: another runs only if one releases the interpreter.
     sys.setswitchinterval(1000)
     thread.start()
     try:
@@ -140,5 +140,5 @@ def test_a_row_that_meets_many_lets_other_threads_run() -> None:
         sys.setswitchinterval(before)
         stop.set()
         thread.join()
-    # Handing the row over may let it go for a moment or two.
+    # Passing the row may release it for a moment or two.
     assert max(met) > 30, met

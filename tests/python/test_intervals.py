@@ -72,7 +72,7 @@ def test_intervals_of_few_rows_tell_something() -> None:
         found = spread.estimate("sum", values, values < 2, 0.5, None)
         by_seen[seen] = (found.high - found.low) / found.value
     assert 0.8 < by_seen[40] / by_seen[39] < 1
-    # Where most rows are sampled, little is open.
+    # If most rows are sampled, little is uncertain.
     values = np.zeros(900)
     values[:3] = 1
     found = spreads(1000, 900).estimate("sum", values, values < 2, 0.5, None)

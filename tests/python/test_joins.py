@@ -65,7 +65,7 @@ def once(db: rv.Database, trusting: rv.Database, sql: str) -> list[rv.View]:
 
 
 def check(sql: str, stream: list[Batch]) -> None:
-    """However the rows are kept, after each batch they are DuckDB's, and the changes add up."""
+    """In memory or in a file, the rows are DuckDB's after each batch, and the changes add up."""
     with durable_twin(lambda db: (tables_of(db), db.create_view("v", sql))) as file:
         _check(sql, stream, file)
 
@@ -107,7 +107,7 @@ def whole_joins(draw: st.DrawFn) -> str:
     """A SELECT of all columns that join, at least, over several tables."""
     source: From = draw(st.sampled_from([source for source in FROMS if len(source.aliases) > 1]))
     columns = [(a, name) for a, table in source.aliases.items() for name in SCHEMAS[table].names]
-    # What FROMS joins are these, and names.
+    # The columns that FROMS joins, and names.
     keys = [column for column in columns if column[1] in ("a", "b", "c", "name", "day", "x")]
     others = draw(st.lists(st.sampled_from(columns), max_size=3))
     outputs = [f"{a}.{name} AS {a}_{name}" for a, name in dict.fromkeys([*keys, *others])]

@@ -159,7 +159,7 @@ LONG = [
 
 @pytest.mark.parametrize("expression", LONG)
 def test_results_that_do_not_fit_are_refused_before_they_are_made(expression: str) -> None:
-    """As a query, and in a view, whose rows go in and out after a refusal."""
+    """As a query, and in a view, whose rows are inserted and deleted after a refusal."""
     db = rv.Database(memory_limit=LIMIT)
     db.create_table("r", {"t": "string", "n": "int64"})
     view = db.create_view("v", f"SELECT n, {expression} AS v FROM r")

@@ -145,7 +145,7 @@ def test_moments_out_of_range_do_not_wrap(
 
     with pytest.raises(errors.ArithmeticOverflowError, match='column "m"'):
         insert_and_read()
-    # What can be told is told: the same in range.
+    # The same query computes values in range.
     db.drop_view("v")
     if len(db.tables["r"]):
         db.delete("r", [row])

@@ -83,7 +83,7 @@ def test_it_says_when_its_view_is_gone(db: rv.Database, how: str) -> None:
 @pytest.mark.long
 def test_the_page_draws_what_is_shown(db: rv.Database) -> None:
     widget = db["v"].live(every=10_000)
-    # What a notebook gives the script, as far as it needs it.
+    # The interface of a notebook to the script, as far as it is used.
     script = """
         const [code, shown, done] = arguments;
         const model = window.model = {

@@ -23,7 +23,7 @@ def database() -> rv.Database:
 
 
 def run(code: str) -> str:
-    """What a fresh interpreter prints; it has a main thread of its own to interrupt."""
+    """Output of a fresh interpreter; it has a main thread of its own to interrupt."""
     command = [sys.executable, "-c", textwrap.dedent(code)]
     return subprocess.run(
         command, capture_output=True, text=True, check=True, timeout=120
@@ -88,7 +88,7 @@ def test_ctrl_c_while_a_view_is_filled() -> None:
 
 
 def test_ctrl_c_while_a_chain_is_multiplied() -> None:
-    """A change that is stopped has not happened; the chain goes on."""
+    """A change that is stopped has not happened; the chain works on."""
     code = """
         import numpy as np
         size = 500
@@ -126,7 +126,7 @@ def test_other_threads_run_during_a_load() -> None:
     loader.start()
     while loader.is_alive():
         ticks += 1
-    # The loop went on between the looks, while the engine was at work.
+    # The loop ran between the looks, while the engine was at work.
     assert len(set(seen)) > 3
     assert len(db.tables["r"]) == 1_000_000
 

@@ -32,7 +32,7 @@ def multiplied(matrices: list[Array]) -> Array:
 def check(chain: rv.MatrixChain, matrices: list[Array], past: float = 0) -> float:
     """The matrices are small integers, which are kept exactly; the product, up to rounding.
 
-    What is rounded is all that the product has held: returned, and the `past` of the next check.
+    The rounding error covers all products so far: the result, and the `past` of the next check.
     """
     scale = past + 1 + float(multiplied([np.abs(matrix) for matrix in matrices]).max(initial=0))
     np.testing.assert_allclose(chain.product(), multiplied(matrices), rtol=0, atol=1e-13 * scale)

@@ -1,8 +1,8 @@
 """Views over one join with other sums are one tree, those by other groups share inner views.
 
-Random ones come, go and are replaced in the middle of random transactions, of which some fail; they
-are followed, and their file is opened again. After every step they are compared with DuckDB, as if
-each were alone.
+Random ones are created, dropped and replaced in the middle of random transactions, of which some
+fail; they are followed, and their file is opened again. After every step they are compared with
+DuckDB, as if each were alone.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def opened(path: Path | None) -> Iterator[rv.Database]:
 
 
 def checked(text: str, block: rv.Database, alone: rv.Database) -> str:
-    """What became of a statement: in a transaction what becomes of it by itself.
+    """The outcome of a statement: in a transaction it is that of the statement alone.
 
     "late" is one whose key is taken, which a transaction may find at its end.
     """
@@ -125,7 +125,7 @@ def run(seed: int, blocks: int, path: Path | None) -> int:
 def check_followers(
     db: rv.Database, followed: dict[rv.View, tuple[rv.Follower, dict[str, int]]]
 ) -> None:
-    """What each view told since it was first seen is what it has."""
+    """The changes of each view since it was first seen add up to its rows."""
     for view in set(followed) - set(db.views.values()):
         del followed[view]
     for view in db.views.values():
@@ -194,7 +194,7 @@ def test_views_that_were_dropped_are_what_they_were() -> None:
     assert state(db) == before
     assert rows(db["drawn"]) == drawn
     assert view.get({"b": "z"}) == {"b": "z", "a": 9}
-    # What came before is told still, and so is what comes.
+    # Earlier and later changes are reported.
     db.insert("r", {"a": [1], "b": ["z"]})
     assert {row["a"]: row["multiplicity"] for row in followers["sums"].changes().to_pylist()} == {
         10: 1

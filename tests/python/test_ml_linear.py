@@ -177,7 +177,7 @@ def test_constant_features_are_named() -> None:
         LinearRegression("units").fit(cofactor(rows))
     model = Ridge("units").fit(cofactor(rows))
     assert model.coef_[1:].tolist() == [0, 0]
-    # Without an intercept a constant stands for it, but two of them do not.
+    # Without an intercept a constant replaces it, but two of them do not.
     LinearRegression("units", ["price", "one"], fit_intercept=False).fit(cofactor(rows))
     with pytest.raises(errors.SingularSystemError, match="'two' is a linear combination of 'one'"):
         LinearRegression("units", fit_intercept=False).fit(cofactor(rows))
@@ -368,7 +368,7 @@ def test_the_label_of_arrays_may_share_a_name_with_a_feature() -> None:
 
 
 def test_a_fit_takes_no_step_a_feature_in_python() -> None:
-    """What is done for each feature or pair is NumPy's, so that 43 attributes are as quick as 5."""
+    """The work for each feature or pair is NumPy's, so that 43 attributes are as quick as 5."""
 
     def calls(features: int) -> int:
         random = np.random.default_rng(1)

@@ -144,7 +144,7 @@ def heaviest(weights: np.ndarray) -> float:
 
 
 def rows_kept(view: rv.View) -> list[int]:
-    """How many rows each node of the tree holds, as `explain` says."""
+    """Number of rows of each node of the tree, by `explain`."""
     return [int(count) for count in re.findall(r" (\d+) rows, \d+ bytes", view.explain())]
 
 

@@ -1,4 +1,4 @@
-"""What the module itself has: names that load when asked for, and no others."""
+"""Names of the module itself: they load at first use, and there are no others."""
 
 from __future__ import annotations
 

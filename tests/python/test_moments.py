@@ -114,7 +114,7 @@ VALUES = [
     "TRY_CAST(s AS TIMESTAMPTZ)",
     "TRY_CAST(s AS DATE)",
 ]
-# Where clocks of some zone are set, and far away.
+# Around changes of the clocks of some zone, and far away.
 MOMENTS = [
     "2024-03-10 02:30:00",
     "2024-03-10 07:30:15.5",

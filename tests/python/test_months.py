@@ -41,7 +41,7 @@ JOINED = {
 
 
 def windowed(trust_deletes: bool, views: dict[str, str] = VIEWS) -> rv.Database:
-    """Views over rows of fresh keys and strings, of several kinds if nothing else is asked for."""
+    """Views over rows of fresh keys and strings, of several kinds by default."""
     db = rv.Database(trust_deletes=trust_deletes)
     schema = {"id": "int64", "name": "string", "note": "string", "x": "float64"}
     db.create_table("r", schema)

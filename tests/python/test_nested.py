@@ -23,7 +23,7 @@ def check_meaning(sql: str, tables: dict[str, Any]) -> None:
     query = translate(sql, SCHEMAS)
     blocks = [block["query"] for block in query.get("blocks", ())]
     if any(one.get("rows") for one in blocks):
-        # What is computed row by row, the engine computes.
+        # The engine computes queries that are evaluated row by row.
         db = rv.Database()
         found = comparable(filled(db, sql, tables).to_arrow())
     else:
@@ -55,7 +55,7 @@ Batch = tuple[dict[str, list[dict[str, Any]]], int]
 
 
 def batches(most: int) -> st.SearchStrategy[list[Batch]]:
-    """What comes, and how many of the oldest rows of each table go after that."""
+    """Inserts, and the number of oldest rows of each table that are deleted after them."""
     return st.lists(st.tuples(contents(most), st.integers(0, most)), min_size=1, max_size=4)
 
 
@@ -109,7 +109,7 @@ def test_views_equal_duckdb_at_length(sql: str, stream: list[Batch]) -> None:
     check_stream(sql, stream)
 
 
-# Where the columns of a group stand in subqueries of HAVING, and names of SELECT beside them.
+# Columns of a group in subqueries of HAVING, and names of SELECT beside them.
 HAVING = [
     "SELECT b, SUM(a) AS s FROM r GROUP BY b HAVING SUM(a) > (SELECT 0.5 * AVG(y) FROM s)",
     "SELECT SUM(a) AS s FROM r GROUP BY b HAVING COUNT(*) >= (SELECT COUNT(*) FROM s)",

@@ -22,7 +22,7 @@ Batch = tuple[Rows, int]
 
 
 def batches(most: int, doubles: bool = False) -> st.SearchStrategy[list[Batch]]:
-    """What comes, and how many of the oldest rows of each table go after that."""
+    """Inserts, and the number of oldest rows of each table that are deleted after them."""
     batch = st.tuples(contents(most, doubles), st.integers(0, most))
     return st.lists(batch, min_size=1, max_size=3)
 
@@ -35,7 +35,7 @@ def database() -> rv.Database:
 
 
 def moved(db: rv.Database, held: Rows, batch: Batch) -> None:
-    """One transaction: rows come, and the oldest go."""
+    """One transaction: rows are inserted, and the oldest deleted."""
     came, going = batch
     gone = {table: rows[:going] for table, rows in held.items()}
     with db.transaction() as tx:

@@ -61,7 +61,7 @@ QUERIES = queries()
 
 
 def row(rng: random.Random, table: str, number: int, auctions: int, now: dt.datetime) -> Row:
-    """A row that comes at a moment, the so-manieth of its table."""
+    """A row inserted at a moment, with its number in the table."""
     late = now - dt.timedelta(seconds=rng.choice([0, 0, 0, 1, 5, 40, 3600]))
     if table == "person":
         name, city = rng.choice(["Ann", "Bob"]), rng.choice(["Boise", "Kent"])
@@ -99,7 +99,7 @@ class Changes:
         self.now = START
 
     def batch(self) -> dict[str, tuple[list[Row], list[Row]]]:
-        """By table, what comes and what goes."""
+        """By table, the inserts and the deletes."""
         found = {}
         for table, often in [("person", 3), ("auction", 3), ("bid", 12)]:
             held = self.held[table]

@@ -1,8 +1,8 @@
-"""The queries of `examples/order_book` on the life of a book: what DuckDB says of its orders.
+"""The queries of `examples/order_book` on the life of a book, against DuckDB over its orders.
 
-After every event DuckDB says it in one pass over all of them: the orders of each moment by price,
-the aggregates that they are compared by as windows (`windows`). That these mean what the queries
-say is told by the queries themselves, run at some moments.
+After every event DuckDB computes them in one pass over all events: the orders of each moment by
+price, the aggregates that they are compared by as windows (`windows`). The queries themselves, run
+at some moments, confirm that these have the same meaning.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LONG_BOOK = os.environ.get("RINGVIEW_ORDER_BOOK")
 QUERIES = {path.stem: path.read_text() for path in sorted(EXAMPLES.glob("order_book/*.sql"))}
 COLUMNS = ["t", "id", "broker_id", "volume", "price"]
 SIDES = ("bids", "asks")
-# What the optimisation of the paper keeps, in its Table 1.
+# Queries that the optimisation of the paper keeps, in its Table 1.
 INDEXED = {"equality", "vwap", "mst", "psp", "sq2", "nq1"}
 # The orders of each side at each moment, by price, with running volumes; the same by volume.
 LEVELS = """
@@ -114,8 +114,8 @@ def events_of(book: Path, last: int) -> pa.Table:
 def windows(
     events: pa.Table, names: set[str], step: int = 1
 ) -> dict[str, dict[int, list[Decimal | None]]]:
-    """What queries say after each event, or each of so many, by its number; nothing where all is
-    NULL."""
+    """Results of queries after each event, or each `step` events, by its number; nothing where all
+    is NULL."""
     connection = duckdb.connect(config={"threads": 1, "memory_limit": "6GB"})
     connection.register("events", events)
     moments = {"last": len(events), "first": FIRST.format(step=step), "step": step}

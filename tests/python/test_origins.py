@@ -1,6 +1,6 @@
 """Origins of COFACTOR's features: whole numbers stay exact, parts of other origins add up.
 
-What failed, was undone or emptied leaves no origin behind.
+Changes that failed, were undone or were deleted leave no origin behind.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def dot(left: list[int], right: list[int]) -> int:
 
 
 def test_first_values_that_fail_leave_no_origin() -> None:
-    """What was undone does not show, not in the bits of what comes later."""
+    """Undone changes do not show, not in the bits of later results."""
     results = []
     for fails in (False, True):
         db, view = database()
@@ -202,7 +202,7 @@ def test_products_of_factors() -> None:
 
 
 def test_a_column_that_became_constant() -> None:
-    """It is told from rounding after its origin has moved from far away."""
+    """It is recognised despite rounding after its origin has moved from far away."""
     db, view = database(sql="SELECT COFACTOR(x, y) FROM r")
     random = np.random.default_rng(1)
     old = pd.DataFrame({"k": 0, "x": random.normal(size=50), "y": random.normal(size=50), "t": 0})
@@ -309,7 +309,7 @@ def test_columns_of_before_have_no_origin() -> None:
 @pytest.mark.parametrize("undone", [False, True])
 @pytest.mark.parametrize("kind", ["int64", "float64"])
 def test_a_few_rows_before_the_many(kind: str, undone: bool) -> None:
-    """A row to try it with, then the data, then the first row goes: it has cost no digits."""
+    """A trial row is inserted, then the data, then the row is deleted: it has cost no digits."""
     random = np.random.default_rng(8)
     db = rv.Database()
     db.create_table("r", {"k": "int64", "t": kind, "y": "float64"})

@@ -20,7 +20,7 @@ from test_aggregates import views as aggregates
 
 ROWS = dict[str, list[dict[str, Any]]]
 
-# What reads each table once: then splitting one of them splits the rows of the join.
+# Queries that read each table once: then splitting one of them splits the rows of the join.
 SINGLE = [source.text for source in FROMS if len({*source.aliases.values()}) == len(source.aliases)]
 LISTED = [
     "SELECT * FROM r",
@@ -152,7 +152,7 @@ def test_heavy_and_light_parts(sql: str) -> None:
 @examples(40)
 @given(st.data())
 def test_floats_are_equal_to_the_last_bit(data: st.DataObject) -> None:
-    """Where three doubles hold the sum, no order of parts is told from another."""
+    """If three doubles hold the sum, the order of parts makes no difference."""
     numbers = st.sampled_from([0.1, -0.3, 1e16, -1e16, 1 / 3, 1e-5, 2.5e7, -1e10, 7.7])
     row = st.fixed_dictionaries({"g": st.integers(0, 2), "x": numbers, "y": numbers})
     schema = {"r": pa.schema({"g": pa.int64(), "x": pa.float64(), "y": pa.float64()})}

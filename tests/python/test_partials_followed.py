@@ -48,7 +48,7 @@ class Parts:
         self.names = [f"v{number}" for number in range(len(views))]
         self.all = created(views, schemas)
         self.parts = [created(views, schemas) for _ in range(count)]
-        # Two parts go through a database in between.
+        # Two parts pass through a database in between.
         self.between = created(views, schemas, trust_deletes=True)
         self.whole = created(views, schemas, trust_deletes=True)
         self.into = {
@@ -98,7 +98,7 @@ def shown(view: rv.View) -> list[str]:
 
 @st.composite
 def steps(draw: st.DrawFn, rows: ROWS) -> list[Step]:
-    """Rows come and go, each as often as it is there at the most, several in a transaction."""
+    """Inserts and deletes, several in a transaction; no row is deleted oftener than it is there."""
     there: list[tuple[str, dict[str, Any]]] = []
     coming = [(table, row) for table, found in rows.items() for row in found]
     coming = draw(st.permutations(coming))
@@ -108,7 +108,7 @@ def steps(draw: st.DrawFn, rows: ROWS) -> list[Step]:
         for _ in range(draw(st.integers(0, 4))):
             if draw(st.booleans()) and there:
                 gone = there.pop(draw(st.integers(0, len(there) - 1)))
-                # Rows of one transaction that come and go again cancel.
+                # Rows that one transaction inserts and deletes cancel.
                 step.append((*gone, -1))
             elif coming:
                 one = coming.pop() if draw(st.booleans()) else draw(st.sampled_from(coming))
@@ -124,7 +124,7 @@ def check(data: st.DataObject, views: Sequence[str], rows: ROWS) -> None:
     split = data.draw(st.sampled_from(sorted(common)))
     parts = Parts(views, split, data.draw(st.integers(1, 4)))
     for step in data.draw(steps(rows)):
-        # Deletes go behind the inserts of their rows.
+        # Deletes follow the inserts of their rows.
         parts.take(sorted(step, key=lambda change: -change[2]))
         if data.draw(st.booleans()):
             parts.compare()

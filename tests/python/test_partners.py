@@ -1,4 +1,4 @@
-"""Rows with or without a partner: views, and queries that are asked once, equal DuckDB.
+"""Rows with or without a partner: views, and queries that are run once, equal DuckDB.
 
 Semi-joins and anti-joins by a comparison: of each type, of columns and expressions, alone or beside
 another condition, so that those which MIN and MAX decide and those which need all pairs both occur.

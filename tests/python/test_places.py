@@ -1,4 +1,4 @@
-"""Followers with names: each goes on where it committed, whatever happens to process and file."""
+"""Followers with names: each resumes where it committed, whatever happens to process and file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STEPS = st.one_of(
 
 
 def rest(follower: rv.Follower) -> Counter[str]:
-    """All that it is still to be given, which is told in parts."""
+    """All its remaining changes, which are returned in parts."""
     found: Counter[str] = Counter()
     while (batch := follower.changes()).num_rows:
         replay(found, batch)
@@ -48,7 +48,7 @@ def bag(table: pa.Table) -> Counter[str]:
 
 
 def plain(row: dict[str, Any]) -> str:
-    """A row, without the origin that a COFACTOR has in this process: it is found as rows come."""
+    """A row, without the origin of a COFACTOR in this process: the first rows determine it."""
     for value in row.values():
         if isinstance(value, dict):
             value.pop("shifted", None)
@@ -70,7 +70,7 @@ class Reader:
         self.given = Counter(self.committed)
 
     def check(self, view: rv.View) -> None:
-        """What it committed and what it is given from there on is the view."""
+        """Its committed changes and those after them are the view."""
         self.again(view)
         left = self.given + Counter()
         for row, times in rest(self.follower).items():
@@ -80,7 +80,7 @@ class Reader:
         self.again(view)
 
 
-# What a process that is killed leaves is a copy of its file: each in a name of its own.
+# A killed process leaves a copy of its file: each in a name of its own.
 _names = itertools.count()
 
 

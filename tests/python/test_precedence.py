@@ -65,7 +65,7 @@ def values(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def differing(expressions: list[str], dialect: str = "duckdb") -> tuple[int, list[str]]:
-    """How many of the expressions that DuckDB takes are taken, and those with another result."""
+    """Number of DuckDB's expressions that are taken, and those with another result."""
     con = duckdb.connect()
     con.execute("CREATE TABLE t (a BIGINT, b BIGINT, c BIGINT, s VARCHAR)")
     con.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", [list(row.values()) for row in ROWS])

@@ -92,7 +92,7 @@ def test_what_is_gone_has_a_repr() -> None:
 
 
 def test_streams_dropped_half_way_leave_nothing_behind() -> None:
-    """Neither a stream that is dropped nor one that failed holds rows, or stands in the way."""
+    """Neither a stream that is dropped nor one that failed holds rows, or blocks others."""
     db, view = small()
     db.insert("r", {"a": range(400), "b": [1] * 400})
     db.insert("s", {"b": [1] * 400, "c": range(400)})
@@ -215,7 +215,7 @@ def test_more_rows_than_can_be_counted_are_refused() -> None:
 
 
 def test_draws_are_uniform() -> None:
-    """Chi-square at 10^-6 over 60 rows of unequal groups; the same test tells a skewed draw."""
+    """Chi-square at 10^-6 over 60 rows of unequal groups; the same test detects a skewed draw."""
     from scipy.stats import chisquare
 
     db, view = small()

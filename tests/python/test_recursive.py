@@ -1,4 +1,4 @@
-"""WITH RECURSIVE against DuckDB after every batch; what is told of it, stays of it, is refused."""
+"""WITH RECURSIVE against DuckDB after every batch; its changes, explanation, and refusals."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def shop() -> rv.Database:
 
 
 def rows(db: rv.Database, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
-    """What a statement returns."""
+    """Rows that a statement returns."""
     found = db.execute(sql, list(parameters)) if parameters else db.execute(sql)
     return [tuple(row.values()) for row in found.to_pylist()]
 

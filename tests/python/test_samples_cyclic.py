@@ -109,7 +109,7 @@ def test_strings_that_only_a_bag_holds_stay() -> None:
     db = STREAM.create(rv.Database())
     sample = db.create_sample("few", QUERIES["triangle"], k=10, seed=9)
     for step in range(40):
-        # Strings come and go, so that their ids are given anew.
+        # Strings are inserted and deleted, so that their ids are reused.
         a, b, c = (f"{corner} {step}" for corner in "abc")
         db.insert("edge", {"src": [a, b, c], "dst": [b, c, a]})
         if step:

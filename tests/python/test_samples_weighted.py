@@ -89,7 +89,7 @@ def test_weights_that_are_none_are_refused(db: rv.Database) -> None:
         with pytest.raises(error, match=words):
             sample.draw(1, seed=1, weight=weight)
     assert sample.draw(4, seed=1, weight="units").num_rows == 4
-    # The last order, which weighs less than nothing, goes; NaN comes.
+    # The last order, which weighs less than nothing, is deleted; NaN is inserted.
     db.delete("orders", orders(range(2, 3), lambda i: f"{1 - i}.00"))
     assert sample.draw(4, seed=1, weight="(price) * units").num_rows == 4
     db.insert("line", lines([(1, float("nan"))]))

@@ -1,4 +1,4 @@
-"""Changes as events: a snapshot, then what moves; who comes back loses and doubles nothing."""
+"""Changes as events: a snapshot, then changes; a reconnect loses and repeats nothing."""
 
 from __future__ import annotations
 
@@ -109,7 +109,8 @@ def test_each_state_of_a_reader_is_a_committed_one(
     reader = Reader(server.url, "totals", **({} if follower is None else {"follower": follower}))
     sums, totals = set[Decimal](), dict[str, Decimal]()
     while totals.get("Grace") != Decimal(7 - 299):
-        # It leaves after each event or two, and comes back; the last state is no reason to wait.
+        # It disconnects after each event or two, and reconnects; it does not wait at the last
+        # state.
         reader.read(events=1)
         if chance.random() < 0.5 and "-292.00" not in str(reader.rows):
             reader.read(events=1)
@@ -255,7 +256,7 @@ def test_streams_that_nobody_comes_back_to_are_forgotten(db: rv.Database) -> Non
     streams.leave(stream, reader)
     other, place, _ = streams.open(db["totals"], None, token)
     assert (other is stream, place) == (False, NOTHING)
-    # One that was gone before it was sent anything is forgotten, too, and one that reads is not.
+    # One that left before any event is forgotten, too, and one that reads is not.
     gone, _, _ = streams.open(db["totals"], None, None)
     reading, _, _ = streams.open(db["totals"], None, None)
     streams.begin(reading)
@@ -304,7 +305,7 @@ def test_a_stream_keeps_no_more_than_it_may() -> None:
     assert found is not None
     assert [event.place.batch for event in found] == [4, 5]
     assert log.after(EventPosition(6, 0)) is None
-    # What is longer than that is kept until it is sent.
+    # An event that is longer than that is kept until it is sent.
     log.add([Event(EventPosition(6, -1), b"1" * 50), Event(EventPosition(6, 0), b"1")])
     whole = log.after(EventPosition(5, 0))
     assert whole is not None

@@ -32,7 +32,7 @@ PICTURE = Path(__file__).parents[2] / "docs" / "images" / "live.png"
 
 
 def test_a_server_that_is_killed_in_the_midst_of_a_stream(tmp_path: Path) -> None:
-    # Writer and reader know nothing of each other, and both go on where they were.
+    # Writer and reader are independent, and both resume where they were.
     path, chance = tmp_path / "shop.ringview", random.Random(1)
     with rv.Database.open(path) as db:
         shop(db)
@@ -63,7 +63,7 @@ def test_a_server_that_is_killed_in_the_midst_of_a_stream(tmp_path: Path) -> Non
             thread.join(PATIENCE)
             assert not thread.is_alive()
         with rv.Database.open(path) as db:
-            # What was answered is there; what was not may be.
+            # Acknowledged orders are there; unacknowledged ones may be.
             found = len(db.tables["orders"]) - 3
             assert applied <= found <= applied + 1
     assert applied > 50
@@ -167,7 +167,7 @@ def test_the_page_shows_a_number_that_moves(page: Any) -> None:
         wait(lambda: any("o[" in text for text in texts(page, "#tree text")))
         db.delete("customers", [(2, "Grace")])
         wait(lambda: texts(page, "#rows td") == ["Ada", "15.00"])
-        # One whose rows may be equal, and one that comes while the page is open.
+        # One whose rows may be equal, and one that is created while the page is open.
         page.execute_script("location.hash = 'pairs'")
         wait(lambda: texts(page, "#rows td") == ["Ada", "10.00", "Ada", "5.00"])
         db.create_view("late", "SELECT COUNT(*) AS n FROM orders")

@@ -151,7 +151,7 @@ def test_errors_have_their_codes_and_places(
         client.execute(sql)
     assert caught.value.diag.statement_position == (str(position) if position else None)
     assert caught.value.diag.message_primary
-    # The connection goes on.
+    # The connection works on.
     assert client.execute("SELECT 1").fetchone() == (1,)
 
 

@@ -14,7 +14,7 @@ from wire_values import SCHEMA, random_rows
 
 adbc = pytest.importorskip("adbc_driver_postgresql.dbapi")
 
-# What it has another type for, or none at all.
+# Columns for which it has another type, or none at all.
 READ = [name for name in SCHEMA.names if name not in ("d", "u8")]
 
 

@@ -1,4 +1,4 @@
-"""What clients of PostgreSQL ask its catalogue: psql, SQLAlchemy, JDBC, Grafana, Metabase."""
+"""Catalogue queries of PostgreSQL's clients: psql, SQLAlchemy, JDBC, Grafana, Metabase."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cursors of SQL over PostgreSQL's protocol: what they hold, how they go, when they end."""
+"""Cursors of SQL over PostgreSQL's protocol: their rows, their moves, their end."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_a_subscriber_sees_what_is_committed(db: rv.Database, server: PostgresSe
 def test_without_its_rows_only_what_changes_comes(db: rv.Database, server: PostgresServer) -> None:
     reader = Subscriber(server, "COPY (SUBSCRIBE v WITH (SNAPSHOT false)) TO STDOUT")
     inserted = 3
-    # It follows from some moment on, which nothing but a change that it sees tells.
+    # It follows from some moment on, which only a change that it receives shows.
     while not reader.rows:
         db.insert("r", {"id": [inserted], "a": ["three"], "x": [1.0]})
         inserted += 1

@@ -14,7 +14,7 @@ from wire_clients import connect, needs_psql, psql, shop
 
 
 def status(client: psycopg.Connection[Any]) -> str:
-    """Where a connection is, as its server says."""
+    """Status of a connection's transaction, by its server."""
     return client.info.transaction_status.name
 
 

@@ -1,4 +1,4 @@
-"""What a server refuses, with which status and words; nothing is changed then."""
+"""Refusals of a server, with status and words; nothing is changed then."""
 
 from __future__ import annotations
 

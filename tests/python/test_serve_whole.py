@@ -31,7 +31,7 @@ def free_port() -> int:
 
 
 def by_psql(port: int) -> list[list[str]]:
-    """What psql shows of the view; nothing while it cannot."""
+    """Output of psql for the view; nothing while it cannot connect."""
     query = "SELECT name, total FROM totals ORDER BY name"
     command = ["psql", "-X", "-At", "-h", "127.0.0.1", "-p", str(port), "-U", "me", "-c", query]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -39,7 +39,7 @@ def by_psql(port: int) -> list[list[str]]:
 
 
 def by_browser(page: Any) -> list[list[str]]:
-    """What the page shows of it."""
+    """Cells of the view on the page."""
     cells = [text.replace(",", "") for text in texts(page, "#rows td")]
     return sorted(cells[at : at + 2] for at in range(0, len(cells), 2))
 
@@ -105,7 +105,7 @@ def test_what_psql_and_a_browser_show_is_exact_through_kills(tmp_path: Path) -> 
                     server.start()
                 shop.change(3)
                 wait(is_shown)
-                # Killed while rows come.
+                # Killed while rows are inserted.
                 changes = threading.Thread(target=shop.change, args=[10])
                 changes.start()
                 running.kill()

@@ -1,4 +1,4 @@
-"""What a committed transaction shows can be read; what does not fit in passing is no overflow."""
+"""A committed transaction can be read; a value that does not fit in passing is no overflow."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_decimal_that_cannot_be_shown_is_refused(sql: str) -> None:
 
 
 COMPUTED: dict[str, tuple[str, int, int]] = {
-    # What one row more makes of it does not fit; the value that comes, and one that fits.
+    # A further row makes a value that does not fit; the inserted value, and one that fits.
     "a sum of several terms": (
         "SELECT k, SUM(x * y + y) AS s FROM r NATURAL JOIN o GROUP BY k",
         MOST,
@@ -194,7 +194,7 @@ def total(values: Iterable[int]) -> int | None:
 
 
 def oracle(name: str, held: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """What the view shows."""
+    """Rows of the view."""
     r, o, q = held["r"], held["o"], held["q"]
     joined = [(a, b) for a in r for b in o if a[0] == b[0]]
     chain = [(a, b, c) for a, b in joined for c in q if b[1] == c[0]]
@@ -403,7 +403,7 @@ def test_whole_decimals_join_with_integers_of_all_widths(kind: str, engine: str)
 
 
 def test_large_sums_beside_matrices_and_extremes() -> None:
-    """What stands behind the sums in a payload moves when they grow, for followers too."""
+    """The fields behind the sums in a payload move when the sums grow, for followers too."""
     db = rv.Database()
     db.create_table("r", {"k": "int64", "x": "int64", "y": "float64", "c": "string"})
     shows = "k, SUM(x) AS s, MIN(c) AS least, MAX(x) AS most, COFACTOR(y) AS m"

@@ -194,7 +194,7 @@ def test_a_table_made_anew_has_columns_of_its_own() -> None:
 
 
 class Clock:
-    """Goes on when it is told to."""
+    """Advances when a test sets it."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -214,7 +214,7 @@ def test_a_writer_flushes_by_number_and_by_time() -> None:
     clock.now = 0.5
     writer.insert(("x", 8))
     assert len(writer) == 2
-    # The oldest came at 0.
+    # The oldest was inserted at 0.
     clock.now = 1.0
     writer.insert({"stock": None, "units": 9})
     assert (len(writer), len(table)) == (0, 9)

@@ -63,7 +63,7 @@ def read(file: Path, table: str = "t") -> list[tuple[Any, ...]]:
 
 
 def replayed(log: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
-    """What a log of changes comes to: rows, how often, and their batch."""
+    """Sum of a log of changes: rows, their multiplicities, and their batch."""
     found = Counter[tuple[Any, ...]]()
     for *row, times, _ in log:
         found[tuple(row)] += times
@@ -103,7 +103,7 @@ def test_each_change_is_in_the_log_once_however_200_lives_end(tmp_path: Path, na
 
 
 def live(tmp_path: Path, name: str, times: int) -> None:
-    """Lives end behind each step of a batch, and the next one goes on in another process' place."""
+    """Lives end behind each step of a batch, and the next one continues like another process."""
     sql, _ = VIEWS[name]
     draw, file = random.Random(name), tmp_path / "out.sqlite"
     lives = Counter[str]()

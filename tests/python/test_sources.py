@@ -180,7 +180,7 @@ def test_rows_that_do_not_fit_are_kept_with_where_and_why() -> None:
 
 @pytest.mark.parametrize("seed", range(15))
 def test_the_engine_refuses_the_rows_that_it_refuses_one_by_one(seed: int) -> None:
-    """What is left of a batch is what single changes leave, each refused or not."""
+    """A batch leaves the same rows as single changes, each refused or not."""
     draw = random.Random(seed)
     listed = [
         {"op": draw.choice("cud"), "id": draw.randrange(6), "x": at}

@@ -1,4 +1,4 @@
-"""Casts of what sources hand over: the same value whatever form it comes in, or a reason."""
+"""Casts of values of sources: the same value from any form, or a reason."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ TEXTS = st.one_of(
 
 @given(st.lists(TEXTS, max_size=6), st.sampled_from(KINDS))
 def test_a_column_is_cast_as_its_values_are_one_by_one(texts: list[str], kind: Any) -> None:
-    """Also where a whole column goes through Arrow at once."""
+    """Also if a whole column is cast by Arrow at once."""
     wanted: list[Any] = []
     for text in texts:
         try:

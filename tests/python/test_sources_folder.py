@@ -1,4 +1,4 @@
-"""Files as sources: each row of each file once, whatever comes, grows, breaks or is killed."""
+"""Files as sources: each row of each file once, if files are added, grow, break or readers die."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_files_that_come_are_read_once(tmp_path: Path, suffix: str, size: int) -
     given = sources.folder(tmp_path / f"*{suffix}", table="r", watch=True, rows=size)
     reader = sources.Reader(db, [given])
     for at in range(6):
-        # Later names do not come later.
+        # Later names do not arrive later.
         if draw.random() < 0.7:
             rows = drawn_rows(draw, draw.randrange(1, 40))
             write(tmp_path / f"{draw.randrange(10)}-{at}{suffix}", rows)
@@ -281,7 +281,7 @@ def test_options_that_are_none(beside: dict[str, Any]) -> None:
 
 
 def killed(folder: Path, draw: random.Random) -> bool:
-    """Let a process read the folder and kill it; whether it came to the end before."""
+    """Let a process read the folder and kill it; returns whether it reached the end before."""
     command = [sys.executable, source_driver.__file__, str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -302,7 +302,7 @@ def through_kills(folder: Path, seed: int, most: int, files: int) -> int:
     kills = 0
     while kills < most and not killed(folder, draw):
         kills += 1
-    # What was left when it was killed for the last time.
+    # The state that the last kill left.
     with rv.Database.open(folder / "db") as db:
         source_driver.read(db, folder)
         assert held(db) == wanted(everything)

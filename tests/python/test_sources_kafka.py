@@ -63,7 +63,7 @@ def held(db: rv.Database) -> dict[int, int]:
 
 
 def happens(cluster: Any, topic: str, draw: random.Random, model: dict[int, int]) -> None:
-    """A change of a row, in the partition of its key, as Debezium tells it."""
+    """A change of a row, in the partition of its key, as Debezium reports it."""
     key = draw.randrange(20)
     old = {"id": key, "x": model[key]} if key in model else None
     if old is not None and draw.random() < 0.4:

@@ -194,7 +194,7 @@ def test_rows_with_multiplicities(spark: SparkSession) -> None:
                 [pa.array([not g.as_py() for g in gone]), pa.array([True] * len(gone))]
             )
         )
-        # Twice inserted; deletions come first: Spark keeps no order, nor may we need one.
+        # Inserted twice; deletes are first: Spark keeps no order, and none is needed.
         changes[name] = pa.concat_tables(
             [
                 deleted.append_column("how often", pa.array([-1] * len(deleted), pa.int8())),
@@ -406,7 +406,7 @@ def test_texts_with_a_collation_are_refused(spark: SparkSession) -> None:
 
 
 def test_columns_may_be_called_as_slots_are(spark: SparkSession) -> None:
-    """Where one table says how often rows are there, another may hold numbers of that name."""
+    """One table's multiplicities may have the name of another's numbers."""
     t = spark.createDataFrame(
         [(1, 2, 2), (1, 3, 1), (1, 3, -1), (2, 5, 1)], "k long, x long, multiplicity long"
     )

@@ -139,7 +139,7 @@ def grid(made: Plan, view: str = "v") -> list[tuple[str, int]]:
         (QUERIES[9], 8, [("a+b", 8)]),
         # Correlated: the key of the inner query is that of the group.
         (QUERIES[25], 8, [("b", 8)]),
-        # What is compared with everything goes everywhere.
+        # A relation that is compared with everything is sent everywhere.
         (QUERIES[27], 8, [("a", 8)]),
     ],
 )
@@ -165,7 +165,7 @@ def test_a_block_that_cannot_lie_as_its_reader_asks_is_found_first() -> None:
     (sql,) = (sql for sql in QUERIES if "CROSS JOIN" in sql)
     made = plan({"v": sql}, tables(random.Random(4)), LARGE, 8)
     assert [[one.name for one in stage.wanted] for stage in made.grids] == [["m"], ["v"]]
-    # Where it can, one shuffle does for both.
+    # If possible, one shuffle does for both.
     assert len(plan({"v": QUERIES[16]}, tables(random.Random(4)), LARGE, 8).grids) == 1
 
 
@@ -267,7 +267,7 @@ def test_cofactors_come_whole_or_in_parts(groups: list[str]) -> None:
 
 
 def test_multiplicities_meet_in_a_cell() -> None:
-    """Rows with multiplicities do not stay where they lie: what came and left must meet."""
+    """Rows with multiplicities are moved: inserts and deletes of a row must meet."""
     draw = random.Random(7)
     left = tables(draw)
     data = {}

@@ -1,4 +1,4 @@
-"""Where rows go that break a contract, over restarts and kills; no Java runs."""
+"""Destination of rows that break a contract, over restarts and kills; no Java runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from shop import replayed
 
 
 def test_letters_may_be_asked_for_later_and_not_forgotten(tmp_path: Path) -> None:
-    """A stream that ended goes on with letters; with some that wait it does not go on without."""
+    """A stream that ended resumes with letters; with waiting ones it does not resume without."""
     of, letters, sink = plan(table("rows"), v=BY_ID), Letters(), ParquetSink(tmp_path / "out")
     state = opened(tmp_path, of, None, sink)
     take(state, 0, (1, 10, 1), of=of)

@@ -1,6 +1,7 @@
 """Checkpoints by a URI, which neither the driver nor a worker has mounted.
 
-The file system is Hadoop's own of another scheme, over a folder of this machine; only Java knows
+The file system is Hadoop's own of another scheme, over a folder of this machine; only Java has its
+path.
 where that is.
 """
 
@@ -82,7 +83,7 @@ def test_a_place_elsewhere_is_like_a_folder(
         assert (place / "x").read_bytes() == data
     with pytest.raises(FileExistsError):
         (place / "x").create_bytes(b"a third")
-    # Where two look at once, as one of them writes.
+    # Two writers check at the same time, as one of them writes.
     with pytest.raises(FileExistsError):
         (place / "x")._write(lambda stream: stream.write(b"a third"), False)
     assert (place / "x").read_bytes() == b"another"

@@ -40,7 +40,7 @@ from served_bags import Bags
 
 
 class Impostor:
-    """Whoever listens where a server of engines would, and answers with the same bytes."""
+    """A process in the place of a server of engines, which answers with the same bytes."""
 
     def __init__(self, answer: bytes = b"") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="ringview-")) / "server"

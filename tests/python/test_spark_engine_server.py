@@ -38,7 +38,7 @@ from served_streams import Stream, begins, ends, kill, run, server
 
 @pytest.fixture
 def address() -> Iterator[Address]:
-    """Where a server would be whose executor is this process; it ends with the test."""
+    """Address of a server whose executor is this process; it ends with the test."""
     folder = Path(tempfile.mkdtemp(prefix="ringview-"))
     found = Address(os.getpid(), born(os.getpid()), folder / "server", SERVES)
     yield found
@@ -110,7 +110,7 @@ def test_a_cache_without_tokens_would_be_caught(tmp_path: Path) -> None:
 
 
 def test_a_server_that_dies_in_a_request(tmp_path: Path, address: Address) -> None:
-    """The worker goes on by itself, and the next request has a server again."""
+    """The worker continues by itself, and the next request has a server again."""
     stream = Stream(tmp_path, address, 2)
     stream.commit(stream.attempt(0)[0])
     for worker in (0, 1):
@@ -124,7 +124,7 @@ def test_a_server_that_dies_in_a_request(tmp_path: Path, address: Address) -> No
 
 
 def test_a_worker_that_dies_in_a_request(tmp_path: Path, address: Address) -> None:
-    """What its engine has come to is not used, whether the server or the worker was first."""
+    """The state of its engine is not used, whether the server or the worker was first."""
     stream = Stream(tmp_path, address, 1)
     version, _ = stream.attempt(0)
     stream.commit(version)
@@ -178,7 +178,7 @@ def test_errors_arrive_as_they_are(tmp_path: Path, address: Address) -> None:
 
 
 def test_a_store_that_fails_in_a_request(tmp_path: Path, address: Address) -> None:
-    """The worker is asked for the log, and cannot read it: no answer goes to another request."""
+    """The worker needs the log, and cannot read it: no answer is sent to another request."""
     stream = Stream(tmp_path, address, 2)
     stream.commit(stream.attempt(0)[0])
     kill(stream.workers[0])
@@ -274,7 +274,7 @@ def test_a_secret_is_asked_for(tmp_path: Path, address: Address) -> None:
 
 
 def test_files_that_somebody_removes(tmp_path: Path, address: Address) -> None:
-    """As what tidies temporary folders does: a second server comes, and the first one is left."""
+    """As cleaners of temporary folders do: a second server starts, and the first one is left."""
     stream = Stream(tmp_path, address, 2)
     stream.commit(stream.attempt(0)[0])
     first = server(stream.workers[0])

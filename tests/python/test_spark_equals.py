@@ -30,7 +30,7 @@ def check(
         frame.createOrReplaceTempView(name)
     said = expected(sql, data) if sql in REFUSED else comparable(arrow_table(spark.sql(sql)))
     for number in partitions:
-        # What tables are said to have chooses the route, and not how few rows these are.
+        # The given sizes of tables choose the route, and not these few rows.
         sizes = {name: 10 ** draw.randrange(1, 8) for name in SCHEMAS}
         found = prepare(sql, given, partitions=number, rows=draw.choice([None, sizes, sizes]))
         assert comparable(arrow_table(found.result())) == said, (sql, found, data)

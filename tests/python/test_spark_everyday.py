@@ -1,8 +1,8 @@
-"""Everyday SQL over Spark: what a database takes is taken there too, with DuckDB's result.
+"""Everyday SQL over Spark: it takes the queries of a database, with DuckDB's result.
 
-Random queries of every shape over few rows with NULLs and duplicates, told as rows or as changes
-that leave them; rows in an order come in it. Spark has no unsigned integers, so tables here have
-none.
+Random queries of every shape over few rows with NULLs and duplicates, given as rows or as changes
+that leave them; ordered rows are returned in their order. Spark has no unsigned integers, so tables
+here have none.
 """
 
 from __future__ import annotations

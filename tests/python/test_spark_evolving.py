@@ -1,4 +1,4 @@
-"""Views that come, change and go in a checkpoint, and columns; mostly without Java."""
+"""Views that are added, changed and removed in a checkpoint, and columns; mostly without Java."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 def test_a_checkpoint_becomes_one_query_after_the_other(
     tmp_path: Path, seed: int, has_sink: bool
 ) -> None:
-    """Its views and what the sink was told are those of the rows, with or without batches between,
-    and where the sink fails at the first one behind it."""
+    """Its views and the sink's changes are those of the rows, with or without batches between, and
+    if the sink fails at the first one behind it."""
     of = Stream(tmp_path, seed)
     if not has_sink:
         of.sink = None
@@ -205,7 +205,7 @@ def test_a_stream_in_partitions_evolves(
         ]
         pq.write_table(pa.Table.from_pylist(new), tmp_path / "draft")
         (tmp_path / "draft").rename(tmp_path / "t" / f"{len(rows)}.parquet")
-        # What came before a column was kept has NULL there.
+        # Rows older than a kept column have NULL there.
         keeps = "by_y" in asked.plan.views
         rows.extend({"a": row["a"], "x": row["x"], "y": row["y"] if keeps else None} for row in new)
         with asked.write_stream(at, sink, mode="partitioned", partitions=2).start() as q:

@@ -24,7 +24,7 @@ from test_spark_partitioned import VIEWS, Rows, replayed, same
 
 @pytest.mark.long
 def test_heavy_values_are_split_by_a_move(quick: SparkSession, tmp_path: Path) -> None:
-    """And come together again with the next one."""
+    """And merged again with the next one."""
     rows, sink, at = Rows(tmp_path, 6), ParquetSink(tmp_path / "out"), tmp_path / "state"
     drawn = random.Random(6)
 

@@ -29,7 +29,7 @@ from ringview.spark.streaming.objects import ObjectLog
 
 
 class RecordingSink:
-    """A sink that keeps what it was told; each call is a step."""
+    """A sink that records its calls; each call is a step."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps, self.order = steps, list[tuple[str, int]]()
@@ -94,7 +94,7 @@ class Life:
             state.close()
 
     def check(self, batches: int) -> None:
-        """Go on to the end; all is as if nothing had happened."""
+        """Run to the end; all is as if nothing had happened."""
         wanted = self.wanted(batches)
 
         def same(state: DriverState) -> None:
@@ -206,7 +206,7 @@ def test_what_is_missing_or_cut_is_named(tmp_path: Path, monkeypatch: pytest.Mon
         whole = (at / name).read_bytes()
         for broken in (whole[:-1], b"", whole[:9] + bytes([whole[9] ^ 1]) + whole[10:]):
             if broken[:29] != whole[:29] and name.startswith("log") and len(broken) == len(whole):
-                continue  # Who wrote it says nothing of what it holds.
+                continue  # The header names the writer, which does not affect the content.
             (at / name).write_bytes(broken)
             with pytest.raises(CheckpointError, match=f"{name} is cut or damaged; {advice}"):
                 life.run(4)
@@ -382,7 +382,7 @@ def test_a_sink_may_come_later_and_not_go(tmp_path: Path) -> None:
 
 
 def test_a_batch_that_had_no_sink_gets_one_when_it_comes_again(tmp_path: Path) -> None:
-    """And the sink is not told of it as of the first one again, though nobody let the state go."""
+    """And the sink does not begin as a new one again, though the old state was not closed."""
     of, steps = plan(table("rows"), **VIEWS), Steps()
     at, told = checkpoint(tmp_path, steps), RecordingSink(steps)
     for number, (batch, sink) in enumerate([(0, None), (0, told), (1, told)]):

@@ -29,7 +29,7 @@ def stream(folder: Path, seed: int, *, has_sink: bool = True) -> tuple[Stream, S
 
 @pytest.mark.parametrize("has_sink", [True, False])
 def test_a_checkpoint_becomes_one_query_after_the_other(tmp_path: Path, has_sink: bool) -> None:
-    """Also where the sink fails at the first batch behind it, and where nothing comes between."""
+    """Also if the sink fails at the first batch behind it, and if there is no batch between."""
     for seed in (0, 1, 3):
         of, _ = stream(tmp_path / str(seed), seed, has_sink=has_sink)
         for number in range(len(crashes.QUERIES)):
@@ -48,7 +48,7 @@ def test_a_checkpoint_becomes_one_query_after_the_other(tmp_path: Path, has_sink
 def test_evolving_ends_at_any_step(
     tmp_path: Path, error: type[BaseException], is_done: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And is begun again; or, before the checkpoint says that it evolves, goes on as it was."""
+    """And is begun again; or, before the checkpoint records the change, continues as it was."""
     monkeypatch.setattr(objects, "PIECE", 20_000)
     at, kept = 0, 0
     while True:
@@ -120,7 +120,7 @@ def test_a_killed_stream_evolves_where_spark_noted_its_batch_as_done(tmp_path: P
     for is_noted in (True, False):
         running = of.start()
         if is_noted:
-            # Nobody lets it go.
+            # It is not closed.
             of.note("offsets")
             running.take(of.frame([(1, 2, 1)]), of.batch)
             of.rows.append((1, 2, None))

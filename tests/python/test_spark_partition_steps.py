@@ -1,4 +1,4 @@
-"""What workers run in mode="partitioned", one call behind the other, without Spark: Spark's state
+"""Steps of workers in mode="partitioned", one call behind the other, without Spark: Spark's state
 store is a dictionary here. Views are merged, and rows moved, as the real one does."""
 
 from __future__ import annotations
@@ -130,14 +130,14 @@ class Streamed:
         self.gathered: Gathered | None = None
 
     def start(self) -> Gathered:
-        """What the driver has of views; what was told is not told again."""
+        """Views on the driver; reported changes are not reported again."""
         found = Gathered(self.plan, self.setting.gathered, self.over)
         if self.batch >= 0:
             found.add(self.looked(self.setting.gathered, told=True))
         return found
 
     def packed(self, rows: Plan, changes: dict[str, pa.Table]) -> dict[int, list[bytes]]:
-        """Rows with their multiplicities, by label, as they come out of the shuffle."""
+        """Rows with their multiplicities, by label, as the shuffle returns them."""
         labels = list(self.setting.partitions)
         found: dict[int, list[bytes]] = {}
         for atom, table in enumerate(rows.streams):
@@ -213,7 +213,7 @@ class Streamed:
             self.told[view][tuple(values)] += times
 
     def versions(self) -> list[pa.RecordBatch]:
-        """What Spark's reader gives of the state, in any order."""
+        """Rows of Spark's reader of the state, in any order."""
         rows: list[dict[str, Any]] = []
         for label, number in self.setting.partitions.items():
             rows.append({"partition": number})
@@ -232,7 +232,7 @@ class Streamed:
     def looked(
         self, names: Collection[str], *, told: bool = False
     ) -> Iterator[tuple[str, pa.Table]]:
-        """What partitions have of views."""
+        """Rows of views in partitions."""
         views = tuple(names)
         found = rows_in(Look(self.setting, self.bases, views, False, told)(iter(self.versions())))
         lacking = {row["partition"] for row in found if row["message"] is None}
@@ -290,7 +290,7 @@ def table_of(name: str, rows: Counter[tuple[Any, ...]]) -> pa.Table:
 
 
 def change(draw: random.Random, of: Streamed, name: str) -> pa.Table:
-    """Rows that come, and some that go, of a table; they are in its data."""
+    """Inserts into a table, and some deletes; they are in its data."""
     rows: Counter[tuple[Any, ...]] = Counter()
     for _ in range(draw.randrange(6)):
         key = draw.choice([1, 2, 3, 4, 5, None])
@@ -429,7 +429,7 @@ def test_wrong_rows_are_letters_of_whichever_attempt_counts(
         told = {name: Counter(rows) for name, rows in of.told.items()}
         letters = of.take(changes, leaves_out=True)
         if draw.random() < 0.5:
-            # Spark goes on from the version before.
+            # Spark resumes from the version before.
             for label, (meta, segments) in of.state.items():
                 meta.held, segments.held = before.get(label, (None, {}))
             of.told, of.batch = told, of.batch - 1

@@ -206,7 +206,7 @@ def test_a_stream_in_partitions_forgets(quick: SparkSession, tmp_path: Path) -> 
 
 
 def read(sink: rs.ParquetSink, view: str, last: int) -> pa.Table:
-    """What a sink was told of a view, up to a micro-batch."""
+    """Changes of a view in a sink, up to a micro-batch."""
     files = sorted((sink.folder / view).glob("[0-9]*.parquet"))
     return pa.concat_tables(pq.read_table(path) for path in files if int(path.stem) <= last)
 

@@ -35,7 +35,7 @@ VIEWS = {
     "JOIN items l ON l.id = o.id JOIN customers c ON c.customer = o.customer "
     "GROUP BY o.id, c.country",
     "large": "SELECT id, country, price FROM spent WHERE price > 100",
-    # Countries have rows in several partitions; of the others all partitions are asked.
+    # Countries have rows in several partitions; for the others all partitions are read.
     "countries": "SELECT c.country, COUNT(*) AS n, AVG(l.price) AS price, COUNT(DISTINCT l.price) "
     "AS prices FROM orders o JOIN items l ON l.id = o.id JOIN customers c "
     "ON c.customer = o.customer GROUP BY c.country HAVING COUNT(*) > 1",
@@ -48,7 +48,7 @@ CUSTOMERS = pa.table({"customer": [1, 2, 3], "country": ["FR", "US", "FR"]})
 
 
 class Rows:
-    """Files that come one after the other, and what they come to."""
+    """Files that arrive one after the other, and the sum of their rows."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.draw = folder, random.Random(seed)
@@ -59,7 +59,7 @@ class Rows:
             (folder / name).mkdir()
 
     def put(self, number: int = 12) -> None:
-        """A file of each table; some of the items go again."""
+        """A file of each table; some of the items are deleted again."""
         for _ in range(number // 4):
             self.orders.append((len(self.orders), self.draw.randrange(1, 4)))
         new = self.orders[-(number // 4) :]
@@ -138,7 +138,7 @@ def counted(rows: pa.Table) -> Counter[tuple[Any, ...]]:
 
 
 def replayed(sink: ParquetSink, view: str) -> Counter[tuple[Any, ...]]:
-    """What a sink was told of a view, added up."""
+    """Changes of a view in a sink, added up."""
     found: Counter[tuple[Any, ...]] = Counter()
     for *row, times in counted_rows(sink.read(view)):
         found[tuple(row)] += times
@@ -158,14 +158,14 @@ def same(q: StreamQuery, rows: Rows, sink: ParquetSink) -> None:
 
 
 def bases(checkpoint: Path) -> set[str]:
-    """What partitions begin with, of which generation."""
+    """Generations of the partitions' base snapshots."""
     found = (checkpoint / "ringview").glob("g*/p*")
     return {path.parent.name for path in found}
 
 
 def test_state_by_partition(spark: SparkSession, tmp_path: Path) -> None:
-    """From the first row over a sink that fails and a restart: views and what the sink was told are
-    those of DuckDB, and the checkpoint goes on with nothing else."""
+    """From the first row over a sink that fails and a restart: views and the sink's changes are
+    those of DuckDB, and the checkpoint resumes with nothing else."""
     before = spark.conf.get("spark.sql.shuffle.partitions")
     rows, sink = Rows(tmp_path, 1), ParquetSink(tmp_path / "out")
     checkpoint = tmp_path / "state"
@@ -292,7 +292,7 @@ def test_a_late_change_does_not_win(quick: SparkSession, tmp_path: Path) -> None
     noted = json.loads((checkpoint / "plan.json").read_text())
     state = quick.read.format("statestore").option("stateVarName", "meta")
     there = {row.key.label for row in state.load(str(checkpoint / "spark")).collect()}
-    # The state of the partitions before the move is gone.
+    # The state of the partitions before the move is removed.
     assert there
     assert there <= set(noted["partitioned"]["labels"])
     del noted["partitioned"]["state"]
@@ -404,7 +404,7 @@ def test_a_view_that_is_refused_is_kept_as_advised(quick: SparkSession, tmp_path
             assert q["v"].scalar() == wanted
             assert replayed(sink, "v") == Counter([(wanted,)])
         assert json.loads((at / "plan.json").read_text())["mode"] == mode
-    # What the driver adds up is not told in partitions from then on.
+    # Views that the driver adds up are not written by partitions from then on.
     with pytest.raises(UnsupportedError, match="give it sink= in the place of partition_sink="):
         asked.write_stream(
             tmp_path / "partitioned", mode="partitioned", partition_sink=print

@@ -1,4 +1,4 @@
-"""Where rows lie, without Spark: partitions are databases here, and together they are one."""
+"""Placement of rows, without Spark: partitions are databases here, and together they are one."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ GATHERED = {
 
 @pytest.mark.parametrize("name", GATHERED)
 def test_the_driver_adds_up_what_partitions_have(name: str) -> None:
-    """Also as it moves: rows come to partitions, and go."""
+    """Also as it moves: rows are inserted into partitions, and deleted."""
     plan = plan_of(GATHERED[name])
     queried = queries(plan)
     placement = choose_placement(plan, queried, ())
@@ -423,7 +423,7 @@ def test_what_partitions_cannot_keep_is_told(
 ) -> None:
     plan = plan_of(views, static="n", keys=keys)
     if not why:
-        # A stream that goes everywhere is the price of groups by a column of the other one.
+        # A stream that is sent everywhere is the price of groups by a column of the other one.
         assert choose_placement(plan, queries(plan), plan.views) == {"o": "c", "l": None}
         return
     with pytest.raises(UnsupportedError, match=why):

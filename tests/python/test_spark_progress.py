@@ -1,4 +1,4 @@
-"""What a stream tells of itself to who uses Spark; dead letters, and sinks of partitions."""
+"""Progress of a stream for users of Spark; dead letters, and sinks of partitions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Told(StreamingQueryListener):
-    """What a listener is told of micro-batches, and what ringview says of each."""
+    """Events of micro-batches at a listener, and ringview's report of each."""
 
     def __init__(self) -> None:
         self.found: dict[int, tuple[dict[str, Any], dict[str, Any] | None]] = {}
@@ -90,7 +90,7 @@ def shown(q: rs.streaming.StreamQuery) -> Counter[tuple[Any, ...]]:
 
 
 def test_a_stream_on_the_driver(quick: SparkSession, tmp_path: Path, told: Told) -> None:
-    """A poison row ends it; asked for letters it goes on, and tells what came of each row."""
+    """A poison row ends it; with letters it continues, and reports the outcome of each row."""
     for number in range(4):
         crashes.arrive(tmp_path, number)
     asked = crashes.asked(quick, tmp_path)
@@ -134,8 +134,8 @@ def test_a_stream_on_the_driver(quick: SparkSession, tmp_path: Path, told: Told)
 def test_a_stream_in_partitions(
     quick: SparkSession, tmp_path: Path, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Over a sink in a worker that fails, a restart, and a batch that comes again; the process
-    that has the engines is killed before, and in the end they are all in the next one."""
+    """Over a sink in a worker that fails, a restart, and a batch that is repeated; the process that
+    has the engines is killed before, and in the end they are all in the next one."""
     failed = tmp_path / "failed"
 
     def fails_once(partition: int, batch: int) -> None:

@@ -1,5 +1,5 @@
-"""Streams with real parts: a Kafka broker, Debezium's changes, Delta Lake; drivers and workers that
-are killed. At the end every view, and what the sink was told, is what DuckDB says over all rows."""
+"""Streams with real parts: a Kafka broker, Debezium's changes, Delta Lake; drivers and workers are
+killed. At the end every view, and the sink's changes, equal DuckDB over all rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[parts.Broker]:
 
 
 class Shop:
-    """What happens in a shop, as Debezium would tell it; and what it comes to."""
+    """Events of a shop, as Debezium would report them; and the resulting rows."""
 
     def __init__(self, broker: parts.Broker, draw: random.Random, topics: dict[str, str]) -> None:
         self.broker, self.draw, self.topics = broker, draw, topics
@@ -123,7 +123,7 @@ class Driver:
         )
 
     def lines(self) -> Iterator[list[str]]:
-        """What it says, until it ends."""
+        """Lines of its output, until it ends."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if line.startswith("SAID "):
@@ -298,8 +298,8 @@ def test_a_checkpoint_in_objects(tmp_path: Path) -> None:
             "path.style.access": "true",
             "access.key": "test",
             "secret.key": "test",
-            # What keeps the objects here says "100 Continue", which Hadoop's fast way of uploads
-            # does not understand.
+            # The object store here sends "100 Continue", which Hadoop's fast way of uploads does
+            # not understand.
             "connection.expect.continue": "false",
             "optimized.copy.from.local.enabled": "false",
         }

@@ -1,4 +1,4 @@
-"""Which rows break a contract, in whatever order they lie; no Java runs."""
+"""Rows that break a contract, in any order; no Java runs."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_a_wrong_row_is_a_letter_and_the_others_count(
 
 
 def as_bag(now: Counter[Row], rows: Sequence[Row]) -> tuple[Counter[Row], list[Row]]:
-    """What comes of rows with multiplicities, and which are refused, one by one."""
+    """The result of rows with multiplicities, and the refused ones, one by one."""
     refused = [row for row in rows if row[-1] is None]
     net = Counter(now)
     for row in rows:

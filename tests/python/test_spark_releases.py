@@ -1,4 +1,4 @@
-"""What differs between releases of PySpark: the exchange, and what older ones are refused."""
+"""Differences between releases of PySpark: the exchange, and refusals of older ones."""
 
 from __future__ import annotations
 

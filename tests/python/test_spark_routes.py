@@ -1,4 +1,4 @@
-"""Where rows of DataFrames go: routes, sizes, what is sent along; results stay what they are."""
+"""Destinations of DataFrames' rows: routes, sizes, data sent along; results stay the same."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_rows_are_where_the_route_says(spark: SparkSession) -> None:
     )
     assert all(place == wanted for _, place, wanted in lies)
     sent = {atom: sum(atom == found for found, _, _ in lies) for atom in range(3)}
-    # Rows without a key cannot join: they stay at home; those of a small table come with the plan.
+    # Rows without a key cannot join: they stay at home; those of a small table are in the plan.
     [o, i] = [data[name].num_rows - data[name]["id"].null_count for name in ("orders", "items")]
     names = [relation.name for relation in steps.plan.grids[0].relations]
     assert dict(zip(names, sent.values(), strict=True))["items"] == i

@@ -1,4 +1,4 @@
-"""Samples of joins of DataFrames: uniform whatever the parts, and the same however rows came."""
+"""Samples of joins of DataFrames: uniform for any parts, and the same for any order of rows."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ RESULTS = 7
 
 
 def in_process(k: int, seed: int, partitions: int, order: random.Random) -> list[tuple[Any, ...]]:
-    """What Spark does, with rows in random order and cells in any."""
+    """Spark's work, with rows in random order and cells in any."""
     [stage] = cells.plan({"v": JOIN}, TABLES, {"r": 5, "s": 6}, partitions).grids
     schema = stage.wanted[0].schema
     draw = Draw(stage.relations, stage.layout, stage.results[0].query, schema, k, seed)

@@ -1,4 +1,4 @@
-"""What a partition writes to Spark's state store, counted: as much as changed, whatever is kept."""
+"""Writes of a partition to Spark's state store, counted: proportional to changes, not to size."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_many_snapshots_one_behind_the_other() -> None:
 
 
 def test_slices_depend_on_the_rows_alone() -> None:
-    """Whatever the order of the rows, how their arrays came about, and what is skipped."""
+    """For any order of the rows, any origin of their arrays, and any skipped slots."""
     table = TablePlan("t", KINDS, None, "rows", False)
     rows = rows_of(Plan((table,), {}))
     draw = np.random.default_rng(3)

@@ -1,4 +1,4 @@
-"""Semi-joins by Spark before rows move: fewer rows come, and the result is that of all rows."""
+"""Semi-joins by Spark before rows move: fewer rows arrive, and the result is that of all rows."""
 
 from __future__ import annotations
 
@@ -95,5 +95,5 @@ def test_tables_are_large_and_small_by_estimate(spark: SparkSession) -> None:
     stage = steps.plan.grids[0]
     (partner,) = next(one for one in stage.readings if one.relation == "fact").partners
     assert (partner.column, partner.relation, partner.key) == ("k", "dim", "k")
-    # Spark estimates nothing of rows in memory, and so nothing is asked of it.
+    # Spark has no estimate for rows in memory, and so none is requested.
     assert semi_joins.reduced(stage, frames) == frames

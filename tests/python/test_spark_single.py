@@ -1,4 +1,4 @@
-"""Texts in one cell: one engine computes them at once, as a database does that is asked once."""
+"""Texts in one cell: one engine computes them at once, as a database does for one query."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_rows_leave_as_the_clock_goes_on(tmp_path: Path, where: str, seed: int) 
         if drawn.random() < 0.4:
             state.close()
             state = start()
-            # A micro-batch that comes again finds the clock where it was.
+            # A repeated micro-batch finds the clock where it was.
             take(state, number, *((*r, 1) for r in came), *((*r, -1) for r in gone), of=of)
             assert rows_of(state) == comparable(pa.Table.from_pylist(wanted, schema))
     state.close()
@@ -203,7 +203,7 @@ def test_a_batch_that_fails_leaves_the_clock(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("where", ["file", "objects"])
 def test_a_key_that_is_taken_moves_the_clock(tmp_path: Path, where: str) -> None:
-    """Rows that the state refuses came all the same: the clock depends on the rows alone."""
+    """Rows that the state refuses have arrived all the same: the clock depends on rows alone."""
 
     def start() -> DriverState:
         local = Checkpoint(tmp_path / "checkpoint")

@@ -1,4 +1,4 @@
-"""Streams of Spark on the driver: files in, every view equal to DuckDB over all rows that came."""
+"""Streams of Spark on the driver: files in, every view equal to DuckDB over all their rows."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_views_follow_files(spark: SparkSession, tmp_path: Path) -> None:
         q["by_kind"].to_arrow()
     shop.step()
     shop.step()
-    # What is there is taken, and the stream ends by itself.
+    # Existing files are taken, and the stream ends by itself.
     with (
         asked(spark, tmp_path, files=9)
         .write_stream(tmp_path / "checkpoint", sink, trigger="available now")
@@ -127,7 +127,7 @@ def test_a_checkpoint_of_any_name_and_of_another_life(
     shutil.rmtree(tmp_path / NAME)
     with pytest.raises(rs.CheckpointError, match=r"changes of another checkpoint, .* remove it"):
         writer.start()
-    # What was refused left nothing that stands in the way.
+    # A refused stream leaves nothing that blocks the next.
     shutil.rmtree(sink.folder)
     with writer.start() as q:
         q.process_all_available()
@@ -163,7 +163,7 @@ def test_what_fails_changes_nothing_and_goes_on_later(
     assert isinstance(q.exception, ZeroDivisionError)
     with pytest.raises(ZeroDivisionError, match="no room"):
         q.await_termination()
-    # A stream that ended lets its state go when the next one starts.
+    # A stream that ended releases its state when the next one starts.
     q = writer.start()
     q.process_all_available()
     assert told.count(("by_kind", 0)) == told.count(("most", 0)) == 2
@@ -265,7 +265,7 @@ NOW = 2**30
 def test_files_of_other_times_and_of_other_columns(
     spark: SparkSession, tmp_path: Path, quiet: None
 ) -> None:
-    """A clock that jumps a year ahead and back, late files, columns that come, go and change."""
+    """A clock that jumps a year ahead and back, late files, columns that appear, vanish, change."""
     (tmp_path / "t").mkdir()
     # Without it Spark passes by what is a week older than the newest file.
     reader = spark.readStream.schema("a long, x long").option("maxFileAge", "100000d")
@@ -305,7 +305,7 @@ def test_files_of_other_times_and_of_other_columns(
             q.process_all_available()
         assert q["v"].to_arrow()["n"].to_pylist() == [5]
         assert q.batch_id == before
-    # Who keeps the source mends it.
+    # The owner of the source repairs it.
     arrive("other", NOW, {"a": [6], "x": [6]})
     with writer.start() as q:
         assert shown(q) == [[6, 21, 16]]
@@ -377,7 +377,7 @@ def test_what_cannot_be_right_is_told_before_anything_runs(
 
 def test_spark_connect_is_refused() -> None:
     class DataFrame:
-        """As `pyspark.sql.connect.dataframe` has it; what it asks of a server is not needed."""
+        """As `pyspark.sql.connect.dataframe` has it; its requests to a server are not needed."""
 
     DataFrame.__module__ = "pyspark.sql.connect.dataframe"
     with pytest.raises(UnsupportedError, match=r"Connect: .* cannot see the engine"):

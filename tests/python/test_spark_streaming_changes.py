@@ -210,7 +210,7 @@ def test_a_change_at_the_place_of_an_earlier_one_is_refused_whatever_the_cut() -
     of = plan(table("upserts", keys=("id",), ordered=True))
     with pytest.raises(InvalidValueError, match=r"changes of the key \(id = 1\) are both at 5 of"):
         after(of, slots(of, (1, 1, 5, 1)), slots(of, (2, 1, 5, 1)), slots(of, (1, 2, 5, 1)))
-    # A word tells them apart: what is deleted came before.
+    # A word decides: the deleted row precedes the other.
     of = plan(table("words", keys=("id",), ordered=True))
     batches = [slots(of, (1, 1, "d", 5, 1)), slots(of, (1, 2, "c", 5, 1))]
     assert after(of, *batches) == after(of, *batches[::-1]) == []

@@ -155,14 +155,14 @@ def test_a_folder_of_changes_is_of_one_checkpoint(tmp_path: Path) -> None:
     assert sink.read("v") == rows
     shutil.rmtree(tmp_path / "v")
     begin(sink, "second", ["v"], True)
-    # Of a version that did not say: such as a checkpoint goes on with, not such as it meets.
+    # Files of an older version without an owner: a checkpoint may resume with them, not begin.
     (tmp_path / "v" / "_checkpoint").unlink()
     sink("v", 0, rows)
     with pytest.raises(CheckpointError, match="another checkpoint"):
         begin(sink, "second", ["v"], True)
     begin(sink, "second", ["v"], False)
     begin(sink, "second", ["v"], True)
-    # A function is asked nothing.
+    # A function has no such check.
     begin(lambda view, batch, changes: None, "third", ["v"], True)
 
 
@@ -202,7 +202,7 @@ def test_a_sink_is_a_function_or_functions_by_view(tmp_path: Path) -> None:
 
 
 def test_a_table_of_sqlite_is_a_sink_of_streams(tmp_path: Path) -> None:
-    """A batch that comes again counts once, also in another life."""
+    """A repeated batch counts once, also in another life."""
     checkpoint, file = Checkpoint(tmp_path / "checkpoint"), tmp_path / "out.sqlite"
     for number in [0, 0, 1, 2, 2, 3]:
         sinks = {

@@ -33,7 +33,7 @@ from shop import replayed
 
 
 class Log:
-    """A sink that keeps what it was told, and fails when it is told to."""
+    """A sink that records its changes, and fails on demand."""
 
     def __init__(self) -> None:
         self.told: dict[tuple[str, int], list[tuple[Any, ...]]] = {}
@@ -47,7 +47,7 @@ class Log:
             raise ZeroDivisionError(view)
 
     def replayed(self, view: str) -> list[tuple[Any, ...]]:
-        """What the changes of a view come to."""
+        """Sum of the changes of a view."""
         total: dict[tuple[Any, ...], int] = {}
         for (name, _), rows in self.told.items():
             for *row, times in rows if name == view else ():
@@ -65,7 +65,7 @@ def shown(state: DriverState, view: str) -> list[tuple[Any, ...]]:
 def test_a_state_counts_each_batch_once(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Batches that come again, sinks that fail, restarts in between, in a random order."""
+    """Repeated batches, sinks that fail, restarts in between, in a random order."""
     if seed % 2:
         # The file is written anew behind every batch.
         monkeypatch.setattr(persisting, "_WORTH_IT", 0)

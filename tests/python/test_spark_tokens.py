@@ -53,7 +53,7 @@ class Fuse:
 
 
 class Bag:
-    """An engine that knows which messages it has; it may die before, in the middle and after.
+    """An engine that counts its messages; it may die before, in the middle and after.
 
     Its slices have so many messages as their size says."""
 
@@ -131,7 +131,7 @@ def _nothing(bag: Bag) -> None:
 
 
 class Stream:
-    """A stream of one partition, its workers, and what a micro-batch may have to go through."""
+    """A stream of one partition, its workers, and possible failures of a micro-batch."""
 
     sizes = Sizes()
 
@@ -170,7 +170,7 @@ class Stream:
         self.check()
 
     def check(self) -> None:
-        """What can be read again is whole, by whoever reads it; what is not needed goes."""
+        """Every reader can restore the whole state; data that is not needed is removed."""
         assert self.committed is not None
         meta = self.committed.said
         assert meta is not None
@@ -236,7 +236,7 @@ def run(stream: Stream, draw: random.Random, batches: int) -> Counter[str]:
             except CrashError:
                 continue
         if kind in ("dies", "is thrown away"):
-            # All went well, but the version was not committed: a later task failed, or the driver
+            # All succeeded, but the version was not committed: a later task failed, or the driver
             # was killed before it noted so.
             stream.attempt(worker, Fuse())
             continue
@@ -259,7 +259,7 @@ def test_workers_in_any_order(tmp_path: Path, slices_of: int, seed: int) -> None
 
 @pytest.mark.parametrize("is_live", [True, False])
 def test_no_batch_writes_the_whole(tmp_path: Path, slices_of: int, is_live: bool) -> None:
-    """However long the stream is, and also where no engine lives from one to the next."""
+    """For a stream of any length, and also if no engine survives from one batch to the next."""
     stream, most = Stream(tmp_path, 1), 0
     for _ in range(400):
         if not is_live:
@@ -273,7 +273,7 @@ def test_no_batch_writes_the_whole(tmp_path: Path, slices_of: int, is_live: bool
         most = max(most, version.calls)
         said = version.said
         assert said is not None
-        # What a restart reads, and what the store keeps.
+        # Reads of a restart, and content of the store.
         if stream.batch > 100:
             assert said.log.size + said.log.next_size <= 2 * said.rows.size + 100
             whole = sum(map(len, stream.bag(()).slices(1))) + sum(map(len, stream.wanted)) * 3

@@ -35,7 +35,7 @@ except ImportError as error:
 
 
 def bare_worker(shipped: Shipped, folder: Path) -> list[str]:
-    """What an interpreter prints that has the packages, but not this ringview."""
+    """Output of an interpreter that has the packages, but not this ringview."""
     schema = Layout.of([pa.schema({"a": pa.int64()})]).schema
     columns = [[0, 0], [0, 0], [1, 2], [7, None]]
     batch = pa.record_batch(columns, schema=schema)

@@ -33,7 +33,7 @@ def equal(db: rv.Database, query: Asked, oracle: Oracle, held: Rows) -> None:
 
 
 def state(db: rv.Database) -> tuple[Any, ...]:
-    """What a query must not change."""
+    """State that a query must not change."""
     rooms = ("buffers", "dictionary")
     held = {name: size for name, size in db.memory_usage().items() if name not in rooms}
     # As texts, for NaN equals nothing, itself included.

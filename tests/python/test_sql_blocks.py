@@ -17,7 +17,7 @@ from ringview import _native, errors
 
 
 def reads(found: dict[str, Any]) -> dict[str, list[str]]:
-    """What each block reads, and the query itself, which is called ""."""
+    """Tables that each block reads, and the query itself, which is called ""."""
     blocks = [*found.get("blocks", []), {"name": "", "query": found}]
     return {block["name"]: [atom["table"] for atom in block["query"]["atoms"]] for block in blocks}
 
@@ -93,7 +93,7 @@ def reads(found: dict[str, Any]) -> dict[str, list[str]]:
             "SELECT a FROM r GROUP BY a HAVING SUM(x) > (SELECT SUM(x) * 0.1 FROM r)",
             {"groups": ["r"], "": ["groups"]},
         ),
-        # What only something unread reads is not read.
+        # A block that only unread blocks read is not read.
         (
             "WITH q AS (SELECT DISTINCT a FROM r), p AS (SELECT DISTINCT a FROM q) "
             "SELECT COUNT(*) FROM s",
@@ -239,7 +239,7 @@ REFUSED: list[tuple[str, type[Exception], int, int, str]] = [
         "is no value",
     ),
 ]
-# Without a place: the binder does not tell it.
+# Without a place: the binder does not report it.
 TAKEN = [
     "WITH q AS (SELECT a, MEDIAN(x) AS m FROM r GROUP BY a) SELECT MAX(m) FROM q",
     "WITH q AS (SELECT 1) SELECT COUNT(*) FROM q",

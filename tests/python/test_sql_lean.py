@@ -1,6 +1,6 @@
-"""What blocks of a query do without: columns that nobody reads, rows that no condition passes.
+"""Blocks of a query leave out unread columns, and rows that no condition passes.
 
-Each view equals DuckDB under changes; what it keeps is looked up in its explanation.
+Each view equals DuckDB under changes; its explanation shows the columns and rows that it keeps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SCHEMAS = {
     )
     for name in ("r", "s")
 }
-# What is asked, and a word that tells in the explanation what must not be kept.
+# A query, and a word of the explanation for data that must not be kept.
 LEAN = {
     "left join": (
         "SELECT r.a, s.kind FROM r LEFT JOIN s ON r.a = s.a AND r.b < s.b",

@@ -1,4 +1,4 @@
-"""What SQL becomes means what DuckDB says it means, on random queries and rows."""
+"""The meaning of SQL is DuckDB's, on random queries and rows."""
 
 from __future__ import annotations
 

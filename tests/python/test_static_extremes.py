@@ -1,7 +1,7 @@
 """MIN and MAX over tables that never change, of which a group keeps its two ends alone.
 
-Texts over all types equal DuckDB where they are asked once, as views over static tables, and merged
-of parts; the same texts over tables that change keep every value, and equal them.
+Texts over all types equal DuckDB when they are run once, as views over static tables, and merged of
+parts; the same texts over tables that change keep every value, and equal them.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def test_static_tables(
 @examples(60)
 @given(queries(), st.lists(batches(), min_size=1, max_size=3), batches())
 def test_a_refused_transaction_moves_nothing(sql: str, stream: list[Batch], last: Batch) -> None:
-    """A delete of a row that is not there undoes what came before it in the transaction."""
+    """A delete of a row that is not there undoes the earlier changes of the transaction."""
     db, tables = database(), Tables()
     view = db.create_view("v", sql)
     for batch in stream:

@@ -1,7 +1,7 @@
 """Conditions on the value of a correlated subquery: rows without a group, NULL, counts of no rows.
 
 A condition that NULL does not meet joins rows with their groups; each other one keeps the rows that
-have none. Texts of both kinds equal DuckDB, as views and where they are asked once.
+have none. Texts of both kinds equal DuckDB, as views and when they are run once.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def at(*moments: str) -> list[dt.datetime]:
 
 
 def batch(rng: random.Random, rows: Rows, now: dt.datetime) -> tuple[Rows, Rows]:
-    """Rows that come and rows that go."""
+    """Rows to insert and rows to delete."""
     come = {table: [row(rng, table, now) for _ in range(rng.randrange(5))] for table in SCHEMAS}
     go = {
         table: rng.sample(rows[table], rng.randrange(min(4, len(rows[table]) + 1)))
@@ -49,7 +49,7 @@ def changed(db: rv.Database, come: Rows, go: Rows, to: dt.datetime | None) -> No
 
 
 def expired(rows: Rows, now: dt.datetime) -> None:
-    """What a table with `keep_for` lets go."""
+    """Removes the rows that a table with `keep_for` drops."""
     rows["r"] = [
         one for one in rows["r"] if one["ts"] is None or one["ts"] >= now - dt.timedelta(3)
     ]

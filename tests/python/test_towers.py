@@ -17,7 +17,7 @@ def run(seed: int, defined: bool) -> None:
     tower = Tower(seed, **OPTIONS[seed % len(OPTIONS)])
     for number in range(VIEWS):
         tower.create()
-        # Some come before any row, some are filled from rows, and some change between.
+        # Some are created before any row, some are filled from rows, and some change between.
         if number % 20 == 19:
             tower.change()
     for _ in range(4):

@@ -41,11 +41,11 @@ def same(name: str, found: pa.Table, oracle: Oracle, rows: Rows) -> None:
 
 
 def changed(rng: random.Random, held: list[dict[str, Any]], table: str, number: int) -> Any:
-    """Some rows that come, and some of those that are there, which go."""
+    """Some rows to insert, and some of the existing ones, to delete."""
     often = min(len(held), rng.randrange(number))
     gone = [held.pop(rng.randrange(len(held))) for _ in range(often)]
     come = [row(rng, table) for _ in range(rng.randrange(number))]
-    # A row that goes and comes again, another in its place.
+    # A row is deleted and inserted again, another in its place.
     come += gone[:1]
     held.extend(come)
     return come, gone
@@ -55,12 +55,12 @@ def test_random_rows() -> None:
     """After every change; every query has a row once."""
     counted = [rows_of_random_changes(seed) for seed in (3, 4)]
     there = {name: sum(counts[name] for counts in counted) for name in QUERIES}
-    # Rows of one brand far below the mean of their part hardly ever come; those of the stream do.
+    # Rows of one brand far below the mean of their part are rare; those of the stream are not.
     assert min(rows for name, rows in there.items() if name != "q17") > 0, there
 
 
 def rows_of_random_changes(seed: int) -> dict[str, int]:
-    """How many rows each query had over the changes of a seed."""
+    """Number of rows of each query over the changes of a seed."""
     rng = random.Random(seed)
     oracle = Oracle(SCHEMAS)
     held: Rows = {}

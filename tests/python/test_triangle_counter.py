@@ -50,7 +50,7 @@ def cycles(edges: Counter[Edge]) -> dict[Walk, int]:
 
 
 def changes(dice: random.Random, wide: int, steps: int) -> Iterator[tuple[list[Edge], list[Edge]]]:
-    """Batches of edges that come and of some that go; one vertex is common, loops are too."""
+    """Batches of edges to insert and of some to delete; one vertex is common, loops are too."""
 
     def vertex() -> int:
         return dice.choice([0, dice.randrange(wide), dice.randrange(wide)])
@@ -71,7 +71,7 @@ def test_it_counts_what_networkx_counts(seed: int, epsilon: float | None, wide: 
     counter = TriangleCounter(epsilon=epsilon)
     there: Counter[frozenset[int]] = Counter()
     for come, gone in changes(dice, wide, 12):
-        # Which way an edge goes says nothing.
+        # The direction of an edge has no meaning.
         gone = [edge if dice.random() < 0.5 else edge[::-1] for edge in gone]
         before = counter.count
         moved = counter.update(insert=come, delete=gone)
@@ -283,7 +283,7 @@ def test_counting_at_once_refuses_what_are_no_edges() -> None:
         rv.graph.count_triangles([(1, 2), (1, None)])
     with pytest.raises(rv.errors.InvalidValueError, match="two columns"):
         rv.graph.count_triangles(pa.table({"u": [1]}))
-    # Columns of one type go as they are, in chunks of different lengths too.
+    # Columns of one type are read as they are, in chunks of different lengths too.
     chunks = pa.table({"u": pa.chunked_array([[1], [2, 3]]), "v": pa.chunked_array([[2, 3], [1]])})
     assert rv.graph.count_triangles(chunks) == 1
 

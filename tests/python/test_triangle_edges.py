@@ -80,7 +80,7 @@ def test_networkx_graphs_keep_their_parallel_edges_and_directions() -> None:
     parallel = nx.MultiGraph([(1, 2), (1, 2), (2, 3), (3, 1)])
     assert TriangleCounter().insert(parallel) == 1
     assert TriangleCounter(multigraph=True).insert(parallel) == 2
-    # Without a direction an edge goes both ways: a cycle each way around.
+    # Without a direction an edge leads both ways: a cycle each way around.
     assert TriangleCounter(directed=True).insert(nx.Graph([(1, 2), (2, 3), (3, 1)])) == 2
     assert TriangleCounter(directed=True).insert(nx.DiGraph([(1, 2), (2, 3), (3, 1)])) == 1
 

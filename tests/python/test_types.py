@@ -1,4 +1,4 @@
-"""Type checkers refuse wrong rows, keys and conditions, and know what calls give."""
+"""Type checkers refuse wrong rows, keys and conditions, and have the types of results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mypy import api
 
 PROGRAM = Path(__file__).parent / "data" / "typed.txt"
 REPORTED = re.compile(r"typed\.py:(\d+): (error|note): (.*)")
-# What other libraries say of themselves takes longer to read, and decides nothing here.
+# Errors of other libraries take longer to read, and decide nothing here.
 CONFIG = """
 [mypy]
 strict = True

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 import ringview as rv
 
-# Progress is told after 2^16 rows, so in the midst of these.
+# Progress is reported after 2^16 rows, so in the midst of these.
 ROWS = (1 << 16) + (1 << 12)
 
 
 class StopError(Exception):
-    """What the callbacks of these tests raise."""
+    """Error of the callbacks of these tests."""
 
 
 def arrow(values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> pa.Table:
@@ -51,7 +51,7 @@ def test_memory_that_changes_before_the_failure(unique: bool, deletes: bool) -> 
         (db.delete if deletes else db.insert)("r", arrow(values), progress=spoil)
     assert [view.to_arrow() for view in views] == before
     assert len(table) == 1000 + deletes * ROWS
-    # Neither what was handed in nor what stood there later was ever committed.
+    # Neither the rows passed in nor the later values of their buffer were ever committed.
     for stray in (0, 1, ROWS, ROWS + 1, 2 * ROWS - 1):
         if not (deletes and stray < ROWS):
             with pytest.raises(rv.errors.OverDeleteError):

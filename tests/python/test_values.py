@@ -1,4 +1,4 @@
-"""Values of every type: what comes back is what went in, and sums are as exact as promised."""
+"""Values of every type: they are returned as inserted, and sums are as exact as promised."""
 
 from __future__ import annotations
 

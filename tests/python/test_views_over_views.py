@@ -241,7 +241,7 @@ def test_names_of_blocks_are_free_outside() -> None:
 
 
 def test_multiplicity_as_a_column_below() -> None:
-    """The last column of changes() steps aside, whatever stands below."""
+    """The last column of changes() gets another name, whatever columns are below."""
     db = rv.Database()
     db.create_table("r", {"a": "int64", "multiplicity": "int64"})
     db.create_view("low", "SELECT a, SUM(multiplicity) AS multiplicity FROM r GROUP BY a")
@@ -255,7 +255,7 @@ def test_multiplicity_as_a_column_below() -> None:
         {"multiplicity": 7, "n": 1, "multiplicity_": 1},
         {"multiplicity": 7, "n": 2, "multiplicity_": -1},
     ]
-    # As a column of multiplicities it goes on to be read.
+    # As a column of multiplicities it can be read further.
     db.insert("r", {"a": [5], "multiplicity": [1], "k": [2]}, multiplicity="k")
     assert db["low"].get({"a": 5}) == {"a": 5, "multiplicity": 2}
 

@@ -174,7 +174,7 @@ FRAMES = [
 
 @pytest.mark.parametrize("seed", some(range(2)))
 def test_frames_of_few_rows_over_long_partitions(seed: int) -> None:
-    """Views, what their followers are told, and views above, beside DuckDB."""
+    """Views, the changes of their followers, and views above, beside DuckDB."""
     rng = random.Random(seed)
     schema = {"t": pa.schema({"g": pa.int64(), "x": pa.int64()})}
     oracle = Oracle(schema)
@@ -194,7 +194,7 @@ def test_frames_of_few_rows_over_long_partitions(seed: int) -> None:
             same(view, sql, oracle, held)
             moved = view.changes()
             numbers = moved.column(moved.num_columns - 1).to_pylist()
-            # Old rows come first.
+            # Old rows are first.
             assert numbers == sorted(numbers, key=lambda number: number > 0)
             for row in moved.to_pylist():
                 *values, number = row.values()
@@ -265,7 +265,7 @@ def test_a_running_sum_that_overflows_undoes_the_transaction(followed: bool) -> 
         view.changes()
     with pytest.raises(OverflowError, match="window 1"):
         db.insert("t", [{"g": 1, "x": 6}])
-    # What comes before it in the order may make room.
+    # Rows before it in the order may compensate.
     db.insert("t", [{"g": 1, "x": -(10**37)}, {"g": 1, "x": 6}, {"g": 2, "x": 6}])
     sums = {int(row["s"]) for row in view.to_arrow().to_pylist()}
     assert sums == {most + 1 - 10**37, 6}

@@ -85,7 +85,7 @@ def constant(sql: str, now: dt.datetime) -> str:
 
 
 def expected(sql: str, rows: dict[str, list[dict[str, Any]]], now: dt.datetime) -> Counter[Any]:
-    """What DuckDB makes of the text at a moment."""
+    """DuckDB's result of the text at a moment."""
     connection = duckdb.connect()
     for table, schema in SCHEMAS.items():
         connection.register(table, pa.Table.from_pylist(rows[table], schema=schema))

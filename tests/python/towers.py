@@ -123,7 +123,7 @@ class Tower:
         return any(name in one for one in words)
 
     def _query(self) -> tuple[str, tuple[str, ...], int]:
-        """A query over what there is, its columns, and how deep it stands."""
+        """A query over existing views, its columns, and its depth."""
         low = [name for name, depth in self.depths.items() if depth < DEEPEST]
         # The few first and the few last, so that many views read one.
         one = self.draw.choice(low[:5] + low[-4:] * 2)

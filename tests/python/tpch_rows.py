@@ -159,7 +159,7 @@ def row(rng: random.Random, table: str) -> dict[str, Any]:
     if table == "customer":
         found["custkey"] = rng.randrange(1, 9)
     if table == "lineitem":
-        # They are committed to after they are shipped; one in four comes later than that.
+        # They are committed to after they are shipped; one in four arrives later than that.
         day = dt.timedelta(days=1)
         found["commitdate"] = found["shipdate"] + rng.choice([3, 9, 15]) * day
         found["receiptdate"] = found["shipdate"] + rng.choice([1, 1, 5, 12]) * day
@@ -186,7 +186,7 @@ ORDERS: dict[str, list[int]] = {
 
 
 def in_order(name: str, table: pa.Table, plain: Callable[[pa.Table], list[Any]]) -> list[Any]:
-    """What the rows are ordered by, one after the other."""
+    """The sort keys of the rows, one after the other."""
     columns = ORDERS.get(name, [])
     found = [plain(table.slice(at, 1).select(columns)) for at in range(len(table))]
     return found if columns else []

@@ -1,6 +1,6 @@
 """Random queries with window functions, and with aggregates that need all rows of a group.
 
-Rows are ordered in full where DuckDB's answer would depend on the order in which they came.
+Rows are ordered in full where DuckDB's answer would depend on the order of inserts.
 """
 
 from __future__ import annotations

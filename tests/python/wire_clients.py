@@ -39,7 +39,7 @@ def connect(server: PostgresServer, **options: Any) -> psycopg.Connection[Any]:
 
 
 def psql(server: PostgresServer, script: str, *options: str) -> str:
-    """What psql prints for a script, its errors too."""
+    """Output of psql for a script, its errors too."""
     host, port = server.address
     command = [str(PSQL), "-X", "-h", host, "-p", str(port), "-U", "me", "-d", "shop", *options]
     done = subprocess.run(

@@ -1,6 +1,6 @@
-"""Queries that clients of PostgreSQL ask its catalogue, as they ask them.
+"""Catalogue queries of clients of PostgreSQL, in the clients' own text.
 
-Each belongs to a client, and has the names that its rows must tell.
+Each belongs to a client, and has the names that its rows must hold.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ SCHEMA = pa.schema(
         "z": pa.timestamp("us", "UTC"),
     }
 )
-# How PostgreSQL calls them, for drivers that send binary values.
+# PostgreSQL's names of these types, for drivers that send binary values.
 TYPES = [
     *("bool", "int2", "int2", "int4", "int8", "int2", "numeric", "float4", "float8", "numeric"),
     *("text", "date", "timestamp", "timestamptz"),

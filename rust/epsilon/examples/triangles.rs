@@ -1,10 +1,10 @@
-//! How fast triangles of a graph are counted while its edges come: over three copies of the edges, in one
-//! shuffled stream of batches, or over one relation that closes its own triangles; and at once.
+//! Throughput of counting the triangles of a graph while its edges are inserted: over three copies of the edges, in one
+//! shuffled stream of batches, or over one relation that closes its own triangles; and as one load.
 //!
 //! `cargo run --release -p ringview-epsilon --example triangles -- EDGES [three|own|load] [EPSILON] [ROWS]`, where
 //! EDGES holds sources, then targets, as raw little-endian int32 (benches/edges.py writes such a file), and
 //! ROWS are those of a batch. Prints changes a second, and the bytes that a tuple takes. With `hub N` in
-//! place of all that: what an edge costs that closes N/2 triangles, at 1/2 and where nothing is heavy.
+//! place of all that: the cost of an edge that closes N/2 triangles, at epsilon 1/2 and without heavy values.
 
 use std::time::Instant;
 
@@ -62,7 +62,7 @@ fn machine(own: bool, epsilon: Epsilon) -> Result<Machine<SumProduct>, String> {
     Machine::new(&query, &[epsilon; 3], count).map_err(|refused| refused.why)
 }
 
-/// One hub joined to N/2 vertices on each side; the edge that closes all of it comes and goes.
+/// One hub joined to N/2 vertices on each side; the edge that closes all of it is inserted and deleted.
 fn hub(tuples: u64) -> Result<(), Box<dyn std::error::Error>> {
     for (epsilon, times) in [(0.5, 10_000), (1.0, 20)] {
         let mut machine = machine(false, Epsilon::new(epsilon).map_err(|refused| refused.why)?)?;

@@ -1,8 +1,8 @@
 //! The ring of the payloads, with the few constants that moving tuples needs.
 //!
 //! Invariant: every relation and view of a machine has payloads of one shape, and they multiply
-//! component by component; so a product is right in whatever order its factors come, as in any
-//! commutative ring. Cost: a component that a relation has no factor for holds its count.
+//! component by component; so a product is right in any order of its factors, as in any commutative
+//! ring. Cost: a component that a relation has no factor for holds its count.
 
 use ringview_relation::Delta;
 use ringview_ring::{
@@ -13,15 +13,15 @@ use ringview_ring::{
 /// A commutative ring as payloads.
 #[derive(Clone, Debug)]
 pub struct Algebra<R: PayloadRing> {
-    /// What each payload holds.
+    /// Shape of each payload.
     pub shape: R::Shape,
-    /// How two multiply.
+    /// Product of two payloads.
     pub product: R::Product,
     /// 1.
     pub one: Vec<u64>,
     /// -1.
     pub minus_one: Vec<u64>,
-    /// 3: a relation that stands at all three places of a triangle closes each one so often.
+    /// 3: a relation at all three places of a triangle closes each triangle three times.
     pub three: Vec<u64>,
 }
 

@@ -1,16 +1,15 @@
 //! Loads: rows that are many beside the tuples that are there enter once, under the classes that their values
 //! will have.
 //!
-//! Taken in as any change is, most rows of a load would enter while N is small and nearly all values are
-//! heavy, and move again and again as N doubles. A load knows what comes: it sums rows with one key,
-//! counts the tuples of each value, sets N, flips the values whose class that changes, and lets the rows
-//! in behind. Each row meets the other relations as a generic join intersects lists, the smallest group
-//! of each walked: a triangle's three relations of N tuples cost
-//! `sum over T of min(R_a, S_c) <= sqrt(R S T)`, which is O(N^(3/2)), whatever the degrees.
+//! Applied as any change is, most rows of a load would enter while N is small and nearly all values are heavy, and
+//! would move again and again as N doubles. A load has all its rows in advance: it sums rows with one key, counts the
+//! tuples of each value, sets N, flips the values whose class that changes, and then inserts the rows. Each row meets
+//! the other relations as a generic join intersects lists, the smallest group of each walked: a triangle's three
+//! relations of N tuples cost `sum over T of min(R_a, S_c) <= sqrt(R S T)`, which is O(N^(3/2)), whatever the degrees.
 //!
-//! Invariant: what is foreseen decides what it costs, never what comes out: values that turn out otherwise
-//! are misfits, and `rebalance` sees to them. Cost: O(N^max(e, 1-e)) a row for R rows, of which each
-//! key comes once, and for the flips O(N^(1 + max(e, 1-e))): it is used where R is half of |D| or more.
+//! Invariant: the forecast affects the cost, never the result: values that turn out otherwise are misfits, and
+//! `rebalance` sees to them. Cost: O(N^max(e, 1-e)) a row for R rows, each with its own key, and for the flips O(N^(1 +
+//! max(e, 1-e))): it is used where R is half of |D| or more.
 
 use ringview_core::{Budget, Result};
 use ringview_relation::{ABSENT, Delta, KeyedTable, Keys, Relation, Threshold};
@@ -51,8 +50,8 @@ impl<R: PayloadRing> Machine<R> {
         self.rebalance(budget)
     }
 
-    /// The sum over relations of these rows, of a machine without tuples that is of no further use; `None`
-    /// if it is zero. Where every epsilon is 1 nothing is kept but the relations.
+    /// The sum over relations of these rows, of a machine without tuples that is of no further use; `None` if it is
+    /// zero. If every epsilon is 1, only the relations are kept.
     ///
     /// # Errors
     /// As `load`.
@@ -66,7 +65,7 @@ impl<R: PayloadRing> Machine<R> {
         Ok(self.result().map(<[u64]>::to_vec))
     }
 
-    /// The rows with those of one key summed; `None` where each key comes once as it is.
+    /// The rows with those of one key summed; `None` if no key is repeated.
     fn folded(&mut self, at: usize, delta: &Delta) -> Result<Option<Delta>> {
         let whole = &self.strategy.relations[self.strategy.inputs[at].whole];
         let Some(layout) = whole.table().map(|table| table.layout().clone()) else {
@@ -134,7 +133,7 @@ impl<R: PayloadRing> Machine<R> {
         Ok(())
     }
 
-    /// Of each row whether it brings a tuple (1) or takes one away (-1), as far as counts tell.
+    /// By row, whether it adds a tuple (1) or removes one (-1), as far as counts show.
     fn moves(&mut self, at: usize, delta: &Delta) -> Vec<i64> {
         let input = &self.strategy.inputs[at];
         let Some(table) = self.strategy.relations[input.whole].table() else {

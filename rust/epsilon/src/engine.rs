@@ -1,8 +1,8 @@
-//! Heavy and light parts as an engine: what the database asks for.
+//! Heavy and light parts as an engine of the database.
 //!
-//! Invariant: it keeps sums over joins of the classes 3R2 and 3R3, Loomis-Whitney joins and the 4-path, and
-//! rows of the class 3R3; it refuses all else with the condition that fails. It is taken where it is asked for by
-//! name, and by itself where the tables have so many rows that the worst change matters. Cost: that of its plan.
+//! Invariant: it keeps sums over joins of the classes 3R2 and 3R3, Loomis-Whitney joins and the 4-path, and rows of the
+//! class 3R3; it refuses all else with the condition that fails. It is used if the query names it, and automatically if
+//! the tables have so many rows that the worst change matters. Cost: that of its plan.
 
 use std::sync::Arc;
 

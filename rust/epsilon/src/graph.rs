@@ -6,9 +6,9 @@
 //! is a generic join over lists in the order of degrees, in O(m^(3/2)) steps, most of which look
 //! at a mark that is in the cache.
 //!
-//! Invariant: each triangle is found once, from its lowest vertex. With directions there are two lists a vertex,
-//! for edges that go up and those that go down: a cycle goes up twice and down once, or down twice
-//! and up once. Cost: O(m^(3/2)) steps, 30 bytes an edge.
+//! Invariant: each triangle is found once, from its lowest vertex. With directions there are two lists a vertex, for
+//! edges that lead up and those that lead down: a cycle leads up twice and down once, or down twice and up once. Cost:
+//! O(m^(3/2)) steps, 30 bytes an edge.
 
 use ringview_core::{Budget, Error, Result};
 use ringview_relation::{KeyField, KeyLayout, KeyScratch, KeyedTable, Keys};
@@ -18,16 +18,16 @@ const BLOCK: usize = 1 << 16;
 /// Edges of which each vertex has a number of 32 bits.
 const MOST: usize = 1 << 31;
 
-/// What counts as a triangle.
+/// Definition of a triangle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GraphKind {
     /// Edges have a direction, and triangles are cycles.
     pub directed: bool,
-    /// An edge that comes several times counts so often.
+    /// A repeated edge counts with its multiplicity.
     pub multigraph: bool,
 }
 
-/// How many triangles there are.
+/// Number of triangles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Triangles {
     /// Each as often as the product of its edges.
@@ -104,7 +104,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// Vertices are numbered as they come.
+    /// Vertices are numbered in the order of their first edge.
     fn numbered(edges: &[[&[i64]; 2]], budget: &Budget<'_>) -> Result<Self> {
         let word = KeyField {
             bits: 64,
@@ -136,7 +136,7 @@ impl Ends {
         })
     }
 
-    /// Numbers them anew: those with fewer edges come first.
+    /// Renumbers the vertices: those with fewer edges are first.
     fn rank(&mut self) {
         let mut degrees = vec![0u32; self.vertices];
         for &(u, v) in &self.pairs {
@@ -159,7 +159,7 @@ impl Ends {
 struct Neighbours {
     starts: Vec<u32>,
     others: Vec<u32>,
-    /// How often each of those edges is there; once where absent.
+    /// Multiplicity of each of those edges; 1 where absent.
     times: Option<Vec<u32>>,
 }
 

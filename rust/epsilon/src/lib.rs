@@ -1,9 +1,9 @@
 //! IVM^epsilon: sums over joins that no view tree keeps in constant time, at O(N^max(e, 1-e)) a change.
 //!
-//! The join of three relations of which two pairs or more join on variables of their own costs a walk
-//! over the variables between two of them whenever the third changes; the triangle is the smallest.
-//! Values that stand in few tuples (light) make short walks; values that stand in many (heavy) are few,
-//! and walks through light values between two heavy ones are summed beforehand in auxiliary views.
+//! The join of three relations of which two pairs or more join on variables of their own costs a walk over the
+//! variables between two of them whenever the third changes; the triangle is the smallest. Values in few tuples (light)
+//! make short walks; values in many tuples (heavy) are few, and walks through light values between two heavy ones are
+//! summed beforehand in auxiliary views.
 //!
 //! Theorem (Kara, Ngo, Nikolic, Olteanu, Zhang: theorems 3, 16 and 37): with thresholds N^e a change of one
 //! tuple costs O(N^max(e, 1-e)) amortised, rebalancing included, the result is there at once, and the
@@ -13,10 +13,10 @@
 //! So are kept: joins of three relations; Loomis-Whitney joins, of any number of relations which each lack
 //! other variables; the path of four relations; and of triangles not only sums, but the rows.
 //!
-//! What differs from the paper: a value is counted over all relations that join on it, not in each by
-//! itself, so it is heavy or light for all of them. The bounds are those of refined partitions (appendix
-//! D) with as many times the heavy values; a change of a triangle has two cases in place of sixteen
-//! skew-aware views, the path six views in place of fourteen.
+//! Difference from the paper: a value is counted over all relations that join on it, not in each separately, so it is
+//! heavy or light for all of them. The bounds are those of refined partitions (appendix D) with as many times the heavy
+//! values; a change of a triangle has two cases in place of sixteen skew-aware views, the path six views in place of
+//! fourteen.
 //!
 //! | file | holds |
 //! |---|---|

@@ -1,14 +1,14 @@
 //! The size invariant, and values that change from heavy to light and back.
 //!
-//! Invariant: afterwards floor(N/4) <= |D| < N, and no value breaks a loose bound. Where N changes (major
-//! rebalancing) all values are put where the strict bounds of the new threshold want them; else (minor)
-//! the values that a change counted are looked at, and those that break a loose bound are flipped.
-//! A flip moves all tuples of its value, along the delta rules of a user's change, and never
-//! touches the result. It is undone with the transaction, and asks the budget as it goes.
+//! Invariant: afterwards floor(N/4) <= |D| < N, and no value breaks a loose bound. If N changes (major rebalancing),
+//! all values are classified by the strict bounds of the new threshold. Otherwise (minor) the values that a change
+//! counted are checked, and those that break a loose bound are flipped. A flip moves all tuples of its value, along the
+//! delta rules of a user's change, and never touches the result. It is undone with the transaction, and checks the
+//! budget at each step.
 //!
-//! Cost: a flip walks O(N^max(e, 1-e)) a tuple, over O(N^e) tuples, and takes theta/2 changes to come
-//! about; a major one moves each tuple at most once for each of its keys, N/4 changes or more after
-//! the last: both O(N^max(e, 1-e)) amortised (figure 4, theorem 3).
+//! Cost: a flip walks O(N^max(e, 1-e)) a tuple, over O(N^e) tuples, and is caused by theta/2 changes or more; a major
+//! one moves each tuple at most once for each of its keys, N/4 changes or more after the last: both O(N^max(e, 1-e))
+//! amortised (figure 4, theorem 3).
 
 use ringview_core::{Budget, Result};
 use ringview_relation::{Delta, Keys, Relation};
@@ -47,9 +47,8 @@ impl<R: PayloadRing> Machine<R> {
         Ok(())
     }
 
-    /// Moves all tuples of a value from the light to the heavy side, or back: they leave parts and views
-    /// as what they were, and come back as what they are. In between the value has none, and is
-    /// as good light as heavy.
+    /// Moves all tuples of a value from the light to the heavy side, or back: they leave parts and views under the old
+    /// class, and enter them under the new one. In between the value has no tuples, and may be in either class.
     pub(crate) fn migrate(
         &mut self,
         partition: usize,

@@ -1,9 +1,9 @@
-//! The ladder of algebra: a view asks for the lowest rung it needs.
+//! The ladder of algebra: a view uses the lowest rung that it needs.
 //!
 //! Sums need a commutative monoid, deletes a group, joins a ring. An operation whose result cannot
-//! be represented is an error, never a wrap: every operation returns an option. Where all results
-//! are defined, the laws of the paper's Definition 2.1 hold (exactly for integers and decimals, up
-//! to rounding for reals); `tests/all/laws.rs` checks them.
+//! be represented is an error, never a wrap: every operation returns an option. If all results are
+//! defined, the laws of the paper's Definition 2.1 hold (exactly for integers and decimals, up to
+//! rounding for reals); `tests/all/laws.rs` checks them.
 
 /// Addition with a neutral element, associative and commutative.
 pub trait CommutativeMonoid: Copy + PartialEq {

@@ -1,9 +1,8 @@
-//! The least and the greatest of values: a semiring, for relations whose rows only come.
+//! The least and the greatest of values: a semiring, for relations with inserts alone.
 //!
-//! A payload holds, for each value, the least and the greatest over the rows of its key. The sum of two
-//! payloads is the lesser and the greater of each; in a product the values of both stand side by side.
-//! There is no inverse, so a row cannot leave: then the values that remain would be needed (F-IVM, section 2,
-//! asks for a ring where there are deletes).
+//! A payload holds, for each value, the least and the greatest over the rows of its key. The sum of two payloads is the
+//! lesser and the greater of each; a product has the values of both, side by side. There is no inverse, so a row cannot
+//! be deleted: that would need the remaining values (F-IVM, section 2, requires a ring for deletes).
 //!
 //! Invariant: a value is an unsigned number in the order of the values, of one word or two, low half first.
 //! Of the least the complement is kept: each sum is a maximum, and 0 twice is the payload of no value. The
@@ -42,14 +41,14 @@ impl ExtremesShape {
         self.words[value]
     }
 
-    /// Where the numbers of a value stand: the least, then the greatest.
+    /// Position of the numbers of a value: the least, then the greatest.
     #[must_use]
     pub fn at(&self, value: usize) -> usize {
         1 + 2 * self.words[..value].iter().sum::<usize>()
     }
 }
 
-/// Which payload of a product has a value, and its number there.
+/// The payload of a product that has a value, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The left one.
@@ -67,7 +66,7 @@ struct Part {
     words: usize,
 }
 
-/// How two payloads multiply: where each number comes from.
+/// Product of two payloads: the source of each number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtremesProduct {
     parts: Vec<Part>,
@@ -76,7 +75,7 @@ pub struct ExtremesProduct {
 }
 
 impl ExtremesProduct {
-    /// For each value of `out`, where it comes from.
+    /// `values` has the source of each value of `out`.
     #[must_use]
     pub fn new(
         left: &ExtremesShape,

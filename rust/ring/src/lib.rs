@@ -5,15 +5,14 @@
 //! | `algebra` | the ladder: commutative monoid, group (for deletes), ring (for joins) |
 //! | `number` | the numbers that payloads are made of: integers, decimals, reals |
 //! | `expansion/` | reals as sums of three doubles, and sums of many of them |
-//! | `payload` | what relations ask of their payloads, as batches over flat arrays |
+//! | `payload` | the interface of payloads to relations, as batches over flat arrays |
 //! | `cofactor` | the degree-m matrix ring: counts, sums and sums of products as one payload |
 //! | `extremes` | the least and the greatest of values: a semiring, where no row leaves |
 //! | `sum_product/` | several sums of products that share one tree: the product of number rings; 256 bits for sums that do not fit while a transaction runs |
 //!
-//! The first word of every payload is an exact count. A key is in a relation unless its payload
-//! is zero, and zero means every exact component, not the count alone: deleting x = 10 and
-//! inserting x = 7 has count 0 and sum -3. What is left in floats once the exact components are
-//! zero is residue of rounding, and goes with the key.
+//! The first word of every payload is an exact count. A key is in a relation unless its payload is zero, and zero means
+//! every exact component, not the count alone: deleting x = 10 and inserting x = 7 has count 0 and sum -3. The rest in
+//! floats once the exact components are zero is residue of rounding, and is removed with the key.
 
 pub mod algebra;
 mod cofactor;

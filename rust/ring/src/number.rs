@@ -3,7 +3,7 @@
 //! The loops over batches want no branch a number, so an operation here returns its result wrapped
 //! around together with whether it overflowed; the loop collects the flags and the whole batch is
 //! refused. A real that is no longer finite has overflowed too: no delete could take an infinity
-//! out of a sum again. Where no flag is raised, the results are those of the `algebra` ladder.
+//! out of a sum again. If no flag is raised, the results are those of the `algebra` ladder.
 
 use crate::algebra::Ring;
 

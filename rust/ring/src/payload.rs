@@ -1,8 +1,8 @@
-//! What a relation asks of its payloads.
+//! Interface of payloads to relations.
 //!
-//! The payloads of a relation lie in one flat array of words with a fixed stride, and joins work on
-//! batches of them: the ring is asked once a batch, not once a row. The computation over keys is
-//! the relations' and the same for every ring; this trait is all that differs (paper, section 2).
+//! The payloads of a relation lie in one flat array of words with a fixed stride, and joins work on batches of them:
+//! the ring is called once a batch, not once a row. The computation over keys is the relations' and the same for every
+//! ring; this trait is all that differs (paper, section 2).
 
 /// An operation whose result cannot be represented, and in which component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// How many rows.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -114,7 +114,7 @@ pub struct JoinedPayloads<'a> {
     pub slots: &'a [u32],
 }
 
-/// Which rows are summed into one: what is grouped before a wide product pays for it once.
+/// Rows that are summed into one: rows that are grouped before a wide product pay for it once.
 #[derive(Clone, Copy, Debug)]
 pub enum Groups<'a> {
     /// Each of n rows by itself.
@@ -126,7 +126,7 @@ pub enum Groups<'a> {
         /// The number of rows.
         rows: usize,
     },
-    /// Row i belongs to group `of[i]`; groups are numbered in the order in which they come.
+    /// Row i belongs to group `of[i]`; groups are numbered in the order of their first row.
     Named {
         /// A group a row.
         of: &'a [u32],
@@ -136,7 +136,7 @@ pub enum Groups<'a> {
 }
 
 impl Groups<'_> {
-    /// How many groups.
+    /// Number of groups.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -191,7 +191,7 @@ pub struct GroupCursor<'a> {
 }
 
 impl GroupCursor<'_> {
-    /// The group of the next row; rows are asked for in order from 0, each once.
+    /// The group of the next row; rows are read in order from 0, each once.
     #[must_use]
     #[inline(always)]
     pub fn at(&mut self, row: usize) -> usize {
@@ -270,9 +270,9 @@ pub struct Widened<Shape, Product> {
 
 /// A ring over payloads in flat words. The first word of a payload is its exact count.
 pub trait PayloadRing: Send + Sync + 'static {
-    /// What the payloads of one view hold.
+    /// Shape of the payloads of one view.
     type Shape: Clone + std::fmt::Debug + Send + Sync;
-    /// How the payloads of two views multiply to those of a third.
+    /// Product of the payloads of two views to those of a third.
     type Product: Clone + std::fmt::Debug + Send + Sync;
     /// Room that products want, kept between batches.
     type Scratch: Default + std::fmt::Debug + Send + Sync;
@@ -287,8 +287,8 @@ pub trait PayloadRing: Send + Sync + 'static {
     /// Words of a payload of a product's left side.
     fn left_stride(product: &Self::Product) -> usize;
 
-    /// Whether a product is so wide that rows of one key are best summed before it, wherever
-    /// they stand in the batch.
+    /// Whether a product is so wide that rows of one key are best summed before it, at any
+    /// positions in the batch.
     fn is_wide(shape: &Self::Shape) -> bool;
 
     /// Adds row i of `delta` to the payload at `slots[i]` of `target`, in order, and appends to

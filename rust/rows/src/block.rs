@@ -23,20 +23,20 @@ use crate::found::rows_with;
 use crate::map::RowMap;
 use crate::partitions::CHUNK;
 
-/// Rows by which a result changes, with how often: all that leave stand before those that enter.
+/// Rows by which a result changes, with multiplicities: deleted rows precede inserted ones.
 pub type Changes = (Vec<ArrayRef>, Vec<i64>);
 
-/// What keeps the rows of a block.
+/// Operator that keeps the rows of a block.
 pub trait Block: Debug + Send + Sync + 'static {
     /// Takes rows of an atom; `asked` says whether changes will be.
     fn apply(&mut self, rows: &RowDelta<'_>, asked: bool) -> Result<()>;
 
-    /// Ends what rows as such did not ask for, before changes are asked. Nothing by default.
+    /// Ends the work that rows as such did not need, before changes are read. Nothing by default.
     fn evaluate(&mut self, _budget: &Budget<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// What the transaction changes of all that is shown; none need be told unless `asked`. Whatever may fail is done here.
+    /// The transaction's changes to the result; may be empty unless `asked`. All work that may fail is done here.
     fn changes(&mut self, asked: bool) -> Result<Changes>;
 
     /// Keeps what the transaction changed.
@@ -45,7 +45,7 @@ pub trait Block: Debug + Send + Sync + 'static {
     /// Undoes it.
     fn rollback(&mut self);
 
-    /// How many rows are shown.
+    /// Number of rows of the result.
     fn len(&self) -> Result<u64>;
 
     /// All that is shown, column by column.
@@ -62,7 +62,7 @@ pub trait Block: Debug + Send + Sync + 'static {
         Ok((each_once(&rows.slice(from, len)), next))
     }
 
-    /// How large it is, in words.
+    /// Its size, in words.
     fn size(&self) -> String;
 
     /// Bytes that its rows take.
@@ -88,7 +88,7 @@ pub(crate) fn each_once(rows: &RecordBatch) -> Changes {
     (rows.columns().to_vec(), vec![1; rows.num_rows()])
 }
 
-/// Rows, each as often as its number stands among the places, which ascend.
+/// Repeats each row as often as the ascending places list its number.
 pub(crate) fn repeated(rows: RecordBatch, places: Vec<u32>) -> Result<RecordBatch> {
     if places.len() == rows.num_rows() {
         return Ok(rows);
@@ -102,7 +102,7 @@ pub(crate) fn repeated(rows: RecordBatch, places: Vec<u32>) -> Result<RecordBatc
 #[derive(Debug)]
 pub struct BlockView<B> {
     pub(crate) block: B,
-    /// What is computed of its rows; they are shown as they are where absent.
+    /// Projection of its rows; they are shown as they are where absent.
     map: Option<RowMap>,
     schema: SchemaRef,
     explanation: Explanation,
@@ -131,7 +131,7 @@ impl<B: Block> BlockView<B> {
         cx.wanted.is_some() || self.map.as_ref().is_some_and(RowMap::may_fail)
     }
 
-    /// What is computed of rows with multiplicities.
+    /// Projection of rows with multiplicities.
     fn mapped(&self, columns: Vec<ArrayRef>, often: Vec<i64>) -> Result<Changes> {
         let Some(map) = &self.map else {
             return Ok((columns, often));

@@ -19,7 +19,7 @@ use ringview_core::{Error, Result, Schema, decode, sortable};
 use ringview_query::{Bound, Parted, PlanAtom, SortKey};
 use ringview_view::RowDelta;
 
-/// A row of a partition: where it stands in the order, then what is shown of it.
+/// A row of a partition: its sort key, then its columns.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Row {
     pub(crate) order: Box<[u8]>,
@@ -46,9 +46,9 @@ struct Fields {
     converter: RowConverter,
 }
 
-/// Which columns of an atom's rows are encoded, and as what.
+/// Columns of an atom's rows that are encoded, and their roles.
 pub(crate) struct Layout<'l> {
-    /// Those whose values tell partitions apart.
+    /// Those of the partition key.
     pub(crate) partition: &'l [String],
     /// Those that rows are ordered by.
     pub(crate) order: &'l [SortKey],
@@ -56,7 +56,7 @@ pub(crate) struct Layout<'l> {
     pub(crate) shown: &'l [&'l String],
 }
 
-/// How the rows of one atom are encoded.
+/// Encoding of the rows of one atom.
 #[derive(Debug)]
 pub(crate) struct Codec {
     atom: PlanAtom,
@@ -152,7 +152,7 @@ impl Codec {
         Ok((partitions.into_iter().zip(rows).collect(), shown))
     }
 
-    /// What is shown of some rows, as columns.
+    /// Columns of some rows, decoded.
     pub(crate) fn decode<'r>(&self, rows: impl Iterator<Item = &'r Row>) -> Result<RecordBatch> {
         let parser = self.shown.converter.parser();
         let rows: Vec<&Row> = rows.collect();
@@ -206,7 +206,7 @@ pub(crate) fn converter(fields: Vec<SortField>) -> Result<RowConverter> {
     RowConverter::new(fields).map_err(refused)
 }
 
-/// What Arrow refuses, and no row should bring about.
+/// Error for rows that Arrow refuses, which no row should cause.
 pub(crate) fn refused(problem: ArrowError) -> Error {
     Error::Value {
         place: "the rows of a view".to_owned(),

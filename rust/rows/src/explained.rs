@@ -1,4 +1,4 @@
-//! What is told of a block that works row by row.
+//! Explanation of a block that works row by row.
 //!
 //! Invariant: it says what is kept. Cost: none.
 
@@ -7,7 +7,7 @@ use ringview_query::{Bound, Comparison, Parted, Rows, Strategy, TimeCondition, T
 
 use crate::running::plan::is_running;
 
-/// Which rows a change recomputes.
+/// Rows that a change recomputes.
 pub(crate) fn recomputed(parted: &Parted) -> String {
     match (parted.frame_bounds(), parted.partition.is_empty()) {
         (Some(frame_bounds), _) => format!(
@@ -20,7 +20,7 @@ pub(crate) fn recomputed(parted: &Parted) -> String {
     }
 }
 
-/// How the fixpoint of a recursion is found.
+/// Evaluation of the fixpoint of a recursion.
 fn derived(strategy: &Strategy) -> &'static str {
     match strategy {
         Strategy::Ranked { .. } => {
@@ -56,13 +56,13 @@ fn condition(of: &TimeCondition) -> String {
     format!("{} {op} {}", of.value, of.clock.text)
 }
 
-/// What is told of when rows are visible, and leave.
+/// Condition under which rows are visible.
 pub(crate) fn visible(timed: &Timed) -> String {
     let conditions: Vec<String> = timed.conditions.iter().map(condition).collect();
     format!("rows while {}", conditions.join(" and "))
 }
 
-/// How such a query is kept.
+/// Explanation of such a query.
 pub(crate) fn described(query: &Bound) -> Explanation {
     let rows = query.rows.as_ref().map(Rows::stored);
     let (because, form) = match rows {

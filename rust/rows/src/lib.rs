@@ -1,22 +1,21 @@
 //! Blocks that work row by row, or by the rows of a partition: projections, filters, unions, orders, window functions.
 //!
-//! They are the glue between the engines: what is linear over Z-sets (`map`) needs no state, so a block of that kind
-//! keeps nothing and hands each delta on; the first rows in an order (`ordered`) need the rows, ordered; functions of the rows
-//! before each row (`running`) are found by numbers and sums in a search tree (`tree`), those of few rows around each row
-//! (`framed`) are computed around the rows that change, and other functions over the rows of a partition (`parted`) anew for the
-//! partitions that change; a filter by time (`timed`)
-//! needs the rows by when they come and leave; an ASOF join (`asof`) needs both sides by key and time; a recursion (`recursive`)
-//! keeps its rows and the counts of their derivations. Invariant: the delta of a
-//! block is the difference of its result, rows with multiplicities. Cost: O(1) a changed row for `map`, O(log n) and the
-//! rows that are shown for `ordered`, O(log n) and the rows that move for `running`, the rows of the keys that change for
-//! `parted`, those of a frame for `framed`, O(log n) for `timed`, the rows whose match changes for `asof`, and the
-//! derivations that change for `recursive`.
+//! They connect the engines. A block that is linear over Z-sets (`map`) needs no state: it keeps nothing and passes each
+//! delta on. The first rows in an order (`ordered`) need the rows, ordered. Functions of the rows before each row
+//! (`running`) are found by numbers and sums in a search tree (`tree`), those of few rows around each row (`framed`) are
+//! computed around the rows that change, and other functions over the rows of a partition (`parted`) are recomputed for
+//! the partitions that change. A filter by time (`timed`) needs the rows by their times of validity. An ASOF join
+//! (`asof`) needs both sides by key and time. A recursion (`recursive`) keeps its rows and the counts of their
+//! derivations. Invariant: the delta of a block is the difference of its result, rows with multiplicities. Cost: O(1) a
+//! changed row for `map`, O(log n) and the rows that are shown for `ordered`, O(log n) and the rows that move for
+//! `running`, the rows of the keys that change for `parted`, those of a frame for `framed`, O(log n) for `timed`, the
+//! rows whose match changes for `asof`, and the derivations that change for `recursive`.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `engine` | the planner: a bound query to one of the eight |
 //! | `block` | `BlockView`: what keeps rows as a view, with what is computed of them as they are read |
-//! | `explained` | what is told of a block |
+//! | `explained` | explanation of a block |
 //! | `map` | [`RowMap`]: projections and filters of each atom's rows, their union |
 //! | `codec` | rows as bytes that compare as the rows do |
 //! | `partitions` | rows by partition, in order, and the changes of a transaction |

@@ -32,7 +32,7 @@ pub struct RowMap {
     steps: u64,
 }
 
-/// What is computed of the rows of one atom.
+/// Projection of the rows of one atom.
 #[derive(Debug)]
 struct Mapped {
     projection: Projection,
@@ -65,7 +65,7 @@ impl RowMap {
         })
     }
 
-    /// What a query computes of the rows of the block that it has within.
+    /// Projection of a query over the rows of its inner block.
     pub(crate) fn above(query: &Bound, within: &Bound) -> Result<Self> {
         let Some(Rows::Computed { branch, .. }) = &query.rows else {
             return Err(no_map());
@@ -92,7 +92,7 @@ impl RowMap {
         all.any(|one| one.has_fallible_filter() || one.fallible().contains(&true))
     }
 
-    /// What rows of an atom compute, in the columns that are wanted. O(rows).
+    /// Projection of rows of an atom, in the columns that are wanted. O(rows).
     ///
     /// # Errors
     /// Those of a row that cannot be computed.
@@ -212,7 +212,9 @@ impl RowMap {
         mapped.projection.input_of(place)
     }
 
-    /// What Arrow rows of an atom compute: the columns of the result, and how often each row is there.
+    /// Projection of Arrow rows of an atom: the columns of the result, and the multiplicity of each row.
+    ///
+    /// `inputs` are the columns that are read; `multiplicity` gives the multiplicity of each row. O(rows).
     ///
     /// `inputs` are the columns that are read; `multiplicity` says how often each of the rows is there. O(rows).
     ///
@@ -274,7 +276,7 @@ fn no_map() -> Error {
     }
 }
 
-/// What rows compute.
+/// Rows that were computed.
 struct Made {
     /// Absent where the column is not wanted.
     columns: Vec<Option<ArrayRef>>,
@@ -392,7 +394,7 @@ impl HoldsStrings for RowMap {
     fn forget_strings(&mut self, _gone: &FreedIds) {}
 }
 
-/// Whoever reads such a block reads what it maps, and maps it: see [`RowMap::delta`].
+/// A reader of such a block reads its inputs, and maps them: see [`RowMap::delta`].
 impl Answer for RowMap {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)

@@ -1,4 +1,4 @@
-//! What is shown of partitions: computed, encoded and read again.
+//! Columns of partitions: computed, encoded and read again.
 //!
 //! Invariant: the bytes of two rows are equal exactly where the rows are. Cost: O(rows), and that of the functions.
 
@@ -18,7 +18,7 @@ use crate::codec::{converter, encoded, refused, schema_of};
 /// A row, encoded, and how often it is shown.
 pub(crate) type Shown = (Box<[u8]>, i64);
 
-/// Rows that stand together, and for which of them, from the first of these on, something is shown.
+/// Adjacent rows, and the range of them that is shown, counted from the first of these.
 pub(crate) struct Piece {
     pub(crate) rows: Range<usize>,
     pub(crate) shown: Range<usize>,
@@ -28,7 +28,7 @@ pub(crate) struct Piece {
 #[derive(Debug)]
 pub(crate) struct Output {
     calls: Calls,
-    /// How many columns of the rows are shown: the first ones.
+    /// Number of columns of the rows that are shown: the first ones.
     plain: usize,
     /// Whether a partition is one row.
     grouped: bool,
@@ -57,8 +57,8 @@ impl Output {
         Self::new(definition, &of, schema)
     }
 
-    /// What is shown of each partition: their rows stand one behind the other, up to these ends. A partition without rows
-    /// shows one only where that is said.
+    /// Encoded rows of each partition: their input rows are adjacent, up to these ends. A partition without rows shows
+    /// one only if `empty_is_shown`.
     pub(crate) fn compute(
         &self,
         rows: &RecordBatch,
@@ -93,7 +93,7 @@ impl Output {
         Ok(pieces.iter().map(of_one).collect())
     }
 
-    /// What is shown of some rows, column by column; no columns where nothing is.
+    /// Columns of some rows; none if nothing is shown.
     pub(crate) fn columns(&self, rows: &RecordBatch, pieces: &[Piece]) -> Result<Vec<ArrayRef>> {
         let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::new(); self.schema.fields().len()];
         for piece in pieces.iter().filter(|piece| !piece.shown.is_empty()) {

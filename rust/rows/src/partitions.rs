@@ -25,7 +25,7 @@ impl Partition {
         self.rows.is_empty()
     }
 
-    /// How many different rows there are.
+    /// Number of distinct rows.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
@@ -46,7 +46,7 @@ impl Partition {
         self.rows.backward(to)
     }
 
-    /// How often a row is there.
+    /// Multiplicity of a row.
     pub(crate) fn multiplicity(&self, row: &Row) -> i64 {
         self.rows.get(row)
     }
@@ -137,13 +137,13 @@ pub(crate) struct Changed {
 pub(crate) struct PartitionedRows {
     partitions: BTreeMap<PartitionKey, Partition>,
     journal: Vec<Changed>,
-    /// How many weights a row has.
+    /// Number of weights of a row.
     width: usize,
     /// Whether the last of them counts the different values in the order.
     leads: bool,
-    /// How many rows there are, each as often as it is there.
+    /// Number of rows, each counted with its multiplicity.
     copies: i64,
-    /// How many different rows there are.
+    /// Number of distinct rows.
     rows: usize,
     bytes: usize,
     steps: u64,
@@ -160,7 +160,7 @@ impl PartitionedRows {
         }
     }
 
-    /// How many weights a row has.
+    /// Number of weights of a row.
     pub(crate) fn width(&self) -> usize {
         self.width
     }
@@ -194,7 +194,7 @@ impl PartitionedRows {
         (some, (next < self.partitions.len() as u64).then_some(next))
     }
 
-    /// What the transaction has changed so far.
+    /// Changes of the transaction so far.
     pub(crate) fn changes(&self) -> &[Changed] {
         &self.journal
     }
@@ -271,12 +271,12 @@ impl PartitionedRows {
         }
     }
 
-    /// How many rows there are, each as often as it is there.
+    /// Number of rows, each counted with its multiplicity.
     pub(crate) fn copies(&self) -> u64 {
         u64::try_from(self.copies).unwrap_or(0)
     }
 
-    /// How many different rows there are.
+    /// Number of distinct rows.
     pub(crate) fn len(&self) -> usize {
         self.rows
     }

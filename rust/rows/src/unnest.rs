@@ -10,8 +10,8 @@ use ringview_core::Result;
 
 use crate::codec::refused;
 
-/// How often each row that is made is there: those of the lists among some columns, which become their values; the other
-/// columns repeat.
+/// Unnests the lists among some columns: each value makes a row, and the other columns repeat. Returns the multiplicity
+/// of each new row.
 pub(crate) fn unnested(
     columns: &mut [ArrayRef],
     lists: &[usize],

@@ -13,7 +13,7 @@ use ringview_ring::{CommutativeMonoid, Expansion, Group};
 /// Entries of a node of a tree at most.
 pub const WIDTH: usize = 32;
 
-/// What an index holds for each key.
+/// Payload of an index for each key.
 pub trait Payload: Group + Debug + Send + Sync + 'static {
     /// Its magnitude, component by component; `None` if that does not fit.
     fn magnitude(self) -> Option<Self>;

@@ -1,10 +1,10 @@
-//! How fast samples of joins of a graph with itself are kept: the paper's line and star queries and its dumbbell, and
+//! Throughput of samples of joins of a graph with itself: the paper's line and star queries and its dumbbell, and
 //! triangles, 4-cycles and bow-ties, each over a copy of the edges for each relation, in one shuffled stream.
 //!
 //! `cargo run --release -p ringview-sampling --example graph_joins -- EDGES [--k K] [--batch N] [--seconds S] [QUERY ..]`,
 //! where EDGES holds sources, then targets, as raw little-endian int32 (benches/edges.py writes such a file), and N tuples
-//! of the stream come in one transaction. Prints a line of JSON a query: tuples a second, bytes, the same after each tenth
-//! of the stream, and how long transactions took. A stream is cut after S seconds.
+//! of the stream are inserted in one transaction. Prints a line of JSON a query: tuples a second, bytes, the same after
+//! each tenth of the stream, and the duration of transactions. A stream is cut after S seconds.
 
 use std::error::Error;
 use std::time::Instant;
@@ -58,7 +58,7 @@ fn edges(path: &str) -> std::io::Result<Vec<[u64; 2]>> {
     Ok((0..rows).map(pair).collect())
 }
 
-/// What is asked for.
+/// Options of the command line.
 struct Options {
     k: u64,
     batch: usize,
@@ -89,7 +89,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Box<d
     Ok(options)
 }
 
-/// Time on a core, where the system tells, which the other programs of a busy machine do not stretch.
+/// Time on a core, if the system reports it, which the other programs of a busy machine do not increase.
 fn on_core() -> Option<f64> {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanoseconds: f64 = told.split(' ').next()?.parse().ok()?;
@@ -102,7 +102,7 @@ fn between(before: Option<f64>, after: Option<f64>) -> f64 {
         .map_or(0.0, |(after, before)| after - before)
 }
 
-/// What was seen on the way: tuples so far, seconds, bytes, results of the join.
+/// Progress of a stream: tuples so far, seconds, bytes, results of the join.
 type Moment = (usize, f64, usize, u128);
 
 fn measure(name: &str, edges: &[[u64; 2]], options: &Options) -> Result<(), Box<dyn Error>> {
@@ -122,7 +122,7 @@ fn measure(name: &str, edges: &[[u64; 2]], options: &Options) -> Result<(), Box<
     let mut taken = Vec::new();
     let mut moments: Vec<Moment> = Vec::new();
     let (mut done, mut seconds, mut counting) = (0, 0.0, 0.0);
-    // Once for all: to ask the system takes as long as a row.
+    // Once for all: a call to the system takes as long as a row.
     let core = on_core();
     for batch in stream.chunks(options.batch) {
         let started = Instant::now();

@@ -14,13 +14,13 @@ use crate::sample::Walk;
 /// A part of a join, sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampledPart {
-    /// How many results it has.
+    /// Number of its results.
     pub results: u128,
-    /// How many of them were drawn.
+    /// Number of them that were drawn.
     pub drawn: u64,
 }
 
-/// Which of the results that were drawn from each part are k of the whole, by their places there, ascending.
+/// Chooses k results of the whole among those that were drawn from each part: their places there, ascending.
 ///
 /// # Errors
 /// `Value` where a part has fewer drawn than `k` and than it has; `Overflow` for more than 2^127 results.

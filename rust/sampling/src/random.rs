@@ -19,7 +19,7 @@ const MANTISSA: u32 = 53;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Random(Pcg64);
 
-/// How many items to pass over.
+/// Number of items to skip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Skip {
     pub(crate) items: u128,
@@ -67,7 +67,7 @@ impl Random {
         above + (1.0 - above) * gap
     }
 
-    /// How many failures come before the first success, of chance `w` each: geometric.
+    /// Number of failures before the first success, of chance `w` each: geometric.
     pub(crate) fn failures(&mut self, w: f64) -> Skip {
         // The logarithm of 1 - w, right for a w far below 2^-53 too.
         let real = log(self.unit()) / log1p(-w);

@@ -13,13 +13,13 @@ pub trait Items {
     /// A real item.
     type Item;
 
-    /// How many items are left, dummies with them.
+    /// Number of items left, dummies included.
     fn remain(&self) -> u128;
 
     /// Passes over so many items, fewer than remain, and takes the one behind them: None for a dummy.
     ///
     /// # Errors
-    /// Whatever keeps it from reading the item.
+    /// Any error of reading the item.
     fn skip(&mut self, items: u128) -> Result<Option<Self::Item>>;
 
     /// The next item, of which there must be one: None for a dummy.

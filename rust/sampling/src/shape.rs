@@ -1,4 +1,4 @@
-//! What a join looks like to the index: its relations, their join variables, and a join tree.
+//! Shape of a join for the index: its relations, their join variables, and a join tree.
 //!
 //! Invariant: for each variable, the relations that have it are connected in the tree, so that relations
 //! that agree along the edges agree everywhere. A spanning tree that shares the most variables along its
@@ -11,17 +11,17 @@ use ringview_core::{Error, Result};
 /// A relation of a join.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Atom {
-    /// The join variable that each of its first columns holds; no variable stands twice.
+    /// The join variable that each of its first columns holds; no variable is listed twice.
     pub variables: Vec<usize>,
     /// Columns in all, each of one word.
     pub columns: usize,
-    /// Whether many rows may agree on all join variables, because there are more columns than these or
-    /// because rows come more than once. Such rows are kept as groups.
+    /// Whether many rows may agree on all join variables, because there are more columns than these or because rows are
+    /// repeated. Such rows are kept as groups.
     pub grouped: bool,
 }
 
 impl Atom {
-    /// A relation of binary or other tuples, all of whose columns are join variables or stand in no other relation.
+    /// A relation of binary or other tuples, all of whose columns are join variables or are in no other relation.
     #[must_use]
     pub fn new(variables: Vec<usize>, columns: usize) -> Atom {
         let grouped = columns > variables.len();
@@ -72,7 +72,7 @@ pub(crate) fn join_tree(atoms: &[Atom]) -> Result<Edges> {
     while inside.len() < atoms.len() {
         let outside = (0..atoms.len()).filter(|a| !inside.contains(a));
         let pairs = outside.flat_map(|b| inside.iter().enumerate().map(move |(at, &a)| (at, a, b)));
-        // Of equals the relation that came in first, so that a star becomes a star.
+        // Among equals the relation that was added first, so that a star becomes a star.
         let best = pairs.max_by_key(|&(at, a, b)| (weight(a, b), usize::MAX - at, usize::MAX - b));
         let Some((_, a, b)) = best else { break };
         edges.push((a, b, shared(&atoms[a], &atoms[b])));

@@ -11,14 +11,15 @@
 //! uniform numbers above the last one, and belongs to any of them with equal chances. Dummies, and items held already, are
 //! met and passed over: their keys are invented and mean nothing. The key of the k-th item held is the new w.
 //!
-//! Why that is exact: let S be the k smallest of r independent uniform keys and w the largest of these. (S, w) has S uniform
-//! among the sets of k, w ~ Beta(k, r - k + 1) independent of S, and given both, the keys outside S are independent and
-//! uniform above w. Deleted items are chosen without regard to keys. Given (S, w) and the deleted items, the keys of the
-//! survivors lie below w, all others above. So the k smallest of the rest are the survivors and the smallest of the others, in
-//! that order, which the walk draws from their conditional law. If no held item is deleted, neither S nor w change, and both
-//! are those of the smaller r. If fewer than k are left, all are held, no key matters any more, and none is fixed: when k
-//! are held again, w is the largest of k fresh keys. Whatever the steps, (S, w) has after each the law for the r items of that
-//! moment. Inserts wait until the walk is done, because the place of a new item depends on the items held by then.
+//! Why that is exact: let S be the k smallest of r independent uniform keys and w the largest of these. (S, w) has S
+//! uniform among the sets of k, w ~ Beta(k, r - k + 1) independent of S, and given both, the keys outside S are
+//! independent and uniform above w. Deleted items are chosen without regard to keys. Given (S, w) and the deleted
+//! items, the keys of the survivors lie below w, all others above. So the k smallest of the rest are the survivors and
+//! the smallest of the others, in that order, which the walk draws from their conditional law. If no held item is
+//! deleted, neither S nor w change, and both are those of the smaller r. If fewer than k are left, all are held, no key
+//! matters any more, and none is fixed: when k are held again, w is the largest of k fresh keys. After each step of any
+//! kind, (S, w) has the law for the r items of that moment. Inserts wait until the walk is done, because the place of a
+//! new item depends on the items held by then.
 //!
 //! Many stops may be looked up at once, with one w: each item has a key below it with that chance. Later, when w has fallen
 //! to w', the key of one of them is below w' with the chance w' / w, whatever else is given, and it is a stop, or it is
@@ -47,7 +48,7 @@ pub(crate) struct Lookahead {
 }
 
 impl Lookahead {
-    /// How many stops may be looked up before they are examined.
+    /// Number of stops that may be looked up before they are examined.
     pub(crate) fn limit(self) -> u64 {
         self.limit
     }
@@ -108,13 +109,13 @@ impl ReservoirState {
         self.k == k && begun
     }
 
-    /// How many items are held when it is full.
+    /// Number of items held when it is full.
     #[must_use]
     pub fn k(&self) -> u64 {
         self.k
     }
 
-    /// How many items are held.
+    /// Number of items held.
     #[must_use]
     pub fn items(&self) -> u64 {
         self.held
@@ -126,7 +127,7 @@ impl ReservoirState {
         self.w
     }
 
-    /// How many items need not be looked at before the next that must be.
+    /// Number of items to skip before the next that must be read.
     #[must_use]
     pub fn to_pass(&self) -> u128 {
         self.skip.items

@@ -1,8 +1,8 @@
 //! The change of a view's result by one transaction: a Z-set of rows.
 //!
-//! Invariant: applied to the result before the transaction it gives the result behind it. Rows of groups that leave
-//! have multiplicity -1, those that come 1, and the old row of a key stands before its new one; a row of a join has
-//! the change of its multiplicity. A column that nobody wants is absent. Cost: O(rows) a column that is wanted.
+//! Invariant: applied to the result before the transaction it gives the result behind it. Rows of deleted groups have
+//! multiplicity -1, those of inserted ones 1, and the old row of a key precedes its new one; a row of a join has the
+//! change of its multiplicity. A column that was not requested is absent. Cost: O(rows) for each requested column.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use ringview_query::{OutputKind, PlanOutput};
 
 use crate::answer::Cells;
 
-/// What a transaction tells a view with each call.
+/// Context of a transaction, passed to a view with each call.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'c, 'm> {
-    /// Knows all strings of the rows at hand.
+    /// Holds all strings of the rows.
     pub dictionary: &'c Dictionary,
     /// Cancellation, and the budget of memory and work.
     pub budget: &'c Budget<'m>,

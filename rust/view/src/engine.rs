@@ -1,4 +1,4 @@
-//! An engine, as the database sees it: asked whether it can keep a query, and at what cost.
+//! An engine, as the database sees it: it accepts or refuses a query, and states the cost.
 //!
 //! Invariant: planning changes nothing and reads no rows; a candidate that was made keeps what it said. Cost:
 //! that of planning, once for each engine when a view is born or explained.
@@ -14,17 +14,17 @@ use crate::view::View;
 
 /// A way of keeping views up to date.
 pub trait Engine: fmt::Debug + Send + Sync {
-    /// Its name: what `engine=` asks for and explanations tell. No two of a database have the same.
+    /// Its name: the value of `engine=`, shown in explanations. No two of a database have the same.
     fn name(&self) -> &str;
 
-    /// How it would keep a query.
+    /// Plan for a query.
     ///
     /// # Errors
     /// The reason why it cannot.
     fn plan(&self, query: &Bound) -> std::result::Result<Box<dyn Candidate>, Refusal>;
 
-    /// How it would keep the groups of several queries over one join, a grouping each, together; `None` where one of
-    /// them would have nothing in common with the others. By default they have not.
+    /// Plan for the groups of several queries over one join, a grouping each, in one tree. `None` if one of them would
+    /// share nothing with the others, which is the default.
     fn plan_together(&self, _queries: &[Bound]) -> Option<Box<dyn Candidate>> {
         None
     }
@@ -32,8 +32,8 @@ pub trait Engine: fmt::Debug + Send + Sync {
 
 /// A plan of one engine for one query, of which no view was made yet.
 pub trait Candidate: Send {
-    /// What a change of one row costs at the worst, over all relations that change. Where the answer is
-    /// computed as it is read, that counts as part of the change: answers are compared fresh.
+    /// Worst cost of a change of one row, over all relations that change. If the answer is computed at a read, that
+    /// counts as part of the change: engines are compared with fresh answers.
     fn change(&self) -> Cost;
 
     /// Minimum size of the smallest updated table above which this engine is faster than one of a greater exponent.
@@ -42,10 +42,10 @@ pub trait Candidate: Send {
         Some(0)
     }
 
-    /// How much it keeps: N^space keys or rows, of tables of N rows each.
+    /// Exponent of its size: N^space keys or rows, of tables of N rows each.
     fn space(&self) -> f64;
 
-    /// How the view would be kept, why, and what that costs; without what only a view has.
+    /// Layout of the view, the reasons for it, and its costs; without the statistics of a built view.
     fn explanation(&self) -> Explanation;
 
     /// Whether it keeps groups of sums from which other queries may be answered, too: then its view has
@@ -69,7 +69,7 @@ pub trait Candidate: Send {
     fn make(self: Box<Self>) -> Result<Box<dyn View>>;
 }
 
-/// What something costs, in the number N of rows of the tables.
+/// A cost, in the number N of rows of the tables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cost {
     /// O(1).
@@ -99,7 +99,7 @@ impl Cost {
         }
     }
 
-    /// Which of two is cheaper.
+    /// Compares the cost with another; the cheaper one is less.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Ordering {
         self.rank().total_cmp(&other.rank())
@@ -142,7 +142,7 @@ impl From<Error> for Refusal {
 }
 
 impl Refusal {
-    /// The same of an engine that is for other sorts of queries: only whoever names it is told.
+    /// The same of an engine for other sorts of queries: shown only to a caller who names the engine.
     #[must_use]
     pub fn silent(self) -> Self {
         Self {

@@ -1,15 +1,15 @@
-//! Variables as key fields: what a variable looks like in the columns of a delta and in a key.
+//! Variables as key fields: layout of a variable in the columns of a delta and in a key.
 //!
 //! A variable is one field, its word. A decimal adds a field for its upper half, and a variable
-//! that may be NULL adds one bit, so that NULL is a group of its own and equal to no value. What
-//! lies below knows only fields.
+//! that may be NULL adds one bit, so that NULL is a group of its own and equal to no value. The
+//! layers below use only fields.
 
 use std::ops::Range;
 
 use ringview_query::{VarId, Variable};
 use ringview_relation::{KeyField, KeyLayout};
 
-/// Which part of a variable a field holds.
+/// Part of a variable that a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aspect {
     /// The word.
@@ -25,9 +25,9 @@ pub enum Aspect {
 pub struct Field {
     /// Whose it is.
     pub variable: VarId,
-    /// Which part.
+    /// The part.
     pub aspect: Aspect,
-    /// How it is packed into a key.
+    /// Packing into a key.
     pub key: KeyField,
     /// Whether it holds ids of strings.
     pub is_text: bool,
@@ -72,7 +72,7 @@ impl Fields {
         fields
     }
 
-    /// How each field is packed, by its number.
+    /// Packing of each field, by its number.
     #[must_use]
     pub fn packing(&self) -> Vec<KeyField> {
         self.all.iter().map(|field| field.key).collect()
@@ -90,7 +90,7 @@ impl Fields {
         variables.iter().flat_map(|&v| self.of[v].clone()).collect()
     }
 
-    /// Where the fields of a variable stand among those of a key of these variables.
+    /// Positions of the fields of a variable among those of a key of these variables.
     #[must_use]
     pub fn positions(&self, keys: &[VarId], variable: VarId) -> Vec<usize> {
         let all = self.of_all(keys);
@@ -98,7 +98,7 @@ impl Fields {
         (0..all.len()).filter(own).collect()
     }
 
-    /// Which fields of a key of these variables hold ids of strings.
+    /// The fields of a key of these variables that hold ids of strings.
     #[must_use]
     pub fn texts(&self, keys: &[VarId]) -> Vec<usize> {
         let all = self.of_all(keys);

@@ -1,8 +1,8 @@
-//! What every kind of view can do, whatever keeps it fresh: the floor that all engines stand on.
+//! Interface of every kind of view, whatever keeps it fresh: the base of all engines.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `view` | [`View`]: rows go in, and stay or are undone |
+//! | `view` | [`View`]: it takes rows, and keeps or undoes them |
 //! | `engine` | [`Engine`]: what keeps views, its candidates and its refusals |
 //! | `rows` | how rows of tables arrive: one by one, or as products of factors |
 //! | `fields` | variables as the fields of keys |

@@ -1,13 +1,13 @@
-//! How rows of tables arrive at a view: as they are, or as the product of factors.
+//! Rows of tables, as a view receives them: as they are, or as the product of factors.
 //!
-//! Invariant: a product stands for the rows that it multiplies out to, multiplicities multiplied. Cost:
-//! nothing is copied on the way; multiplying out costs its rows.
+//! Invariant: a product represents the rows that it multiplies out to, multiplicities multiplied. Cost: nothing is
+//! copied on the way; multiplying out costs its rows.
 
 use std::borrow::Borrow;
 
 use ringview_core::{Batch, Dictionary, Error, Result};
 
-/// Rows of the relation at an atom that come (`sign` 1) or go (-1), as they are in its table; the sign
+/// Rows of the relation at an atom that are inserted (`sign` 1) or deleted (-1), as they are in its table; the sign
 /// multiplies the batch's multiplicities.
 #[derive(Clone, Copy, Debug)]
 pub struct RowDelta<'a> {
@@ -17,7 +17,7 @@ pub struct RowDelta<'a> {
     pub batch: &'a Batch,
     /// 1 or -1.
     pub sign: i64,
-    /// Knows the strings of the rows.
+    /// Holds the strings of the rows.
     pub dictionary: &'a Dictionary,
 }
 
@@ -30,7 +30,7 @@ pub struct ProductDelta<'a> {
     pub factors: &'a [FactorRows],
     /// 1 or -1.
     pub sign: i64,
-    /// Knows the strings of the factors.
+    /// Holds the strings of the factors.
     pub dictionary: &'a Dictionary,
 }
 
@@ -57,7 +57,7 @@ pub struct FactorRows {
 }
 
 impl FactorRows {
-    /// How many rows the product of some factors has.
+    /// Number of rows of the product of some factors.
     ///
     /// # Errors
     /// `Overflow` if no number holds it.

@@ -1,4 +1,4 @@
-//! A view, as the database sees it: rows go in, and stay or are undone; its answer is read.
+//! A view, as the database sees it: it takes rows, and keeps or undoes them; its answer is read.
 //!
 //! Invariant: a transaction is any number of changes ([`apply`](View::apply), [`apply_product`](View::apply_product)),
 //! then [`prepare`](View::prepare), then [`commit`](View::commit); instead of what is left of that, at any point,
@@ -26,11 +26,11 @@ const BLOCK: usize = 1 << 16;
 
 /// A query that is kept up to date.
 ///
-/// Its birth: rows of static relations, [`freeze`](Self::freeze), all other rows, `prepare`, `commit`. A table
-/// that stands at several atoms of the query is applied at each of them in turn. A view keeps the ids of strings
-/// and names them through [`HoldsStrings`]. Who follows a view, and which views read it, is the database's business:
-/// the view gives the [`Delta`] of its result where the context wants one. What only one kind of view can do is asked
-/// of that kind, as [`Any`].
+/// Its birth: rows of static relations, [`freeze`](Self::freeze), all other rows, `prepare`, `commit`. A table at
+/// several atoms of the query is applied at each of them in turn. A view keeps the ids of strings and names them
+/// through [`HoldsStrings`]. The database keeps the followers of a view and the views that read it: the view gives the
+/// [`Delta`] of its result if the context requests one. Operations of one kind of view are called on that kind, as
+/// [`Any`].
 pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// Takes rows of the relation at one atom: a chunk (65,536 at the most) at a time.
     ///
@@ -52,9 +52,9 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// first row of any other relation.
     fn freeze(&mut self) {}
 
-    /// Ends the changes of a transaction and gives the change of the result, empty where none is wanted. All work
-    /// that may fail and that rows as such did not ask for belongs here, not into `commit`: sums must fit, the rows
-    /// that changed must be fit to be shown, parts are rebalanced, a reservoir is refilled.
+    /// Ends the changes of a transaction and gives the change of the result, empty if none was requested. All work that
+    /// may fail, and that `apply` did not need, belongs here, not into `commit`: sums must fit, the rows that changed
+    /// must be fit to be shown, partitions are rebalanced, a reservoir is refilled.
     ///
     /// # Errors
     /// `Overflow`; cancellation and the budget of the budget. The view must then be rolled back.
@@ -89,7 +89,7 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// here; each keeps for itself what that takes (a journal, a copy of its few words), as tables and base rows do.
     fn rollback(&mut self);
 
-    /// What can be read of it. Between transactions only.
+    /// Its answer. Between transactions only.
     fn answer(&self) -> &dyn Answer;
 
     /// The groups of sums that it maintains by one of its groupings, where other queries may be answered from them, too:
@@ -113,12 +113,12 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
         Ok(())
     }
 
-    /// What it adds to the view of its query over more rows, all of it between transactions, or what the running
+    /// Its contribution to the view of its query over more rows, all of it between transactions, or what the running
     /// transaction changed once it is prepared; by default its rows as they are read, and of changes nothing. One batch
     /// at least. See `result_table/partial`.
     ///
     /// # Errors
-    /// As of the answer; cancellation and the budget of the budget; `Unsupported` where it does not know what changed.
+    /// As of the answer; cancellation and the budget of the budget; `Unsupported` if it does not record its changes.
     fn partial(
         &self,
         _query: &Bound,
@@ -131,7 +131,7 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
         }
     }
 
-    /// How it is kept, why, what that costs, and what each of its nodes holds now. O(nodes).
+    /// Its layout, the reasons for it, its costs, and the contents of each node now. O(nodes).
     fn explanation(&self) -> Explanation;
 
     /// The same of one of its groupings; `names` has by grouping who reads it, and nodes say with whom they are shared.
@@ -142,7 +142,7 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     /// Bytes that it takes, auxiliary state included.
     fn memory_usage(&self) -> usize;
 
-    /// The same by what is quickly counted: asked after each chunk of rows where memory is limited.
+    /// The same by what is quickly counted: called after each chunk of rows where memory is limited.
     fn bytes(&self) -> usize {
         self.memory_usage()
     }
@@ -158,7 +158,7 @@ pub trait View: HoldsStrings + Any + Debug + Send + Sync {
     fn check(&self);
 }
 
-/// That a view does not know what a transaction added to its partial.
+/// The error of a view that does not record the changes of its partial.
 fn no_partial_changes() -> Error {
     Error::Unsupported {
         what: "following the partials of this view".to_owned(),

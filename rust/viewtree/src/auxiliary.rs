@@ -210,7 +210,7 @@ impl AuxiliaryState {
         tables.map(KeyedTable::memory_usage).sum::<usize>() + values.sum::<usize>()
     }
 
-    /// What the nodes of each tree hold, and all the bytes of each, in the order of the plan's description.
+    /// Statistics of each tree's nodes, and the total bytes of each tree, in the order of the plan's description.
     pub(crate) fn describe(&self) -> Vec<(Vec<NodeStatus>, usize)> {
         let matrix = self.matrix.iter().map(|tree| described(tree));
         let extremes = self

@@ -1,4 +1,4 @@
-//! View trees as an engine: what the database asks for.
+//! View trees as an engine of the database.
 //!
 //! Invariant: it refuses only what no tree can keep, with the reason of its planner. Cost: that of the
 //! plan; the view is built when it is made.
@@ -19,7 +19,7 @@ use crate::together::SharedTree;
 /// The engine `viewtree`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ViewTrees {
-    /// What its planning may use.
+    /// Options of its planning.
     pub planning: Planning,
 }
 
@@ -42,7 +42,7 @@ impl Engine for ViewTrees {
     }
 }
 
-/// What they cost together is what the dearest of them costs.
+/// Together they cost as much as the dearest of them.
 impl Candidate for Together {
     fn change(&self) -> Cost {
         let all = self.plans.iter().map(Plan::dearest_change);

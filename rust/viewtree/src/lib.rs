@@ -7,11 +7,11 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `plan/` | what a bound query becomes: variable order, views, payloads, and how that is told |
+//! | `plan/` | plan of a bound query: variable order, views, payloads, and its explanation |
 //! | `program` | a plan as the delta rules of its relations |
 //! | `tree/` | a tree at work: views as relations, and what climbs over them |
-//! | `tree/payloads`, `cofactor/` | where payloads come from: sums of products, the degree-m ring |
-//! | `tree/load` | rows that fill a tree: they wait, and go up in the order of their keys |
+//! | `tree/payloads`, `cofactor/` | sources of payloads: sums of products, the degree-m ring |
+//! | `tree/load` | rows that fill a tree: they are buffered, and propagated in the order of their keys |
 //! | `tree/indicator` | which keys a relation has: what bounds views over parts of cycles |
 //! | `factors/` | the climb of a change that is a product of factors |
 //! | `values` | the values of a column by group: MIN, MAX, COUNT(DISTINCT), categories |
@@ -23,7 +23,7 @@
 //! | `together` | the groups of several queries, whose trees have views in common |
 //! | `factorised/` | the rows of a join as unions of products |
 //! | `strings` | which strings a tree holds |
-//! | `engine` | view trees, as the database asks for them |
+//! | `engine` | view trees as an engine of the database |
 
 mod auxiliary;
 mod cofactor;

@@ -17,7 +17,7 @@ use crate::tree::Tree;
 use crate::tree::indicator::Watch;
 use ringview_view::fields::Fields;
 
-/// What a node of the tree holds at the moment.
+/// Status of a node of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeStatus {
     /// The name of the view.
@@ -66,7 +66,7 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     fn table(&self, node: usize) -> Option<&KeyedTable>;
     /// The same, to add or refresh an index.
     fn table_mut(&mut self, node: usize) -> Option<&mut KeyedTable>;
-    /// What rows of one relation are at their leaf: its key, field by field, and counts.
+    /// Rows of one relation as its leaf stores them: keys, field by field, and counts.
     fn read(&mut self, rows: RowDelta<'_>) -> Result<(Vec<Vec<u64>>, Vec<u64>)>;
     /// Applies keys of a leaf, as `read` gives them.
     fn apply_keys(
@@ -78,9 +78,9 @@ pub(crate) trait Maintained: HoldsStrings + Send + Sync {
     ) -> Result<()>;
     /// The fields of the variables.
     fn fields(&self) -> &Fields;
-    /// What the rows of a result end with, as of the last commit.
+    /// Words that end each row of a result, as of the last commit.
     fn origins(&self) -> &[u64];
-    /// What each node holds.
+    /// Status of each node.
     fn describe(&self) -> Vec<NodeStatus>;
     /// Bytes beside those of the nodes.
     fn memory_usage(&self) -> usize;
@@ -116,8 +116,8 @@ impl<P: Factored + ProductPlan<P::Ring>> Maintained for Tree<P> {
     }
 
     fn apply_factors(&mut self, product: ProductDelta<'_>, budget: &Budget<'_>) -> Result<bool> {
-        // Indicator projections are told from the rows of the leaf.
-        // What does not fit at the moment is met row by row.
+        // Indicator projections are maintained from the rows of the leaf. A product that does not fit its numbers is
+        // propagated row by row.
         if self.watches[product.atom].is_some() || !self.fits() {
             return Ok(false);
         }

@@ -55,7 +55,7 @@ impl TreeMaintainer {
         &self.plan.tree.nodes[self.plan.tree.root].keys
     }
 
-    /// What each node of the plan's tree holds.
+    /// Status of each node of the plan's tree.
     fn describe(&self) -> Vec<NodeStatus> {
         self.tree.describe()
     }
@@ -97,7 +97,7 @@ impl Maintainer for TreeMaintainer {
         self.auxiliary.end_load(budget)
     }
 
-    /// Where the payloads allow it, the product is multiplied out only at views that are kept.
+    /// If the payloads allow it, the product is multiplied out only at views that are kept.
     fn apply_factors(&mut self, product: ProductDelta<'_>, budget: &Budget<'_>) -> Result<bool> {
         if product.factors.iter().any(|factor| factor.batch.rows == 0) {
             return Ok(true);

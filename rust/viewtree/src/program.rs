@@ -1,9 +1,8 @@
 //! A plan as the delta rules of its relations: what a change meets from its leaf to the root.
 //!
-//! Invariant: the order of the siblings is the plan's, which `explain` reads too: fully bound ones come
-//! first, since they can only make the delta smaller, then those that a unique key determines. Where
-//! several views are made of one, the path falls into branches. How a rule becomes a path,
-//! `ringview_relation::join` knows. Cost: once a path.
+//! Invariant: the order of the siblings is the plan's, which `explain` reads too. Fully bound ones are first, since
+//! they can only make the delta smaller, then those that a unique key determines. If several views are made of one, the
+//! path branches. `ringview_relation::join` compiles a rule to a path. Cost: once a path.
 
 use ringview_relation::join::{Join, LevelRule, Path, Rule};
 use ringview_relation::{KeyField, Relation};
@@ -13,9 +12,9 @@ use ringview_view::fields::Fields;
 
 use crate::plan::Plan;
 
-/// How the payloads of a plan are multiplied: the ring's part of a delta rule.
+/// Products of the payloads of a plan: the ring's part of a delta rule.
 pub(crate) trait ProductPlan<R: PayloadRing> {
-    /// What the payloads of a node hold.
+    /// Shape of the payloads of a node.
     fn shape(&self, node: usize) -> R::Shape;
     /// The products that turn payloads of child `from` into those of `node`, one a sibling.
     fn products(
@@ -79,7 +78,7 @@ impl<R: PayloadRing> Program<'_, R> {
         self.fields.of_all(&self.plan.tree.nodes[node].keys)
     }
 
-    /// What a delta of a node means for one of the views that are made of it.
+    /// Rule for a delta of a node at one of the views that are made of it.
     fn level(&self, child: usize, nth: usize) -> LevelRule<R> {
         let node = self.plan.tree.nodes[child].parents[nth];
         let siblings = &self.met[child][nth];

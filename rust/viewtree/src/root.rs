@@ -1,7 +1,7 @@
 //! The keys and payloads of a root while a transaction runs.
 //!
-//! Invariant: they are those before it, or as they are by now, as is asked. Cost: O(keys), and the changes where those
-//! before it are asked for.
+//! Invariant: they are those before the transaction or the current ones, as the caller chooses. Cost: O(keys), and the
+//! changes for those before it.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ pub(crate) fn payloads_of<'a>(
     let mut before = HashMap::new();
     let changes = matches!(when, When::Before).then(|| root.changes());
     for change in changes.into_iter().flatten() {
-        // The first change of a slot tells what was there before.
+        // The first change of a slot has its payload before the transaction.
         match change {
             SlotChange::New(slot) => before.entry(slot).or_insert(None),
             SlotChange::Was(slot, payload) => before.entry(slot).or_insert(Some(payload)),

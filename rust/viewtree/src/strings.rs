@@ -1,9 +1,9 @@
-//! Which strings a tree holds: what the dictionary must know before ids are given again.
+//! Strings that a tree holds: the dictionary needs them before it reuses ids.
 //!
-//! Invariant: between transactions every id that a tree will ever read again is marked. They stand in
-//! its keys. What is made of the keys (indexes, orders of values, counts of indicator projections and of
-//! distinct rows) holds nothing beyond them, and streams hold positions. Filters hold verdicts on ids, not
-//! strings: they forget. Literals are text.
+//! Invariant: between transactions every id that a tree will ever read again is marked. Ids are in its keys.
+//! Structures made of the keys (indexes, orders of values, counts of indicator projections and of distinct rows) hold
+//! nothing beyond them, and streams hold positions. Filters hold verdicts on ids, not strings: they forget. Literals
+//! are text.
 //! Cost: O(keys with strings).
 
 use ringview_core::{FreedIds, HoldsStrings, LiveIds};

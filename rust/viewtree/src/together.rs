@@ -28,7 +28,7 @@ pub(crate) struct SharedTree {
     groupings: Vec<Grouping>,
 }
 
-/// What is read of the groups of one query.
+/// Layout of the groups of one query.
 struct Grouping {
     root: usize,
     fields: Fields,

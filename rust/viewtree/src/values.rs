@@ -36,7 +36,7 @@ impl ValueTree {
         })
     }
 
-    /// What each node of its tree holds.
+    /// Status of each node of its tree.
     pub(crate) fn describe(&self) -> Vec<NodeStatus> {
         Maintained::describe(&self.tree)
     }

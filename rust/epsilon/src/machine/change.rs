@@ -67,13 +67,13 @@ impl<R: PayloadRing> Machine<R> {
         self.count(at, delta, &classes)
     }
 
-    /// Tuples that are there come to other parts and views, or go.
+    /// Adds existing tuples to other parts and views, or removes them.
     pub(crate) fn pass(&mut self, at: usize, delta: &Delta, budget: &Budget<'_>) -> Result<()> {
         let classes = self.classes(at, delta);
         self.enter((at, delta, &classes), Extent::Views, budget)
     }
 
-    /// Tuples come or go: what follows of it, by the classes that their values have.
+    /// Inserts or deletes tuples: evaluates their delta rules by the classes of their values.
     fn enter(
         &mut self,
         (at, delta, classes): (usize, &Delta, &Classes),
@@ -94,7 +94,7 @@ impl<R: PayloadRing> Machine<R> {
             let rows = self.rows_of(case, at, classes);
             self.add(part, delta, Some(&rows))
         });
-        // What is stored last in the whole relation is looked up again: rows may repeat a tuple.
+        // The tuples that the whole relation stored last are looked up again: rows may repeat a tuple.
         let followed = added
             .and_then(|()| self.add(whole, delta, None))
             .and_then(|()| self.evaluate(&after, (at, delta, classes), extent, budget));
@@ -142,7 +142,7 @@ impl<R: PayloadRing> Machine<R> {
         }
     }
 
-    /// What follows of some rows along a path.
+    /// Propagates some rows along a path.
     pub(crate) fn follow(
         &mut self,
         path: &Path<R>,
@@ -189,7 +189,7 @@ impl<R: PayloadRing> Machine<R> {
         added.map_err(|fault| into.refusal(fault))
     }
 
-    /// Counts the tuples that the rows of a change brought, and those that went.
+    /// Counts the tuples that the rows of a change inserted and deleted.
     fn count(&mut self, at: usize, delta: &Delta, classes: &Classes) -> Result<()> {
         let first = self.strategy.inputs[at].toggled.len();
         let (rows, comes) = self.toggle(at);

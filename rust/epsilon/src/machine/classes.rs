@@ -1,5 +1,5 @@
-//! What the rows of a change are to the partitions: which values they have, which of these are heavy, and
-//! which rows meet others of the same change.
+//! Classes of the rows of a change by the partitions: the values of each row, the heavy ones among these, and the rows
+//! that meet others of the same change.
 //!
 //! Invariant: a value stays at its slot while the transaction runs, so what is found before the tuples
 //! enter counts them afterwards. Cost: a look-up a row and key.
@@ -17,9 +17,9 @@ pub(crate) struct Classes {
     pub(super) values: Vec<Vec<u32>>,
     /// Of each row, which of its keys are heavy: a bit a face.
     heavy: Vec<u64>,
-    /// What rows there are in that, each once.
+    /// The distinct combinations of heavy values among the rows.
     kinds: Vec<u64>,
-    /// The rows that go on in another, where a relation meets itself.
+    /// The rows that another row follows, if a relation meets itself.
     met_by: Vec<u32>,
 }
 
@@ -60,8 +60,8 @@ impl<R: PayloadRing> Machine<R> {
         classes
     }
 
-    /// Of a relation that meets itself, the rows that another row goes on in: those that begin, with their
-    /// first key, where another ends, with its second. The others are told too.
+    /// Returns the rows that another row precedes, in a relation that meets itself: their first key is another row's
+    /// second key. Stores the rows that another row follows in `met_by`.
     pub(super) fn meet(&mut self, classes: &mut Classes) -> Vec<u32> {
         let [first, second, ..] = &classes.values[..] else {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! What a machine tells of itself: its result, its sizes, the steps that it took; and its invariants.
+//! Description of a machine: its result, its sizes, the steps that it took; and its invariants.
 //!
 //! Invariant: nothing here changes anything. Cost: O(1), but for bytes and checks.
 
@@ -24,7 +24,7 @@ impl<R: PayloadRing> Machine<R> {
         table
     }
 
-    /// What its payloads hold.
+    /// Shape of its payloads.
     #[must_use]
     pub fn shape(&self) -> &R::Shape {
         &self.algebra.shape
@@ -36,7 +36,7 @@ impl<R: PayloadRing> Machine<R> {
         (self.size.base, self.size.tuples)
     }
 
-    /// How often it rebalanced.
+    /// Numbers of its rebalancings.
     #[must_use]
     pub fn rebalancings(&self) -> Rebalancings {
         self.size.rebalancings
@@ -110,7 +110,7 @@ impl<R: PayloadRing> Machine<R> {
             + self.marks.capacity()
     }
 
-    /// Checks the invariants that do not ask for a join; for tests, between transactions.
+    /// Checks the invariants that need no join; for tests, between transactions.
     ///
     /// # Panics
     /// When one does not hold.

@@ -41,7 +41,7 @@ impl<R: PayloadRing> Machine<R> {
         if read.is_err() {
             result.rollback();
         } else {
-            // Sums that are zero go.
+            // Sums that are zero are removed.
             result.commit();
         }
         let empty = KeyedTable::new(
@@ -109,7 +109,7 @@ impl<R: PayloadRing> Machine<R> {
                 found
             }
         };
-        // A key may be asked for twice.
+        // A key may be requested twice.
         slots.sort_unstable();
         slots.dedup();
         slots

@@ -11,7 +11,7 @@
 //! | `classes` | what rows of a change are to the partitions |
 //! | `groups` | groups that are read, and not kept |
 //! | `rows` | the rows of a join, with constant delay |
-//! | `described` | what a machine tells of itself |
+//! | `described` | description of a machine |
 
 mod change;
 mod classes;
@@ -35,12 +35,12 @@ pub(crate) use change::{picked, tuples_at};
 /// Marks that may always stay.
 const FEW: u64 = 1 << 12;
 
-/// How often a machine rebalanced, in transactions that were kept.
+/// Numbers of rebalancings of a machine, in transactions that were kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rebalancings {
-    /// How often the threshold base changed.
+    /// Number of changes of the threshold base.
     pub major: u64,
-    /// How many values changed from heavy to light or back while it did not.
+    /// Number of values that changed from heavy to light or back under one threshold base.
     pub minor: u64,
 }
 
@@ -53,16 +53,16 @@ pub struct PartSizes {
     pub heavy: usize,
 }
 
-/// What of a change is followed.
+/// Extent to which a change is propagated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// All: tuples come or go.
+    /// All: tuples are inserted or deleted.
     All,
-    /// All but the result: tuples that are there come to other parts and views.
+    /// All but the result: existing tuples enter other parts and views.
     Views,
 }
 
-/// What is put back when a transaction is undone.
+/// State that a rollback restores.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     /// The threshold base N.
@@ -165,7 +165,7 @@ impl<R: PayloadRing> Machine<R> {
         }
     }
 
-    /// What the running transaction did stays.
+    /// Keeps the changes of the running transaction.
     pub fn commit(&mut self) {
         self.clear_log();
         let Strategy {
@@ -193,7 +193,7 @@ impl<R: PayloadRing> Machine<R> {
         self.refresh_rows();
     }
 
-    /// What the running transaction did is undone.
+    /// Undoes the changes of the running transaction.
     pub fn rollback(&mut self) {
         let Strategy {
             inputs,

@@ -1,6 +1,6 @@
 //! The rows of a join, one after the other, as `strategy/triangles` keeps them.
 //!
-//! Invariant: each row comes once, with its multiplicity, in an order that stays until the next change.
+//! Invariant: each row is returned once, with its multiplicity, in an order that stays until the next change.
 //! Cost: a step a row, one more a key of a root, which has a row below it, and one a list: constant delay.
 //! To pass over rows costs a step a listed row, and one a key of a root.
 
@@ -34,11 +34,11 @@ pub struct RowCursor {
 pub struct RowBlock {
     /// Their fields, column by column.
     pub columns: Vec<Vec<u64>>,
-    /// How often each is there.
+    /// Multiplicity of each row.
     pub times: Vec<i64>,
 }
 
-/// Keys of a root with what stands below them.
+/// Keys of a root with their groups of the level below.
 struct Roots {
     /// The multiplicity of each, and its group.
     times: Vec<i64>,
@@ -73,7 +73,7 @@ impl Machine<SumProduct> {
         ))
     }
 
-    /// How many rows there are, each as often as it is there. O(1).
+    /// Number of rows, each counted with its multiplicity. O(1).
     #[must_use]
     pub fn row_count(&self) -> i64 {
         self.result().map_or(0, |payload| payload[0] as i64)
@@ -102,8 +102,8 @@ impl Machine<SumProduct> {
         Ok(block)
     }
 
-    /// Passes over so many rows, each counted as often as it is there. What is left of them in the row or
-    /// key that they end in is told back.
+    /// Skips a number of rows, each counted with its multiplicity. Returns the number left to skip in the row or key
+    /// where they end.
     ///
     /// # Errors
     /// As `read_rows`.

@@ -14,7 +14,8 @@ pub(crate) struct Component {
 }
 
 impl Component {
-    /// How it is kept: a sum of integers has 128 bits, for all relations share one shape, which never changes.
+    /// Representation of its number: a sum of integers has 128 bits, for all relations share one shape, which never
+    /// changes.
     pub(crate) fn number(&self) -> NumberKind {
         let sums = |factor: &Factor| factor.value.is_some();
         match self.kind {

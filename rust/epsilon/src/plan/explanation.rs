@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use crate::query::SplitKey;
 
 impl Plan {
-    /// How a view of this plan is kept, why, and what that costs.
+    /// Layout of a view of this plan, the reasons for it, and its costs.
     pub(crate) fn explanation(&self) -> Explanation {
         let cost = format!(
             "{} amortised, rebalancing included: walks through light values, heavy ones one by one",
@@ -55,7 +55,7 @@ impl Plan {
         }
     }
 
-    /// What the result is made of.
+    /// Kind of the result.
     fn result_kind(&self) -> Choice {
         if let Some(from) = self.join.read_from {
             let alias = &self.query.atoms[from].alias;

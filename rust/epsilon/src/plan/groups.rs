@@ -1,7 +1,7 @@
 //! Groups: which are kept, which are read, and from whose rows.
 //!
-//! Invariant: groups are kept where each change is of one of them, and read where one relation has all their
-//! columns; of what is neither, the reason is told. Cost: none that depends on data.
+//! Invariant: groups are kept where each change is of one of them, and read where one relation has all their columns;
+//! other groups are refused with the reason. Cost: none that depends on data.
 
 use ringview_core::{Error, Result};
 use ringview_query::{Bound, Variable};
@@ -49,7 +49,7 @@ pub(super) fn reader(query: &Bound) -> Result<usize> {
     Err(unsupported("GROUP BY", &why))
 }
 
-/// What is in one relation alone is summed away before anything joins.
+/// A variable of one relation alone is summed away before anything joins.
 pub(super) fn check_groups(query: &Bound) -> Result<()> {
     let mut free = query.variables.iter().filter(|variable| variable.free);
     let Some(alone) = free.find(|one| one.columns.len() < 2) else {

@@ -1,9 +1,8 @@
 //! From a bound query to the relations of a join, their fields, and the components of their payloads.
 //!
-//! Invariant: what a plan says can be kept; the reason why not is told where it is found. The number of
-//! an atom is that of its relation, unless one table stands at all three places of a triangle: then
-//! it is one relation, and rows are taken at the first atom alone. Cost: small, and none that depends
-//! on data.
+//! Invariant: every plan can be kept; a query that cannot is refused with the reason where it is found. The number of
+//! an atom is that of its relation, unless one table is at all three places of a triangle: then it is one relation, and
+//! rows are taken at the first atom alone. Cost: small, and none that depends on data.
 
 mod component;
 mod explanation;
@@ -26,7 +25,7 @@ pub(crate) use groups::is_of_one_group;
 
 use crate::query::{Class, Epsilon, Query, Refused, SplitKey};
 
-/// How a query is kept.
+/// Plan of a query.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) query: Bound,
@@ -39,7 +38,7 @@ pub(crate) struct Plan {
     pub(crate) has_rows: bool,
     /// The variables that the result is grouped by.
     pub(crate) groups: Vec<VarId>,
-    /// Whether one table stands at all three places of a triangle, and is one relation.
+    /// Whether one table is at all three places of a triangle, and is one relation.
     pub(crate) is_cycle: bool,
     pub(crate) components: Vec<Component>,
     /// By term of the query: its component.
@@ -55,7 +54,7 @@ impl Plan {
         check(query)?;
         let fields = Fields::new(&query.variables);
         let ids = 0..query.variables.len();
-        // What rows of a join show are no groups.
+        // The outputs of a join's rows are no groups.
         let is_group = |&id: &usize| query.variables[id].free && query.bag.is_none();
         let groups: Vec<VarId> = ids.filter(is_group).collect();
         let of_atom = |atom: usize| -> Vec<usize> {
@@ -70,7 +69,7 @@ impl Plan {
             groups: fields.of_all(&groups),
             read_from: None,
         };
-        // On a path walks go on behind the relations that change.
+        // On a path, walks continue behind the relations that change.
         let is_of_one = is_of_one_group(query) && join.path().is_none();
         if !groups.is_empty() && !is_of_one {
             join.read_from = Some(reader(query)?);
@@ -147,7 +146,7 @@ impl Plan {
         views.fold(1.0, f64::max)
     }
 
-    /// What the result is made of.
+    /// Layout of the result's payloads.
     pub(crate) fn payload_layout(&self) -> PayloadLayout {
         let kinds = self.components.iter().map(|component| component.kind);
         let numbers: Vec<NumberKind> = self.components.iter().map(Component::number).collect();
@@ -175,8 +174,7 @@ impl Plan {
         }
     }
 
-    /// The fields of the key of an atom's relation: in a cycle those of where it comes from and of where
-    /// it goes to.
+    /// The fields of the key of an atom's relation; in a cycle those of the source, then of the target of an edge.
     pub(crate) fn key(&self, atom: usize) -> Vec<usize> {
         let mut key = self.join.fields[atom].clone();
         if self.is_cycle && ends(&self.query, atom, &self.join) != Some([key[0], key[1]]) {

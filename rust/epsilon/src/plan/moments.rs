@@ -5,9 +5,9 @@
 //! rest 1. So payloads multiply component by component in any order, over any relations, and all that
 //! the machine does for a count it does for them.
 //!
-//! Invariant: all are expansions of three doubles, so a value that came and left leaves nothing behind within 148
-//! binary digits, however far from zero. Values that move between heavy and light parts are taken out of views and put back, so
-//! what doubles leave behind would grow with every flip, and the degree-m ring of view trees is in doubles.
+//! Invariant: all are expansions of three doubles, so a value that is inserted and deleted leaves no error within 148
+//! binary digits, however far from zero. Values that move between heavy and light parts are taken out of views and put
+//! back, so what doubles leave behind would grow with every flip, and the degree-m ring of view trees is in doubles.
 //! Cost: 1 + m + m(m + 1)/2 numbers a tuple, of three words each but for the count: 28 words for three
 //! features where the degree-m ring has 10; as many steps as a count takes (`tests/all/costs.rs`).
 

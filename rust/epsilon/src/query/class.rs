@@ -1,11 +1,11 @@
-//! Which class a join is of, by where its variables stand; or which condition fails.
+//! Class of a join, by the relations that have each variable; or the condition that fails.
 //!
 //! Invariant: what has a class is not hierarchical, so no view tree keeps it in constant time, and each
 //! class has one strategy. Cost: the square of the number of fields.
 
 use super::{Query, Refused};
 
-/// The relations of a join may be as many: each row tells by a bit which of its keys are heavy.
+/// Largest number of relations in a join: each row has a bit for each key that is heavy.
 const MOST: usize = 64;
 
 /// The classes that are kept, each at O(N^max(e, 1-e)) a change.

@@ -19,7 +19,7 @@ pub(crate) use class::SplitKey;
 pub struct Refused {
     /// The condition that fails.
     pub why: String,
-    /// What works instead.
+    /// Alternative that works.
     pub instead: String,
 }
 
@@ -60,13 +60,13 @@ impl Epsilon {
 pub struct Query {
     /// The fields of each relation's key.
     pub fields: Vec<Vec<usize>>,
-    /// How each field is packed.
+    /// Packing of each field.
     pub packing: Vec<KeyField>,
     /// The fields that the result is grouped by. A relation that lacks one has all its tuples before
     /// those that have them all have any.
     pub groups: Vec<usize>,
-    /// The relation, which has all these fields, from whose tuples groups are read: they are not kept, but
-    /// computed where they are asked for. `None`: they are kept.
+    /// The relation, which has all these fields, from whose tuples groups are read: they are not kept, but computed at
+    /// a read. `None`: they are kept.
     pub read_from: Option<usize>,
 }
 

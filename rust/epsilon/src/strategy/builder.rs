@@ -1,7 +1,7 @@
-//! What strategies are made of, one by one: relations, partitions with their faces, rules.
+//! Construction of strategies from their components: relations, partitions with their faces, rules.
 //!
-//! Invariant: a relation has the number under which it was made, and a rule meets it by its own fields
-//! unless it is told others. Cost: none that depends on data.
+//! Invariant: a relation has the number under which it was made, and a rule meets it by its own fields unless it is
+//! given others. Cost: none that depends on data.
 
 use std::sync::Arc;
 
@@ -130,7 +130,7 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
         number
     }
 
-    /// Where a relation has some of its fields.
+    /// Positions of some fields in a relation.
     fn subkey(&mut self, whole: usize, key: &[usize]) -> Subkey {
         let fields = &self.fields[whole];
         let place = |field: &usize| fields.iter().position(|own| own == field);
@@ -265,7 +265,7 @@ impl<'a, R: PayloadRing> Builder<'a, R> {
     }
 }
 
-/// What is met on the way into a relation, and what of it is kept there.
+/// Rule for one relation of a path: the siblings that are met on the way, and the registers that are kept there.
 fn level<R: PayloadRing>(joins: Vec<Join<R>>, (into, keep): (usize, &[usize])) -> LevelRule<R> {
     LevelRule {
         joins,

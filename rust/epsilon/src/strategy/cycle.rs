@@ -1,9 +1,9 @@
 //! One relation at the three places of a triangle: E(a, b) E(b, c) E(c, a) (appendix B).
 //!
-//! Beside the edges are kept those between heavy vertices, and one view: V(a, c), the paths from a heavy
-//! vertex a through a light one to a heavy vertex c. An edge closes paths through a light end by the
-//! smaller of two groups, paths between its heavy ends through heavy vertices one by one, and through
-//! light ones by a look at V; each counts three times, once for each place at which the edge stands.
+//! Beside the edges are kept those between heavy vertices, and one view: V(a, c), the paths from a heavy vertex a
+//! through a light one to a heavy vertex c. An edge closes paths through a light end by the smaller of two groups,
+//! paths between its heavy ends through heavy vertices one by one, and through light ones by a look at V; each counts
+//! three times, once for each place of the edge.
 //!
 //! Invariant: as `loomis_whitney`, with one partition; edges of a batch meet each other through a relation
 //! that holds those of them which begin where others end. dQ = 3 dE E E + 3 dE dE E + dE dE dE. Cost: as there, with a third of the room.

@@ -20,19 +20,18 @@
 //! and to V_z, if of its keys z is light and the rest heavy: the product with all but K_z, where the far
 //! end, key k, is heavy: all of them have z, so O(N^e).
 //!
-//! Grouped by variables that all relations have which change, a tuple is of one group, and all of the above
-//! stays as it is. What lacks one of them adds nothing to the result: it is there before the rest. Else groups
-//! are read, by what the tuples of a relation close (`strategy`): a tuple O(N^max(e, 1-e)), and a value
-//! of one of two keys, as a vertex of triangles, no more than O(N) whatever its degree, for its
-//! the groups of other relations are walked, or smaller ones. A change and a group cannot both cost less than sqrt(N) if
-//! the OMv conjecture holds: the matrix in R(a, b), a vector in S(b, c), and with T(c, a) for all a
-//! the groups of a are its product; so for the groups of (a, b), the matrix in S and the vector in T.
+//! Grouped by variables that all relations have which change, a tuple is of one group, and all of the above stays as it
+//! is. A relation that lacks one of them adds nothing to the result: it is loaded before the rest. Else groups are
+//! read, by what the tuples of a relation close (`strategy`): a tuple O(N^max(e, 1-e)), and a value of one of two keys,
+//! as a vertex of triangles, no more than O(N) whatever its degree, for its the groups of other relations are walked,
+//! or smaller ones. A change and a group cannot both cost less than sqrt(N) if the OMv conjecture holds: the matrix in
+//! R(a, b), a vector in S(b, c), and with T(c, a) for all a the groups of a are its product; so for the groups of (a,
+//! b), the matrix in S and the vector in T.
 //!
-//! Invariant: as figure 8, for any number of relations. The paper defines the views of appendix F with
-//! one heavy part and the rest light, and uses them, in its case 2, with one light part: the
-//! latter is what the case needs, and what can be kept; here it comes by itself, since a value is
-//! heavy or light for all relations. Cost: O(N^max(e, 1-e)) a tuple; views of O(N^(1 + min(e, 1-e)))
-//! keys, for three relations O(N^min(1+e, 2-2e)).
+//! Invariant: as figure 8, for any number of relations. The paper defines the views of appendix F with one heavy part
+//! and the rest light, and uses them, in its case 2, with one light part: the latter is needed by the case, and can be
+//! kept; here it follows, since a value is heavy or light for all relations. Cost: O(N^max(e, 1-e)) a tuple; views of
+//! O(N^(1 + min(e, 1-e))) keys, for three relations O(N^min(1+e, 2-2e)).
 
 use ringview_ring::PayloadRing;
 
@@ -41,7 +40,7 @@ use super::{Case, Strategy};
 use crate::algebra::Algebra;
 use crate::query::{Epsilon, Query};
 
-/// What was made for each relation, by its number.
+/// The relations and views made for each relation, by its number.
 struct Made<'q> {
     query: &'q Query,
     wholes: Vec<usize>,
@@ -119,7 +118,7 @@ impl Made<'_> {
         others
     }
 
-    /// What a tuple of relation k adds to the result.
+    /// Rule by which a tuple of relation k changes the result.
     fn closing<R: PayloadRing>(&self, builder: &mut Builder<'_, R>, k: usize) {
         if !self.query.has_group(k) {
             return;
@@ -141,7 +140,7 @@ impl Made<'_> {
         }
     }
 
-    /// What a tuple of relation k adds to the views.
+    /// Rules by which a tuple of relation k changes the views.
     fn through<R: PayloadRing>(&self, builder: &mut Builder<'_, R>, k: usize) {
         for (face, z) in self.faces(k).into_iter().enumerate() {
             let Some(view) = self.views[z] else { continue };

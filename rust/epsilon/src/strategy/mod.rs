@@ -18,9 +18,9 @@
 //! | `path` | R(A) S(A, B) T(B, C) U(C) |
 //! | `triangles` | triangles as rows |
 //!
-//! Groups that a change may touch by the score are not kept. What a tuple closes is a rule of its relation
-//! whether it comes or is there, so a group is read from the tuples of a relation that has its
-//! variables: it is the sum of what they close, by the rules that a change of them would follow.
+//! Groups that a change may touch by the score are not kept. The combinations that a tuple closes follow a rule of its
+//! relation, whether it is new or stored, so a group is read from the tuples of a relation that has its variables: it
+//! is the sum of what they close, by the rules that a change of them would follow.
 
 mod builder;
 mod cycle;
@@ -44,7 +44,7 @@ pub(crate) struct Subkey {
     pub(crate) columns: Vec<usize>,
     /// The relation's index on it; `None` if it is the whole key.
     pub(crate) index: Option<usize>,
-    /// Which place of the key each field of that index has.
+    /// Place in the key of each field of that index.
     pub(crate) order: Vec<usize>,
 }
 
@@ -53,11 +53,11 @@ pub(crate) struct Subkey {
 pub(crate) struct Face {
     /// The partition of its values.
     pub(crate) partition: usize,
-    /// Where it is.
+    /// Position of the key.
     pub(crate) key: Subkey,
 }
 
-/// Which rows of a change something is for, by their faces: bit f is that of face f.
+/// Rows of a change to which a rule applies, by their faces: bit f is that of face f.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Case {
     /// Those whose keys at some faces are heavy, and at others light.
@@ -88,18 +88,18 @@ impl Case {
     }
 }
 
-/// What a rule adds to.
+/// Target of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The result, whatever is heavy.
     Result,
-    /// Views, by what is heavy; and the result behind them, which comes out the same whatever that is.
+    /// Views, by the heavy values; and the result behind them, which is the same in any class.
     View,
     /// The rows that move, while somebody follows.
     Log,
 }
 
-/// What follows of a change, for some of its rows.
+/// Delta rule of a change, for some of its rows.
 #[derive(Debug)]
 pub(crate) struct Evaluation<R: PayloadRing> {
     pub(crate) case: Case,
@@ -117,9 +117,9 @@ pub(crate) struct Input<R: PayloadRing> {
     /// Relations that hold some of its tuples, each with which.
     pub(crate) parts: Vec<(Case, usize)>,
     pub(crate) faces: Vec<Face>,
-    /// What follows of a change, over the relation as it was.
+    /// Delta rules over the relation as it was.
     pub(crate) before: Vec<Evaluation<R>>,
-    /// What follows over the relation as it has become.
+    /// Delta rules over the relation as it has become.
     pub(crate) after: Vec<Evaluation<R>>,
     /// By slot: whether the tuple is counted.
     pub(crate) counted: Vec<bool>,
@@ -153,7 +153,7 @@ fn all_of(faces: usize) -> u64 {
     }
 }
 
-/// How the rows of a join are read: a listing, and trees of two relations each.
+/// Sources of the rows of a join: a listing, and trees of two relations each.
 #[derive(Debug)]
 pub(crate) struct RowSources {
     /// A key each row, over all fields.
@@ -182,14 +182,14 @@ pub(crate) struct Tree {
     pub(crate) order: Vec<usize>,
 }
 
-/// How groups are read from the tuples of a relation.
+/// Sources of groups that are read from the tuples of a relation.
 #[derive(Debug)]
 pub(crate) struct Reads<R: PayloadRing> {
     /// The relation, as an input.
     pub(crate) input: usize,
     /// The fields of the groups in its key.
     pub(crate) key: Subkey,
-    /// What its tuples close, into the result by group.
+    /// Rules for the combinations that its tuples close, into the result by group.
     pub(crate) rules: Vec<Evaluation<R>>,
 }
 
@@ -208,9 +208,9 @@ pub(crate) struct Strategy<R: PayloadRing> {
     pub(crate) result: usize,
     /// The relation that holds a batch while it meets itself: its rows that begin where others end.
     pub(crate) batch: Option<usize>,
-    /// How rows are read, where there are any.
+    /// Sources of rows, if there are any.
     pub(crate) rows: Option<RowSources>,
-    /// How groups are read, where they are not kept.
+    /// Sources of groups, if they are not kept.
     pub(crate) reads: Option<Reads<R>>,
 }
 

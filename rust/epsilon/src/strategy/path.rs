@@ -9,8 +9,8 @@
 //! - `P(x, y)` for heavy x: the sum of M * M' over light b,
 //! - `Z(x)` for heavy x: the sum of M * M' * E' over light b and light y.
 //!
-//! They take the place of the paper's fourteen views and of its indicator projections: there S and T
-//! may disagree whether b is heavy, here they cannot. What a tuple adds, and what bounds it:
+//! They take the place of the paper's fourteen views and of its indicator projections: there S and T may disagree
+//! whether b is heavy, here they cannot. Contributions of a tuple, and their bounds:
 //!
 //! | | rows | adds to | |
 //! |---|---|---|---|
@@ -41,7 +41,7 @@ use crate::query::{Epsilon, Query};
 const OUTER: u64 = 1;
 const INNER: u64 = 2;
 
-/// What stands on a side.
+/// Relations and views of a side.
 struct Side {
     end: usize,
     middle: usize,
@@ -116,7 +116,7 @@ impl<R: PayloadRing> Strategy<R> {
 }
 
 impl Side {
-    /// What a tuple of the end adds.
+    /// Rules for a tuple of the end.
     fn of_end<R: PayloadRing>(&self, builder: &mut Builder<'_, R>, other: &Self) {
         let (input, result) = (self.inputs[0], builder.result());
         let heavy = builder.heavy_but(input, None);
@@ -136,7 +136,7 @@ impl Side {
         }
     }
 
-    /// What a tuple of the middle adds.
+    /// Rules for a tuple of the middle.
     fn of_middle<R: PayloadRing>(&self, builder: &mut Builder<'_, R>, other: &Self) {
         let (input, result) = (self.inputs[1], builder.result());
         let rows = |heavy, light| Case::Keys { heavy, light };

@@ -7,9 +7,9 @@
 //!
 //! - `H_k` and `L_k`, the tuples of K_k whose keys are all heavy, or all light,
 //! - `Q^L(a, b, c)`, the listed triangles (figure 12),
-//! - for each z: `V_z(a, b, c)`, two edges through a light value of z between heavy ends; its sum over z; and
-//!   the root `G_z`, over the key of K_z: K_z times that sum. Every key of the root has a triangle below,
-//!   the matching keys of V_z tell its corners z.
+//! - for each z: `V_z(a, b, c)`, two edges through a light value of z between heavy ends; its sum over z; and the root
+//!   `G_z`, over the key of K_z: K_z times that sum. Every key of the root has a triangle below, the matching keys of
+//!   V_z give its corners z.
 //!
 //! A tuple dK_k, whose keys are y and z, adds
 //!
@@ -30,7 +30,7 @@ use super::{Case, Role, RowSources, Strategy, Tree};
 use crate::algebra::Algebra;
 use crate::query::{Epsilon, Query};
 
-/// What was made for each relation or key, by its number.
+/// The relations and views made for each relation or key, by its number.
 struct Made<'q> {
     query: &'q Query,
     wholes: Vec<usize>,
@@ -115,7 +115,7 @@ fn light_at(face: usize) -> Case {
 }
 
 impl Made<'_> {
-    /// What a tuple of relation k adds to the listed triangles.
+    /// Rules by which a tuple of relation k changes the listed triangles.
     fn listed<R: PayloadRing>(&self, builder: &mut Builder<'_, R>, k: usize) {
         let [y, z] = [(k + 1) % 3, (k + 2) % 3];
         let result = builder.result();
@@ -131,7 +131,7 @@ impl Made<'_> {
         }
     }
 
-    /// What it adds to the trees.
+    /// Rules by which it changes the trees.
     fn factorised<R: PayloadRing>(&self, builder: &mut Builder<'_, R>, k: usize) {
         let result = builder.result();
         let [y, z] = [(k + 1) % 3, (k + 2) % 3];
@@ -151,7 +151,7 @@ impl Made<'_> {
         builder.chain((k, HEAVY, Role::View), levels);
     }
 
-    /// Which triangles it closes or opens, one by one.
+    /// Rules for the triangles that it closes or opens, one by one.
     fn changed<R: PayloadRing>(&self, builder: &mut Builder<'_, R>, k: usize) {
         let [y, z] = [(k + 1) % 3, (k + 2) % 3];
         for (case, met) in [
@@ -164,7 +164,7 @@ impl Made<'_> {
         }
     }
 
-    /// How all that is read.
+    /// Sources of all these rows.
     fn rows<R: PayloadRing>(&self, strategy: &mut Strategy<R>) -> RowSources {
         let mut index = |relation: usize, fields: &[usize]| {
             let table = strategy.relations[relation].table_mut();

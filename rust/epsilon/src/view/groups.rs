@@ -59,7 +59,7 @@ impl GroupsOnRead {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // What is read is put back whatever happens.
+        // A read restores the machine even if it fails, so the state of a poisoned lock is valid.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -110,7 +110,7 @@ impl GroupsOnRead {
     }
 }
 
-/// Why nothing is told of what moved.
+/// The error of a view whose changes cannot be followed.
 fn unfollowed(what: &str) -> Error {
     Error::Unsupported {
         what: format!("{what} by the engine \"epsilon\""),

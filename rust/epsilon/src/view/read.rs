@@ -16,11 +16,11 @@ use ringview_view::read::{AtomProgram, Selection, Values, key_column};
 
 use crate::plan::Plan;
 
-/// What is read of one atom.
+/// Program that reads the rows of one atom.
 #[derive(Debug)]
 pub(super) struct Reading {
     program: AtomProgram,
-    /// Where each field of the key comes from: variable, aspect and column.
+    /// Source of each field of the key: variable, aspect and column.
     key: Vec<(VarId, Aspect, usize)>,
     /// The kind of number of the atom's own factor, by component.
     kinds: Vec<Kind>,
@@ -114,7 +114,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Forgets what its filter knows of strings that have gone.
+    /// Drops its filter's verdicts on freed strings.
     pub(super) fn forget_strings(&mut self, gone: &FreedIds) {
         self.program.forget_strings(gone);
     }
@@ -124,7 +124,7 @@ impl Reading {
     }
 }
 
-/// How often each selected row comes.
+/// Multiplicity of each selected row.
 fn multiplicities(rows: RowDelta<'_>, selection: &Selection) -> Result<Vec<i64>> {
     let signed = |times: i64| {
         // The one multiplicity whose inverse is none.

@@ -1,7 +1,7 @@
 //! The rows of a join by heavy and light parts as an answer.
 //!
-//! Invariant: rows come in an order that stays until the next change. Cost: O(1) for how many there are;
-//! constant delay a row, and to come to a position a step a listed row and one a key of a root.
+//! Invariant: rows are returned in an order that stays until the next change. Cost: O(1) for their number; constant
+//! delay a row, and to seek a position a step a listed row and one a key of a root.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use ringview_view::{Answer, Key};
 use super::row_reader::{BLOCK, Reader, negative};
 use super::rows::HeavyLightRows;
 
-/// Where a stream of rows stands.
+/// Position of a stream of rows.
 #[derive(Debug)]
 struct Position {
     version: u64,

@@ -12,7 +12,7 @@ use crate::machine::{Machine, RowBlock, RowCursor};
 /// Rows that are made at a time.
 pub(super) const BLOCK: usize = 1 << 16;
 
-/// Where rows are read on, each as often as it is there.
+/// Position of a read of rows, each repeated by its multiplicity.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reader {
     pub(super) at: RowCursor,
@@ -23,7 +23,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// How often the next row is still to be given; `None` behind the last.
+    /// Number of repetitions of the next row that are left; `None` behind the last.
     fn left(&mut self, machine: &Machine<SumProduct>, most: usize) -> Result<Option<i64>> {
         if self.next == self.block.times.len() {
             self.block = machine.read_rows(&mut self.at, most.clamp(1, BLOCK))?;

@@ -1,8 +1,7 @@
 //! The rows of triangles as a view: an answer that is read with constant delay, and its delta.
 //!
-//! Invariant: the machine has taken the rows that the view has taken. Where a delta is wanted, the machine notes the
-//! rows that a transaction changes. Cost: that of the machine; O(1) more a row that changes where it is noted, nothing
-//! where it is not.
+//! Invariant: the machine has taken the rows that the view has taken. If a delta is requested, the machine logs the
+//! rows that a transaction changes. Cost: that of the machine; O(1) more a changed row with a log, nothing without.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -35,7 +34,7 @@ pub(crate) struct HeavyLightRows {
     variables: Vec<VarId>,
     /// Rows have no payload.
     payload_layout: PayloadLayout,
-    /// How often a transaction was kept: places of before are none any more.
+    /// Number of transactions that were kept: an older position is invalid.
     pub(super) version: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Rows of a transaction that have not been taken in yet.
 //!
-//! Invariant: none are left when it has settled, or is undone. Relations enter in the order in which they
-//! came, what is static before the rest. Cost: a copy of each row of a batch behind the first.
+//! Invariant: none are left when it has settled, or is undone. Relations enter in the order of their first rows, static
+//! ones before the rest. Cost: a copy of each row of a batch behind the first.
 
 use ringview_core::{Budget, Result};
 use ringview_relation::Delta;
@@ -44,7 +44,7 @@ impl Waiting {
         }
     }
 
-    /// How many rows wait.
+    /// Number of rows that wait.
     fn rows(&self) -> usize {
         self.changes.iter().map(|delta| delta.rows).sum()
     }
@@ -87,7 +87,7 @@ impl Waiting {
         changes.try_for_each(|(at, delta)| machine.apply(*at, delta, budget))
     }
 
-    /// They do not come.
+    /// Discards them.
     pub(super) fn clear(&mut self) {
         self.order.clear();
         self.changes.fill(Delta::default());

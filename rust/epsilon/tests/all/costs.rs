@@ -1,4 +1,4 @@
-//! What a change costs, in counted steps.
+//! Costs of changes, in counted steps.
 use ringview_core::Budget;
 use ringview_epsilon::{Algebra, Epsilon, Machine, Query, Rebalancings};
 use ringview_ring::NumberKind;
@@ -15,7 +15,7 @@ fn slope(steps: &[(usize, u64)]) -> f64 {
     rise.ln() / run.ln()
 }
 
-/// Steps of a change, on average over some rounds in which every tuple comes and goes.
+/// Steps of a change, on average over some rounds in which every tuple is inserted and deleted.
 fn toggled(house: &mut House, tuples: &[(usize, Vec<i64>)]) -> u64 {
     let before = house.machine.steps();
     for times in [1, -1] {
@@ -121,7 +121,7 @@ fn a_change_costs_no_more_than_the_square_root() {
         let found = slope_of(stream, 0.5);
         assert!(found <= 0.55, "slope {found}");
     }
-    // The test can tell: first order walks all spokes.
+    // Check of the test itself: first-order maintenance walks all spokes.
     for epsilon in [0.0, 1.0] {
         for stream in [hub, hub_of_four, hub_of_path] {
             let found = slope_of(stream, epsilon);
@@ -294,7 +294,7 @@ fn views_take_linear_room_at_one_half() {
     }
 }
 
-/// Hubs of a join come and go beside tuples that stay, each change checked.
+/// Hubs of a join are inserted and deleted beside tuples that stay, each change checked.
 fn reaches_every_case(mut house: House, stay: usize, spokes: fn(i64, i64) -> Tuples) {
     let width = house.fields[stay].len();
     for at in 0..40i64 {

@@ -81,7 +81,7 @@ fn steps_are_bounded_whatever_the_degrees() {
         let bound = (2.0 * edges.len() as f64).powf(1.5) + 4.0 * edges.len() as f64;
         assert!((found.steps as f64) < bound, "{found:?}");
     }
-    // Where a product of degrees would be walked, far less is.
+    // Far fewer steps than the product of degrees.
     assert!(counted(&hubs, true, false).steps < 10 * hubs.len() as u64);
 }
 

@@ -1,4 +1,4 @@
-//! Loads: what comes out is what single changes make, at the cost of a worst-case optimal join.
+//! A load gives the result of single changes, at the cost of a worst-case optimal join.
 use proptest::prelude::*;
 use ringview_core::{Budget, Error};
 use ringview_epsilon::{Epsilon, Machine};
@@ -18,7 +18,7 @@ fn house(form: usize, epsilon: f64) -> House {
     }
 }
 
-/// Batch of each relation, some of them twice, and values that stand in many.
+/// Batch of each relation, some of them twice, and values with many tuples.
 fn rows_of(house: &House, raw: &[(usize, Vec<i64>, i64)]) -> Vec<(usize, Batch)> {
     let relations = house.fields.len();
     let mut changes: Vec<(usize, Batch)> = (0..relations).map(|at| (at, Vec::new())).collect();
@@ -53,7 +53,7 @@ proptest! {
                 house.change(relation, &[row], false);
             }
         }
-        // Most of it goes again, with a few rows that come.
+        // Most of it is deleted again, with a few inserts.
         let mut going: Vec<(usize, Batch)> = (0..house.fields.len())
             .map(|relation| {
                 let gone = house.tuples(relation).into_iter().skip(relation);
@@ -113,7 +113,7 @@ fn a_load_costs_a_worst_case_optimal_join() {
         let found = load(epsilon, star);
         assert!(found <= 1.1, "slope {found} at {epsilon}");
     }
-    // The test can tell: the clique has so many triangles, beside what is linear.
+    // Check of the test itself: the clique has that many triangles, beside a linear part.
     assert!(load(1.0, clique) >= 1.25);
 }
 
@@ -125,7 +125,7 @@ fn nothing_moves_twice_in_a_load() {
         house.machine.check();
         let at_once = house.machine.rebalancings();
         assert_eq!((at_once.major, at_once.minor), (1, 0));
-        // The test can tell: as N doubles, values become light again.
+        // Check of the test itself: as N doubles, values become light again.
         let mut house = cycle(0.5);
         rows.iter()
             .for_each(|row| house.quick(0, std::slice::from_ref(row)));
@@ -202,7 +202,8 @@ fn a_value_that_lost_its_tuples_before_a_load_is_in_no_part() {
             (0, gone.clone()),
             (1, vec![(vec![0, 0], 1), (vec![1, 1], 1)]),
         ]);
-        // Three of five tuples go, and two come: beside what is left then they are many.
+        // Three of five tuples are deleted, and two inserted: beside the remaining ones they are
+        // many.
         let going = gone.iter().map(|(tuple, _)| (tuple.clone(), -1)).collect();
         house.change_each(&[(0, going), (1, vec![(vec![2, 2], 1), (vec![3, 3], 1)])]);
         house.change_each(&[(0, gone), (2, vec![(vec![0, 7], 1), (vec![8, 7], 1)])]);

@@ -10,7 +10,7 @@ use ringview_ring::{Element, Expansion, Number, NumberKind, SumProduct};
 
 use crate::common::{Rows, WORD, brute_force};
 
-/// What is beside the count.
+/// Kinds of the numbers beside the count.
 const KINDS: [&[NumberKind]; 4] = [
     &[NumberKind::Integer],
     &[NumberKind::Real],
@@ -18,7 +18,7 @@ const KINDS: [&[NumberKind]; 4] = [
     &[NumberKind::Integer, NumberKind::Real, NumberKind::Decimal],
 ];
 
-/// A tuple, the value of its row, and how often it comes.
+/// A tuple, the value of its row, and its multiplicity.
 type Row = (Vec<i64>, i64, i64);
 
 /// Machines of sums, and the rows that they have been given.
@@ -233,7 +233,7 @@ proptest! {
                 });
                 let mut rows = Vec::new();
                 match there {
-                    // It goes, or another value takes its place.
+                    // It is deleted, or another value replaces it.
                     Some((tuple, old)) => {
                         rows.push((tuple.clone(), old, -1));
                         if *times == 1 {

@@ -191,7 +191,7 @@ impl House {
         assert!(self.named("rows that moved").is_empty());
     }
 
-    /// Passing over rows comes to where reading them comes.
+    /// Skipping rows ends at the same position as reading them.
     fn check_skips(&self, rows: &[(Vec<i64>, i64)]) {
         let total: i64 = rows.iter().map(|(_, times)| times).sum();
         for from in [0, total.min(1), total / 2, total] {

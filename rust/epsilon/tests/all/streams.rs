@@ -5,14 +5,14 @@ use ringview_relation::KeyField;
 
 use crate::common::{Batch, EPSILONS, House, cycle, grouped, join, path, read, triangle};
 
-/// How the changes of a stream are chosen.
+/// Choice of the changes of a stream.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Inserts,
     Deletes,
     /// One vertex takes part in everything.
     Hub,
-    /// The same few tuples come and go.
+    /// The same few tuples are inserted and deleted.
     Toggle,
 }
 
@@ -61,7 +61,7 @@ fn play(mut house: House, kind: Kind, raw: &[Raw]) {
         };
         house.change(relation, &[(tuple, change)], at % 5 == 4);
     }
-    // Everything goes again, tuple by tuple.
+    // All tuples are deleted again, one by one.
     for relation in 0..house.fields.len() {
         for (tuple, times) in house.tuples(relation) {
             house.change(relation, &[(tuple, -times)], false);
@@ -81,7 +81,7 @@ proptest! {
         play(triangle([EPSILONS[at]; 3]), kind, &raw);
     }
 
-    /// Some of more than 32 bits come among others, and go: prints of values are whole, or are not.
+    /// Some of more than 32 bits are inserted among others, and deleted: prints of values are whole, or are not.
     #[test]
     fn triangles_of_values_of_any_size_are_counted(raw in raw(), kind in kinds(), own in any::<bool>()) {
         let sizes = |value: i64| [value, -value, value << 31, value << 40, 1 - (value << 32)][value as usize % 5];

@@ -1,5 +1,5 @@
-//! Transactions over several relations, which enter in turn, in parts or at once, loads among them: tuples
-//! may lose their values and come back before anything is kept.
+//! Transactions over several relations, which enter in turn, in parts or at once, loads among them: tuples may be
+//! deleted and inserted again before anything is kept.
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! What a whole machine must be able to do: follow its size, solve what is known to be hard, and be undone
-//! wherever it stops.
+//! Properties of a whole machine: it follows its size, solves problems that are hard by conjecture, and can be undone
+//! at any step.
 use ringview_core::{Budget, Error};
 
 use crate::common::{House, Tuples, cycle, four, four_in_a_row, triangle};
@@ -26,11 +26,11 @@ fn the_threshold_base_follows_the_size() {
 /// The tuple that an entry is.
 type Entry<At> = fn(At) -> Vec<i64>;
 
-/// How online vector-matrix-vector products are asked of a join: where it stands, and where an entry of the
-/// matrix, of u and of v goes.
+/// Reduction of online vector-matrix-vector products to a join: its machine, and the tuples for an entry of the matrix,
+/// of u and of v.
 struct Reduction {
     house: fn(f64) -> House,
-    /// What must be there besides.
+    /// Tuples that must exist besides.
     rest: Tuples,
     matrix: Vec<(usize, Entry<[i64; 2]>)>,
     vectors: [(usize, Entry<i64>); 2],
@@ -149,7 +149,7 @@ fn a_change_can_be_interrupted_and_is_undone() {
         Err(Error::Interrupted)
     };
     let budget = Budget::new(&mut poll);
-    // So much was done before that the budget asks at the next step.
+    // The earlier work makes the budget poll at the next step.
     let _ = budget.is_due(1 << 16);
     let delta = crate::common::delta(&edges[200..]);
     assert!(matches!(

@@ -1,10 +1,10 @@
-//! Where the variables of several operands go in their product, and where what is summed on the way lies.
+//! Positions of the variables of several operands in their product, and the layout of the sums before that.
 //!
-//! While rows are summed, the variables stand operand by operand, those whose first variable comes first
-//! in the product before the others: so every pair of operands is one rectangle of consecutive numbers,
-//! and every operand one triangle. Copies bring them to the order of the product, run by run.
-//! Invariant: the copies write every number of the product, ascending, and what one writes too far the
-//! next one writes over. Cost: O(variables) copies where no two operands interleave, else O(variables^2).
+//! While rows are summed, the variables are ordered by operand, an operand with an earlier first variable in the
+//! product before the others: so every pair of operands is one rectangle of consecutive numbers, and every operand one
+//! triangle. Copies bring them to the order of the product, run by run.
+//! Invariant: the copies write every number of the product, ascending, and the next one overwrites the
+//! numbers that one writes too far. Cost: O(variables) copies where no two operands interleave, else O(variables^2).
 
 use super::shape::CofactorShape;
 
@@ -31,7 +31,7 @@ impl Segment {
     }
 }
 
-/// Appends a segment; it is one with the last where it goes on with that.
+/// Appends a segment, or extends the last one if the segment continues it.
 fn push(segments: &mut Vec<Segment>, next: Segment) {
     match segments.last_mut() {
         Some(last) if last.operand == next.operand && last.end == next.start => last.end = next.end,

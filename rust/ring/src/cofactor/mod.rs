@@ -27,7 +27,7 @@ use crate::algebra::CommutativeMonoid;
 use crate::payload::{Groups, JoinedPayloads, Overflow, PayloadRing, Rows, Slab};
 use crate::reals::{reals, reals_mut};
 
-/// Payloads ahead that are asked for.
+/// Number of payloads that are prefetched.
 const AHEAD: usize = 4;
 
 /// Adds payloads; whether a count overflowed, and whether a real left its range.
@@ -95,7 +95,7 @@ pub struct Lift {
 }
 
 impl Lift {
-    /// Numbers that stand behind the values of the last row, whatever they are.
+    /// Arbitrary numbers that must follow the values of the last row.
     pub const BEHIND: usize = LANES;
 
     /// The sums of times * (1, x, x x^T) over the rows x of each group, m values each; whether a count
@@ -137,7 +137,7 @@ fn lift_rows(
         let (own, times) = (&values[row * m..], &times[row..end]);
         let target = &mut out[group * words..];
         row = end;
-        // Groups are numbered in the order in which they come.
+        // Groups are numbered in the order of their first row.
         if group == begun {
             begun += 1;
             overflow |= scratch.lift((own, times), m, target);

@@ -39,8 +39,8 @@ impl CofactorShape {
         }
     }
 
-    /// As `shift`, for a payload of a view over bags: what stands for one row becomes just what
-    /// lifting that row gives.
+    /// As `shift`, for a payload of a view over bags: the payload of one row becomes exactly the
+    /// lifting of that row.
     pub fn recentre(self, payload: &mut [u64], by: &[Expansion], scratch: &mut Vec<Expansion>) {
         self.shift(payload, by, scratch);
         if payload[0] != 1 {

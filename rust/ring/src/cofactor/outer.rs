@@ -45,7 +45,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// What sums are added to, or put into where it holds nothing yet: rows `stride` apart.
+/// Target of sums, which are added, or stored while it holds nothing yet: rows `stride` apart.
 pub(super) struct Sums<'a> {
     pub(super) numbers: &'a mut [f64],
     pub(super) stride: usize,
@@ -158,7 +158,7 @@ pub(super) fn triangle(
         };
         outer_of(factors, x.from(first), u.from(first), rows, len, &mut sums);
         for row in 0..factors {
-            // Before its diagonal stands what is below it.
+            // The numbers before the diagonal of a row are those below the diagonal.
             let (from, len) = (row * stride + row, len - row);
             if begun {
                 let sums = strip[from..][..len].iter();

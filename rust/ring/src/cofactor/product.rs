@@ -5,11 +5,10 @@
 //! and so for any number of operands at once (`tile`): a row that meets several matches is multiplied
 //! with all of them together, and what some of them make is never written.
 //!
-//! A payload that stands for c copies of one row x is (c, c x, c x x^T). As long as a delta holds
-//! such rows alone it carries (c, x), m + 1 words, and the product of two is (c1 c2, (x1, x2)); it
-//! becomes a full payload where rows are summed or meet a group of several. Of a view over bags, a
-//! payload with count 1 is that of one row, so that only its sums are read: memory is what bounds
-//! wide products. Cost: one multiplication a word of the product.
+//! The payload of c copies of one row x is (c, c x, c x x^T). As long as a delta holds such rows alone it carries (c,
+//! x), m + 1 words, and the product of two is (c1 c2, (x1, x2)); it becomes a full payload where rows are summed or
+//! meet a group of several. Of a view over bags, a payload with count 1 is that of one row, so that only its sums are
+//! read: memory bounds wide products. Cost: one multiplication a word of the product.
 
 use multiversion::multiversion;
 use ringview_core::prefetch;
@@ -24,11 +23,11 @@ use crate::reals::reals_mut;
 /// Operands that are multiplied at once, at the most.
 const MOST: usize = MOST_JOINED + 1;
 
-/// Rows ahead whose operands are asked for, and words of a cache line.
+/// Rows ahead whose operands are prefetched, and words of a cache line.
 const AHEAD: usize = 8;
 const LINE: usize = 8;
 
-/// How payloads multiply: where the variables of each operand go in the product.
+/// Product of payloads: the position of each operand's variables in the product.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CofactorProduct {
     shapes: Vec<CofactorShape>,
@@ -55,8 +54,8 @@ impl CofactorProduct {
         }
     }
 
-    /// The product of what this one gives with one more operand; `None` where those are too many, or the
-    /// other does not go on with this one.
+    /// The product of what this one gives with one more operand; `None` where those are too many, or the other does not
+    /// continue this one.
     pub(super) fn then(&self, next: &Self) -> Option<Self> {
         let [first, last] = next.shapes[..] else {
             return None;
@@ -126,7 +125,7 @@ impl<'a> Factors<'a> {
             })
     }
 
-    /// Asks for the right operands of a row, as many words of each as are read of the row `like`.
+    /// Prefetches the right operands of a row, as many words of each as are read of the row `like`.
     #[inline(always)]
     fn prefetch(&self, product: &CofactorProduct, row: usize, like: usize) {
         for (partners, &shape) in self.right.iter().zip(&product.shapes[1..]) {
@@ -141,7 +140,7 @@ impl<'a> Factors<'a> {
     }
 }
 
-/// Asks for some words, which may begin and end within a cache line.
+/// Prefetches some words, which may begin and end within a cache line.
 #[inline(always)]
 pub(super) fn ask(all: &[u64], at: usize, words: usize) {
     for word in (0..words).step_by(LINE) {
@@ -197,7 +196,7 @@ pub(super) fn join_all(
         let mut at = row * width;
         out[at] = count as u64;
         at += 1;
-        // What one writes too far the next one writes over.
+        // The words that one copy writes too far are overwritten by the next.
         for segment in &product.segments {
             let values = &factors.operand(product, row, segment.operand).words[1..];
             copy_words(out, at, &values[segment.start..], segment.len());
@@ -259,7 +258,7 @@ pub(super) fn multiply_all(
 #[derive(Clone, Copy)]
 struct Runs<'a> {
     starts: Option<&'a [u32]>,
-    /// The rows in their order, if that is not as they come.
+    /// The order of the rows, if they are not in group order already.
     order: Option<&'a [u32]>,
 }
 

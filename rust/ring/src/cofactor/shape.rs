@@ -1,4 +1,4 @@
-//! How a payload lies in its words: the count, then s, then the upper triangle of Q, row by row.
+//! Layout of a payload in its words: the count, then s, then the upper triangle of Q, row by row.
 //!
 //! Invariant: 1 + m + m(m+1)/2 words. Cost: none.
 
@@ -19,13 +19,13 @@ impl CofactorShape {
         1 + self.variables + self.variables * (self.variables + 1) / 2
     }
 
-    /// Words of a payload that stands for copies of one row: how many, and the row.
+    /// Words of a payload of copies of one row: their number, and the row.
     #[must_use]
     pub fn row_words(self) -> usize {
         1 + self.variables
     }
 
-    /// Whether a payload of a slab stands for copies of one row, whose values follow the count: a
+    /// Whether a payload of a slab is that of copies of one row, whose values follow the count: a
     /// delta's may be kept that short, a view's has the row's values for sums where the count is 1.
     #[inline(always)]
     pub(super) fn is_row(self, slab: Slab<'_>, row: usize) -> bool {

@@ -5,13 +5,12 @@
 //!
 //! s_A += w_A s_A,  Q_AA += w_A Q_A,  Q_AB += w_AB s_A s_B^T
 //!
-//! with w_A the product of the other counts, w_AB of those without both. The rows of a tile are laid out
-//! side by side, so that a rectangle Q_AB is a product of two matrices whose sums stay in registers along
-//! the tile. Rows that stand for copies of one row x have s = c x and Q = c x x^T, which is never made.
+//! with w_A the product of the other counts, w_AB of those without both. The rows of a tile are laid out side by side,
+//! so that a rectangle Q_AB is a product of two matrices whose sums stay in registers along the tile. Payloads of
+//! copies of one row x have s = c x and Q = c x x^T, which is never made.
 //!
-//! Sums are in an order that the input alone tells, without fused rounding. Invariant: between groups
-//! nothing of one is left in the sums that the next reads. Cost: one multiplication a number of the
-//! product and row.
+//! The input alone determines the order of sums, which have no fused rounding. Invariant: between groups nothing of one
+//! is left in the sums that the next reads. Cost: one multiplication a number of the product and row.
 
 use super::blocks::{Block, Blocks, LANES, padded};
 use super::outer::{Rows, Sums, TOGETHER, add_scaled, copy, load, outer_of, store, triangle};
@@ -28,7 +27,7 @@ const ROWS: usize = 64;
 pub(super) struct Operand<'a> {
     /// The payload, and what may lie behind it.
     pub(super) words: &'a [u64],
-    /// Whether it stands for copies of one row, whose values follow the count.
+    /// Whether it has copies of one row, whose values follow the count.
     pub(super) single: bool,
 }
 
@@ -74,7 +73,7 @@ fn write_scaled(out: &mut [f64], at: usize, scale: f64, from: &[f64], start: usi
     }
 }
 
-/// The values of an operand in their columns. What is written behind them is of no use.
+/// The values of an operand in their columns. Numbers written behind them are unused.
 #[inline(always)]
 fn lay_out(block: &Block, words: &[u64], values: &mut [f64]) {
     let (numbers, m) = (reals(&words[1..]), block.variables);
@@ -174,7 +173,7 @@ impl Tile {
             let triangle = &mut self.sums[block.triangle..][..own.len()];
             add_scaled(triangle, weight, own, begun);
         }
-        // What was written too far is no number of anybody.
+        // The numbers that were written too far are unused.
         store(weighted, blocks.variables, [0.0; LANES]);
         (count, overflow)
     }
@@ -242,7 +241,7 @@ impl Tile {
         self.is_begun = true;
     }
 
-    /// The triangle of an operand that stands for one row in some rows of the tile.
+    /// The triangle of an operand that has copies of one row in some rows of the tile.
     #[inline(always)]
     fn add_singles(&mut self, block: &Block, rows: usize, operands: usize) {
         let m = block.variables;
@@ -260,8 +259,8 @@ impl Tile {
         }
     }
 
-    /// What the columns behind a block are multiplied with its own values to: times all counts but
-    /// theirs, and its own where it does not stand for one row.
+    /// Factors for the columns behind a block, to multiply them with its own values: all counts but theirs, and its own
+    /// unless it has copies of one row.
     #[inline(always)]
     fn weigh_others(&mut self, blocks: &Blocks, block: &Block, rows: usize) {
         let (width, operands) = (self.width, blocks.blocks.len());

@@ -1,7 +1,7 @@
 //! Sums of many reals: brought to the form of an expansion once, and not once a number.
 //!
-//! Invariant: the three parts add up to what was taken, but for roundings of the last. What a part
-//! is off by is carried to the next, so only the carry from row to row waits for the sum before it.
+//! Invariant: the three parts add up to the numbers taken, but for roundings of the last. The error
+//! of a part is carried to the next, so only the carry from row to row waits for the sum before it.
 //! Cost: 13 additions a double, 21 an expansion; 18 more every `BLOCK` numbers, which keep the
 //! second part below 2^-48 of the largest sum in passing and the third below 2^-96 of it: a sum is
 //! exact where its digits span 148 binary places.
@@ -19,7 +19,7 @@ pub(crate) struct Cascade {
     taken: u32,
 }
 
-/// What a cascade takes.
+/// Summand of a cascade.
 pub(crate) trait Summand: Copy + Into<Expansion> {
     /// Adds it to the parts of a sum.
     fn add_to(self, parts: &mut [f64; 3]);
@@ -58,7 +58,7 @@ impl Cascade {
         }
     }
 
-    /// What was taken, summed.
+    /// The sum of the numbers taken.
     #[inline(always)]
     pub(crate) fn total(self) -> Expansion {
         let [a, b, c] = self.parts;

@@ -1,6 +1,6 @@
 //! Error-free transformations: a sum or product of two doubles, and what it is off by.
 //!
-//! Invariant: the bits are the same on every machine. What a product is off by is one fused
+//! Invariant: the bits are the same on every machine. The error of a product is one fused
 //! multiplication and addition where there is an instruction for it, and a split into halves
 //! elsewhere: both are exact, and where a split would leave the range of doubles the fused one is
 //! computed in software. Cost: a sum takes 6 additions; a product 2 operations fused, some 20
@@ -14,13 +14,13 @@ pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - from_b)) + (b - from_b))
 }
 
-/// What is left of a number, as the bits of `Reals::short`: none for zeros of either sign.
+/// The rest of a number, as the bits of `Reals::short`: none for zeros of either sign.
 #[inline(always)]
 pub(crate) fn bits(rest: f64) -> u64 {
     rest.to_bits() << 1
 }
 
-/// How it is found what a product is off by.
+/// Computation of a product's rounding error.
 pub(crate) trait Exact {
     /// `a * b - product`, where `product` is `a * b` rounded.
     fn remainder(a: f64, b: f64, product: f64) -> f64;
@@ -82,7 +82,7 @@ fn at_the_ends(a: f64, b: f64, product: f64) -> f64 {
 
 /// A loop over reals, to be compiled for what the machine has.
 pub(crate) trait Loop {
-    /// What comes out.
+    /// Result of the loop.
     type Out;
     /// Runs it. To be inlined.
     fn run<E: Exact>(self) -> Self::Out;

@@ -1,11 +1,10 @@
 //! Reals as sums of three doubles: what sums of floats are kept in.
 //!
-//! Invariant: the parts do not overlap and fall in magnitude, so the first is the sum rounded to a
-//! double, and a finite first part means finite others. A sum is off by at most a few parts in
-//! 2^157 of its larger operand; one of many numbers (`cascade`) for each of them by 2^-149 of the
-//! largest sum in passing. Both are exact where bits span no more than 148 places: there what came
-//! and left again leaves nothing behind, in whatever order; elsewhere n changes leave at most n
-//! 2^-148 of the largest sum of magnitudes. Sums and products of two doubles are exact (error-free
+//! Invariant: the parts do not overlap and fall in magnitude, so the first is the sum rounded to a double, and a finite
+//! first part means finite others. A sum is off by at most a few parts in 2^157 of its larger operand; one of many
+//! numbers (`cascade`) for each of them by 2^-149 of the largest sum in passing. Both are exact where bits span no more
+//! than 148 places: there numbers that are added and subtracted leave nothing behind, in any order; elsewhere n changes
+//! leave at most n 2^-148 of the largest sum of magnitudes. Sums and products of two doubles are exact (error-free
 //! transformations: two-sum, two-product) unless they leave the range of doubles.
 //!
 //! | file | holds |
@@ -96,7 +95,7 @@ impl Expansion {
         high + (middle + low) + 0.0
     }
 
-    /// What `value` leaves out, rounded to a double.
+    /// The rounding error of `value`, rounded to a double.
     #[must_use]
     pub fn rest(self) -> f64 {
         self.sum(Self::from(-self.value())).value()

@@ -27,9 +27,9 @@ pub(crate) trait Reals {
     fn whole<E: Exact>(&self, row: usize) -> Self::Whole;
 }
 
-/// Where sums go: to one word and the two behind it of payloads of `stride` words, a group each.
+/// Target of sums: one word and the two behind it of payloads of `stride` words, a group each.
 pub(crate) struct Sums<'a> {
-    /// Which rows are summed.
+    /// The rows of each sum.
     pub(crate) groups: Groups<'a>,
     /// The payloads.
     pub(crate) out: &'a mut [u64],

@@ -1,8 +1,8 @@
 //! Sums of payloads at their slots.
 //!
-//! Invariant: a sum of exact numbers that does not fit leaves all as it was: what wrapped around is
-//! taken back. Reals come last, since there is no way back from their sums. Cost: an addition a row
-//! and component; of reals 6, or 39 where either side has a second part.
+//! Invariant: a sum of exact numbers that does not fit leaves all as it was: sums that wrapped
+//! around are subtracted again. Reals are last, since their sums cannot be undone. Cost: an
+//! addition a row and component; of reals 6, or 39 where either side has a second part.
 
 use arrow_buffer::i256;
 

@@ -82,8 +82,8 @@ impl ExactFactors<'_> {
         Ok(())
     }
 
-    /// The same of a block of rows. What their matches make is worked out once for components that follow each other and
-    /// have the same factors there.
+    /// The same of a block of rows. The product of their matches is computed once for adjacent components with the same
+    /// factors there.
     fn block(&self, block: &Block, product: &TermProduct, out: &mut [u64]) -> Result<(), Overflow> {
         let (mut narrow, mut wide) = ([0_i64; BLOCK], [0_i128; BLOCK]);
         let rows = block.rows.len();

@@ -97,7 +97,7 @@ impl Factors<'_> {
     }
 }
 
-/// What is multiplied to a real.
+/// Factor that is multiplied with a real.
 trait Side: Number {
     /// It as a double, and bits that are set where that is not all of it.
     fn short(words: &[u64], at: usize) -> (f64, u64);
@@ -153,7 +153,7 @@ struct Pairs<'a, L, R> {
 }
 
 impl<L, R> Pairs<'_, L, R> {
-    /// Where the numbers of a row stand, left and right.
+    /// Positions of the numbers of a row, left and right.
     #[inline(always)]
     fn offsets(&self, row: usize) -> (usize, usize) {
         let Factors {

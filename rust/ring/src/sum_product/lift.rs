@@ -1,4 +1,4 @@
-//! What rows of a leaf are lifted to where that is real: their values times their multiplicities.
+//! Lifting of the rows of a leaf to reals: their values times their multiplicities.
 //!
 //! Invariant: all digits are kept, as `expansion/sums.rs` says. Cost: an addition a row; a
 //! multiplication too where rows have multiplicities.
@@ -43,7 +43,7 @@ impl LiftedReals<'_> {
         }
     }
 
-    /// A row's value and how often it comes.
+    /// A row's value and multiplicity.
     #[inline(always)]
     fn row(&self, row: usize) -> (Expansion, i64) {
         let value = match self.long {

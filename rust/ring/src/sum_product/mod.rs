@@ -1,9 +1,9 @@
 //! Several sums of products that share one tree: the product of number rings.
 //!
-//! A payload is a row of numbers, each an element of its own ring: integers, decimals or reals.
-//! Sums go component by component. In a product each component of the result is one component of
-//! the left payload times one of the right: sub-aggregates that several aggregates need are kept
-//! once in a view and used by all. Component 0 is the count.
+//! A payload is a row of numbers, each an element of its own ring: integers, decimals or reals. Sums are computed
+//! component by component. In a product each component of the result is one component of the left payload times one of
+//! the right: sub-aggregates that several aggregates need are kept once in a view and used by all. Component 0 is the
+//! count.
 //!
 //! Cost: one multiplication a component and row (`exact`; `factors` where there are reals), one addition (`add`), in
 //! tight loops over a component.

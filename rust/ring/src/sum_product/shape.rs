@@ -1,4 +1,4 @@
-//! Which numbers a payload is made of, and which products make them.
+//! Numbers that a payload consists of, and the products that make them.
 //!
 //! Invariant: the elements lie one after the other, the count first. Cost: none.
 
@@ -13,7 +13,7 @@ use crate::payload::{MOST_JOINED, Overflow};
 pub enum NumberKind {
     /// `i64`; overflow is an error.
     Integer,
-    /// `i128`, in units of a scale that the plan knows; overflow is an error.
+    /// `i128`, in units of a scale that the plan holds; overflow is an error.
     Decimal,
     /// An [`Expansion`] of three doubles.
     Real,
@@ -118,7 +118,7 @@ impl Term {
     }
 }
 
-/// How two payloads multiply, or more: one term for each component of the result.
+/// Product of two or more payloads: one term for each component of the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TermProduct {
     pub(super) terms: Vec<Term>,
@@ -129,13 +129,13 @@ pub struct TermProduct {
     pub(super) out: usize,
     /// Whether its factors and it have integers alone.
     pub(super) all_integer: bool,
-    /// What it was made of: of left, right and result.
+    /// The shapes of left, right and result.
     pub(super) shapes: Box<[SumProductShape; 3]>,
     pub(super) pairs: Vec<(usize, usize)>,
 }
 
 impl TermProduct {
-    /// For each component of `out`, which component of `left` and which of `right`.
+    /// `pairs` has, for each component of `out`, a component of `left` and one of `right`.
     #[must_use]
     pub fn new(
         left: &SumProductShape,

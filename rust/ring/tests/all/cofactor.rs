@@ -45,7 +45,7 @@ fn lift(m: usize, rows: &[(Vec<f64>, i64)], groups: Groups<'_>) -> Vec<u64> {
     out
 }
 
-/// The width of what comes out.
+/// Multiplies payloads; returns the width of the result.
 fn multiply(
     product: &CofactorProduct,
     left: Slab<'_>,
@@ -59,7 +59,7 @@ fn multiply(
     Cofactor::multiply(product, (left, rows), (right, slots), groups, scratch, out).unwrap()
 }
 
-/// A group a row, numbered in the order in which they come.
+/// A group a row, numbered in the order of first rows.
 fn named(labels: &[usize]) -> (Vec<u32>, usize) {
     let mut known: Vec<usize> = Vec::new();
     let number = |label: &usize| match known.iter().position(|other| other == label) {
@@ -291,7 +291,7 @@ proptest! {
         }
     }
 
-    /// Sums go to their slots, and inverses cancel exactly.
+    /// Sums are added at their slots, and inverses cancel exactly.
     #[test]
     fn inverses_cancel(rows in relation(4)) {
         let shape = CofactorShape { variables: 4 };
@@ -333,7 +333,7 @@ fn what_leaves_its_range_is_refused() {
     assert_eq!(found, Err(Overflow { component: 0 }));
 }
 
-/// What two payloads are off by, as a share of the sums of magnitudes.
+/// Whether the error of a payload is small, as a share of the sums of magnitudes.
 fn near(found: &[u64], exact: &[f64]) -> bool {
     let real = |word: &u64| f64::from_bits(*word);
     let mut pairs = found.iter().map(real).zip(exact);
@@ -385,8 +385,8 @@ proptest! {
     }
 }
 
-/// In a view, what stands for one row is that row after a move, to the bit: else a delete of it
-/// would leave something behind.
+/// In a view, the payload of one row is that of the row after a move, to the bit: else a delete of it would leave
+/// something behind.
 #[test]
 fn one_row_stays_one_row() {
     let shape = CofactorShape { variables: 2 };

@@ -46,7 +46,7 @@ fn slab(rows: &[[i32; 4]]) -> Vec<u64> {
     rows.iter().flat_map(|&row| payload(row)).collect()
 }
 
-/// The ring of numbers knows the width of a payload from its shape.
+/// The ring of numbers takes the width of a payload from its shape.
 fn whole(words: &[u64]) -> Slab<'_> {
     Slab::delta(words, words.len())
 }
@@ -200,7 +200,7 @@ fn a_zero_count_is_not_zero() {
     assert!(SumProduct::is_zero(&shape, &[0, 0]));
 }
 
-/// What does not fit has 256 bits while it does not, and is what it was once it fits again.
+/// A sum that does not fit has 256 bits while it does not, and its old form once it fits again.
 #[test]
 fn widened_payloads_hold_what_does_not_fit() {
     let shape = SumProductShape::new(&KINDS);
@@ -232,7 +232,7 @@ fn widened_payloads_hold_what_does_not_fit() {
     )
     .unwrap();
     assert!(!SumProduct::narrow(&shape, &wide, &sum, &mut narrow));
-    // What does not fit wraps around.
+    // Sums that do not fit wrap around.
     assert_eq!(narrow[6], i64::MAX.wrapping_mul(3) as u64);
     let count = SumProductShape::new(&[NumberKind::Integer]);
     assert_eq!(SumProduct::widened(&count), None);

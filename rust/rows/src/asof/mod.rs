@@ -1,9 +1,10 @@
 //! Each row of one table with the latest row of another: an ASOF join.
 //!
-//! Both sides stand by key in search trees ordered by time. A row of the second side is the match of the first side's rows
-//! from its time to that of the next one, so one that enters or leaves moves the rows of that range alone. Among rows of
-//! the second side with the same time the greatest in the columns that are shown is the match. Invariant: `delta` is the
-//! difference of the join since the transaction began. Cost: O(log n) a row that changes, and the rows whose match changes.
+//! Both sides are stored by key, in search trees ordered by time. A row of the second side is the match of the first
+//! side's rows from its time to that of the next one, so one that enters or leaves moves the rows of that range alone.
+//! Among rows of the second side with the same time the greatest in the columns that are shown is the match. Invariant:
+//! `delta` is the difference of the join since the transaction began. Cost: O(log n) a row that changes, and the rows
+//! whose match changes.
 
 mod side;
 

@@ -1,7 +1,7 @@
 //! One side of an ASOF join: its rows by key and time.
 //!
-//! Invariant: the bytes of keys and of times are those of the types that both sides have in common; NULL stands before
-//! all times. Cost: O(bytes) a row to encode, O(log n) to change.
+//! Invariant: the bytes of keys and of times are those of the types that both sides have in common; NULL precedes all
+//! times. Cost: O(bytes) a row to encode, O(log n) to change.
 
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ impl Side {
             .collect())
     }
 
-    /// What is shown of some rows, as columns.
+    /// Columns of some rows, decoded.
     pub(super) fn decode(&self, rows: &[&[u8]]) -> Result<Vec<ArrayRef>> {
         let parser = self.values.parser();
         let rows = rows.iter().map(|row| parser.parse(row));

@@ -52,7 +52,7 @@ impl Framed {
         })
     }
 
-    /// What is shown of regions at a time, where it may have changed, as columns; none of no rows.
+    /// Columns of regions at a time, where they may have changed; none for no rows.
     fn window_values(&mut self, regions: &[Region<'_>], when: When) -> Result<Vec<ArrayRef>> {
         let (mut rows, mut pieces): (Vec<&Row>, _) = (Vec::new(), Vec::new());
         for region in regions {
@@ -88,7 +88,7 @@ impl Framed {
 }
 
 impl Framed {
-    /// What differs by the changes of a transaction, if that is asked; it is computed in any case, as it may fail.
+    /// Changes of the result by a transaction, if requested; they are computed in any case, as that may fail.
     fn differences(&mut self, rows: &PartitionedRows, asked: bool) -> Result<Changes> {
         let changed = rows.net();
         let found = changed

@@ -1,10 +1,10 @@
 //! The parts of a partition where values may have changed.
 //!
-//! A row that comes or goes changes the values of rows that look at it, and those look at rows farther on. With P rows
-//! before a row and F behind it, a region has P + F rows that did not change on both sides of its changes, or all that
-//! there are. Invariant: those rows are the same before the transaction and behind it; values that may differ are those
-//! of the last F before the changes, of all between them, and of the first P behind, and all of these see only rows of the
-//! region. Regions share no such values. Cost: O(log n + rows of the regions).
+//! A row that is inserted or deleted changes the values of rows whose frames have it, and these frames reach farther.
+//! With P rows before a row and F behind it, a region has P + F rows that did not change on both sides of its changes,
+//! or all that there are. Invariant: those rows are the same before the transaction and behind it; values that may
+//! differ are those of the last F before the changes, of all between them, and of the first P behind, and all of these
+//! see only rows of the region. Regions share no such values. Cost: O(log n + rows of the regions).
 
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::ops::Range;
@@ -42,7 +42,7 @@ impl<'r> Region<'r> {
         })
     }
 
-    /// Which of so many rows may have other values.
+    /// Rows of the region, by position, that may have other values.
     pub(super) fn affected(&self, rows: usize, frame_bounds: FrameBounds) -> Range<usize> {
         let from = self.before.saturating_sub(frame_bounds.behind);
         let to = rows - self.behind.saturating_sub(frame_bounds.before);

@@ -1,7 +1,7 @@
 //! Rows in an order: all of them, or the first of each partition.
 //!
 //! `ORDER BY .. LIMIT k OFFSET m`, and `QUALIFY ROW_NUMBER() OVER (PARTITION BY .. ORDER BY ..) <= k` with its kin: the
-//! rows of a partition stand in a search tree, and those that are shown are a prefix of it, or a range.
+//! rows of a partition are stored in a search tree, and those that are shown are a prefix of it, or a range.
 //!
 //! Invariant: the delta of a transaction is the difference of the windows of the partitions that it touched. Cost:
 //! O(log n) a row that changes, and the rows up to the window's end for each touched partition; where all rows are
@@ -27,7 +27,7 @@ pub(crate) struct Ordered {
     ordering: Ordering,
     codec: Codec,
     rows: PartitionedRows,
-    /// What was shown of each partition that the transaction touched, before it.
+    /// Rows shown of each partition that the transaction touched, before it.
     before: BTreeMap<PartitionKey, Vec<Shown>>,
     steps: u64,
 }

@@ -38,7 +38,7 @@ pub(crate) fn window<'p>(
     })
 }
 
-/// Numbers rows as they come in their order, from 0.
+/// Numbers rows in their order, from 0.
 struct Numbered<'p> {
     rank: Rank,
     /// Rows so far.

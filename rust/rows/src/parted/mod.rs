@@ -90,7 +90,7 @@ impl Parted {
         Ok(())
     }
 
-    /// What will be shown takes the place of what is.
+    /// Replaces the current rows by the next ones.
     fn keep_next(&mut self) {
         for (key, rows) in std::mem::take(&mut self.next) {
             self.bytes += bytes(&key, &rows);

@@ -63,7 +63,7 @@ impl Recursive {
         Ok((columns, rows.iter().map(|(_, often)| *often).collect()))
     }
 
-    /// What the step makes of the round in its table.
+    /// Rows that the step derives from the round in its table.
     fn derived(&mut self, budget: &Budget<'_>) -> Result<Vec<(Box<[u8]>, i64)>> {
         let Some(step) = &self.step else {
             return Ok(Vec::new());

@@ -16,7 +16,7 @@ pub(super) const SEED: i64 = -1;
 /// The level of rows of which no level is known: above all others.
 pub(super) const UNKNOWN: i64 = i64::MAX;
 
-/// What is known of a row.
+/// State of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fact {
     /// Its level, once it is there.
@@ -38,13 +38,13 @@ impl Fact {
         levels.is_some_and(|(least, rank)| least < rank)
     }
 
-    /// How many derivations it has.
+    /// Number of its derivations.
     pub(super) fn total(&self) -> i64 {
         let counts = self.support.iter().map(|(_, count)| *count);
         counts.fold(0, i64::saturating_add)
     }
 
-    /// By level, how many derivations.
+    /// By level, number of derivations.
     pub(super) fn support(&self) -> &[(i64, i64)] {
         &self.support
     }
@@ -56,11 +56,11 @@ pub(super) struct Facts {
     rows: IndexMap<Box<[u8]>, Fact>,
     /// Whether a row is there as often as it is derived; else once, if it has a rank.
     is_bag: bool,
-    /// What rows were before the transaction, by their places.
+    /// State of rows before the transaction, by their places.
     before: BTreeMap<usize, Fact>,
-    /// How many of the rows were there before it.
+    /// Number of the rows that were there before it.
     known: usize,
-    /// How many rows are shown, as of the last commit.
+    /// Number of rows shown, as of the last commit.
     shown: i64,
     /// Bytes of rows, and pairs of support.
     bytes: usize,
@@ -203,7 +203,7 @@ impl Facts {
             let change = self.often(now) - self.often(old);
             let is_gone = now.support.is_empty() && now.rank.is_none();
             self.shown += change;
-            // From the last place on, so that the row which takes a free place is none of those still to come.
+            // From the last place on, so that the row that fills a free place was already handled.
             if is_gone {
                 self.rows.swap_remove_index(place);
                 self.bytes -= bytes;

@@ -1,10 +1,10 @@
 //! `UNION ALL`: the bag of the rows of all levels.
 //!
-//! The rows of a level are those that the step derives from the rows of the level below, each as often as it is derived. No
-//! row is derived from its own level, so counting is exact, in graphs with cycles too: a change goes up level by level, and
-//! all that changes a level is known before the level is applied. Invariant: behind level l the rows of the levels up to l
-//! are those of the query, so rows that no seed supports any more do not go round. Cost: the derivations of the rows that
-//! change, at each level that they change at.
+//! The rows of a level are those that the step derives from the rows of the level below, each as often as it is
+//! derived. No row is derived from its own level, so counting is exact, in graphs with cycles too: a change moves up
+//! level by level, and all that changes a level is known before the level is applied. Invariant: behind level l the
+//! rows of the levels up to l are those of the query, so rows without the support of a seed do not support each other
+//! in a cycle. Cost: the derivations of the rows that change, at each level that they change at.
 
 use std::collections::BTreeMap;
 

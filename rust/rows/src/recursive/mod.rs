@@ -2,15 +2,16 @@
 //!
 //! The step is a query over a table of the rows so far and over other tables, and whoever makes the view keeps it
 //! incrementally ([`Step`]): rows that enter or leave the table give the change of what is derived from them, so the
-//! fixpoint is followed by semi-naive evaluation. The table itself is not kept twice: here are the rows with the counts of
-//! their derivations (`facts`), there what joins need. How rows leave is the strategy's: `ranked` deletes and derives
-//! again, by levels where the step hands them on; `levels` counts, level by level; `anew` starts from the seed.
+//! fixpoint is followed by semi-naive evaluation. The table itself is not kept twice: here are the rows with the counts
+//! of their derivations (`facts`), there what joins need. The strategy decides how rows are deleted: `ranked` deletes
+//! and derives again, by levels where the step hands them on; `levels` counts, level by level; `anew` starts from the
+//! seed.
 //!
 //! Invariant: between transactions the rows are the least fixpoint (`UNION`), or the bag of all levels (`UNION ALL`). A
 //! transaction that fails undoes what it applied to the step, in reverse, as the step's result follows from its tables
-//! alone. Where an expression cannot be computed on the way, for rows that may be there for that moment alone, all is
-//! computed once more from the seed, which meets only rows of the result. Cost: the join of the rows that enter and leave,
-//! rows that are deleted and derived again among them.
+//! alone. If an expression cannot be computed on the way, for rows that may exist for that moment alone, all is
+//! computed once more from the seed, which meets only rows of the result. Cost: the join of the rows that enter and
+//! leave, rows that are deleted and derived again among them.
 
 mod anew;
 mod encoding;
@@ -37,7 +38,7 @@ pub use step::{Step, TableChange};
 /// The levels, or rounds, after which a recursion is held for endless.
 const MOST: i64 = 100_000;
 
-/// What an atom gives: the columns that are read of its table.
+/// Columns that an atom reads of its table.
 #[derive(Debug)]
 struct Read {
     schema: Arc<Schema>,
@@ -55,16 +56,16 @@ pub struct Recursive {
     /// The seed, where the facts are computed anew.
     seeds: Facts,
     step: Option<Box<dyn Step>>,
-    /// What the transaction has brought to the seed, and to the tables of the step.
+    /// Changes of the transaction to the seed, and to the tables of the step.
     seeded: Vec<(Box<[u8]>, i64)>,
     pending: Vec<TableChange>,
-    /// What it has applied to the step, to be undone.
+    /// Changes that it has applied to the step, to be undone.
     applied: Vec<Vec<TableChange>>,
     /// Whether it was filled: until then nothing is undone.
     is_born: bool,
     /// Whether the step could not be undone.
     is_broken: bool,
-    /// Bytes that the budget knows of.
+    /// Bytes that the budget has counted.
     counted: usize,
     steps: u64,
 }
@@ -146,7 +147,7 @@ impl Recursive {
         }
     }
 
-    /// Some rows, as often as they are told with, for the table of the step; with their levels where it has them.
+    /// Some rows, with the given multiplicities, for the table of the step; with their levels if it has them.
     fn change(&self, rows: &[(usize, i64, i64)]) -> Result<TableChange> {
         let own = rows.iter().map(|(place, ..)| self.facts.at(*place).0);
         let mut columns = self.encoding.decode(own)?;
@@ -189,7 +190,7 @@ impl Recursive {
         let mut changes = vec![self.change(&rows)?];
         changes.extend(base);
         self.facts.restart();
-        // What the step makes of no rows is nothing.
+        // The step derives nothing from no rows.
         self.run(changes, budget)?;
         let mut seeds = Vec::new();
         for (row, often) in seeded {
@@ -210,7 +211,7 @@ impl Recursive {
 }
 
 impl BlockView<Recursive> {
-    /// What is repeated.
+    /// Definition of the recursion.
     #[must_use]
     pub fn definition(&self) -> &Recursion {
         &self.block.definition
@@ -362,7 +363,7 @@ impl Recursive {
         }
     }
 
-    /// The error of a recursion that goes on.
+    /// The error of a recursion without an end.
     fn endless(&self) -> Error {
         Error::Value {
             place: format!("WITH RECURSIVE {}", self.definition.table),

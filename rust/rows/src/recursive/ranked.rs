@@ -1,11 +1,11 @@
-//! `UNION`: the least fixpoint of distinct rows, by delete-and-rederive where derivations go in circles.
+//! `UNION`: the least fixpoint of distinct rows, by delete-and-rederive where derivations form cycles.
 //!
-//! A row has a rank above that of a row which it is derived from, or of the seed. So a row that loses a derivation stays
-//! where it keeps one from below its rank: that one rests on nothing derived from the row itself. All others that lose one
-//! are deleted, with what loses its foundation by that, and then whatever still has a derivation is inserted again, until
-//! nothing new is derived (semi-naive evaluation). A step that cannot hand on ranks derives from the level `UNKNOWN`, above
-//! all ranks, and that is delete-and-rederive as it is known; a derivation that goes and one that comes for the same row
-//! must then not cancel out, so what leaves the tables is applied first.
+//! A row has a rank above that of a row which it is derived from, or of the seed. So a row that loses a derivation
+//! stays where it keeps one from below its rank: that one rests on nothing derived from the row itself. All others that
+//! lose one are deleted, with what loses its foundation by that, and then whatever still has a derivation is inserted
+//! again, until nothing new is derived (semi-naive evaluation). A step that cannot hand on ranks derives from the level
+//! `UNKNOWN`, above all ranks, and that is ordinary delete-and-rederive. A lost derivation and a new one of the same
+//! row must then not cancel out, so deletes from the tables are applied first.
 //!
 //! Invariant: behind the deletion each row is founded by rows that are there, and behind the insertion each row that is
 //! derived is there. Cost: the derivations of the rows that are deleted and inserted.
@@ -20,7 +20,7 @@ use super::{MOST, Recursive, TableChange};
 use crate::block::Changes;
 use crate::codec::refused;
 
-/// Rows of which derivations came, and went; by their places.
+/// Rows that gained derivations, and rows that lost some; by their places.
 #[derive(Default)]
 struct Touched {
     gained: Vec<usize>,
@@ -141,7 +141,7 @@ impl Recursive {
     }
 }
 
-/// What leaves tables, and what comes.
+/// Deletes from tables, and inserts.
 fn parted(changes: &[TableChange]) -> Result<(Vec<TableChange>, Vec<TableChange>)> {
     let of = |leaves: bool| {
         let one = |(table, (columns, often)): &TableChange| {

@@ -1,4 +1,4 @@
-//! The step of a recursion, as a recursion sees it: changes of tables go in, the change of its rows comes out.
+//! The step of a recursion, as a recursion sees it: it takes changes of tables, and returns the change of its rows.
 //!
 //! Invariant: an application happens as a whole or not at all, and one with all signs turned round undoes it. Cost: that
 //! of the queries that keep the step.
@@ -9,10 +9,10 @@ use ringview_core::{Budget, Result};
 
 use crate::block::Changes;
 
-/// A change of a table of the step: its number, the rows so far being 0, and rows with how often they come.
+/// A change of a table of the step: its number, the rows so far being 0, and rows with multiplicities.
 pub type TableChange = (usize, Changes);
 
-/// Whatever maintains the query of a step.
+/// Maintainer of the query of a step.
 pub trait Step: Debug + Send + Sync {
     /// Applies changes of tables, in their order, and gives the change of the step's rows.
     ///
@@ -26,7 +26,7 @@ pub trait Step: Debug + Send + Sync {
     /// Cancellation and the limit of memory.
     fn rows(&self, budget: &Budget<'_>) -> Result<Changes>;
 
-    /// How it is kept, in words.
+    /// Its evaluation, in words.
     fn description(&self) -> String;
 
     /// Bytes that it takes, by what is quickly counted.

@@ -1,10 +1,10 @@
 //! Functions of the rows before each row: numbers of rows, running sums, values of first rows; and totals of partitions.
 //!
-//! The rows of a partition are kept in a search tree with their numbers and sums, and nothing of what is shown: so a value
-//! is found by its row, and a transaction that nobody follows computes none. Invariant: the delta is what differs between
-//! the functions of all rows before the transaction and behind it. Cost: O(log n) a row that changes; where changes are
-//! asked for, O(log n + rows that move) more for each place that changes, and all rows of its partition for sums of doubles
-//! and for MIN and MAX; whoever reads all rows computes them, one pass over the columns.
+//! The rows of a partition are kept in a search tree with their numbers and sums, and nothing of what is shown: so a
+//! value is found by its row, and a transaction that nobody follows computes none. Invariant: the delta is what differs
+//! between the functions of all rows before the transaction and behind it. Cost: O(log n) a row that changes; if
+//! changes are requested, O(log n + rows that move) more for each place that changes, and all rows of its partition for
+//! sums of doubles and for MIN and MAX; a read of all rows computes them, in one pass over the columns.
 
 mod over;
 mod pass;
@@ -30,7 +30,7 @@ use pass::Shown;
 use plan::{Kind, Plan, Weight, planned};
 use region::{Entry, Regions};
 
-/// More rows of equal values are all told anew, where their copies differ.
+/// More rows of equal values are all recomputed, where their copies differ.
 const FEW: usize = 64;
 
 /// A view of functions of the rows before each row.
@@ -39,7 +39,7 @@ pub(crate) struct Running {
     plan: Plan,
     codec: Codec,
     rows: PartitionedRows,
-    /// How many columns of the rows are shown: the first ones.
+    /// Number of columns of the rows that are shown: the first ones.
     plain: usize,
     schema: SchemaRef,
     steps: u64,
@@ -94,7 +94,7 @@ impl Running {
         self.plan.walks || self.plan.reads_other_rows()
     }
 
-    /// What is shown of chosen rows, those of the time before first.
+    /// Columns of chosen rows, those of the time before first.
     fn columns(
         &self,
         regions: &Regions<'_>,
@@ -175,7 +175,7 @@ impl Running {
             })
     }
 
-    /// What differs by the changes of a transaction; whether it can be computed, if it is not asked.
+    /// Changes of the result by a transaction; if they are not requested, checks that they can be computed.
     fn differences(&self, asked: bool) -> Result<(Changes, u64)> {
         let net = self.rows.net();
         let mut regions = Regions::default();

@@ -1,4 +1,4 @@
-//! What a pass goes over: the rows of one region, for one function.
+//! Input of a pass: the rows of one region, for one function.
 //!
 //! Invariant: rows are those of one time. Cost: O(1) a row.
 

@@ -13,7 +13,7 @@ use super::states::{Averaged, Counted, Extreme, Last, Nth, Real, Running, Summed
 use super::values::{NONE, Read, Values};
 use crate::tree::Sums;
 
-/// What is shown of the rows of regions at a time, each as often as it is there.
+/// Values of the rows of regions at a time, repeated by multiplicity.
 #[derive(Debug)]
 pub(super) struct Shown {
     /// By row, the first of its values; behind them the number of all.
@@ -67,7 +67,7 @@ impl Pass<'_> {
     /// `shown` is the row before the region that the function shows, if it is there.
     fn run(&self, read: &Read, shown: Option<u32>, to: &mut Values) -> Result<()> {
         let (before, total) = (&self.region.before, &self.region.totals[self.time]);
-        // Where all rows are summed up, and the sum fits, the total is known.
+        // If the frame has all rows, and the sum fits, the total is known.
         let is_known = self.function.end == End::All && !self.plan.is_large(total);
         let sums = if is_known { total } else { before };
         match (&self.function.what, to) {

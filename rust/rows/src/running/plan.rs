@@ -9,12 +9,12 @@ use ringview_query::{Bound, Call, FrameEnd as End, Parted, Rows};
 
 use crate::numbers::NARROW;
 
-/// What a function shows.
+/// Kind of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Rank,
     DenseRank,
-    /// How many rows take part; `None` for all.
+    /// Number of rows that take part; `None` for all.
     Count(Option<usize>),
     /// The sum at a weight of the rows, whose number is counted as by `Count`.
     Sum {
@@ -59,7 +59,7 @@ pub(super) struct Function {
     pub(super) end: End,
 }
 
-/// What is added up of the rows.
+/// Weight that is summed over the rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Weight {
     pub(super) of: Option<usize>,
@@ -78,7 +78,7 @@ pub(super) enum Kind {
     Size,
 }
 
-/// What is computed, and of which weights.
+/// Functions, and their weights.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plan {
     pub(super) functions: Vec<Function>,

@@ -30,7 +30,7 @@ pub(super) struct Entry<'r> {
     pub(super) leads: bool,
 }
 
-/// Some rows that stand together.
+/// Some adjacent rows.
 #[derive(Debug)]
 pub(super) struct Region<'r> {
     pub(super) rows: Range<usize>,
@@ -221,7 +221,8 @@ impl<'r> Walk<'_, 'r> {
         self.head = self.there.as_mut().and_then(Forward::next_weighed);
     }
 
-    /// Goes on over the rows of one value of the order: by how much their sums differ, and the number of such values.
+    /// Advances over the rows of one value of the order: returns the change of their sums, and of the number of such
+    /// values.
     fn peers(&mut self, plan: &Plan, to: &mut Regions<'r>) -> Result<Option<(Sums, i64)>> {
         let mut by = Sums::none(plan.weights.len());
         let mut there = [false; 2];

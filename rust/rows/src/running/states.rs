@@ -1,4 +1,4 @@
-//! What a pass knows of the rows so far, by function.
+//! State of a pass after the rows so far, by function.
 //!
 //! Invariant: a state has taken the rows from the first one of its frame on, in their order. Cost: O(1) a row; where the total
 //! is known, none.
@@ -14,7 +14,7 @@ use crate::tree::Sums;
 /// One more than the greatest decimal.
 const LIMIT: i128 = 10i128.pow(38);
 
-/// What is known of the rows so far.
+/// State after the rows so far.
 pub(super) trait Running {
     type Value: Clone;
 
@@ -130,7 +130,7 @@ impl Running for Real<'_> {
             } else {
                 (value, self.sum)
             };
-            // What does not fit is infinite, and nothing is lost of it.
+            // A sum out of range is infinite, without a rounding error to record.
             if sum.is_finite() {
                 self.lost += (great - sum) + small;
             }
@@ -185,7 +185,7 @@ impl Running for Extreme<'_> {
 }
 
 pub(super) struct Nth {
-    /// How many rows still come before it.
+    /// Number of rows that still precede it.
     pub(super) left: i64,
     pub(super) row: u32,
 }

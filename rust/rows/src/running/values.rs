@@ -28,7 +28,7 @@ pub(super) enum Values {
     Rows(Vec<u32>, usize),
 }
 
-/// What functions read of the columns of rows, by function.
+/// Inputs of functions from the columns of rows, by function.
 #[derive(Debug, Default)]
 pub(super) enum Read {
     #[default]
@@ -39,7 +39,7 @@ pub(super) enum Read {
 }
 
 impl Plan {
-    /// What its functions read of the rows of regions.
+    /// Inputs of its functions from the rows of regions.
     pub(super) fn read(&self, batch: Option<&RecordBatch>) -> Result<Vec<Read>> {
         let of = |function: &Function| {
             let Some(batch) = batch else {

@@ -1,8 +1,8 @@
 //! Rows that are visible while conditions on the database's clock hold: a temporal filter.
 //!
-//! `WHERE ts > now() - INTERVAL '7 days'` and its kin: the moments at which a row's conditions hold are worked out when
-//! the row comes, and the row is kept by them until it has left for good. Invariant: between transactions the result is
-//! the rows whose conditions hold at the moment that the block is at. Cost: an evaluation and O(log n) a row that
+//! `WHERE ts > now() - INTERVAL '7 days'` and its kin: the moments at which a row's conditions hold are computed at its
+//! insert, and the row is kept by them until it has disappeared for good. Invariant: between transactions the result is
+//! the rows whose conditions hold at the current moment of the block. Cost: an evaluation and O(log n) a row that
 //! changes; O(log n) a row that a step of time moves, O(1) where it moves none.
 
 mod validity;
@@ -104,7 +104,8 @@ impl Timed {
 }
 
 impl BlockView<Timed> {
-    /// Goes on to a moment, in microseconds, that is not before the one it is at. O(log n) a row that comes or leaves.
+    /// Advances to a moment, in microseconds, that is not before the current one. O(log n) a row that appears or
+    /// disappears.
     ///
     /// # Errors
     /// Cancellation and the budget.

@@ -1,10 +1,10 @@
 //! Rows by the moments between which they are visible.
 //!
-//! A row is kept once for each interval in which it is visible, with its multiplicity: among those that are visible, in
-//! the order in which they leave, or among those to come, in the order in which they do. One whose interval is over is
-//! not kept, for time does not go back. Invariant: a visible row leaves later than now, one to come comes later than
-//! now; no multiplicity is 0; `rollback` puts back what the transaction changed, the moment included. Cost: O(log n) a
-//! row that comes, goes or changes sides; O(1) for a step of time at which none does.
+//! A row is kept once for each interval in which it is visible, with its multiplicity. Visible rows are ordered by
+//! their ends, future rows by their starts. A row whose interval is over is not kept, for time never decreases.
+//! Invariant: a visible row ends later than now, a future one starts later than now; no multiplicity is 0; `rollback`
+//! restores what the transaction changed, the moment included. Cost: O(log n) a row that is inserted, deleted or
+//! changes sides; O(1) for a step of time without such a row.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ pub(crate) type Bytes = Box<[u8]>;
 /// A row that is visible: when it leaves.
 type Visible = (i64, Bytes);
 
-/// A row to come: when it comes, and when it leaves.
+/// A future row: its start, and its end.
 type Coming = (i64, i64, Bytes);
 
-/// What the transaction did.
+/// A change of the transaction.
 #[derive(Debug)]
 enum Change {
     Visible(Visible, i64),
@@ -34,7 +34,7 @@ pub(crate) struct Validity {
     visible: BTreeMap<Visible, i64>,
     coming: BTreeMap<Coming, i64>,
     journal: Vec<Change>,
-    /// The moment before the transaction, if it went on.
+    /// The moment before the transaction, if time advanced.
     before: Option<i64>,
     bytes: usize,
     /// Rows that were added, or changed sides.
@@ -68,7 +68,7 @@ impl Validity {
         });
     }
 
-    /// Goes on to a moment that is not before this one.
+    /// Advances to a moment that is not before this one.
     pub(crate) fn advance(&mut self, to: i64, budget: &Budget<'_>) -> Result<()> {
         self.before.get_or_insert(self.now);
         self.now = to;
@@ -139,7 +139,7 @@ impl Validity {
         rows.filter(|(_, count)| *count > 0)
     }
 
-    /// The next moment at which a row comes or leaves.
+    /// The next moment at which a row appears or disappears.
     pub(crate) fn next_change(&self) -> Option<i64> {
         let comes = self.coming.first_key_value().map(|((from, ..), _)| *from);
         let leaves = self.visible.first_key_value().map(|((until, _), _)| *until);
@@ -147,7 +147,7 @@ impl Validity {
         comes.into_iter().chain(leaves).min()
     }
 
-    /// How many different rows are visible, and how many are to come.
+    /// Numbers of distinct visible and future rows.
     pub(crate) fn len(&self) -> (usize, usize) {
         (self.visible.len(), self.coming.len())
     }

@@ -1,10 +1,10 @@
-//! How an entry comes, changes and leaves, and how nodes stay neither too small nor too large.
+//! Inserts, changes and deletes of entries, with nodes that stay neither too small nor too large.
 //!
 //! Invariant: that of the tree. Cost: O(log n), a constant number of nodes a level.
 
 use super::{Inner, LEAST, Leaf, MOST, Node, Tree, added};
 
-/// What became of an entry.
+/// Effect of a change on an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Entered,

@@ -28,7 +28,7 @@ const LEAST: usize = 8;
 pub(crate) struct Tree<K> {
     root: Node<K>,
     entries: usize,
-    /// How many weights an entry has.
+    /// Number of weights of an entry.
     width: usize,
     /// Nodes that changes have visited so far, and what their searches compared.
     steps: u64,
@@ -114,7 +114,7 @@ impl<K: Ord> Tree<K> {
         }
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     pub(crate) fn len(&self) -> usize {
         self.entries
     }
@@ -124,12 +124,12 @@ impl<K: Ord> Tree<K> {
         self.entries == 0
     }
 
-    /// What changes have cost so far.
+    /// Cost of changes so far.
     pub(crate) fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// How many copies of a key there are.
+    /// Number of copies of a key.
     pub(crate) fn get(&self, key: &K) -> i64 {
         let mut node = &self.root;
         loop {
@@ -270,7 +270,7 @@ impl<K: Ord> Node<K> {
 }
 
 impl<K: Ord> Leaf<K> {
-    /// Where a key is, or would be.
+    /// Position of a key, or the position at which to insert it.
     fn find(&self, key: &K) -> Result<usize, usize> {
         self.entries.binary_search_by(|(own, _)| own.cmp(key))
     }

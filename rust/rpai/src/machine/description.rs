@@ -2,7 +2,7 @@
 //!
 //! Invariant: it describes how the query is maintained now. Cost: none; this is data.
 
-/// How a query is maintained, for explanations.
+/// Description of a query's maintenance, for explanations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// The strategy.
@@ -11,7 +11,7 @@ pub struct Description {
     pub why: Option<&'static str>,
     /// Keys that have rows of their own.
     pub parts: usize,
-    /// How many of these have aggregates that go up and down now, so that they are walked.
+    /// Number of these with aggregates that are not monotone now, so that they are walked.
     pub walked: usize,
 }
 

@@ -53,7 +53,7 @@ pub use state::Machine;
 pub struct Rows<'a> {
     /// The batch.
     pub batch: &'a Batch,
-    /// Which of its rows take part; all where absent.
+    /// The rows that take part; all where absent.
     pub filtered: Option<&'a [u32]>,
     /// The last columns of the table: a verdict by row of the batch.
     pub verdicts: &'a [Vec<bool>],
@@ -124,7 +124,7 @@ impl Machine {
         }
     }
 
-    /// How it is maintained. O(keys) where there are any.
+    /// Description of its maintenance. O(keys) where there are any.
     #[must_use]
     pub fn description(&self) -> Description {
         let (strategy, parts, walked) = match &self.state {

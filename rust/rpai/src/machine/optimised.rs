@@ -70,7 +70,7 @@ impl Indexed {
         closed.for_each(|(_, machine)| machine.clear());
     }
 
-    /// How many aggregates there are.
+    /// Number of aggregates.
     pub(crate) fn len(&self) -> usize {
         self.selector.len()
     }

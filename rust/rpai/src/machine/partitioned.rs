@@ -332,7 +332,7 @@ impl Partitioned {
         self.marks.truncate(self.keys.slots());
     }
 
-    /// How many keys have rows, and in how many aggregates are not monotone now. O(keys).
+    /// Number of keys that have rows, and of those whose aggregates are not monotone now. O(keys).
     pub(crate) fn parts(&self) -> (usize, usize) {
         let walks = |slot: &u32| match &self.parts[*slot as usize] {
             Part::Many(many) => many.machine.walks(),

@@ -55,7 +55,7 @@ pub(super) struct Partitioned {
     pub(super) parts: Vec<Part>,
     pub(super) marks: Vec<u8>,
     pub(super) evaluator: Box<Evaluator>,
-    /// Where a group may be of several parts.
+    /// Totals of groups, if a group may be of several parts.
     pub(super) groups: BTreeMap<Row, Total>,
     pub(super) stale: Vec<u32>,
     pub(super) touched: Vec<Touched>,

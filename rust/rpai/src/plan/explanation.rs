@@ -1,4 +1,4 @@
-//! How a query with correlated aggregates is kept, in words.
+//! Explanation of a query with correlated aggregates, in words.
 //!
 //! Invariant: the explanation is how the machine maintains the query, and of a view how it does now. Cost: linear
 //! in the query, and in the keys where it is kept by keys.
@@ -10,7 +10,7 @@ use crate::machine::{Description, Strategy};
 use ringview_view::Cost;
 
 impl Plan {
-    /// What a change costs, the result included.
+    /// Cost of a change, the result included.
     pub(crate) fn cost(&self) -> Cost {
         let own = match self.machine.description().strategy {
             Strategy::Indexed | Strategy::Partitioned => Cost::Logarithmic,
@@ -20,8 +20,8 @@ impl Plan {
         companions.fold(own, Cost::and)
     }
 
-    /// How many relations a row is combined with: all, its own included, where a subquery may see
-    /// the row; else the others alone.
+    /// Number of relations that a row is combined with: all, its own included, if a subquery may see the row; else the
+    /// others alone.
     fn combined(&self) -> usize {
         let relations = self.query.atoms.len();
         relations - usize::from(!self.query.is_nested())
@@ -125,7 +125,7 @@ impl Plan {
     }
 }
 
-/// What is walked now.
+/// Description of the indexes that are walked now.
 fn fallen_back(description: &Description) -> String {
     match (description.strategy, description.walked, description.parts) {
         (Strategy::General | Strategy::PartitionedGeneral, ..) => {

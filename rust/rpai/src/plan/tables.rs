@@ -68,7 +68,7 @@ impl<'a> Tables<'a> {
             source_of[at] = found.unwrap_or_else(|| {
                 sources.push(Source {
                     first: at,
-                    // What joins is compared, and NULL equals nothing.
+                    // Join columns are compared by the block, and NULL equals nothing.
                     atom: PlanAtom {
                         join_columns_not_null: Vec::new(),
                         ..atom.clone()
@@ -85,7 +85,8 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Gives a block and those within their tables, and what is told by single rows its columns.
+    /// Gives a block and those within their tables, and gives predicates on single rows their
+    /// columns.
     pub(super) fn assign_columns(&mut self, block: &mut Block) {
         let Block {
             condition,

@@ -64,7 +64,7 @@ impl<'a, K: Key, P: Payload, T: Tie> Iter<'a, K, P, T> {
         self.path.leaf = step;
     }
 
-    /// Goes to the next leaf; whether there is one.
+    /// Moves to the next leaf; returns whether there is one.
     fn next_leaf(&mut self) -> bool {
         for level in (0..self.tree.height).rev() {
             let mut step = self.path.inner[level];

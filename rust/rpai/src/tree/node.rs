@@ -94,7 +94,7 @@ impl<K: Key, P: Payload, T: Copy + Ord + Default> Entries<K, P, T> {
         }
     }
 
-    /// How many entries are below a cut, under a base.
+    /// Number of entries below a cut, under a base.
     #[inline(always)]
     pub(super) fn rank(&self, base: K, cut: &Cut<K, T>) -> usize {
         let keys = &self.keys[..self.len];

@@ -1,11 +1,10 @@
 //! `shift_keys`: all keys above a cut move by the same distance (paper, section 3.2).
 //!
-//! Invariant: as long as no moved entry meets or passes one that stays, order is kept, and moving
-//! the offsets right of one path down moves them all: O(log n). Upwards that is always so.
-//! Downwards, entries that stay and lie where others land are *crossed*: of those and of the
-//! entries that land among or below them, the fewer are taken out, the rest slides, and they come
-//! back, merging with their equals. In the paper's special case (a deletion, monotone aggregates)
-//! at most one pair meets: O(log n); with m taken out O(m log n).
+//! Invariant: as long as no moved entry meets or passes one that stays, order is kept, and moving the offsets right of
+//! one path down moves them all: O(log n). Upwards that is always so. Downwards, entries that stay and lie where others
+//! land are *crossed*: of those and of the entries that land among or below them, the fewer are taken out, the rest
+//! slides, and they are inserted again, merging with their equals. In the paper's special case (a deletion, monotone
+//! aggregates) at most one pair meets: O(log n); with m taken out O(m log n).
 
 use ringview_core::Result;
 

@@ -1,8 +1,8 @@
 //! The groups of a machine as a relation.
 //!
 //! Invariant: once settled the part has the groups of the machine, with the number of each term of
-//! the query. Rows of a table that stands at several places are taken once. Cost: that of the
-//! machine; the groups that changed where it has them, else all.
+//! the query. Rows of a table at several places are taken once. Cost: that of the machine; the
+//! groups that changed where it has them, else all.
 
 use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result, Type};
 use ringview_explain::Explanation;
@@ -18,7 +18,7 @@ use super::texts::Texts;
 use crate::machine::{Cell, GroupDelta, Machine, Rows};
 use crate::plan::{Plan, Source};
 
-/// What is read of a table.
+/// Reader of a table's rows.
 #[derive(Debug)]
 struct Reader {
     first: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Groups {
     readers: Vec<Reader>,
     result: SumGroups,
     texts: Texts,
-    /// How the keys of groups are made: of which column of the group, and its field.
+    /// Source of the keys of groups: the column of the group, and its field.
     keys: Vec<(usize, Field)>,
     selection: Selection,
     verdicts: Vec<Vec<bool>>,
@@ -102,7 +102,7 @@ impl Groups {
         })
     }
 
-    /// Puts groups into the part; those without aggregates go.
+    /// Puts groups into the part; those without aggregates are removed.
     fn put<'g>(
         &mut self,
         groups: impl Iterator<Item = (&'g [Cell], Option<&'g [Cell]>)>,

@@ -1,4 +1,4 @@
-//! What a change costs, its result read, counted in steps: the queries of the paper's table 1.
+//! Cost of a change, its result read, counted in steps: the queries of the paper's table 1.
 
 use ringview_core::{Batch, Column as Words, Type};
 use ringview_rpai::machine::{Block, ColumnType, Condition, Machine, Plan, Quantity, Value};
@@ -160,7 +160,7 @@ fn steps_grow_as_the_paper_says_to_ten_million() {
     );
 }
 
-/// Steps of changes of the bids, the result read after each, beside so many asks.
+/// Steps of changes of the bids, the result read after each, beside a number of rows of `asks`.
 fn beside(block: Block, asks: i64) -> u64 {
     let mut machine = Machine::new(book(block));
     for (table, rows) in [(0, 500), (1, asks)] {
@@ -180,7 +180,7 @@ fn beside(block: Block, asks: i64) -> u64 {
     machine.steps() - before
 }
 
-/// What is known of the asks is not asked again, however many there are.
+/// The sums of `asks` are not recomputed, for any number of its rows.
 #[test]
 fn rows_of_one_side_leave_the_other_alone() {
     for block in [queries::mst(), queries::psp()] {
@@ -246,7 +246,7 @@ fn an_order_of_ten_lines_takes_less_than_300_bytes() {
     }
     machine.result().expect("fits");
     machine.commit();
-    // What a large transaction needed goes with the next one that is small.
+    // The memory of a large transaction is freed with the next small one.
     let customer = many(1, 1, || vec![orders]);
     for sign in [1, -1] {
         for table in 0..3 {

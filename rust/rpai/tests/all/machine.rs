@@ -172,7 +172,7 @@ fn long_prefixes_of_the_order_book() {
         if !["MST", "PSP", "NQ1"].contains(&name) {
             assert_eq!(machine.scalar(), general.scalar(), "{name}");
         }
-        // All goes, and nothing is left.
+        // All rows are deleted, and nothing is left.
         for (table, times, row) in &events {
             take(&mut machine, *table, row, -times);
         }

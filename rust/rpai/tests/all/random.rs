@@ -87,7 +87,7 @@ impl Random {
         Block::new(relations, condition, vec![aggregate])
     }
 
-    /// What the optimisation is for: chains of inequalities, thresholds, filters.
+    /// A query that is optimised: chains of inequalities, thresholds, filters.
     pub(crate) fn indexed(&mut self) -> Block {
         let relations: Vec<usize> = (0..1 + self.below(2)).map(|_| self.below(2)).collect();
         let mut all = Vec::new();
@@ -206,7 +206,7 @@ pub(crate) fn stream_of(
             machine.apply(event.0, &rows, 1).expect("fits");
         }
         walked |= machine.walks();
-        // What was read in between is undone too.
+        // Results that were read in between are undone too.
         if random.below(2) == 0 {
             check(&mut machine, block, &tables, &format!("within event {at}"));
         }

@@ -83,7 +83,7 @@ pub enum Op {
         side: u8,
         by: i64,
     },
-    /// What the adversary likes: everything, nothing, onto one key, past all others.
+    /// Adversarial shifts: everything, nothing, onto one key, past all others.
     Squeeze {
         at: i64,
         past: i64,
@@ -204,7 +204,7 @@ impl<K: Key, P: Payload, T: Tie> Pair<K, P, T> {
         assert_eq!(self.tree.last(), self.naive.0.last().copied());
     }
 
-    /// Holds what a cut tells to the vector.
+    /// Compares the results at a cut with the vector.
     pub fn compare_at(&self, at: &Cut<K, T>) {
         let split = self
             .naive

@@ -1,4 +1,4 @@
-//! The paper's queries as plans, over bids (table 0) and asks (table 1) of (volume, price).
+//! The queries of the paper as plans, over `bids` (table 0) and `asks` (table 1) of (volume, price).
 
 use ringview_core::Type;
 use ringview_rpai::machine::{
@@ -113,7 +113,7 @@ pub fn sq2() -> Block {
     one(0, revenue(0), compare(share, Lt, inner))
 }
 
-/// What NQ1 and NQ2 put in VWAP's inner block: a share of the volume, against that up to the
+/// Condition of NQ1 and NQ2 in VWAP's inner block: a share of the volume, against that up to the
 /// block's own row.
 fn nested(outermost: Vec<Condition>) -> Condition {
     let share = times(decimal(2_500), volumes(0, outermost));

@@ -141,7 +141,7 @@ impl Bag {
         }
     }
 
-    /// How many rows of an input are there, each counted once.
+    /// Number of rows of an input, each counted once.
     pub(super) fn rows(&self, input: usize) -> usize {
         match &self.inner {
             Inner::Cycle(cycle) => cycle.rows(input),

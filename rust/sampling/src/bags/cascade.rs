@@ -1,7 +1,7 @@
 //! A change on its way through bags to the sample.
 //!
-//! Invariant: bags are ordered before their readers, so that changes only go forward; rows inserted into one relation of the
-//! acyclic join reach the sample together. Cost: that of the bags and of the sample.
+//! Invariant: bags are ordered before their readers, so that changes only move forward; rows inserted into one relation
+//! of the acyclic join reach the sample together. Cost: that of the bags and of the sample.
 
 use ringview_core::{Budget, Result};
 

@@ -10,7 +10,7 @@ use crate::index::keys::Keys;
 #[derive(Clone, Debug)]
 pub(super) struct BagPlan {
     pub(super) inputs: Vec<InputPlan>,
-    /// How many variables there are; the first ones are outer.
+    /// Number of variables; the first ones are outer.
     pub(super) variables: usize,
     pub(super) outer: usize,
     /// Further words that are carried as they are: of which input, and which of its further words.

@@ -1,10 +1,10 @@
 //! Any join as an acyclic one: relations are merged along keys, and cycles are bags.
 //!
-//! Invariant: the acyclic join has the results of the query. Where the query has a row of each relation of a bag, a result
-//! holds a row of the bag, whose codes name those rows. Each bag is updated by every relation in it, and its inserted and
-//! deleted rows are changes of the acyclic join's relations: a result is inserted with the last of its rows, whatever their
-//! order. Cost: O(N^w log N) for N changes of a query of fractional hypertree width w, and that of the sample (paper, Theorem
-//! 5.4); nothing where the query is acyclic and nothing is merged.
+//! Invariant: the acyclic join has the results of the query. In the place of a row of each relation of a bag, a result
+//! holds a row of the bag, whose codes name those rows. Each bag is updated by every relation in it, and its inserted
+//! and deleted rows are changes of the acyclic join's relations: a result is inserted with the last of its rows,
+//! whatever their order. Cost: O(N^w log N) for N changes of a query of fractional hypertree width w, and that of the
+//! sample (paper, Theorem 5.4); nothing where the query is acyclic and nothing is merged.
 //!
 //! | file | holds |
 //! |---|---|

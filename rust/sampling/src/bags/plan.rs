@@ -1,12 +1,13 @@
 //! The plan of an acyclic join that has the results of any join: its relations are those of the query, some merged along
 //! foreign keys, and bags in the place of cycles.
 //!
-//! Invariant: each result of the query is one of the planned join, as often. A relation that contains a key of another has at
-//! most one row of it for each of its own rows, so both are merged, into a relation no larger than the first (paper, 4.4,
-//! "Foreign-keys"), unless that makes the width larger. If the rest is cyclic, the bags of a decomposition of least width that
-//! are wider than a relation are relations of their own, of ids alone (paper, section 5). A relation of a bag whose rows are its
-//! distinct variables is in it; every other joins it on its variables, and keeps the bag small by its projection. Where these
-//! do not cover a bag as well as all relations do, those of the cover are projected on it, too.
+//! Invariant: each result of the query is one of the planned join, as often. A relation that contains a key of another
+//! has at most one row of it for each of its own rows, so both are merged, into a relation no larger than the first
+//! (paper, 4.4, "Foreign-keys"), unless that makes the width larger. If the rest is cyclic, the bags of a decomposition
+//! of least width that are wider than a relation are relations of their own, of ids alone (paper, section 5). A
+//! relation of a bag whose rows are its distinct variables is in it; every other joins it on its variables, and keeps
+//! the bag small by its projection. If these do not cover a bag as well as all relations do, those of the cover are
+//! projected on it, too.
 //! Cost: decompositions, one for each pair that a key could merge.
 
 use ringview_core::Result;

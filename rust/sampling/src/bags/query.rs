@@ -224,7 +224,7 @@ impl<P: Predicate> QuerySample<P> {
         self.bags[bag].each_word(input, words, see);
     }
 
-    /// How many rows of a relation are there, at most.
+    /// Largest possible number of rows of a relation.
     #[must_use]
     pub fn rows(&self, relation: usize) -> usize {
         match self.direct[relation] {

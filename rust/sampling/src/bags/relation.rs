@@ -5,7 +5,7 @@
 /// A relation of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relation {
-    /// The join variable that each of its first columns holds; no variable stands twice.
+    /// The join variable that each of its first columns holds; no variable is listed twice.
     pub variables: Vec<usize>,
     /// Columns in all, each of one word.
     pub columns: usize,
@@ -13,7 +13,7 @@ pub struct Relation {
     pub keys: Vec<Vec<usize>>,
     /// Whether many rows may agree on all join variables.
     pub repeats: bool,
-    /// Columns whose words are to stand in the rows of the acyclic join, where a predicate reads them.
+    /// Columns whose words the rows of the acyclic join must have, because a predicate reads them.
     pub carried: Vec<usize>,
 }
 
@@ -30,7 +30,7 @@ impl Relation {
         }
     }
 
-    /// A relation whose rows may come many times.
+    /// A relation whose rows may be repeated.
     #[must_use]
     pub fn bag(variables: Vec<usize>, columns: usize) -> Relation {
         Relation {

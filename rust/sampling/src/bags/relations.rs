@@ -47,7 +47,7 @@ pub(super) enum Location {
 /// The relations of the acyclic join of a query.
 #[derive(Clone, Debug)]
 pub struct Relations {
-    /// How many the query has.
+    /// Number of the query's relations.
     pub(super) relations: usize,
     pub(super) plan: Plan,
 }

@@ -1,7 +1,8 @@
 //! All results of the join, by the keys of one key node.
 //!
-//! Invariant: a key that has results lies in the bucket of the power of two that covers the product of the counts of the key
-//! node's relations, rounded as `cnt~` is. Cost: O(1) a key that changes, and nothing at all until it is asked for.
+//! Invariant: a key that has results lies in the bucket of the power of two that covers the product of the counts of
+//! the key node's relations, rounded as `cnt~` is. Cost: O(1) a key that changes, and nothing at all until it is first
+//! read.
 
 use super::key_node::KeyNode;
 use super::lists::{Lists, NONE};

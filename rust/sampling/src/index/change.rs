@@ -117,8 +117,8 @@ impl Index {
         node.forget(tuple);
     }
 
-    /// A tuple with these words, if there is one; the last that came, of several. The first call is linear
-    /// in the relation.
+    /// A tuple with these words, if there is one; the last inserted, of several. The first call is linear in the
+    /// relation.
     pub fn find(&mut self, atom: usize, row: &[u64]) -> Option<u32> {
         let node = &self.nodes[atom];
         let rows = self.rows[atom].get_or_insert_with(|| {
@@ -130,7 +130,7 @@ impl Index {
         rows.find(node, row)
     }
 
-    /// A tuple for each of so many rows, which stand one after the other; of equal rows different ones. None if there
+    /// A tuple for each of `count` rows, which are adjacent in `rows`; equal rows have different ones. None if there
     /// are not as many. Linear in the relation, and nothing is kept.
     pub(crate) fn tuples_of(
         &mut self,

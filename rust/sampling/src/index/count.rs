@@ -1,4 +1,4 @@
-//! How many results there are: of a tuple at most and nearly, of all exactly.
+//! Numbers of results: of a tuple as an upper bound that is nearly exact, of all exactly.
 //!
 //! Invariant: the positions of a delta are a product of counts that are not rounded themselves.
 //! Cost: O(relations that meet the tuple's) a delta; all are counted in O(N).
@@ -12,7 +12,7 @@ use super::node::Kind;
 use super::record::MOST;
 
 impl Index {
-    /// How many positions all results have. The first call is linear in the keys of a key node.
+    /// Number of positions of all results. The first call is linear in the keys of a key node.
     ///
     /// # Errors
     /// `Overflow` if there are more than 2^126.
@@ -30,7 +30,7 @@ impl Index {
         Ok(self.positions().unwrap_or_default())
     }
 
-    /// The same, if they were asked for before.
+    /// The same, if `len_upper` was called before.
     #[must_use]
     pub fn positions(&self) -> Option<u128> {
         self.all_results
@@ -38,7 +38,7 @@ impl Index {
             .map(|all_results| all_results.record.count)
     }
 
-    /// How many positions the results of a linked tuple have.
+    /// Number of positions of the results of a linked tuple.
     ///
     /// # Errors
     /// `Overflow` if there are more than 2^126.
@@ -70,14 +70,14 @@ impl Index {
         }
     }
 
-    /// How many results the join has, exactly; no more than fit. O(N).
+    /// Number of results of the join, exactly; no more than fit. O(N).
     #[must_use]
     pub fn results(&self) -> u128 {
         let all = self.joined(self.root, None);
         all.into_iter().fold(0, u128::saturating_add)
     }
 
-    /// By key, how many results all members of a key node have but one.
+    /// By key, number of results of all members of a key node but one.
     fn joined(&self, key_node: usize, except: Option<usize>) -> Vec<u128> {
         let held = &self.key_nodes[key_node];
         let mut product = vec![1u128; held.keys.len()];

@@ -16,7 +16,7 @@ const AHEAD: usize = 8;
 /// A position among the results of a key, or of a group.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
-    /// Which of the positions searched it belongs to.
+    /// The searched position that it belongs to.
     query: u32,
     /// A key, or a group.
     of: u32,
@@ -78,7 +78,7 @@ impl Index {
             .is_some()
     }
 
-    /// The result at a position below `len_upper`, which must have been asked for. False for a dummy.
+    /// The result at a position below `len_upper`, which must have been called. False for a dummy.
     #[must_use]
     pub fn get(&self, position: u128, out: &mut [u32]) -> bool {
         let mut search = Search::default();
@@ -125,7 +125,7 @@ impl Index {
         search.release(rests);
     }
 
-    /// Results of the whole join at positions below `len_upper`, which must have been asked for.
+    /// Results of the whole join at positions below `len_upper`, which must have been called.
     pub(crate) fn search_all(&self, search: &mut Search, positions: &[u128]) {
         search.begin(self.nodes.len(), positions.len());
         let mut probes = search.buffer();

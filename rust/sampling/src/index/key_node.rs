@@ -22,7 +22,7 @@ pub(super) enum Role {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Incidence {
     pub(super) node: usize,
-    /// Which of the relation's key nodes this is.
+    /// Number of this key node among those of the relation.
     pub(super) at: usize,
     pub(super) role: Role,
 }

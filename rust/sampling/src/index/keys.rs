@@ -26,7 +26,7 @@ pub(crate) struct Keys {
     direct: Vec<u32>,
     table: HashTable<u32>,
     words: Vec<u64>,
-    /// How many tuples have each key.
+    /// Number of tuples of each key.
     tuples: Vec<u32>,
     free: Vec<u32>,
     hasher: SeedableRandomState,

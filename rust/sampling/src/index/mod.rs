@@ -75,7 +75,7 @@ pub struct Index {
     key_nodes: Vec<KeyNode>,
     lists: Lists,
     rows: Vec<Option<TupleWords>>,
-    /// The key node by whose keys all results are listed, once they are asked for.
+    /// The key node by whose keys all results are listed, once they are read.
     root: usize,
     all_results: Option<AllResults>,
     /// Groups moved and tuples linked.
@@ -84,7 +84,7 @@ pub struct Index {
     broken: bool,
     /// Buffers of a change.
     scratch: Scratch,
-    /// The numbers of keys, while tuples come.
+    /// The numbers of keys, while tuples are inserted.
     numbers: Vec<u32>,
 }
 

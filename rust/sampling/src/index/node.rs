@@ -36,7 +36,7 @@ pub(super) struct Slot {
 #[derive(Clone, Debug)]
 pub(super) struct Edge {
     pub(super) key_node: usize,
-    /// Which of the key node's members the relation is, and of its leaves or branches.
+    /// Number of the relation among the key node's members, and among its leaves or branches.
     pub(super) member: usize,
     pub(super) nth: usize,
     /// The columns that hold the key.
@@ -64,9 +64,9 @@ pub(super) struct Node {
 pub(super) struct Groups {
     /// Their linked tuples.
     pub(super) lists: Vec<List>,
-    /// How many there are, as an exponent.
+    /// Number of linked tuples of each group, as an exponent.
     pub(super) sizes: Vec<u8>,
-    /// How many there are, linked or not.
+    /// Number of tuples of each group, linked or not.
     tuples: Vec<u32>,
     table: HashTable<u32>,
     free: Vec<u32>,
@@ -139,7 +139,7 @@ impl Node {
         slot.place = place;
     }
 
-    /// Where a group lies at a edge.
+    /// Position of a group at an edge.
     #[inline]
     pub(super) fn slot(&self, group: u32, at: usize) -> Slot {
         self.slots[group as usize * self.edges.len() + at]

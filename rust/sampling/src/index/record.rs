@@ -1,9 +1,9 @@
 //! The groups of one relation that share a join key, by the number of results behind each.
 //!
-//! Invariant: `count` is the sum of the groups' weights, a weight is a power of two or 0, and the groups lie in
-//! one list, bucket after bucket of equal weights, the lightest first. Where each bucket but the last ends is kept at the
-//! end of the list's block, the first one's end last. So a group whose weight changes travels by one
-//! exchange a bucket, and all groups of the key are one run of words.
+//! Invariant: `count` is the sum of the groups' weights, a weight is a power of two or 0, and the groups lie in one
+//! list, bucket after bucket of equal weights, the lightest first. The end of each bucket but the last is kept at the
+//! end of the list's block, the first one's end last. So a group whose weight changes moves by one exchange a bucket,
+//! and all groups of the key are one run of words.
 //!
 //! A rounded count is the least power of two that covers the count, or up to two doublings more once tuples
 //! left: between two changes of it the count has doubled, or halved, or become 0, or was 0.
@@ -14,7 +14,7 @@ use super::lists::{List, Lists};
 
 /// The exponent of 0: 2^ZERO is read as 0.
 pub(super) const ZERO: u8 = 127;
-/// Counts go up to 2^MOST; weights stay below.
+/// Counts are at most 2^MOST; weights are below it.
 pub(super) const MOST: u8 = 126;
 
 /// The groups of a key.
@@ -22,7 +22,7 @@ pub(super) const MOST: u8 = 126;
 pub(super) struct Record {
     /// The sum of the weights.
     pub(super) count: u128,
-    /// Which buckets there are: the lowest bit for that of weight 0, then one an exponent.
+    /// Set of the buckets: the lowest bit for that of weight 0, then one an exponent.
     buckets: u128,
     pub(super) list: List,
 }
@@ -69,7 +69,7 @@ struct Buckets<'a> {
 }
 
 impl Buckets<'_> {
-    /// Where a bucket ends and the next begins.
+    /// End of a bucket, and begin of the next.
     #[inline]
     fn end(&self, rank: usize) -> u32 {
         if rank + 1 == self.count {
@@ -141,7 +141,7 @@ impl Record {
         (self.buckets & (bit(exponent) - 1)).count_ones() as usize
     }
 
-    /// How many buckets there are, with that of weight 0.
+    /// Number of buckets, that of weight 0 included.
     #[inline]
     pub(super) fn buckets(&self) -> usize {
         self.buckets.count_ones() as usize
@@ -175,7 +175,7 @@ impl Record {
         let mut open = self.open(lists);
         if before > 0 {
             let begin = open.begin(rank);
-            // Ends are kept from the back: those above go one further to the front.
+            // Ends are kept from the back: those above move one further to the front.
             let words = open.block.len();
             let (first, last) = (words + 1 - before, words - rank);
             if rank < before {

@@ -1,7 +1,8 @@
 //! From the words of a row to a tuple that has them, for deletes.
 //!
-//! Invariant: the tuples of equal rows are a chain, the youngest first; the table holds the first of each chain. Which of
-//! equal tuples a delete takes is independent of the sample. Cost: O(1) expected; nothing at all until the first delete.
+//! Invariant: the tuples of equal rows are a chain, the youngest first; the table holds the first of each chain. The
+//! choice among equal tuples for a delete is independent of the sample. Cost: O(1) expected; nothing at all until the
+//! first delete.
 
 use foldhash::quality::SeedableRandomState;
 use hashbrown::HashTable;
@@ -46,7 +47,7 @@ impl TupleWords {
         self.table.find(found, equal).copied()
     }
 
-    /// The tuple of an equal row that came before this one.
+    /// The tuple of an equal row that was inserted before this one.
     pub(super) fn after(&self, tuple: u32) -> Option<u32> {
         Some(self.next[tuple as usize]).filter(|&next| next != NONE)
     }

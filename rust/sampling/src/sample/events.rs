@@ -14,7 +14,7 @@ pub(super) struct Events {
 struct Run {
     atom: usize,
     inserted: bool,
-    /// Where its tuples begin.
+    /// Begin of its tuples.
     begin: usize,
 }
 

@@ -44,12 +44,12 @@ pub(crate) use walk::Walk;
 /// So many tuples are linked before their results are offered.
 const TOGETHER: usize = 4096;
 
-/// Which results of a join count.
+/// Filter of the results of a join.
 pub trait Predicate {
     /// Whether a result, a tuple of each relation, does.
     ///
     /// # Errors
-    /// Whatever keeps it from deciding; the transaction is then rolled back.
+    /// Any error of the evaluation; the transaction is then rolled back.
     fn holds(&self, index: &Index, result: &[u32]) -> Result<bool>;
 }
 
@@ -165,7 +165,7 @@ impl<P: Predicate> JoinSample<P> {
         self.results.results()
     }
 
-    /// How many results are held.
+    /// Number of results held.
     #[must_use]
     pub fn len(&self) -> usize {
         self.results.len()
@@ -293,7 +293,7 @@ impl<P: Predicate> JoinSample<P> {
             }
         }
         if self.index.is_broken() {
-            // What was linked before fitted.
+            // The tuples that were linked before do fit.
             drop(self.index.rebuild());
         }
         for (atom, inserted, tuples) in self.events.back() {
@@ -325,7 +325,7 @@ impl<P: Predicate> JoinSample<P> {
         self.index.len_upper().map(drop)
     }
 
-    /// How many positions all results have, once `count_all` was called.
+    /// Number of positions of all results, once `count_all` was called.
     #[must_use]
     pub fn positions(&self) -> Option<u128> {
         self.index.positions()

@@ -163,7 +163,7 @@ impl Results {
     /// one that changed its place may be in both.
     pub(super) fn delta(&self) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
         let width = self.width;
-        // What each place held at first, walking back; and how many places there were.
+        // Content of each place at the begin, found by a backward walk; and the number of places then.
         let mut first: BTreeMap<usize, &[u32]> = BTreeMap::new();
         let mut results = self.len();
         let mut touched = BTreeSet::new();

@@ -1,6 +1,6 @@
 //! Positions in random order.
 //!
-//! Invariant: no position comes twice. Cost: O(1) a position, of which only exchanged ones are kept.
+//! Invariant: no position is returned twice. Cost: O(1) a position, of which only exchanged ones are kept.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 /// was exchanged is kept.
 #[derive(Debug)]
 pub(crate) struct Walk {
-    /// How many positions are left.
+    /// Number of positions left.
     pub(crate) left: u128,
     exchanged: HashMap<u128, u128>,
 }

@@ -9,7 +9,7 @@ use ringview_query::nested::{Cell, Column, Condition, Quantity, Scope, evaluate,
 
 use crate::{Index, Predicate};
 
-/// Which results count.
+/// Filter of results.
 #[derive(Clone, Debug)]
 pub(super) enum ResultFilter {
     All,

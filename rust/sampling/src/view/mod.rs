@@ -9,11 +9,11 @@
 //! |---|---|
 //! | `plan` | [`Samples`]: what queries can be sampled |
 //! | `shape` | which words are kept of a row, and where the columns of the sample lie in them |
-//! | `rows` | rows of tables come and go |
+//! | `rows` | inserts and deletes of tables' rows |
 //! | `condition` | conditions across tables: which results count |
 //! | `answer`, `weights` | rows as they are read, and drawn, with weights too |
 //! | `size` | how many results there are, exactly or between bounds |
-//! | `state` | a sample as bytes, to go on from |
+//! | `state` | a sample as bytes, to resume from |
 
 mod answer;
 mod condition;
@@ -79,7 +79,7 @@ impl SampleView {
         })
     }
 
-    /// How many rows it holds, where the join has so many.
+    /// Number of rows that it holds, if the join has as many.
     pub fn k(&self) -> u64 {
         self.sample.sample().state().k()
     }
@@ -122,7 +122,7 @@ fn filter(shape: &Shape, relations: &Relations) -> ResultFilter {
     };
     let word = |(relation, word): (usize, usize)| {
         let place = relations.word_ref(relation, word);
-        // What a condition reads is carried.
+        // Columns that a condition reads are carried.
         (place.atom(), place.word().unwrap_or_default())
     };
     let columns = shape.columns.iter();

@@ -15,7 +15,7 @@ use crate::{BagDescription, Relations};
 /// The size of a sample, and the seed of its random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Samples {
-    /// How many rows it holds, where the join has so many.
+    /// Number of rows that it holds, if the join has as many.
     pub k: u64,
     /// The same seed and the same rows in the same order give the same sample.
     pub seed: u64,

@@ -46,7 +46,7 @@ impl SampleView {
         Ok(())
     }
 
-    /// How often a selected row is inserted, or deleted.
+    /// Number of inserts, or deletes, of a selected row.
     fn times(&self, rows: &RowDelta<'_>, at: usize, direction: i64) -> i64 {
         let row = self.selection.rows().map_or(at, |rows| rows[at] as usize);
         rows.sign.saturating_mul(rows.batch.multiplicity(row)) * direction

@@ -18,7 +18,7 @@ pub(super) struct Reading {
     pub(super) program: AtomProgram,
     /// The words of a row: a column of the table each, and which aspect of it.
     pub(super) words: Vec<(usize, Aspect)>,
-    /// Which of these hold ids of strings.
+    /// The words that hold ids of strings.
     pub(super) texts: Vec<usize>,
     /// Predicates, whose verdicts are further words: 1 where the row passes.
     pub(super) verdicts: Vec<AtomProgram>,
@@ -55,7 +55,7 @@ pub(super) struct Shape {
     pub(super) outputs: Vec<OutputColumn>,
     /// The words of a result: a relation and a word of its rows each.
     pub(super) words: Vec<(usize, usize)>,
-    /// Which results count; what one row tells is a column behind those of its table.
+    /// Filter of results; conditions on one row are columns behind those of its table.
     pub(super) condition: Option<Condition>,
     /// Its columns, sorted: the value, the upper half of a decimal, whether it is NULL.
     pub(super) columns: Vec<(Of, Type, ColumnWords)>,
@@ -144,7 +144,7 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Gives what one row tells alone a column; returns it, by atom.
+    /// Gives conditions on one row alone a column; returns them, by atom.
     fn verdicts(&mut self, query: &Bound) -> Vec<Vec<Predicate>> {
         let mut found: Vec<Vec<Predicate>> = vec![Vec::new(); query.atoms.len()];
         if let Some(condition) = &mut self.condition {

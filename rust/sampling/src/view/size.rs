@@ -16,7 +16,7 @@ use crate::Predicate;
 /// So many positions are looked at one by one.
 const FEW: u128 = 1 << 16;
 
-/// How many results there are.
+/// Number of results.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum JoinSize {
     /// So many.
@@ -35,7 +35,7 @@ impl fmt::Display for JoinSize {
 }
 
 impl SampleView {
-    /// How many results there are.
+    /// Number of results.
     #[must_use]
     pub fn join_size(&self) -> JoinSize {
         let sample = self.sample.sample();
@@ -54,7 +54,7 @@ impl SampleView {
         }
     }
 
-    /// How many results count, if all positions can be looked at.
+    /// Number of results that pass the filter, if all positions can be read.
     fn counted(&self) -> Result<Option<u128>> {
         let sample = self.sample.sample();
         let Some(positions) = sample.positions().filter(|&positions| positions <= FEW) else {

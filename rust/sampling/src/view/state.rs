@@ -1,9 +1,9 @@
 //! A sample as bytes, and a sample that resumes from them.
 //!
-//! Invariant: the bytes begin with a version; they hold the results of a sample and the state of its reservoir, generator
-//! included, but no other rows. A sample of the same query over the same rows that has read them is that sample: the same rows
-//! in the same places, and the same random numbers to come. All other bytes are refused, and nothing has changed. Cost:
-//! O(k) to write; O(N) to read.
+//! Invariant: the bytes begin with a version; they hold the results of a sample and the state of its reservoir,
+//! generator included, but no other rows. A sample of the same query over the same rows that has read them is that
+//! sample: the same rows in the same places, and the same future random numbers. All other bytes are refused, and
+//! nothing has changed. Cost: O(k) to write; O(N) to read.
 
 use std::collections::BTreeMap;
 

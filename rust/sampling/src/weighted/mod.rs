@@ -19,7 +19,7 @@ use ringview_core::{Budget, Error, Result};
 use crate::random::Random;
 pub(crate) use tree::Weighted;
 
-/// Joins of so many results, or of four times as many as are asked for, are drawn without replacement by keys.
+/// Joins of so many results, or of four times as many as requested, are drawn without replacement by keys.
 const FEW: u128 = 1 << 16;
 /// So often a draw may repeat an earlier one, or not count.
 const TRIES: u64 = 1 << 22;
@@ -169,7 +169,7 @@ mod tests {
         (index, counts)
     }
 
-    /// Chi-square of pairs that should come with the chances that `chance` gives; with the degrees.
+    /// Chi-square of pairs against their chances by `chance`; with the degrees of freedom.
     fn against(method: Method, chance: impl Fn(f64, f64, f64, bool) -> f64) -> (f64, usize) {
         let (index, counts) = drawn(method);
         let all = results(&index);
@@ -247,7 +247,7 @@ mod tests {
             message.contains("drawing 2 weighted rows") && message.contains("draw fewer"),
             "{message}"
         );
-        // What the message advises: fewer, or with replacement. A join this small is drawn by keys anyway.
+        // Advice of the message: fewer, or with replacement. A join this small is drawn by keys anyway.
         for advised in [(1, false, 1), (2, true, 1), (2, false, 1)] {
             weighted.take(advised, &mut of, &Budget::free()).unwrap();
         }

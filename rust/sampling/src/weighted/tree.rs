@@ -83,7 +83,7 @@ impl Weighted {
         Ok(Weighted { nodes, root })
     }
 
-    /// How many relations there are.
+    /// Number of relations.
     pub(super) fn relations(&self) -> usize {
         self.nodes.len()
     }

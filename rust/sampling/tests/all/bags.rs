@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use ringview_core::{Budget, Result};
 use ringview_sampling::{All, Index, Predicate, QuerySample, Random, Relation, Relations};
 
-/// A result: the rows of its relations, or what was asked for of them.
+/// A result: the rows of its relations, or the columns requested of them.
 type Rows = Vec<Vec<u64>>;
 
 /// Relations as multisets of rows.
@@ -57,7 +57,7 @@ fn held<P: Predicate>(relations: &[Relation], sample: &QuerySample<P>) -> Vec<Ro
     all
 }
 
-/// A row that may come: distinct ones are left out if they are there, keys are kept.
+/// A row that may be inserted: distinct ones are left out if they are there, keys are kept.
 fn comes(relation: &Relation, table: &[Vec<u64>], row: &[u64]) -> bool {
     let same = |key: &Vec<usize>| {
         table
@@ -153,7 +153,7 @@ proptest! {
             }
             sample.check();
         }
-        // All that came leaves: nothing stays.
+        // All rows are deleted: nothing stays.
         for (at, table) in tables.0.iter().enumerate() {
             for row in table {
                 prop_assert!(sample.delete(at, row, &budget).unwrap());
@@ -177,7 +177,7 @@ type Change = (usize, Vec<u64>, bool);
 /// Below this chance something is wrong.
 const NEVER: f64 = 1e-6;
 
-/// Changes in three phases: rows come, some leave, some of these come again.
+/// Changes in three phases: rows are inserted, some deleted, some of these inserted again.
 fn phases(relations: &[Relation]) -> [Vec<Change>; 3] {
     let mut random = Random::new(11);
     let mut come: Vec<Change> = Vec::new();
@@ -186,7 +186,7 @@ fn phases(relations: &[Relation]) -> [Vec<Change>; 3] {
     while tables.join(relations).len() < 14 {
         let at = come.len() % relations.len();
         let mut row = row(&relations[at], &mut random, 3);
-        // Rows told apart, so that a result is known by its rows.
+        // Rows are distinct, so that a result is identified by its rows.
         if relations[at].columns > relations[at].variables.len() {
             *row.last_mut().unwrap() = come.len() as u64;
         }
@@ -234,7 +234,7 @@ fn sampled(relations: &[Relation], phases: &[Vec<Change>], k: u64, seed: u64) ->
     held(relations, &sample)
 }
 
-/// What the moments after each phase show of a sampler that is given the phases and a seed.
+/// Statistics of a sampler at the end of each phase, given the phases and a seed.
 fn moments(
     (relations, series): (&[Relation], usize),
     runs: u64,

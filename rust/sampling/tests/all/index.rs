@@ -1,4 +1,4 @@
-//! The index against joins by brute force: each result once, dense, whatever comes and goes.
+//! The index against joins by brute force: each result once, dense, after any inserts and deletes.
 
 use std::collections::BTreeMap;
 
@@ -105,7 +105,7 @@ proptest! {
 
 #[test]
 fn groups_and_tuples_alone_hold_the_same_join() {
-    // Rows that come more than once, in a relation that is no more than its keys.
+    // Repeated rows, in a relation that is no more than its keys.
     let mut atoms = shape("line 3");
     for grouped in [false, true] {
         atoms[1].grouped = grouped;
@@ -146,7 +146,7 @@ fn steps_are_amortised_on_adversarial_streams() {
             index.insert(atom, &[0, 0]).unwrap();
         }
     };
-    // Counts that go up and down again around a border.
+    // Counts that rise and fall again around a border.
     let waves = |index: &mut Index| {
         for value in 0..n / 2 {
             index.insert(1, &[0, value]).unwrap();

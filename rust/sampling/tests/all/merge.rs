@@ -76,7 +76,7 @@ fn biased_merges_fail() {
         let drawn: Vec<u64> = samples.iter().map(|held| held.len() as u64).collect();
         merged(&drawn, &samples, 2, 2 * seed + 1)
     };
-    // What a part gives are the first that it has, in an order that is none of chance.
+    // A part gives its first results, in an order that is not random.
     let first = |seed: u64| {
         let mut samples = parts(&sizes, 2, &mut Random::new(2 * seed));
         samples.iter_mut().for_each(|held| held.sort_unstable());

@@ -24,7 +24,7 @@ fn counts_pass_32_and_64_bits_and_are_sampled_in_both_halves() {
             let count = sample.results().filter(upper).count();
             assert!(count.abs_diff(250) < 50, "{count} of relation {atom}");
         }
-        // What was sampled dies with half of the first relation.
+        // The sampled results are deleted with half of the first relation.
         (0..1u64 << (log - 1)).for_each(|value| assert!(sample.delete(0, &[7, value])));
         end(&mut sample);
         assert_eq!(sample.len(), 500);
@@ -64,7 +64,7 @@ fn what_is_too_large_is_refused_and_undone() {
     ));
 }
 
-/// Both hold the same in the same places, and will go on alike.
+/// Both hold the same in the same places, and continue alike.
 fn same<P: Predicate>(a: &JoinSample<P>, b: &JoinSample<P>) {
     a.check();
     assert_eq!(a.state(), b.state());
@@ -160,7 +160,7 @@ proptest! {
             let results = tables.join(atoms);
             let held = held(&sample);
             prop_assert_eq!(held.len() as u64, k.min(results.len() as u64));
-            // A result comes as often as it is there, at most.
+            // A result is held at most as often as it is there.
             let mut left = results.into_iter();
             prop_assert!(held.iter().all(|result| left.any(|other| other == *result)));
         }

@@ -1,4 +1,4 @@
-//! Every set of results is held as often as any other, whatever the join, the moment, and how its tuples come.
+//! Every set of results is held as often as any other, for any join, moment, and way to insert its tuples.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::common::statistics::{Seen, choose, distance_from_uniform, p_value, pa
 use crate::common::{chi_square, shape, shapes};
 use ringview_sampling::{All, Atom, JoinSample};
 
-/// How tuples come.
+/// Way to insert tuples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UpdateMode {
     OneByOne,
@@ -42,7 +42,7 @@ fn naive(atoms: &[Atom], phases: &[Vec<Change>], flaw: Flaw, seed: u64) -> Vec<R
     sample.rows()
 }
 
-/// What the moments after each phase show: after inserts, deletes, and inserts again.
+/// Statistics of the moments after each phase: after inserts, deletes, and inserts again.
 fn moments(
     (atoms, series): (&[Atom], usize),
     runs: u64,

@@ -18,14 +18,14 @@ use super::payload_layout::PayloadLayout;
 use super::rows::ResultRows;
 use crate::fields::{Aspect, Fields};
 
-/// What is shown of a query.
+/// Outputs of a query.
 #[derive(Clone, Copy, Debug)]
 pub struct Outputs<'a> {
     /// Its variables.
     pub variables: &'a [Variable],
     /// The columns of the result.
     pub columns: &'a [PlanOutput],
-    /// What `results` reads.
+    /// Inputs of `results`.
     pub measures: &'a [PlanOutput],
     /// Computed columns, and which groups are rows of the result; all where absent.
     pub results: Option<&'a Results>,
@@ -51,18 +51,18 @@ impl<'a> From<&'a Bound> for Outputs<'a> {
     }
 }
 
-/// How rows are made into Arrow.
+/// Conversion of rows to Arrow.
 #[derive(Clone, Debug)]
 pub struct Assembler<'a> {
-    /// What is shown.
+    /// The outputs.
     pub outputs: Outputs<'a>,
     /// The fields of the query's variables.
     pub fields: &'a Fields,
     /// The variables that the columns of rows hold.
     pub keys: Cow<'a, [VarId]>,
-    /// What the payloads of rows are made of.
+    /// The layout of the payloads of rows.
     pub payload_layout: &'a PayloadLayout,
-    /// Knows the strings of the rows.
+    /// Holds the strings of the rows.
     pub dictionary: &'a Dictionary,
 }
 
@@ -104,8 +104,7 @@ impl Assembler<'_> {
         Ok((batch, mask))
     }
 
-    /// The cells of one row, where its payload alone tells all of them. O(columns), and nothing else
-    /// is allocated.
+    /// The cells of one row, if its payload alone determines all of them. O(columns), and nothing else is allocated.
     ///
     /// # Errors
     /// As `check`.
@@ -146,7 +145,7 @@ impl Assembler<'_> {
         self.columns(&rows, outputs).map(drop)
     }
 
-    /// How many rows HAVING leaves.
+    /// Number of rows that HAVING keeps.
     ///
     /// # Errors
     /// As `check`.
@@ -170,7 +169,7 @@ impl Assembler<'_> {
         })
     }
 
-    /// Which rows HAVING keeps; `None` if there is none.
+    /// By row, whether HAVING keeps it; `None` if there is no HAVING.
     ///
     /// # Errors
     /// As `check`.

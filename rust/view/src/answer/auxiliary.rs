@@ -1,12 +1,12 @@
-//! What a group has beside the payload in its table: further payload fields, kept elsewhere by key.
+//! Auxiliary payload of a group: further payload fields, kept outside its table by key.
 //!
-//! Invariant: rows with the same keys get the same words whoever asks, as of the moment that is asked
-//! for. Cost: what each payload field says; nothing where there is none.
+//! Invariant: rows with the same keys get the same words in every read, as of the requested state.
+//! Cost: that of each payload field; nothing if there is none.
 
 use super::payload_layout::PayloadLayout;
 use super::values::{Tallies, When};
 
-/// Where the fields of payloads behind the first are read from.
+/// Source of the payload fields behind the first.
 pub trait AuxiliaryPayload: Send + Sync {
     /// The payload fields of a row, those of the table first.
     fn payload_layout(&self) -> &PayloadLayout;
@@ -15,8 +15,7 @@ pub trait AuxiliaryPayload: Send + Sync {
     /// fields of the table's key, column by column.
     fn fill(&self, keys: &[Vec<u64>], rows: &mut [u64], when: When<'_>);
 
-    /// What the groups of these keys have of each category, row by row; none where no feature is
-    /// categorical.
+    /// Tallies of the groups of these keys for each category, row by row; none if no feature is categorical.
     fn tallies(&self, _keys: &[Vec<u64>], _rows: usize, _when: When<'_>) -> Vec<Tallies> {
         Vec::new()
     }
@@ -32,7 +31,7 @@ pub trait AuxiliaryPayload: Send + Sync {
     }
 }
 
-/// Nothing stands beside the table.
+/// A table without auxiliary payload.
 impl AuxiliaryPayload for PayloadLayout {
     fn payload_layout(&self) -> &PayloadLayout {
         self

@@ -1,11 +1,10 @@
 //! The categorical features of a COFACTOR as Arrow: the tallies of groups.
 //!
-//! Invariant: within a group the categories of a feature come in order, each with at least one row;
-//! the counts of a feature add up to the count of the group, and so do those of a pair of features.
-//! The column of the result has, behind count, sums and products, a struct `categories` with a list
-//! of (value, count, sums, shifted) for each feature and, from two features on, a struct `pairs` with a
-//! list of (left, right, count) for each two. `shifted` are the sums of the distances from the origins
-//! that the group's payload is counted from; sums have digits enough to tell them when they are read.
+//! Invariant: within a group the categories of a feature are in order, each with at least one row; the counts of a
+//! feature add up to the count of the group, and so do those of a pair of features. The column of the result has,
+//! behind count, sums and products, a struct `categories` with a list of (value, count, sums, shifted) for each feature
+//! and, from two features on, a struct `pairs` with a list of (left, right, count) for each two. `shifted` are the sums
+//! of the distances from the origins of the group's payload; sums have digits enough to compute them at a read.
 //! Cost: O(categories, and pairs that occur).
 
 use std::ops::Range;
@@ -24,7 +23,7 @@ use super::rows::ResultRows;
 use super::values::{SUM, Tally};
 
 impl FeatureColumns {
-    /// The categorical ones, then the pairs, as tallies come.
+    /// The categorical ones, then the pairs, in the order of tallies.
     fn tallied(&self) -> impl Iterator<Item = &Categories> {
         self.categories.iter().chain(&self.pairs)
     }
@@ -173,7 +172,7 @@ impl Listed<'_> {
         (plain, shifted)
     }
 
-    /// Where the list of each row ends.
+    /// End of each row's list.
     fn offsets(&self) -> Result<OffsetBuffer<i32>> {
         let mut offsets = vec![0];
         let mut end = 0;

@@ -1,4 +1,4 @@
-//! Where the values, the count and the sums of a categorical feature stand in an entry of a tally.
+//! Positions of the values, the count and the sums of a categorical feature in an entry of a tally.
 //!
 //! Invariant: values first, then the count, then sums. Cost: O(values).
 
@@ -13,7 +13,7 @@ pub struct Categories {
     pub name: String,
     /// The types of the values.
     pub types: Vec<Type>,
-    /// How many sums there are behind the count.
+    /// Number of sums behind the count.
     pub sums: usize,
 }
 
@@ -23,7 +23,7 @@ impl Categories {
         1 + usize::from(matches!(ty, Type::Decimal { .. }))
     }
 
-    /// Where each value stands in an entry of a tally, and its type.
+    /// Position and type of each value in an entry of a tally.
     pub(super) fn values(&self) -> impl Iterator<Item = (usize, &Type)> {
         self.types.iter().scan(0, |at, ty| {
             let start = *at;
@@ -32,7 +32,7 @@ impl Categories {
         })
     }
 
-    /// Where the count stands.
+    /// Position of the count.
     pub(super) fn count_at(&self) -> usize {
         self.types.iter().map(Self::words).sum()
     }

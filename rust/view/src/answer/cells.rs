@@ -26,10 +26,10 @@ pub enum Cells {
         words: Vec<u64>,
         /// The upper halves; empty for other types.
         high: Vec<u64>,
-        /// Which rows are not NULL.
+        /// Whether each row is not NULL.
         valid: Option<Vec<bool>>,
     },
-    /// Strings that no dictionary may know.
+    /// Strings that may be in no dictionary.
     Texts(Vec<Option<String>>),
     /// Values that only Arrow can hold.
     Array(ArrayRef),

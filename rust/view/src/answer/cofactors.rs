@@ -35,7 +35,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// Appends a payload; `at` says where each feature stands in it.
+    /// Appends a payload; `at` is the position of each feature in it.
     fn push(&mut self, payload: &[u64], at: &[usize]) {
         let m = at.len();
         let real = |word: usize| f64::from_bits(payload[word]);
@@ -70,7 +70,7 @@ impl FeatureColumns {
         Field::new(&output.name, data, false).with_metadata(metadata.into())
     }
 
-    /// The column of a COFACTOR; `at` says where the payload and its origins stand in a row.
+    /// The column of a COFACTOR; `at` are the positions of the payload and its origins in a row.
     pub(crate) fn column(
         &self,
         rows: &ResultRows,
@@ -84,8 +84,8 @@ impl FeatureColumns {
         categories::column(self, (rows, at.1), column, dictionary).map(Cells::Array)
     }
 
-    /// The same where the payload is kept as sums: `at` are the words of the sum of each feature, then of
-    /// the sums of products, each an expansion; `ends` is where reaches may stand, behind origins. Origins are
+    /// The same where the payload is kept as sums: `at` are the words of the sum of each feature, then of the sums of
+    /// products, each an expansion; `ends` is the range of origins and, behind them, possible reaches. Origins are
     /// their means, so that no digit is lost.
     pub(crate) fn column_of_moments(
         &self,
@@ -179,8 +179,8 @@ impl FeatureColumns {
     }
 }
 
-/// What the values of a feature are best counted from, by their sum and the sum of their squares: their
-/// mean, or the whole number beside it if that is as good, so that whole numbers stay whole.
+/// Best origin for the values of a feature, by their sum and the sum of their squares: their mean, or the whole number
+/// beside it if that is as good, so that whole numbers stay whole.
 fn origin_of(count: f64, sum: Expansion, squares: Expansion) -> f64 {
     let mean = sum.value() / count;
     // No number where there are no rows.

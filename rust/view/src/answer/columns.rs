@@ -61,7 +61,7 @@ impl PayloadLayout {
         }
     }
 
-    /// What an output shows of one row, if its payload alone tells.
+    /// Cell of an output in one row, if its payload alone determines it.
     ///
     /// # Errors
     /// `Overflow` for a sum that does not fit its type.
@@ -92,7 +92,7 @@ impl PayloadLayout {
         Some(number.map(|number| Cell::of(number, &output.ty)))
     }
 
-    /// Where the number of a term begins.
+    /// First word of the number of a term.
     fn word(&self, term: usize) -> usize {
         self.element(term).word
     }
@@ -122,7 +122,7 @@ impl PayloadLayout {
     }
 }
 
-/// How counts and sums become columns.
+/// Conversion of counts and sums to columns.
 struct Numbers<'a> {
     payload_layout: &'a PayloadLayout,
 }

@@ -1,8 +1,8 @@
 //! A position in the rows of an answer, from which they are read on, a block at a time.
 //!
-//! Invariant: it holds no lock and no part of the view: changes between two blocks are free to come, and the
-//! answer tells whether the position is still valid ([`is_current`](super::Answer::is_current)). Cost: that of
-//! the rows, at once or as they are read; see [`cursor`](super::Answer::cursor).
+//! Invariant: it holds no lock and no part of the view: the view may change between two blocks, and the answer reports
+//! whether the position is still valid ([`is_current`](super::Answer::is_current)). Cost: that of the rows, at once or
+//! as they are read; see [`cursor`](super::Answer::cursor).
 
 use std::any::Any;
 use std::fmt::Debug;

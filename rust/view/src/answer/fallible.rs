@@ -1,9 +1,8 @@
-//! What a transaction made of a result can be shown, or the transaction is refused.
+//! A transaction is refused if its result cannot be shown.
 //!
-//! Invariant: a view that has settled can be read. Of each group that the running transaction moved,
-//! every column that might not fit its type has been computed once. What fits as it is kept, counts and sums of
-//! one integer component, is not looked at: a view of those alone settles in O(1), any other in
-//! O(groups moved).
+//! Invariant: a view that has settled can be read. Of each group that the running transaction moved, every column that
+//! might not fit its type has been computed once. Counts and sums of one integer component always fit, and are not
+//! checked: a view of those alone settles in O(1), any other in O(groups moved).
 
 use ringview_core::{Dictionary, Result};
 use ringview_expr::Projection;
@@ -16,17 +15,17 @@ use super::payload_layout::PayloadLayout;
 use super::rows::ResultRows;
 use crate::result_table::ResultTable;
 
-/// What of a result may not fit.
+/// The outputs of a result that may not fit.
 #[derive(Debug)]
 pub struct Fallible {
     /// The outputs, by position.
     outputs: Vec<usize>,
-    /// Whether more than the payload in the table is needed to tell: keys, and what stands beside it.
+    /// Whether the check needs more than the payload in the table: keys, and the auxiliary payload.
     whole: bool,
 }
 
 impl Fallible {
-    /// What may not fit of the groups of a query; `None` if all will.
+    /// The outputs of a query's groups that may not fit; `None` if all will.
     #[must_use]
     pub fn of(query: Outputs<'_>, payload_layout: &PayloadLayout) -> Option<Self> {
         let results = query.results.map(Results::projection);
@@ -58,7 +57,7 @@ impl Fallible {
     /// `Overflow`; the transaction must then be undone.
     pub(crate) fn check(&self, groups: &ResultTable<'_>, dictionary: &Dictionary) -> Result<()> {
         let (table, assembler) = (groups.table, groups.assembler(dictionary));
-        // What has no rows any more goes, and shows nothing that could overflow.
+        // Groups without rows are removed, and show nothing that could overflow.
         let there = |slot: &u32| table.is_live(*slot) && table.payload(*slot)[0] != 0;
         if !self.whole {
             let touched = table.changes().map(|change| match change {
@@ -93,7 +92,7 @@ impl Fallible {
         groups.assembler(dictionary).check(rows, &self.outputs)
     }
 
-    /// The same of one row, whose payload tells all of them.
+    /// The same of one row, whose payload determines all of them.
     fn check_row(&self, payload: &[u64], assembler: &Assembler<'_>) -> Result<()> {
         let outputs = self
             .outputs

@@ -1,6 +1,6 @@
 //! Keys of groups as readers give them, and single values as readers take them.
 //!
-//! A key or a row is a handful of values, so none of this goes by Arrow. Cost: O(columns).
+//! A key or a row is a handful of values, so none of this uses Arrow. Cost: O(columns).
 
 /// A value to look for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,7 +32,7 @@ pub enum Cell {
     Text(String),
     /// A decimal: its units, and how many of its digits are behind the point.
     Decimal(i128, i8),
-    /// What only Arrow holds: a point in time, a COFACTOR.
+    /// Values that only Arrow holds: a point in time, a COFACTOR.
     Other,
 }
 

@@ -8,12 +8,12 @@ use ringview_core::{Error, Result, available};
 
 use super::rows::ResultRows;
 
-/// How often a row is there, by its payload.
+/// Multiplicity of a row, by its payload.
 fn multiplicity(payload: &[u64]) -> i64 {
     payload[0] as i64
 }
 
-/// How many rows there are, each as often as it is there.
+/// Number of rows, each counted by its multiplicity.
 ///
 /// # Errors
 /// `Value` if trusted deletes took what was not there.
@@ -69,6 +69,6 @@ pub fn check_size(rows: u64, columns: usize) -> Result<()> {
     })
 }
 
-/// Rows from which on the machine's memory is asked.
+/// Number of rows from which on the machine's memory is checked.
 const MANY: u64 = 1 << 24;
 const MOST: u64 = 1 << 32;

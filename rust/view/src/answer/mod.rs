@@ -1,12 +1,12 @@
-//! What is read of a view: its rows.
+//! Reading of a view: its rows.
 //!
 //! Invariant: two reads without a change between them give the same rows in the same order. A reader never
-//! asks what kind of answer it has before it: groups, a listing and a factorised join are three answers
-//! of one trait, and what one of them cannot do it refuses with the reason. Cost: each method says what it
-//! promises of any answer; an answer may do better.
+//! distinguishes kinds of answers: groups, a listing and a factorised join are three answers of one trait. An answer
+//! refuses an unsupported operation with the reason. Cost: each method states a bound for any answer; an answer may do
+//! better.
 //!
-//! An engine gives a table whose keys are the groups, says which fields the payloads have, and
-//! where those are read that stand beside the part; columns, expressions and HAVING follow.
+//! An engine gives a table whose keys are the groups, the fields of the payloads, and the source of auxiliary fields;
+//! columns, expressions and HAVING follow.
 //!
 //! | file | holds |
 //! |---|---|
@@ -63,13 +63,13 @@ use crate::delta::Delta;
 /// Rows of an answer that are handed out at a time.
 const BLOCK: u64 = 1 << 16;
 
-/// The rows of a view, as of its last commit. The dictionary that comes with a call knows all strings of
-/// the view; the budget limits the memory of what is made, and hears interrupts.
+/// The rows of a view, as of its last commit. The dictionary of a call holds all strings of the view; the budget limits
+/// the memory of the output, and checks for interrupts.
 pub trait Answer: Debug + Send + Sync {
     /// The schema of its rows. O(columns).
     fn schema(&self) -> SchemaRef;
 
-    /// How many rows there are. O(1), or O(groups) with HAVING or for a listing.
+    /// Number of rows. O(1), or O(groups) with HAVING or for a listing.
     ///
     /// # Errors
     /// `Overflow` if what HAVING computes does not fit; `Value` if trusted deletes took what was not
@@ -137,7 +137,7 @@ pub trait Answer: Debug + Send + Sync {
         self.rows(dictionary, &Budget::free()).map(Cursor::made)
     }
 
-    /// Whether a cursor of this view can go on: its rows are made, or the view is as it was when it began.
+    /// Whether a cursor of this view can continue: its rows are made, or the view is as it was when it began.
     fn is_current(&self, cursor: &Cursor) -> bool {
         cursor.is_made()
     }
@@ -150,11 +150,11 @@ pub trait Answer: Debug + Send + Sync {
         Ok(cursor.take())
     }
 
-    /// The columns that tell its groups, with their types: each by the name under which the answer
-    /// shows it, or by its own where it does not. By default rows are told apart by nothing.
+    /// The columns of its group key, with their types: each by the name in the answer, or by its own if the answer does
+    /// not show it. By default rows have no key.
     ///
     /// # Errors
-    /// `Unsupported` for the rows of a join, which no key tells apart.
+    /// `Unsupported` for the rows of a join, which have no key.
     fn key_columns(&self) -> Result<Vec<(&str, &Type)>> {
         Err(no_key())
     }

@@ -1,8 +1,8 @@
 //! The layout of the payload of a group: its fields, and the position of each in a row.
 //!
-//! An engine keeps the first field in the table whose keys are the groups; what it keeps elsewhere comes
-//! behind (see `auxiliary`). Invariant: the fields of a row lie one after the other, in the order of the
-//! list, and nowhere else is said where. The first word of the first is the count of the group.
+//! An engine keeps the first field in the table whose keys are the groups; auxiliary fields follow (see `auxiliary`).
+//! Invariant: the fields of a row lie one after the other, in the order of the list, which alone defines their
+//! positions. The first word of the first is the count of the group.
 //! Cost: a look through the list, which is short.
 
 use std::ops::Range;
@@ -25,15 +25,14 @@ pub enum PayloadField {
     /// The number of values of a group, the least and the greatest: the payload fields of this kind are numbered as the
     /// query numbers its companions.
     Summary,
-    /// What the features of a degree-m payload are counted from: for each its origin, then for each its
-    /// reach.
+    /// Origins of the features of a degree-m payload: for each its origin, then for each its reach.
     Origins {
-        /// How many features.
+        /// Number of features.
         features: usize,
     },
 }
 
-/// Counts and sums of products, and where the terms of the query stand among them.
+/// Counts and sums of products, and the positions of the query's terms among them.
 #[derive(Clone, Debug)]
 pub struct TermSums {
     kinds: Vec<Kind>,
@@ -47,11 +46,11 @@ pub struct TermSums {
 /// The features of a degree-m payload.
 #[derive(Clone, Debug)]
 pub struct FeatureColumns {
-    /// Their names, as they were asked for.
+    /// Their names, in the order of the query.
     pub names: Vec<String>,
     /// The features in the order of the payload.
     pub order: Vec<usize>,
-    /// The categorical ones, which tallies tell.
+    /// The categorical ones, which are read from tallies.
     pub categories: Vec<Categories>,
     /// Two of those each.
     pub pairs: Vec<Categories>,
@@ -63,7 +62,7 @@ pub struct PayloadLayout {
     list: Vec<(Range<usize>, PayloadField)>,
 }
 
-/// How the number of a term is kept where sums of integers always have 128 bits.
+/// Representation of the number of a term if sums of integers always have 128 bits.
 #[must_use]
 pub fn wide_kind(term: &Term) -> NumberKind {
     match term.kind {
@@ -72,7 +71,7 @@ pub fn wide_kind(term: &Term) -> NumberKind {
     }
 }
 
-/// How the numbers of a kind are kept where they are summed.
+/// Representation of summed numbers of a kind.
 #[must_use]
 pub fn number_kind(kind: Kind) -> NumberKind {
     match kind {
@@ -102,8 +101,8 @@ impl TermSums {
         }
     }
 
-    /// With the degree-m payload of some features told by components: reals that hold the sum of each, then
-    /// the sums of products, an upper triangle row by row.
+    /// With the degree-m payload of some features given by components: reals that hold the sum of each, then the sums
+    /// of products, an upper triangle row by row.
     #[must_use]
     pub fn with_moments(mut self, features: FeatureColumns, components: Vec<usize>) -> Self {
         self.moments = Some((features, components));
@@ -118,7 +117,7 @@ impl TermSums {
 }
 
 impl FeatureColumns {
-    /// Where the features stand in the payload, as they were asked for.
+    /// Positions of the features in the payload, in the order of the query.
     pub(crate) fn positions(&self) -> Vec<usize> {
         let at = |feature| self.order.iter().position(|&other| other == feature);
         (0..self.order.len()).filter_map(at).collect()
@@ -156,7 +155,7 @@ impl PayloadLayout {
         self.list.last().map_or(0, |(words, _)| words.end)
     }
 
-    /// Words of the first, which stands in the table of the groups.
+    /// Words of the first field, which is in the table of the groups.
     #[must_use]
     pub fn first(&self) -> usize {
         self.list.first().map_or(0, |(words, _)| words.end)
@@ -177,7 +176,7 @@ impl PayloadLayout {
         }
     }
 
-    /// The features of the degree-m payload and where that stands, if there is one.
+    /// The features of the degree-m payload and its position, if there is one.
     #[must_use]
     pub fn features(&self) -> Option<(Range<usize>, &FeatureColumns)> {
         self.list.iter().find_map(|(words, field)| match field {
@@ -190,7 +189,7 @@ impl PayloadLayout {
         })
     }
 
-    /// Where the sums and sums of products of features stand, if they are sums among others.
+    /// Positions of the sums and sums of products of features, if they are sums among others.
     pub(crate) fn moments(&self) -> Option<Vec<usize>> {
         let (start, sums) = self.sums()?;
         let (_, components) = sums.moments.as_ref()?;
@@ -198,7 +197,7 @@ impl PayloadLayout {
         Some(components.iter().map(word).collect())
     }
 
-    /// Where the summaries stand, in the order of the query's companions.
+    /// Positions of the summaries, in the order of the query's companions.
     pub fn summaries(&self) -> impl Iterator<Item = Range<usize>> {
         let summary = |(words, field): &(Range<usize>, PayloadField)| {
             matches!(field, PayloadField::Summary).then(|| words.clone())
@@ -206,7 +205,7 @@ impl PayloadLayout {
         self.list.iter().filter_map(summary)
     }
 
-    /// Where the origins stand: nowhere, unless there are features.
+    /// Positions of the origins: empty, unless there are features.
     #[must_use]
     pub fn origins(&self) -> Range<usize> {
         let origins = |(words, field): &(Range<usize>, PayloadField)| {
@@ -222,8 +221,8 @@ impl PayloadLayout {
         })
     }
 
-    /// Where the number of a term of the query stands. Where there are no sums, the count is asked for
-    /// alone, and every payload begins with it.
+    /// Position and kind of the number of a term of the query. Without sums, the only term is the count, and every
+    /// payload begins with it.
     pub(crate) fn element(&self, term: usize) -> Element {
         let Some((start, sums)) = self.sums() else {
             return Element {
@@ -245,7 +244,7 @@ impl PayloadLayout {
         element.word..element.word + element.kind.words()
     }
 
-    /// What kind of number a term of the query is.
+    /// Kind of the number of a term of the query.
     pub(crate) fn kind(&self, term: usize) -> Kind {
         self.sums()
             .map_or(Kind::Int, |(_, sums)| sums.kinds[sums.places[term]])

@@ -1,7 +1,7 @@
 //! The rows of a result before they are columns: keys and payloads.
 //!
-//! Invariant: a row has a word in each column, `width` words of payload (the payload fields, in their order) and,
-//! where a feature is categorical, tallies. Cost: O(rows), and what the payload fields beside the table ask.
+//! Invariant: a row has a word in each column, `width` words of payload (the payload fields, in their order) and, where
+//! a feature is categorical, tallies. Cost: O(rows), and that of the auxiliary payload fields.
 
 use ringview_core::Dictionary;
 use ringview_relation::KeyedTable;
@@ -13,7 +13,7 @@ use super::values::{Tallies, When};
 /// Rows of a result: fields of the keys column by column, payloads row by row.
 #[derive(Clone, Debug, Default)]
 pub struct ResultRows {
-    /// How many.
+    /// Number of rows.
     pub rows: usize,
     /// The fields of the keys.
     pub columns: Vec<Vec<u64>>,
@@ -21,7 +21,7 @@ pub struct ResultRows {
     pub payloads: Vec<u64>,
     /// Words of a payload.
     pub width: usize,
-    /// What the group has of each category, row by row; empty where no feature is categorical.
+    /// Tallies of the group for each category, row by row; empty if no feature is categorical.
     pub tallies: Vec<Tallies>,
 }
 
@@ -110,7 +110,7 @@ impl ResultRows {
         rows
     }
 
-    /// The same with what stands beside the table.
+    /// The same with the auxiliary payload.
     fn filled(mut self, auxiliary: &dyn AuxiliaryPayload) -> Self {
         self.tally(auxiliary, When::Now);
         self.fill(auxiliary, When::Now);
@@ -122,7 +122,7 @@ impl ResultRows {
         self.tallies = auxiliary.tallies(&self.columns, self.rows, when);
     }
 
-    /// Fills the payload fields that stand beside the table, in rows that are as wide as all.
+    /// Fills the auxiliary payload fields, in rows of full width.
     pub fn fill(&mut self, auxiliary: &dyn AuxiliaryPayload, when: When<'_>) {
         auxiliary.fill(&self.columns, &mut self.payloads, when);
     }

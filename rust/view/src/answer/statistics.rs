@@ -1,9 +1,9 @@
 //! Variances, covariances, correlations and regressions from counts, sums and sums of products.
 //!
-//! With C(a, b) = n * sum(ab) - sum(a) * sum(b), each is a quotient of such C and n. Where the sums
-//! are exact, C is computed exactly, in 256 bits, and rounded once; of reals in expansions of three
-//! doubles, which have digits enough where a mean is 10^10 deviations away. What has no value is NULL,
-//! or NaN where SQL's reference implementations say so: a correlation or slope without variance.
+//! With C(a, b) = n * sum(ab) - sum(a) * sum(b), each is a quotient of such C and n. If the sums are exact, C is
+//! computed exactly, in 256 bits, and rounded once; of reals in expansions of three doubles, which have digits enough
+//! for a mean 10^10 deviations away. A statistic without a value is NULL, or NaN where SQL's reference implementations
+//! say so: a correlation or slope without variance.
 
 use ringview_query::Function;
 use ringview_ring::Expansion;
@@ -39,7 +39,7 @@ impl Sum {
         }
     }
 
-    /// What it lacks once it is a double; nothing where it is shown exactly.
+    /// Rounding error of its double; zero for an exact sum.
     pub(crate) fn rest(self) -> f64 {
         match self {
             Sum::None | Sum::Exact(..) => 0.0,
@@ -103,7 +103,7 @@ impl Moments {
         (c_xx > 0.0).then(|| self.c_xy() / c_xx)
     }
 
-    /// Where the line of the slope meets x = 0: (sum(xx) sum(y) - sum(x) sum(xy)) / C(x, x).
+    /// Intersection of the slope's line with x = 0: (sum(xx) sum(y) - sum(x) sum(xy)) / C(x, x).
     fn intercept(&self) -> Option<f64> {
         let c_xx = self.c_xx();
         if c_xx <= 0.0 {

@@ -1,4 +1,4 @@
-//! Where expressions find their columns, and how words become numbers of a kind.
+//! Source of an expression's columns, and conversion of words to numbers of a kind.
 //!
 //! Invariant: what is loaded has `Words::WORDS` words a selected row, in the order of the rows.
 
@@ -7,7 +7,7 @@ use ringview_query::Kind;
 
 use super::number::{Arithmetic, Decimal, Int, Real, Source, map};
 
-/// Where an expression finds its columns: a batch, at some rows (all where `None`).
+/// Source of an expression's columns: a batch, at some rows (all where `None`).
 #[derive(Clone, Copy)]
 pub(crate) struct Input<'a> {
     pub(crate) batch: &'a Batch,
@@ -36,7 +36,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// How the words of a column become numbers.
+/// Conversion of the words of a column to numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Load {
     /// As they are.

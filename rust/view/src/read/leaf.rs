@@ -13,7 +13,7 @@ use crate::answer::number_kind;
 use crate::fields::{Aspect, Fields};
 use crate::rows::RowDelta;
 
-/// An atom and its rows. What the rows of a table contribute to a term is `Bound::factors`.
+/// An atom and its rows. `Bound::factors` gives the contribution of a table's rows to a term.
 #[derive(Debug)]
 pub struct Leaf {
     /// The fields of its variables, in the order of its keys.
@@ -21,7 +21,7 @@ pub struct Leaf {
     /// Its rows.
     pub rows: Relation<SumProduct>,
     program: AtomProgram,
-    /// Where the fields are read.
+    /// Source of the fields.
     columns: Vec<(usize, Aspect)>,
     /// The fields with strings, by their place in the keys.
     texts: Vec<usize>,

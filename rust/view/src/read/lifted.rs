@@ -16,18 +16,18 @@ use super::{AtomProgram, Selection, Values};
 pub struct LiftedRows<'a> {
     /// The batch.
     pub batch: &'a Batch,
-    /// Which of its rows take part.
+    /// The rows that take part.
     pub selection: &'a Selection,
     /// 1 or -1, times their multiplicities.
     pub sign: i64,
-    /// Which of them are summed into one payload.
+    /// The groups of rows that are summed into one payload.
     pub groups: Groups<'a>,
     /// Words of a payload.
     pub stride: usize,
 }
 
 impl LiftedRows<'_> {
-    /// What the program of an atom makes of the rows, summed by group into `out`: the multiplicity times
+    /// Payloads that the program of an atom computes from the rows, summed by group into `out`: the multiplicity times
     /// each factor. The program is one of long reals, or of doubles.
     ///
     /// # Errors

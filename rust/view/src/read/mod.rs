@@ -1,4 +1,4 @@
-//! What rows of a table are to a view: which take part, and the numbers that each contributes.
+//! Reading of a table's rows for a view: a filter, and the numbers that each row contributes.
 //!
 //! It is compiled from an atom of a bound query, the columns of it that are keys, and a list of
 //! factors: what an engine plans beyond that is its own affair.
@@ -53,7 +53,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// How many rows.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
@@ -65,7 +65,7 @@ impl Selection {
         self.len == 0
     }
 
-    /// Which rows, ascending; `None` if all of the batch.
+    /// The selected rows, ascending; `None` if all of the batch.
     #[must_use]
     pub fn rows(&self) -> Option<&[u32]> {
         (!self.all).then_some(&self.rows)
@@ -94,7 +94,7 @@ pub struct AtomProgram {
     factors: Vec<FactorProgram>,
 }
 
-/// How an expression is compiled: of doubles, or long.
+/// Compiler of an expression: of doubles, or long.
 type CompileScalar = fn(&Polynomial, &str, &Schema) -> Result<Scalar>;
 
 #[derive(Clone, Debug)]
@@ -103,7 +103,7 @@ struct FactorProgram {
     value: Option<Scalar>,
     /// The same in units, until one did not fit a word.
     units: Option<Scalar>,
-    /// How messages call the value.
+    /// Text of the value in messages.
     text: String,
     /// The numbers, where they cannot be handed out in place.
     words: Vec<u64>,
@@ -162,7 +162,7 @@ impl AtomProgram {
         self.factors.iter().map(kind)
     }
 
-    /// Forgets what its filter knows of strings that have gone.
+    /// Drops the filter's verdicts on freed strings.
     pub fn forget_strings(&mut self, gone: &FreedIds) {
         if let Some(filter) = &mut self.filter {
             filter.forget_strings(gone);
@@ -389,7 +389,7 @@ fn zero_nulls(
 /// A sum that took NaN or an infinity in could never be rid of it again.
 fn refuse_infinite(words: &[u64], width: usize, text: &str) -> Result<()> {
     const EXPONENT: u64 = 0x7ff << 52;
-    // The first word of an expansion tells.
+    // The first word of an expansion is NaN or infinite if the expansion is.
     let mut firsts = words.iter().step_by(width);
     let Some(&word) = firsts.find(|&&word| word & EXPONENT == EXPONENT) else {
         return Ok(());

@@ -20,7 +20,7 @@ pub(crate) trait Words {
 
 /// A kind of number.
 pub(crate) trait Arithmetic: Words {
-    /// What to compare: equal and ordered as SQL has it.
+    /// Comparison key: equal and ordered as SQL has it.
     type Key: Copy + Ord;
 
     fn key(value: Self::Value) -> Self::Key;

@@ -42,7 +42,7 @@ impl Check {
         node.evaluate(batch, dictionary, spare, into)
     }
 
-    /// Forgets what it knows of strings that have gone.
+    /// Drops its verdicts on freed strings.
     pub(crate) fn forget_strings(&mut self, gone: &FreedIds) {
         self.node.forget_strings(gone);
     }
@@ -177,7 +177,7 @@ impl Node {
         Ok(())
     }
 
-    /// Numbers know nothing of NULL: verdicts on them are corrected here.
+    /// Comparisons of numbers ignore NULL: verdicts on them are corrected here.
     fn unknown_where_null(&self, batch: &Batch, into: &mut [u8]) {
         let correct = |columns: &[usize], into: &mut [u8]| {
             for valid in nulls(batch, columns) {

@@ -1,9 +1,9 @@
 //! Conditions on one string column, decided once for each distinct string.
 //!
-//! The strings of a batch that are new are decided together, as vectors over Arrow. Invariant: `known[id]` is the verdict
-//! on the string with that id, or `UNSEEN`. A verdict holds as long as the string has the id: ids that go are told
-//! (`forget`), before they mean other strings. Cost: O(1) a row, and of the new strings a pass of vector kernels a node of
-//! the condition.
+//! The strings of a batch that are new are decided together, as vectors over Arrow. Invariant: `known[id]` is the
+//! verdict on the string with that id, or `UNSEEN`. A verdict holds as long as the string has the id: freed ids are
+//! passed to `forget` before they are reused. Cost: O(1) a row, and of the new strings a pass of vector kernels a node
+//! of the condition.
 
 use std::sync::Arc;
 
@@ -117,7 +117,7 @@ impl TextCheck {
         Ok(found.as_boolean().iter().map(constant).collect())
     }
 
-    /// Forgets the verdicts on strings that have gone.
+    /// Drops the verdicts on freed strings.
     pub(crate) fn forget(&mut self, gone: &FreedIds) {
         for &id in &gone.ids {
             if let Some(known) = self.known.get_mut(id as usize) {

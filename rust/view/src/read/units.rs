@@ -113,7 +113,7 @@ pub(super) fn of(value: &Polynomial) -> Option<Polynomial> {
     Some(Polynomial { kind, op })
 }
 
-/// How many units of a decimal are one of what it is converted from.
+/// Number of units of a decimal in one unit of the operand that it is converted from.
 fn unit(value: &Polynomial) -> Option<i128> {
     match (&value.op, value.kind) {
         (Op::Convert { operand }, Kind::Decimal { scale }) => match operand.kind {

@@ -3,7 +3,7 @@
 //! MIN, MAX, COUNT(DISTINCT) and the categories of a COFACTOR are read from the same query with that column, or two,
 //! among its groups. Invariant: each maintainer has taken the rows that the groups have taken; its keys, in order by
 //! group, are the values. The order changes at the commit alone, so within a transaction only the tables do. Cost: that
-//! of the maintainers, and O(log n) comparisons a value that comes or leaves.
+//! of the maintainers, and O(log n) comparisons a value that appears or disappears.
 
 use ringview_core::{Budget, Dictionary, FreedIds, HoldsStrings, LiveIds, Result};
 use ringview_query::Companion;
@@ -75,7 +75,7 @@ impl<M: Maintainer> Auxiliary<M> {
         self.values.follow(shrunk.as_ref());
     }
 
-    /// The keys of the groups whose values may have changed, and how many; a key may come more than once.
+    /// The keys of the groups whose values may have changed, and their number; a key may be repeated.
     fn touched(&self) -> (Vec<Vec<u64>>, usize) {
         let table = self.table();
         let slots = table.changes().map(|change| match change {

@@ -161,7 +161,7 @@ impl<'a> ResultTable<'a> {
         if self.auxiliary.changes_all() {
             touched.extend(table.iter().map(|slot| (slot, Some(table.payload(slot)))));
         }
-        // What changed in the table comes first.
+        // A stable sort: the first entry of a slot is that of the table.
         touched.sort_by_key(|&(slot, _)| slot);
         touched.dedup_by_key(|&mut (slot, _)| slot);
         touched

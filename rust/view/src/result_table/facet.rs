@@ -1,9 +1,9 @@
-//! What one query shows of groups that several queries are answered from.
+//! One query's view of groups that several queries are answered from.
 //!
 //! The groups are those of a union of queries: they have the terms of all. A facet has the columns, HAVING and computed
-//! columns of one of them, over its own terms. Invariant: it shows, and tells as changes, exactly what a view of its
-//! query alone would; what the terms of others do is not seen. Cost: that of reading groups; a transaction costs it
-//! O(groups touched) where a column may not fit, or somebody wants its delta, and nothing else.
+//! columns of one of them, over its own terms. Invariant: its rows and its changes are exactly those of a view of its
+//! query alone; the terms of others do not affect it. Cost: that of reading groups; a transaction costs it O(groups
+//! touched) where a column may not fit, or its delta is requested, and nothing else.
 
 use arrow_array::RecordBatch;
 use ringview_core::{Budget, Dictionary, Result};
@@ -18,15 +18,15 @@ use crate::delta::{Context, Delta};
 /// See the module.
 #[derive(Debug)]
 pub struct Facet {
-    /// Which of the groupings it is answered from.
+    /// Number of the grouping that it is answered from.
     grouping: usize,
-    /// By term of the query: which of those of the groups it is.
+    /// By term of the query: its number among the terms of the groups.
     terms: Vec<usize>,
     variables: Vec<Variable>,
     columns: Vec<PlanOutput>,
     measures: Vec<PlanOutput>,
     results: Option<Results>,
-    /// What may not fit, once something was prepared.
+    /// Outputs that may not fit, once a transaction was prepared.
     checked: Option<CheckedGroups>,
 }
 
@@ -49,19 +49,19 @@ impl Facet {
         }
     }
 
-    /// Which of the groupings it is answered from.
+    /// Number of the grouping that it is answered from.
     #[must_use]
     pub fn grouping(&self) -> usize {
         self.grouping
     }
 
-    /// Which of the terms of the groups it reads.
+    /// The terms of the groups that it reads.
     #[must_use]
     pub fn terms(&self) -> &[usize] {
         &self.terms
     }
 
-    /// What is read of it.
+    /// Its answer.
     #[must_use]
     pub fn answer<'a>(&'a self, groups: ResultTable<'a>) -> GroupAnswer<'a> {
         GroupAnswer(self.rows(groups))

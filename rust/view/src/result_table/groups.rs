@@ -69,7 +69,7 @@ impl Answer for GroupAnswer<'_> {
     }
 }
 
-/// Which columns of groups may not fit, for payloads of so many words.
+/// The columns of groups that may not fit, for payloads of this width.
 #[derive(Debug)]
 pub(super) struct CheckedGroups {
     fallible: Option<Fallible>,

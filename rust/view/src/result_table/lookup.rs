@@ -129,7 +129,7 @@ impl<'a> ResultTable<'a> {
         })
     }
 
-    /// Where the group of a whole key is.
+    /// Position of the group of a whole key.
     fn find(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Position> {
         let columns = self.key_columns();
         let missing = columns
@@ -168,7 +168,7 @@ impl<'a> ResultTable<'a> {
         }
     }
 
-    /// What the fields of keys must be to have some values; `None` if no key can have them.
+    /// Required contents of the fields of keys with some values; `None` if no key can have them.
     fn wanted(&self, key: &Key<'_>, dictionary: &Dictionary) -> Result<Option<Vec<Wanted>>> {
         let (fields, keys) = (self.fields, self.keys);
         let all = fields.of_all(keys);
@@ -228,7 +228,7 @@ impl<'a> ResultTable<'a> {
     }
 }
 
-/// Where the group of a key is.
+/// Position of the group of a key.
 enum Position {
     Slot(u32),
     /// The one row of a view without groups.

@@ -1,8 +1,8 @@
 //! A keyed table whose keys are the rows of an answer: groups with aggregates, or a listing.
 //!
-//! Whatever engine maintains the table, it says which variables the keys hold, of which payload fields the payloads
-//! are made and what is shown ([`Grouped`]); reading, look-ups by key and the delta follow from that. What
-//! maintains such a table is a [`Maintainer`], and [`MaintainerView`] is the view of it.
+//! The engine that maintains the table gives the variables of the keys, the payload fields and the outputs
+//! ([`Grouped`]); reading, look-ups by key and the delta follow from that. A [`Maintainer`] maintains such a table, and
+//! [`MaintainerView`] is the view of it.
 //! Invariant: an aggregate without GROUP BY has one row, even over nothing. Cost: O(groups) a read of
 //! all, O(columns) for one by its key.
 //!
@@ -52,7 +52,7 @@ pub use view::{Maintainer, MaintainerView};
 /// A table, and all that makes rows of it.
 #[derive(Clone, Copy)]
 pub struct ResultTable<'a> {
-    /// What is shown.
+    /// The outputs.
     pub outputs: Outputs<'a>,
     /// The fields of the query's variables.
     pub fields: &'a Fields,
@@ -60,7 +60,7 @@ pub struct ResultTable<'a> {
     pub keys: &'a [VarId],
     /// The table.
     pub table: &'a KeyedTable,
-    /// What the payloads are made of, and where they are read from.
+    /// The layout of the payloads, and the source of auxiliary ones.
     pub auxiliary: &'a dyn AuxiliaryPayload,
 }
 
@@ -71,7 +71,7 @@ pub trait Grouped: Debug + Send + Sync {
 }
 
 impl<'a> ResultTable<'a> {
-    /// How rows of the table are made into Arrow.
+    /// Conversion of rows of the table to Arrow.
     #[must_use]
     pub fn assembler<'d>(&self, dictionary: &'d Dictionary) -> Assembler<'d>
     where
@@ -99,7 +99,7 @@ impl<'a> ResultTable<'a> {
         ResultRows::all(self.table, self.auxiliary)
     }
 
-    /// The number of keys; 1 where no key tells groups apart. O(1).
+    /// The number of keys; 1 where groups have no key. O(1).
     #[must_use]
     pub fn groups(&self) -> usize {
         match self.table.layout().fields() {
@@ -108,7 +108,7 @@ impl<'a> ResultTable<'a> {
         }
     }
 
-    /// How many rows are shown: those that HAVING keeps.
+    /// Number of rows that are shown: those that HAVING keeps.
     ///
     /// # Errors
     /// As of the answer.
@@ -153,7 +153,7 @@ impl<'a> ResultTable<'a> {
         mark_strings(self.table, &self.fields.texts(self.keys), held);
     }
 
-    /// How many words that looks at.
+    /// Number of words that this reads.
     #[must_use]
     pub fn string_words(&self) -> usize {
         self.table.len() * self.fields.texts(self.keys).len()

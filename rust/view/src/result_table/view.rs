@@ -74,7 +74,8 @@ pub trait Maintainer: Grouped + HoldsStrings {
     /// Static relations have all their rows.
     fn freeze(&mut self) {}
 
-    /// Keeps the changes since the last commit, those of the table too; where slots of the table went, if they moved.
+    /// Keeps the changes since the last commit, those of the table too; returns the new slots of the table, if they
+    /// moved.
     fn commit(&mut self, dictionary: &Dictionary) -> Option<Relocated>;
 
     /// Undoes the changes since the last commit, those of the table too.
@@ -85,7 +86,7 @@ pub trait Maintainer: Grouped + HoldsStrings {
         Vec::new()
     }
 
-    /// How it is kept; the view adds the number of groups, and bytes.
+    /// Its layout; the view adds the number of groups, and bytes.
     fn explanation(&self) -> Explanation;
 
     /// As [`View::explanation_of`].
@@ -118,7 +119,7 @@ pub struct MaintainerView<M> {
     kind: ResultKind,
 }
 
-/// What the groups of a table are to its view.
+/// Kind of rows that the groups of a table are.
 #[derive(Debug)]
 enum ResultKind {
     /// A row each.
@@ -144,7 +145,7 @@ impl<M: Maintainer> MaintainerView<M> {
         }
     }
 
-    /// What a query shows of them: groups, or the rows of a join, which are groups where each is there once.
+    /// View of a query: groups, or the rows of a join, which are groups where each is there once.
     #[must_use]
     pub fn of(query: &Bound, maintainer: M) -> Self {
         if query.bag.is_some() && !query.distinct {
@@ -153,7 +154,7 @@ impl<M: Maintainer> MaintainerView<M> {
         Self::groups(maintainer)
     }
 
-    /// What maintains the groups.
+    /// The maintainer of the groups.
     pub(crate) fn maintainer_mut(&mut self) -> &mut M {
         &mut self.maintainer
     }

@@ -1,4 +1,4 @@
-//! Payload fields: where they stand in a row, and which strings they hold.
+//! Payload fields: their positions in a row, and the strings that they hold.
 
 use ringview_core::Type;
 use ringview_query::Kind;

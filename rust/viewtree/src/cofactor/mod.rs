@@ -24,7 +24,7 @@ use crate::tree::{Payloads, Recentred, Recentring};
 
 use origins::{Origins, subtract};
 
-/// How many times the rows that came so far a batch is that is looked at before it is read.
+/// Factor by which a batch must outnumber all rows before it, for its values to be sampled before they are read.
 const MANY: u64 = 8;
 
 /// A leaf: its program, the columns that must not be NULL, and room for a batch.
@@ -89,7 +89,7 @@ impl CofactorPayloads {
         })
     }
 
-    /// Where the features stand in the payload of a node.
+    /// Positions of the features in the payload of a node.
     fn positions(&self, node: usize, features: impl Iterator<Item = usize>) -> Vec<usize> {
         let all = &self.plan.nodes[node];
         features
@@ -138,7 +138,7 @@ impl Recentred for CofactorPayloads {
         let root = tree.plan.tree.root;
         let payloads = &tree.payloads;
         let own = &payloads.plan.nodes[root];
-        // Keys without rows are about to go.
+        // Keys without rows are removed at the commit.
         let has_rows = |table: &KeyedTable| table.iter().any(|slot| table.payload(slot)[0] != 0);
         let now = |view: &Relation<Cofactor>| view.table().is_some_and(has_rows);
         // One without changes has rows if it had some.
@@ -246,7 +246,7 @@ impl Payloads for CofactorPayloads {
 impl Factored for CofactorPayloads {}
 
 impl Tree<CofactorPayloads> {
-    /// Finds the origins that the coming commit will move, from the groups of the root.
+    /// Finds the origins that the next commit will move, from the groups of the root.
     fn look_at_means(&mut self) {
         let Self {
             plan,
@@ -267,7 +267,7 @@ impl Tree<CofactorPayloads> {
         if !origins.is_due(rows, root.len()) {
             return;
         }
-        // Keys without rows are about to go.
+        // Keys without rows are removed at the commit.
         let groups = root.iter().map(|slot| root.payload(slot));
         let groups = groups.filter(|payload| payload[0] != 0);
         let order = &cofactor.nodes[plan.tree.root];
@@ -275,8 +275,8 @@ impl Tree<CofactorPayloads> {
         origins.look(rows, (groups, order), kinds, covering);
     }
 
-    /// Before rows are read at a leaf: where they are many times those that came so far, and far from
-    /// their origins, the few payloads that there are move, lest the many are rounded from afar.
+    /// Runs before rows are read at a leaf. If they outnumber the earlier rows many times and lie far from their
+    /// origins, the few existing payloads move first, so that the new rows are not rounded around a distant origin.
     fn recentre_before_many(&mut self, leaf: usize, batch: &Batch) -> Result<()> {
         let Self {
             views,
@@ -353,7 +353,7 @@ impl Tree<CofactorPayloads> {
     }
 }
 
-/// How many keys kept views have that cover one of some features.
+/// Number of keys in kept views that cover any of the given features.
 fn covering(plan: &CofactorPlan, views: &[Relation<Cofactor>], features: &[usize]) -> usize {
     let covers = |node: &Vec<usize>| node.iter().any(|feature| features.contains(feature));
     let nodes = plan.nodes.iter().zip(views);

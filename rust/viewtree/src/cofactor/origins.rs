@@ -2,11 +2,10 @@
 //!
 //! Sums of squares of numbers far from zero have no digits left for how the numbers differ. So a
 //! feature has an origin: the payloads are those of x - origin, and what is shown adds it again.
-//! Invariant: a feature has an origin exactly while a kept view that covers it has a key; between
-//! transactions all payloads of a tree are counted from `shown`. An origin comes with the first rows,
-//! and moves where their mean has gone far from it, measured by the deviation: all payloads then move at
-//! a commit. The origin of whole numbers is whole, so their sums stay exact below 2^53, and deletes
-//! cancel to nothing.
+//! Invariant: a feature has an origin exactly while a kept view that covers it has a key; between transactions all
+//! payloads of a tree are counted from `shown`. The first rows fix an origin. It moves when their mean is far from it,
+//! measured by the deviation: all payloads then move at a commit. The origin of whole numbers is whole, so their sums
+//! stay exact below 2^53, and deletes cancel to nothing.
 //! Cost: a subtraction a value; O(m) at a commit over one group, over more O(m) a group once several times
 //! as many rows have been handled; a move what its payloads hold, once as many rows have been handled as
 //! they are. A commit that fixes and moves no origin allocates nothing.
@@ -15,15 +14,14 @@ use ringview_query::Kind;
 use ringview_ring::Expansion;
 use ringview_view::read::Values;
 
-/// How many deviations a mean may be away from the origin: a variance loses twice as many bits as
-/// this has.
+/// Largest distance between a mean and its origin, in deviations: a variance loses twice as many bits as this has.
 const FAR: f64 = 8.0;
 
 /// Rows handled for each group beyond the first between two looks at all of them.
 const ROWS_A_GROUP: u64 = 8;
 
-/// The origin is zero for what has a magnitude above this: sums of squares would leave the range of doubles,
-/// which is refused when rows come.
+/// The origin is zero for values with a magnitude above this: sums of squares would leave the range of doubles, which
+/// is refused when the rows are read.
 const LARGEST: f64 = 1e140;
 
 /// Whole numbers below it are doubles.
@@ -32,7 +30,7 @@ const EXACT: f64 = (1u64 << 53) as f64;
 /// Whole origins have less magnitude than this.
 const WHOLE: f64 = (1u64 << 62) as f64;
 
-/// How many of the first values are looked at.
+/// Number of leading values that are sampled.
 const SAMPLE: usize = 15;
 
 /// The origins of the features of a COFACTOR, by feature.
@@ -62,11 +60,11 @@ pub(crate) struct Origins {
 struct Move {
     feature: usize,
     new: f64,
-    /// How far, if sums were rounded before.
+    /// Distance of the move, if sums were rounded before.
     reach: f64,
 }
 
-/// What the groups of a view have together of each feature, in the order of the payload.
+/// Totals of each feature over the groups of a view, in the order of the payload.
 #[derive(Clone, Debug, Default)]
 struct Totals {
     count: f64,

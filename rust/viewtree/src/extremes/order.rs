@@ -6,7 +6,7 @@
 use ringview_core::Type;
 use ringview_view::answer::values::SUMMARY;
 
-/// How the values of a type are ordered as unsigned numbers.
+/// Order in which the values of a type map to unsigned numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// As they lie.
@@ -70,7 +70,7 @@ impl Order {
         }
     }
 
-    /// How many values there are, 0 or 1 for more, the least and the greatest.
+    /// Count (0, or 1 for any), least and greatest value.
     pub(super) fn summary(self, numbers: &[u64]) -> [u64; SUMMARY] {
         let mut summary = [0; SUMMARY];
         if numbers.iter().all(|&number| number == 0) {

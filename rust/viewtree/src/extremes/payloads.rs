@@ -1,4 +1,4 @@
-//! Where the payloads of values are read from: the ends of each group of a batch.
+//! Source of the payloads of values: the ends of each group of a batch.
 //!
 //! Invariant: NULL is no value; a row that leaves is refused. Cost: two comparisons a row and value.
 
@@ -13,7 +13,7 @@ use crate::program::ProductPlan;
 use crate::tree::payloads::at_leaf;
 use crate::tree::{Payloads, Recentred};
 
-/// Where the payloads of values are read from.
+/// Source of the payloads of values.
 #[derive(Clone, Debug)]
 pub(crate) struct ExtremePayloads {
     /// By node, its values.
@@ -185,7 +185,7 @@ impl Payloads for ExtremePayloads {
     }
 }
 
-/// Adds the values of the selected rows to the numbers of their groups, which stand at `at`.
+/// Adds the values of the selected rows to the numbers of their groups, which are stored at `at`.
 #[inline(always)]
 fn raise_rows<const WORDS: usize>(
     column: &Column,

@@ -1,11 +1,11 @@
 //! SELECT DISTINCT kept factorised: relations as sets.
 //!
-//! Where every variable is shown, a row of the result is one key of each relation, and is there once if
-//! each key counts as 1, however many rows of the table have it. So the tree is told of a key only when
-//! its first row comes or its last one goes: |d(set of R)| <= |dR|, as for an indicator projection.
+//! If every variable is an output, a row of the result is one key of each relation. It is there once if each key counts
+//! as 1, however many rows of the table have it. So the tree receives a key only when its first row is inserted or its
+//! last one deleted: |d(set of R)| <= |dR|, as for an indicator projection.
 //!
-//! Invariant: `rows` counts the rows of each key, and `present` knows which keys have any; the leaf of
-//! the tree has 1 for those. Cost: O(1) a row of dR, and a count a distinct key.
+//! Invariant: `rows` counts the rows of each key, and `present` marks the keys that have any; the leaf of the tree has
+//! 1 for those. Cost: O(1) a row of dR, and a count a distinct key.
 
 use crate::plan::Plan;
 use ringview_core::Result;
@@ -53,7 +53,7 @@ impl Distinct {
         }
     }
 
-    /// Takes in rows of a relation; the keys that came and went.
+    /// Applies rows of a relation. Returns the keys that appeared (1) and disappeared (-1).
     pub(super) fn turn(&mut self, atom: usize, rows: LeafRows) -> Result<LeafRows> {
         let Set {
             rows: view,

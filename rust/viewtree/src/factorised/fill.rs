@@ -2,7 +2,7 @@
 //!
 //! Invariant: a column is written once, front to back. Cost: a run is a fill, a repeated pattern a
 //! copy of memory that doubles. The memory of a block that its reader has dropped is written again:
-//! asking the system for it anew would cost more than all that is written to it.
+//! allocating new memory would cost more than all that is written to it.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use ringview_relation::KeyedTable;
 use super::reader::{Lent, Op};
 use super::shape::Column;
 
-/// How many blocks may be in use at a time before memory is asked for anew.
+/// Number of blocks that may be in use at a time before new memory is allocated.
 const LENT: usize = 2;
 
 /// A column under construction.
@@ -155,7 +155,7 @@ impl Filler<'_, '_> {
         self.replay(Vec::new(), |slot| value(self.table.field(slot, field)))
     }
 
-    /// Which rows are not NULL; `None` if all are.
+    /// Whether each row is not NULL; `None` if all are.
     fn valid(&self) -> Result<Option<Vec<bool>>> {
         let Some(field) = self.column.null else {
             return Ok(None);
@@ -185,7 +185,7 @@ impl Filler<'_, '_> {
     }
 }
 
-/// Appends `rows` elements that go on with the pattern of the last `back`.
+/// Appends `rows` elements that continue the pattern of the last `back`.
 fn repeat<T: Copy>(out: &mut Vec<T>, back: usize, mut rows: usize) {
     let start = out.len() - back;
     let mut pattern = back;

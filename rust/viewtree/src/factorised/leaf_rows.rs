@@ -1,4 +1,4 @@
-//! Rows of a relation as its leaf has them: keys, and how often each comes or goes.
+//! Rows of a relation as its leaf stores them: keys, and the number of inserts or deletes of each.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ pub(super) struct LeafRows {
 }
 
 impl LeafRows {
-    /// The keys that go in sum, and those that come; multiplicities saturate where none can be.
+    /// The keys that decrease in sum, and those that increase; multiplicities saturate where none
+    /// can be.
     pub(super) fn by_sign(&self) -> [Self; 2] {
         let mut sums: BTreeMap<Vec<u64>, i64> = BTreeMap::new();
         for (at, &times) in self.times.iter().enumerate() {

@@ -41,26 +41,26 @@ pub(crate) use answer::FactorisedView;
 /// Rows of a block: enough to pay for its overhead, few enough for its columns to stay in the cache.
 const BLOCK: u64 = 1 << 16;
 
-/// What a factorised view keeps beside its tree.
+/// State of a factorised view in addition to its tree.
 #[derive(Debug)]
 pub(crate) struct Factorised {
     shape: Arc<Shape>,
-    /// How many transactions have changed it.
+    /// Number of transactions that have changed it.
     version: u64,
     starts: Mutex<Starts>,
-    /// How often indexes were made anew.
+    /// Number of times that indexes were rebuilt.
     rebuilds: u64,
-    /// How rows find what they change, once a delta was wanted.
+    /// Paths from changed rows to rows of the result, once a delta was requested.
     paths: Option<Paths>,
     /// The change of the result by the running transaction, where it is wanted.
     changed: Option<Changed>,
     /// Whether views join indicator projections.
     projects: bool,
-    /// Where each row is there once.
+    /// The relations as sets, if each row of the result is there once.
     distinct: Option<Distinct>,
 }
 
-/// Where a stream of rows stands.
+/// Position of a stream of rows.
 #[derive(Debug)]
 struct Position {
     version: u64,
@@ -69,7 +69,7 @@ struct Position {
 }
 
 impl Factorised {
-    /// What is beside an empty tree.
+    /// State for an empty tree.
     pub(crate) fn new(plan: &Plan, tree: &mut dyn Maintained) -> Self {
         Self {
             shape: Arc::new(Shape::compile(plan, tree)),
@@ -182,7 +182,7 @@ impl Factorised {
         }
     }
 
-    /// How many rows there are. O(1).
+    /// Number of rows. O(1).
     fn len(&self, tree: &dyn Maintained) -> Result<u64> {
         self.views(tree, self.nodes()).rows()
     }

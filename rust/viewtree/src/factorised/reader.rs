@@ -2,9 +2,9 @@
 //!
 //! Rows are ordered by the entries of the topmost union, then by its branches, the last one fastest.
 //! So within a product the rows of branch j repeat in runs as long as the branches behind it have
-//! rows, and the whole pattern comes again for each row of the branches before it. A range is
-//! therefore a list of operations a union: fill so many rows from this slot, or repeat what stands
-//! so many rows back. Each column of a union replays its list (`fill.rs`).
+//! rows, and the whole pattern is repeated for each row of the branches before it. A range is therefore a list of
+//! operations for each union: fill a number of rows from this slot, or repeat the rows a given distance back. Each
+//! column of a union replays its list (`fill.rs`).
 //!
 //! Invariant: after `read`, the operations of every union that holds columns cover the same rows.
 //! Cost: every entry has a row, so there are no dead ends: O(1) look-ups an entry that is touched,
@@ -25,21 +25,21 @@ const AHEAD: usize = 256;
 /// The values of a column in the last blocks; whoever reads one may still hold the one before.
 pub(crate) type Lent = VecDeque<Buffer>;
 
-/// How the rows of a union go on.
+/// Operation that produces the next rows of a union.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     /// `rows` rows with the key at `slot`.
     Fill {
         /// The slot.
         slot: u32,
-        /// How many rows.
+        /// Number of rows.
         rows: u32,
     },
     /// `rows` rows that repeat the last `back`, over and over.
     Repeat {
         /// The length of the pattern.
         back: u32,
-        /// How many rows.
+        /// Number of rows.
         rows: u32,
     },
 }
@@ -72,13 +72,13 @@ impl Views<'_> {
     }
 }
 
-/// Where reading stands in a union, with the entries around it.
+/// Position of a read in a union, with the entries around it.
 #[derive(Clone, Debug, Default)]
 struct Cursor {
     group: Option<u32>,
     /// The place in the group of the first entry that is loaded.
     first: usize,
-    /// The loaded entry at hand, and how many rows of the group come before it.
+    /// The current loaded entry, and the number of rows of the group before it.
     at: usize,
     before: u64,
     slots: Vec<u32>,
@@ -93,7 +93,7 @@ struct Range {
     group: u32,
     /// Rows of the group.
     total: u64,
-    /// How often each of them comes.
+    /// Number of repetitions of each row.
     repeat: u64,
     /// Of the repeated rows.
     from: u64,
@@ -110,7 +110,7 @@ pub(crate) struct Reader {
     pub(crate) rows: usize,
     /// By column: memory that was lent.
     pub(crate) lent: Vec<Lent>,
-    /// Where entries start, for reading out of order; without it, reading goes forward.
+    /// Start of each entry, for random access; without it, reads are sequential.
     pub(crate) starts: Option<Starts>,
     /// Entries and patterns handled: the work that delay is about.
     pub(crate) steps: u64,
@@ -278,7 +278,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The rows of the entry at hand, which has those from `start` to `end`, as far as they are asked for.
+    /// Emits the rows of the current entry, which covers `start` to `end`, as far as the range includes them.
     fn emit_entry(
         &mut self,
         views: &Views<'_>,
@@ -317,7 +317,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The rows of a branch, that come again and again.
+    /// Emits the rows of a branch, which repeat.
     fn emit_pattern(&mut self, views: &Views<'_>, branch: &Branch, range: Range) -> Result<()> {
         let Some(union) = branch.union.filter(|&u| views.shape.is_visible(u)) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What a factorised result looks like: unions of products, and which columns each union holds.
+//! Shape of a factorised result: unions of products, and the columns that each union holds.
 //!
 //! Invariant: unions are numbered in preorder, so the subtree of a union is a range. A column is
 //! held by the topmost union whose view has its variable: below it the variable is bound.
@@ -32,8 +32,8 @@ pub(crate) struct Union {
     pub(crate) node: usize,
     /// Its index on the fields that are bound from above.
     pub(crate) index: usize,
-    /// What hangs under each entry; nothing under the rows of a relation, which repeat as often as
-    /// their payload says.
+    /// Branches below each entry; none below the rows of a relation, which repeat as often as their
+    /// payload says.
     pub(crate) branches: Vec<Branch>,
     pub(crate) is_relation: bool,
     /// Whether it holds columns of the result itself.
@@ -178,7 +178,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Where each of `fields` stands among `all`.
+/// Positions of `fields` in `all`.
 fn positions(fields: &[usize], all: &[usize]) -> Vec<usize> {
     let place = |field: &usize| all.iter().position(|other| other == field);
     fields.iter().filter_map(place).collect()

@@ -1,13 +1,12 @@
-//! Where the entries of groups start, for reading rows out of order.
+//! Starts of the entries of groups, for random access to rows.
 //!
-//! Invariant: for each group that was asked for, the number of rows of each of its entries, summed so
-//! that the entry of a row is found in O(log entries); but for those that are named in `stale`, which
-//! are looked at again before the next search. A place of a group holds what it held before unless a
-//! slot that the transaction changed stood there before it, or stands there after it.
+//! Invariant: for each group that was read, the row counts of its entries are summed so that the entry of a row is
+//! found in O(log entries). The entries named in `stale` are read again before the next search. A place of a group
+//! keeps its content unless a slot that the transaction changed was there before, or is there afterwards.
 //!
-//! Cost: O(entries) when a group is first asked for; then a transaction costs O(1) a key that it
-//! changed in a union that has been asked for, and O(log entries) at the next search. Where it changed
-//! more than half of what is known, that is forgotten, and made anew if it is asked for again.
+//! Cost: O(entries) when a group is first read; then a transaction costs O(1) for each changed key of a union that has
+//! been read, and O(log entries) at the next search. If it changed more than half of the indexed entries, the index is
+//! discarded, and rebuilt at the next read.
 
 use foldhash::fast::FixedState;
 use std::collections::HashMap;
@@ -36,13 +35,13 @@ pub(crate) fn skip_to(
     }
 }
 
-/// What is known of the groups of a union.
+/// Index of the groups of a union.
 #[derive(Debug, Default)]
 struct GroupStarts {
     of: HashMap<u32, Sums, FixedState>,
     /// The entries of them all.
     entries: usize,
-    /// How often the index had been made anew.
+    /// Number of rebuilds of the index.
     rebuilds: u64,
     /// Groups and places to be looked at again.
     stale: Vec<(u32, u32)>,
@@ -90,7 +89,7 @@ impl Starts {
         Ok(sums.find(row))
     }
 
-    /// Whether nobody has asked yet.
+    /// Whether no group has been read yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.unions.is_empty()
     }
@@ -150,12 +149,12 @@ impl Starts {
 }
 
 impl GroupStarts {
-    /// How many places may be stale.
+    /// Largest number of stale places.
     fn most(&self) -> usize {
         FEW_STALE + self.entries / 2
     }
 
-    /// Names the places where the changed slots stand now.
+    /// Adds the current places of the changed slots to `stale`.
     fn name(&mut self, table: &KeyedTable, index: &Index) {
         let there = |slot: &u32| table.is_live(*slot) && index.position(*slot).is_some();
         let slots: Vec<u32> = self.changed.iter().copied().filter(there).collect();

@@ -2,12 +2,12 @@
 //!
 //! dQ = dR * (all other relations as they are), one relation of a transaction after the other, so
 //! self-joins need nothing special. From each row of dR the walk first climbs to the root: at each
-//! view it meets the siblings, which bind what is not bound yet and tell at once whether there is a
-//! row at all. Then it goes down every sibling's unions, where every entry has a row. Indicator
-//! projections are no factors of dQ; but views that join those of R have what meets a key of R only
-//! while R has it, so rows that go are walked before the change and rows that come behind it.
+//! view it meets the siblings, which bind the unbound variables and show at once whether there is a row at all. Then it
+//! descends every sibling's unions, where every entry has a row. Indicator projections are no factors of dQ; but views
+//! that join those of R have what meets a key of R only while R has it. So deleted rows are walked before the change,
+//! and inserted rows after it.
 //!
-//! Invariant: the rows that are collected add up to the change of the result so far; a row may stand there more than
+//! Invariant: the rows that are collected add up to the change of the result so far; a row may be listed more than
 //! once.
 //! Cost: the climb costs what maintenance costs; then O(1) look-ups a row that moves in the result.
 
@@ -41,7 +41,7 @@ struct Meeting {
     multiplies: bool,
 }
 
-/// How rows of each relation find the rows of the result that they change.
+/// Paths from rows of each relation to the rows of the result that they change.
 #[derive(Debug)]
 pub(crate) struct Paths {
     /// By atom: the fields of its rows, and the views that they meet.
@@ -200,7 +200,7 @@ struct Walk<'a, 'p> {
 }
 
 impl Walk<'_, '_> {
-    /// Goes on from a meeting with a row of this multiplicity.
+    /// Continues after a meeting with a row of this multiplicity.
     fn meet(&mut self, at: usize, multiplicity: i64) -> Result<()> {
         let Some(meeting) = self.meetings.get(at) else {
             self.emit(multiplicity);

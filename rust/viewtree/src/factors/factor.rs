@@ -22,7 +22,7 @@ pub(crate) struct DeltaFactor {
     pub(crate) delta: Delta,
 }
 
-/// How keys of some registers are packed.
+/// Packing of keys of some registers.
 #[derive(Clone, Copy)]
 pub(crate) struct Layouts<'a> {
     pub(crate) fields: &'a Fields,
@@ -48,7 +48,7 @@ fn kinds(left: &[Element], right: &[Element]) -> Vec<NumberKind> {
         .collect()
 }
 
-/// Numbers are never kept shorter than their stride, which products and shapes know.
+/// Numbers are never stored shorter than their stride, which products and shapes hold.
 fn whole(words: &[u64]) -> Slab<'_> {
     Slab::delta(words, words.len())
 }

@@ -122,7 +122,7 @@ fn one(
     })
 }
 
-/// What a part of a leaf computes for sums, over the columns that are `owned`.
+/// Program of a part of a leaf for sums, over the columns that are `owned`.
 fn compile(
     plan: &Plan,
     (leaf, part): (usize, &LeafFactor),

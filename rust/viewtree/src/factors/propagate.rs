@@ -53,8 +53,8 @@ fn layouts<'a>(tree: &'a SumTree, path: &'a Path<SumProduct>) -> Layouts<'a> {
     }
 }
 
-/// Sums away what is not named, in each factor alone. One without keys is a number: it goes into
-/// another.
+/// Sums away what is not named, in each factor alone. A factor without keys is a number: it is
+/// multiplied into another.
 fn keep(
     tree: &SumTree,
     path: &Path<SumProduct>,

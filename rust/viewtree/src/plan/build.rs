@@ -11,7 +11,7 @@ use crate::plan::{CofactorPlan, Companion, ExtremesPlan, Plan, SumProduct, facto
 use ringview_query::graph::order;
 use ringview_query::{Bound, OutputKind, PlanOutput, Representation};
 
-/// What planning may use.
+/// Options of planning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Planning {
     /// Indicator projections in views over parts of cycles: views stay small, and the relations

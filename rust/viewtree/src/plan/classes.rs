@@ -1,4 +1,4 @@
-//! What is known of a query's hardness, with the widths of its tree. Cost: a linear program a view.
+//! Class of a query's hardness, with the widths of its tree. Cost: a linear program a view.
 
 use crate::plan::{Class, ViewTree, tree};
 use ringview_query::graph::classes::Classes;

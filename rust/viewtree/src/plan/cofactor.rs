@@ -5,8 +5,8 @@
 //! lifted at any of theirs, and is at the one with the fewest variables, then features: that is
 //! mostly a dimension, whose payload is computed seldom and read often.
 //! Invariant: the features of an inner view are those of its children, each child's together, the
-//! fewest first: the rows of a product's matrix that mix two factors are those of the features that
-//! come first. The root covers all.
+//! fewest first: the rows of a product's matrix that mix two factors are those of the first
+//! features. The root covers all.
 
 use ringview_core::Result;
 
@@ -63,7 +63,7 @@ impl CofactorPlan {
         for &place in &features.categorical {
             found.refuse_null(place, atoms);
         }
-        // Children come first.
+        // Children precede their parents.
         for (id, node) in tree.nodes.iter().enumerate() {
             if node.is_inner() {
                 let below = node.children.iter().map(|child| &found.nodes[*child]);
@@ -90,7 +90,7 @@ impl CofactorPlan {
     }
 }
 
-/// The variable that a column stands for.
+/// The variable of a column.
 fn variable(place: (usize, usize), variables: &[Variable]) -> Option<&Variable> {
     variables.iter().find(|variable| variable.holds(place))
 }

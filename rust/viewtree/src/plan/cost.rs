@@ -1,11 +1,10 @@
-//! What a change of one row costs at the worst, as a power of the rows N of the tables: what engines are
+//! Worst cost of a change of one row, as a power of the rows N of the tables: engines are ranked by it.
 //! ranked by.
 //!
-//! On its way up a change knows its own variables K, and what follows from them by unique keys. Siblings that
-//! it meets by key cost O(1) a row; each group that it walks widens it to a join, whose rows on the
-//! variables behind K are at most N^rho* (the AGM bound, with K fixed). Invariant: the exponent bounds the
-//! steps of every climb; it is 0 exactly where explanations call all changes constant. Cost: a small linear
-//! program a group that is walked.
+//! On its way up a change has bound its own variables K, and those that unique keys derive from them. Siblings that it
+//! meets by key cost O(1) a row; each group that it walks widens it to a join, whose rows on the variables behind K are
+//! at most N^rho* (the AGM bound, with K fixed). Invariant: the exponent bounds the steps of every climb; it is 0
+//! exactly where explanations call all changes constant. Cost: a small linear program a group that is walked.
 
 use crate::plan::Plan;
 use crate::plan::meetings::{Meeting, meetings};
@@ -18,7 +17,7 @@ use ringview_query::hypergraph;
 use ringview_view::Cost;
 
 impl Plan {
-    /// The dearest change of one row, of all that stands beside the tree too.
+    /// Cost of the dearest change of one row, auxiliary trees included.
     pub(crate) fn dearest_change(&self) -> Cost {
         let graph = hypergraph(&self.atoms, &self.variables);
         let below = relations(&self.tree);

@@ -9,8 +9,8 @@
 //! row in the result of the subtree, and is in the indicator projections below. So whoever walks the
 //! groups from the root meets no dead end. Over a part of a cycle, `W@x` also joins the projections
 //! of the relations that close it, with ones as counts (section 6).
-//! Chains of variables with one child stand in one pair of views. Cost: linear in order and atoms;
-//! the views together are no larger than the joins at their variables, whatever the result's size.
+//! Chains of variables with one child share one pair of views. Cost: linear in order and atoms; the views together are
+//! no larger than the joins at their variables, whatever the result's size.
 
 use crate::plan::tree::atoms_below;
 use crate::plan::{Node, OrderNode, PlanAtom, VarId, Variable, ViewTree};
@@ -32,7 +32,7 @@ pub(crate) fn build(
         cycles: with_indicators.then(|| graph.joins_only()),
         atoms,
         variables,
-        // Columns of one atom come after all that joins.
+        // Columns of one atom follow all join variables.
         rank: (variables.len()..2 * variables.len()).collect(),
         nodes: Vec::new(),
     };
@@ -52,7 +52,7 @@ pub(crate) fn build(
     (order, ViewTree { nodes, root })
 }
 
-/// Leaves out the variables of one atom; what was below them goes up.
+/// Leaves out the variables of one atom; their children move up.
 fn prune(order: Vec<OrderNode>, graph: &Hypergraph) -> Vec<OrderNode> {
     let prune_one = |node: OrderNode| {
         let children = prune(node.children, graph);
@@ -76,7 +76,7 @@ fn rank(order: &[OrderNode], next: &mut usize, ranks: &mut [usize]) {
 
 struct Grower<'a> {
     graph: &'a Hypergraph,
-    /// What joins, where indicators are wanted.
+    /// The join's hypergraph, if indicators are used.
     cycles: Option<Hypergraph>,
     atoms: &'a [PlanAtom],
     variables: &'a [Variable],

@@ -1,4 +1,4 @@
-//! What a leaf reads of its atom: the columns that are keys, and the factors of its components.
+//! Inputs of a leaf from its atom: the columns that are keys, and the factors of its components.
 //!
 //! Invariant: the factors of a leaf are those of its components, in their order.
 

@@ -1,4 +1,4 @@
-//! What a change meets between its leaf and the root: the siblings at each view, in their order.
+//! Siblings that a change meets at each view between its leaf and the root, in their order.
 //!
 //! Invariant: the engine compiles its paths by this, and explanations read it. Cost: the probes of each
 //! view on the way.
@@ -18,14 +18,15 @@ pub(crate) struct Meeting {
 }
 
 impl Plan {
-    /// The siblings of a node in the order in which a change that comes from it meets them.
+    /// The siblings of a node in the order in which a change of that node meets them.
     pub fn siblings_met(&self, node: usize) -> Vec<usize> {
         let graph = hypergraph(&self.atoms, &self.variables);
         let met = meetings(&graph, &self.tree, &tree::relations(&self.tree), node);
         met.iter().map(|met| met.node).collect()
     }
 
-    /// The same of every node, by node and parent: where many are asked for, as every path through a node does.
+    /// The siblings of every node, by node and parent: cheaper than node by node, as every path through a node needs
+    /// them.
     pub(crate) fn all_siblings_met(&self) -> Vec<Vec<Vec<usize>>> {
         let graph = hypergraph(&self.atoms, &self.variables);
         let below = tree::relations(&self.tree);
@@ -41,7 +42,7 @@ impl Plan {
     }
 }
 
-/// What a change that comes from a node meets where that is joined, in the tree of one query; `below` is
+/// Siblings that a change of a node meets where that node is joined, in the tree of one query; `below` is
 /// `tree::relations`.
 pub(crate) fn meetings(
     graph: &Hypergraph,
@@ -55,7 +56,7 @@ pub(crate) fn meetings(
     })
 }
 
-/// What a change that comes from a node meets at one of the views that are made of it.
+/// Siblings that a change of a node meets at one of the views that are made of it.
 fn meetings_at(
     graph: &Hypergraph,
     tree: &ViewTree,

@@ -1,10 +1,10 @@
 //! The plan of a view: what an engine needs to build and maintain its view tree.
 //!
-//! Invariants: nodes come children first, the root last. A view's keys are its children's keys
-//! without the bound variables that it marginalises; every bound variable is marginalised at
-//! exactly one node. An indicator projection is over a relation from outside the subtree of its
-//! parent, and over variables that its parent keeps. Component 0 of every node is the count, and the components of a node are
-//! distinct. Keys of all views follow one total order of the variables, top to bottom.
+//! Invariants: children precede their parents, and the root is last. A view's keys are its children's keys without the
+//! bound variables that it marginalises; every bound variable is marginalised at exactly one node. An indicator
+//! projection is over a relation from outside the subtree of its parent, and over variables that its parent keeps.
+//! Component 0 of every node is the count, and the components of a node are distinct. Keys of all views follow one
+//! total order of the variables, top to bottom.
 
 pub(crate) mod build;
 mod classes;
@@ -47,32 +47,30 @@ pub struct Plan {
     pub order: Vec<OrderNode>,
     /// The views.
     pub tree: ViewTree,
-    /// What each view carries beside its keys.
+    /// Payload of each view.
     pub payload: SumProduct,
-    /// The degree-m payloads, if the query asks for them and for no sums: then they stand in the
-    /// place of sums.
+    /// The degree-m payloads, if the query has COFACTOR and no sums: they then replace the sums.
     pub cofactor: Option<CofactorPlan>,
-    /// Where it asks for both: the same plan for the degree-m payloads. Its tree is this one's, so a
-    /// key of one root is a key of the other.
+    /// If it has both: the same plan for the degree-m payloads. Its tree is this one's, so a key of one root is a key
+    /// of the other.
     pub matrix: Option<Box<Plan>>,
     /// The columns of the result.
     pub outputs: Vec<PlanOutput>,
-    /// How the rows of the join are kept, where the result is they and not groups. Factorised, the
-    /// tree is that of `factorised.rs`: every variable is marginalised, and nothing is lost.
+    /// Representation of the rows of the join, if the result is these rows and not groups. Factorised, the tree is that
+    /// of `factorised.rs`: every variable is marginalised, and nothing is lost.
     pub bag: Option<Representation>,
     /// Whether each row of the factorised join is there once: rows of a relation that are equal in
     /// what the join reads of them count as one.
     pub distinct: bool,
-    /// What `results` reads.
+    /// Inputs of `results`.
     pub measures: Vec<PlanOutput>,
-    /// Which groups are rows of the result; all where absent.
+    /// Condition on groups to be rows of the result; all are where absent.
     pub results: Option<Results>,
-    /// The views kept beside this one, one for each column of which MIN, MAX or COUNT(DISTINCT) is
-    /// asked.
+    /// The auxiliary views, one for each column with a MIN, MAX or COUNT(DISTINCT).
     pub companions: Vec<Companion>,
     /// The values of companions of which the ends are enough, where no relation changes.
     pub(crate) extremes: Option<ExtremesPlan>,
-    /// What kind of query this is.
+    /// Class of this query.
     pub class: Class,
 }
 
@@ -95,10 +93,9 @@ pub struct Node {
     /// At an indicator projection, the atom whose keys it projects: a leaf that holds the ring's
     /// one for each key that the atom has, so that the view above it stays small (paper, section 6).
     pub indicator: Option<usize>,
-    /// What its children are joined on here; the bound ones are marginalised. Empty at a leaf
-    /// (whose local columns are summed away as its rows are read) and for a Cartesian product. In a
-    /// factorised tree a view with several children joins on them and one with a single child
-    /// marginalises them.
+    /// Join variables of its children; the bound ones are marginalised. Empty at a leaf (whose local columns are summed
+    /// away as its rows are read) and for a Cartesian product. In a factorised tree a view with several children joins
+    /// on them and one with a single child marginalises them.
     pub variables: Vec<VarId>,
     /// The schema of the view.
     pub keys: Vec<VarId>,
@@ -108,12 +105,12 @@ pub struct Node {
     /// The views that it is joined into: none at the root, in the tree of one query one elsewhere. Views of several
     /// queries may be made of one that they share.
     pub parents: Vec<usize>,
-    /// Whether the view is kept (paper, figure 5): the root, whatever has a sibling that changes,
-    /// and a relation that changes and has indicator projections, which are told from it.
+    /// Whether the view is kept (paper, figure 5): the root, a view with a sibling that changes, and a relation that
+    /// changes and has indicator projections, which are maintained from it.
     pub stored: bool,
 }
 
-/// What each view carries for each of its keys: several sums of products that share one tree.
+/// Payload of each view for each of its keys: several sums of products that share one tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SumProduct {
     /// The components, by node.
@@ -125,13 +122,13 @@ pub struct SumProduct {
 /// One number of a payload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Component {
-    /// What kind of number.
+    /// Kind of the number.
     pub kind: Kind,
-    /// Where it comes from.
+    /// Source of the number.
     pub source: Source,
 }
 
-/// Where a component comes from.
+/// Source of a component.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// At a leaf: the sum of the rows' multiplicities. At an indicator projection: 1.
@@ -149,7 +146,7 @@ pub enum Source {
     },
 }
 
-/// What is known of a query's hardness.
+/// Class of a query's hardness.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Class {
     /// Whether the hypergraph is alpha-acyclic.
@@ -214,7 +211,7 @@ pub type CategoryPair = ringview_query::CategoryPair<Plan>;
 /// components of an inner node are its count alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CofactorPlan {
-    /// The names of the numeric features, in the order in which they were asked for.
+    /// The names of the numeric features, in the order of the query.
     pub names: Vec<String>,
     /// By node: the features that its payload covers, in the order of the payload.
     pub nodes: Vec<Vec<usize>>,
@@ -234,7 +231,7 @@ pub(crate) struct ExtremesPlan {
     pub(crate) nodes: Vec<Vec<usize>>,
 }
 
-/// A value, of which a companion is asked for the ends alone.
+/// A value of whose companion only the ends are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExtremeValue {
     /// The number of the companion.

@@ -34,7 +34,7 @@ impl<'a> Payload<'a> {
             nodes,
             terms: Vec::new(),
         };
-        // Children come first, so every count finds its children's counts in place.
+        // Children precede their parents, so every count finds its children's counts in place.
         for node in 0..tree.nodes.len() {
             payload.component(node, &Monomial::default())?;
         }
@@ -117,7 +117,7 @@ impl<'a> Payload<'a> {
         Ok(())
     }
 
-    /// How many views above its leaf must carry what is lifted in an atom.
+    /// Number of views above its leaf that must carry what is lifted in an atom.
     fn depth(&self, atom: usize) -> usize {
         let nodes = &self.tree.nodes;
         let leaf = nodes.iter().position(|node| node.atom == Some(atom));
@@ -130,7 +130,7 @@ impl<'a> Payload<'a> {
         let view = &self.tree.nodes[node];
         let (kind, source) = match view.atom {
             Some(atom) => leaf(monomial.get(&atom)),
-            // Whatever is asked of it, an indicator answers 1.
+            // An indicator is 1 for every monomial.
             None if view.indicator.is_some() => leaf(None),
             None => {
                 let mut kind = Kind::Int;

@@ -1,5 +1,5 @@
-//! What the payloads of groups are made of, by the plan: the payload fields of the root's payload, then those
-//! that stand beside the tree.
+//! Layout of the payloads of groups, by the plan: the payload fields of the root's payload, then those of the auxiliary
+//! trees.
 //!
 //! Invariant: the first payload field is what the root of the tree holds.
 
@@ -47,7 +47,7 @@ impl Plan {
         self.results = None;
     }
 
-    /// What is shown.
+    /// Outputs of the query.
     pub(crate) fn shown(&self) -> Outputs<'_> {
         Outputs {
             variables: &self.variables,

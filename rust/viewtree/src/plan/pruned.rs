@@ -20,7 +20,7 @@ impl SumProduct {
         }
         let terms = || self.terms.iter().zip(read).filter(|(_, read)| **read);
         terms().for_each(|(&term, _)| used[tree.root][term] = true);
-        // Children come first, so what their parents take of them is known when they are met.
+        // In reverse order a node follows its parents, so the components that they use are marked before.
         for (id, node) in tree.nodes.iter().enumerate().rev() {
             for (at, component) in self.nodes[id].iter().enumerate() {
                 if let (true, Source::Product { children }) = (used[id][at], &component.source) {

@@ -12,12 +12,12 @@ use ringview_core::Result;
 use crate::plan::{Component, Plan, Source};
 use ringview_query::{Factor, Op, Polynomial, Predicate, all};
 
-/// What one of the independent parts of a leaf computes.
+/// Program of one of the independent parts of a leaf.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeafFactor {
     /// The factors that it is made of.
     pub factors: Vec<usize>,
-    /// Which rows take part; all where absent.
+    /// Condition on rows to take part; all do where absent.
     pub filter: Option<Predicate>,
     /// Its factor of each component of the leaf; 1 where absent.
     pub components: Vec<Option<Factor>>,
@@ -133,7 +133,7 @@ fn multiplicands(expr: &Polynomial) -> Vec<&Polynomial> {
     }
 }
 
-/// Which factors are tied together: a forest, each to a lower one or itself.
+/// Factors that are tied together: a forest, each points to a lower one or itself.
 struct Ties {
     to: Vec<usize>,
 }

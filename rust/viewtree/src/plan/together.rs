@@ -2,9 +2,9 @@
 //! is there once.
 //!
 //! Leaves of one atom with equal keys are one node, and so are views with equal children and keys, from the leaves up;
-//! a node has the components of all. Orders are chosen one after the other, as in LMFAO: of those that cost no more than
-//! the best in the width of views, the groups that changes walk and where what is kept stands, the one that adds the
-//! fewest nodes to those that are there.
+//! a node has the components of all. Orders are chosen one after the other, as in LMFAO: of those that cost no more
+//! than the best in the width of views, the groups that changes walk and the places of kept views, the one that adds
+//! the fewest nodes to those that are there.
 //!
 //! Invariant: each plan is found in the whole, node by node; a node of the whole has one set of children, so that the
 //! ways of a change from a leaf to the roots part and never meet again. Cost: nodes times nodes, and a plan for each
@@ -30,7 +30,7 @@ pub struct Together {
     pub(crate) placed: Vec<Placed>,
 }
 
-/// Where a plan is in a whole.
+/// Placement of a plan in a whole.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Placed {
     /// By node.
@@ -189,7 +189,7 @@ impl Together {
         at
     }
 
-    /// Where the components of a node of a plan are, which is placed, as those of its children are.
+    /// Positions of the components of a node of a plan. The node is placed, and the components of its children too.
     fn components(&mut self, plan: &Plan, node: usize, placed: &Placed) -> Vec<usize> {
         let (own, at) = (&plan.tree.nodes[node], placed.nodes[node]);
         let children = &self.whole.tree.nodes[at].children;
@@ -282,7 +282,7 @@ impl Together {
             .collect()
     }
 
-    /// What its payloads are made of.
+    /// Layout of its payloads.
     pub(crate) fn payload_layout(&self, plan: usize) -> PayloadLayout {
         let (root, own) = (self.root(plan), &self.plans[plan]);
         let kinds = self.whole.payload.nodes[root].iter().map(|one| one.kind);
@@ -297,7 +297,7 @@ impl Together {
     }
 }
 
-/// Whether both are the same columns; the name aside, and whether groups are told by it.
+/// Whether both have the same columns; names and grouping are ignored.
 fn is_same(one: &Variable, other: &Variable) -> bool {
     one.columns == other.columns
         && one.others == other.others

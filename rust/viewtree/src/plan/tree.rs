@@ -179,8 +179,8 @@ fn name(variables: &[VarId], all: &[Variable]) -> String {
     format!("V@{}", names.join(","))
 }
 
-/// Marks what deltas will look up: the siblings of whatever may change; and what indicators that may
-/// change are told from.
+/// Marks the views that deltas look up: the siblings of views that may change, and the leaves of indicators that may
+/// change.
 fn store(tree: &mut ViewTree, dynamic: Set) {
     let below = relations(tree);
     for id in 0..tree.nodes.len() {

@@ -2,10 +2,10 @@
 //!
 //! Invariant: after a change of a relation has been applied, `present` names the slots of its leaf
 //! whose payload is not zero; an indicator has the ring's one for exactly the projections of their
-//! keys (paper, section 6). It changes only where the first key that projects to a value comes or
-//! the last one goes: |d(∃R)| <= |dR|. Where a projection may stand for many keys they are counted.
-//! Cost: O(1) a row of dR, and what the delta of the indicator costs on its path, for each value
-//! that comes or goes.
+//! keys (paper, section 6). It changes only where the first key that projects to a value is inserted or the last one
+//! deleted: |d(∃R)| <= |dR|. If several keys may share a projection, they are counted.
+//! Cost: O(1) a row of dR, and what the delta of the indicator costs on its path, for each value that appears or
+//! disappears.
 
 use std::sync::Arc;
 
@@ -28,10 +28,10 @@ pub(crate) struct Watch<R: PayloadRing> {
 #[derive(Debug)]
 pub(crate) struct Indicator<R: PayloadRing> {
     pub(crate) path: Arc<Path<R>>,
-    /// Which fields of the leaf's key it keeps.
+    /// The fields of the leaf's key that it keeps.
     fields: Vec<usize>,
-    /// How many keys of the leaf project to a value, and whether the indicator has it; `None`
-    /// where it keeps the whole key.
+    /// Number of keys of the leaf that project to a value, and whether the indicator has it; `None` where it keeps the
+    /// whole key.
     counts: Option<KeyedTable>,
     /// Its change on the way up: room kept between batches.
     pub(crate) delta: Delta,
@@ -46,8 +46,8 @@ impl<R: PayloadRing> Watch<R> {
         }
     }
 
-    /// After rows were added to the leaf: which of the slots that they went to came or went, each
-    /// with 1 or -1. A slot that several rows went to is told once, by what it holds now.
+    /// After rows were added to the leaf: the slots that appeared (1) or disappeared (-1). A slot of several rows is
+    /// listed once, by its current payload.
     pub(crate) fn turn(&mut self, leaf: &Relation<R>, toggled: &mut Vec<(u32, i64)>) {
         toggled.clear();
         let Some(table) = leaf.table() else { return };
@@ -63,7 +63,7 @@ impl<R: PayloadRing> Watch<R> {
         }
     }
 
-    /// What the running transaction did stays; the slots of the leaf may have moved with it.
+    /// Keeps the changes of the running transaction; the slots of the leaf may have moved with it.
     pub(crate) fn commit(&mut self, moved: Option<&Relocated>) {
         empty(&mut self.turned);
         if let Some(moved) = moved {
@@ -135,8 +135,8 @@ impl<R: PayloadRing> Indicator<R> {
         }
     }
 
-    /// Makes `delta` the change of the indicator that follows from keys of the leaf that came (1)
-    /// or went (-1), with payloads of `stride` words.
+    /// Makes `delta` the change of the indicator that follows from keys of the leaf that appeared (1) or disappeared
+    /// (-1), with payloads of `stride` words.
     pub(crate) fn change(
         &mut self,
         leaf: &KeyedTable,

@@ -1,9 +1,10 @@
-//! Rows that fill a tree: they wait at their leaf, and go up together in the order of their keys.
+//! Rows that fill a tree: they are buffered at their leaf, and propagated together in the order of their keys.
 //!
-//! The fields of the views above come first in a leaf's key: so rows that meet there stand side by side, and are summed
-//! before anything is looked up for them; keys that are new come in order, and enter their directory at once.
-//! Invariant: rows of one atom wait at a time, and none between `end_load` and the next `load`. Cost: that of sorting
-//! words for each row, and of each key beyond. At most [`MOST`] rows wait; those behind them go up as they come.
+//! The fields of the views above are first in a leaf's key. So rows that meet there are adjacent, and are summed before
+//! anything is looked up for them. Keys that are new are inserted in order, and enter their directory at once.
+//! Invariant: rows of one atom are buffered at a time, and none between `end_load` and the next `load`. Cost: that of
+//! sorting words for each row, and of each key beyond. At most [`MOST`] rows are buffered; those behind them are
+//! propagated at once.
 
 use std::sync::Arc;
 
@@ -43,7 +44,8 @@ impl<P: Payloads> Tree<P> {
         }
     }
 
-    /// At which place of an order the last rows of a view come; `None` if some of them are not among them.
+    /// Position of an order at which the last rows of a view are read; `None` if some of its atoms are not in the
+    /// order.
     fn complete_at(&self, node: usize, atoms: &[usize]) -> Option<usize> {
         let of = &self.plan.tree.nodes[node];
         match of.atom {
@@ -94,8 +96,9 @@ impl<P: Payloads> Tree<P> {
         }
     }
 
-    /// Whether rows gain by going up together: where their leaf is kept, and empty, for beside many others they gain nothing
-    /// by their order; and where it is not kept, and they meet groups, each of which is then walked once for all of them.
+    /// Whether rows gain by propagating together. They do if their leaf is kept and empty: beside many others they gain
+    /// nothing by their order. They also do if it is not kept, and they meet groups, each of which is then walked once
+    /// for all.
     fn waits_at(&self, path: &Path<P::Ring>) -> bool {
         match self.views[path.from].table() {
             Some(table) => table.is_empty(),
@@ -111,8 +114,8 @@ impl<P: Payloads> Tree<P> {
         Ok(())
     }
 
-    /// The keys of a leaf stay in their order if its rows came in it, as those behind them will then; else they enter the
-    /// directory at once, where rows change later.
+    /// The keys of a leaf stay in their order if its rows were in it, as later rows then will be. Otherwise they enter
+    /// the directory at once, if rows change later.
     fn end_load_at(&mut self, Load { leaf, mut delta }: Load, budget: &Budget<'_>) -> Result<()> {
         let path = Arc::clone(&self.leaves[leaf].path);
         let Self { views, work, .. } = self;

@@ -36,7 +36,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
         let fields = Fields::new(&plan.variables);
         let nodes = &plan.tree.nodes;
         let view = |node: usize| {
-            // Indicators that change are told from their leaf, which is stored.
+            // Indicators that change are maintained from their leaf, which is stored.
             let kept = nodes[node].stored || plan.is_static(node);
             let shape = payloads.shape(node);
             let table = kept.then(|| {
@@ -69,7 +69,7 @@ impl<P: Payloads + ProductPlan<P::Ring>> Tree<P> {
     }
 
     /// Keeps larger exact sums from now on, in all views; whether the ring has any. The running
-    /// transaction goes on. O(keys of all views).
+    /// transaction continues. O(keys of all views).
     #[cold]
     pub(crate) fn grow(&mut self) -> bool {
         if !self.payloads.grow() {
@@ -121,7 +121,7 @@ impl<P: Payloads> Tree<P> {
         }
     }
 
-    /// The running transaction's changes stay; where the slots of the root went, if they moved.
+    /// Keeps the running transaction's changes; returns the new slots of the root, if they moved.
     pub(crate) fn commit_root(&mut self) -> Option<Relocated> {
         let mut root = None;
         for (id, view) in self.views.iter_mut().enumerate() {
@@ -321,7 +321,7 @@ impl<P: Payloads> Tree<P> {
         Ok(())
     }
 
-    /// Notes that so many rows were met at a node, and asks now and then whether to go on.
+    /// Counts the rows that were met at a node, and checks now and then whether to continue.
     pub(crate) fn met(&mut self, node: usize, rows: usize, budget: &Budget<'_>) -> Result<()> {
         self.work.met(&self.views, node, rows, budget)
     }

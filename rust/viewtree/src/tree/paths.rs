@@ -1,4 +1,4 @@
-//! The paths of a tree, and where the rows of its leaves come from.
+//! The paths of a tree, and the sources of its leaves' keys.
 //!
 //! Invariant: they are those of the plan and the shapes of the payloads alone. Cost: once a plan, and again where shapes
 //! change.
@@ -67,7 +67,7 @@ impl<R: PayloadRing> Paths<R> {
     }
 }
 
-/// Leaves in which no change looks up a key take keys that come in their order as they come.
+/// Leaves in which no change looks up a key take keys that are in order as they are.
 pub(super) fn keep_order<R: PayloadRing>(
     leaves: &[Leaf<R>],
     projections: &[Arc<Path<R>>],

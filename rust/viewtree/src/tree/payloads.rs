@@ -1,4 +1,4 @@
-//! Where payloads come from: the rows of a leaf, lifted.
+//! Source of payloads: the rows of a leaf, lifted.
 //!
 //! The tree is the same for every ring; what differs is behind this trait. `SumProductPayloads` is
 //! its instance for counts and sums: component 0 of a row is its multiplicity, any other the
@@ -233,7 +233,7 @@ impl Payloads for SumProductPayloads {
     }
 }
 
-/// What is kept for a leaf, of what is kept by node.
+/// The item of a leaf in a list by node.
 pub(crate) fn at_leaf<T>(by_node: &mut [Option<T>], leaf: usize) -> &mut T {
     match by_node.get_mut(leaf) {
         Some(Some(kept)) => kept,

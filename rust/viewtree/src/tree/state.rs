@@ -1,4 +1,4 @@
-//! The views of a tree, and what its payloads are asked for.
+//! The views of a tree, and its interface to the source of its payloads.
 //!
 //! Invariant: the tree is the same for every ring; what differs is behind [`Payloads`]. Cost: none.
 
@@ -29,17 +29,17 @@ pub(crate) struct Tree<P: Payloads> {
     /// Whether any atom has.
     pub(super) is_watched: bool,
     pub(crate) payloads: P,
-    /// What climbs share. Its steps count rows at leaves and in factors too.
+    /// Scratch state that climbs share. Its steps count rows at leaves and in factors too.
     pub(crate) work: join::Work<P::Ring>,
     pub(crate) scratch: LeafScratch,
     /// Rows that wait while the tree is filled.
     pub(crate) loading: Vec<Load>,
 }
 
-/// Where rows of an atom come in.
+/// Entry point of the rows of an atom.
 pub(super) struct Leaf<R: PayloadRing> {
     pub(super) path: Arc<Path<R>>,
-    /// Where the fields of its key come from, in the order of the key.
+    /// Source of the fields of its key, in the order of the key.
     pub(super) key_columns: Vec<KeyColumn>,
     /// Its registers keep their memory.
     pub(super) delta: Delta,
@@ -75,7 +75,7 @@ impl Load {
     }
 }
 
-/// How payloads with origins will be shown once the running transaction is kept.
+/// Origins and shape of the payloads once the running transaction is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Recentring {
     /// The origins, then the reaches, as words.
@@ -85,7 +85,7 @@ pub(crate) struct Recentring {
     pub(crate) by: Option<Vec<Expansion>>,
 }
 
-/// What payloads that are counted from moving origins ask of their tree. By default there is no origin.
+/// Hooks for payloads that are counted from moving origins. By default there is no origin.
 pub(crate) trait Recentred: Send + Sync {
     /// Before the selected rows of a batch are read at a leaf.
     fn foresee(_tree: &mut Tree<Self>, _leaf: usize, _batch: &Batch) -> Result<()>
@@ -121,7 +121,7 @@ pub(crate) trait Recentred: Send + Sync {
     fn rollback(&mut self) {}
 }
 
-/// What a tree asks of the source of its payloads.
+/// Source of a tree's payloads.
 pub(crate) trait Payloads: Recentred {
     /// The ring.
     type Ring: PayloadRing;
@@ -129,7 +129,7 @@ pub(crate) trait Payloads: Recentred {
     /// Whether the payloads of rows stay what they are while other rows are read.
     const CAN_WAIT: bool = false;
 
-    /// Which rows of a batch take part at a leaf.
+    /// Selects the rows of a batch that take part at a leaf.
     fn select(
         &mut self,
         leaf: usize,
@@ -181,7 +181,7 @@ pub(crate) trait Payloads: Recentred {
         Ok(false)
     }
 
-    /// Forgets what filters know of strings that have gone.
+    /// Drops cached results of filters for freed strings.
     fn forget_strings(&mut self, gone: &FreedIds);
 
     /// Bytes that it takes.

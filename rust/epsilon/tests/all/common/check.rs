@@ -1,10 +1,10 @@
-//! What a machine holds, against its definition: result, groups, parts, views and degrees.
+//! Checks of a machine against its definition: result, groups, parts, views and degrees.
 use std::collections::BTreeMap;
 
 use super::{House, Rows, StrategyKind, Values, brute_force};
 
 impl House {
-    /// What is read, at once and one by one, of keys that are there and others.
+    /// Checks groups that are read, at once and one by one, of existing keys and others.
     fn check_groups(&mut self, expected: &Rows) {
         assert_eq!(self.read_groups(None), *expected);
         let other = vec![-1; self.groups.len()];
@@ -192,7 +192,7 @@ fn shared(atoms: &[(&Rows, &[usize])], relations: &[usize]) -> Vec<usize> {
     atoms[relations[0]].1.iter().filter(all).copied().collect()
 }
 
-/// How many tuples of some relations each value of a key has.
+/// Number of tuples of some relations by value of a key.
 fn degrees(
     atoms: &[(&Rows, &[usize])],
     relations: &[usize],

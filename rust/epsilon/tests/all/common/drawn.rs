@@ -1,12 +1,12 @@
-//! Transactions over several relations, drawn: tuples come, and some that are there go.
+//! Random transactions over several relations: tuples are inserted, and some existing ones are deleted.
 use proptest::prelude::*;
 
 use super::{Batch, Rows};
 
-/// Raw numbers of a row: relation, values, how often, and which tuple that is there goes instead.
+/// Raw numbers of a row: relation, values, multiplicity, and the existing tuple that is deleted instead.
 pub type Raw = (usize, Vec<i64>, i64, Option<usize>);
 
-/// What is done in a transaction, and whether at once.
+/// Changes of a transaction, and whether they are made at once.
 pub type Step = (Vec<Raw>, bool);
 
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {

@@ -19,7 +19,7 @@ pub const WORD: KeyField = KeyField {
 
 pub type Rows = BTreeMap<Vec<i64>, i64>;
 
-/// Tuples that come, each so often.
+/// Tuples that are inserted, with their multiplicities.
 pub type Batch = Vec<(Vec<i64>, i64)>;
 
 /// Tuples, each with its relation.
@@ -43,14 +43,14 @@ pub struct House {
     kind: StrategyKind,
 }
 
-/// What views a machine has.
+/// Kinds of views of a machine.
 #[derive(Clone, Copy, Debug)]
 enum StrategyKind {
     /// One for each key that all relations but one share.
     Keys,
     /// One, of one relation.
     Cycle,
-    /// Those of a path whose relations come in this order.
+    /// Those of a path with its relations in this order.
     Path([usize; 4]),
 }
 

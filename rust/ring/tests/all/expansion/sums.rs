@@ -167,7 +167,7 @@ proptest! {
         }
     }
 
-    /// What came leaves again, in another order: nothing stays, at any time.
+    /// Rows are deleted in another order than they were inserted: nothing stays, at any time.
     #[test]
     fn sums_at_slots(rows in prop::collection::vec((real(), 0u32..3), 1..90), order in any::<prop::sample::Index>()) {
         let shape = SumProductShape::new(&[NumberKind::Integer, NumberKind::Real]);
@@ -191,7 +191,7 @@ proptest! {
     }
 }
 
-/// A sum beyond the range of doubles is told wherever it comes up.
+/// A sum beyond the range of doubles is reported wherever it appears.
 #[test]
 fn sums_that_are_not_finite() {
     let large = [f64::MAX.to_bits(); 70];

@@ -18,7 +18,7 @@ pub(crate) struct Accumulator {
     /// Units of a scale.
     exact: (i128, u8),
     reals: Expansion,
-    /// How many of the values are doubles.
+    /// Number of values that are doubles.
     doubles: i128,
     values: BTreeMap<Cell, i128>,
 }

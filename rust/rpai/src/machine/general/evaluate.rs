@@ -288,7 +288,7 @@ impl Combination<'_, '_> {
     }
 }
 
-/// How a row of a table reaches combinations.
+/// Path by which a row of a table affects combinations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Influence {
     /// As a row of a relation.
@@ -299,7 +299,7 @@ pub(crate) enum Influence {
 }
 
 impl Influence {
-    /// Where a row starts; `None` for NULL, which equals nothing.
+    /// Start of a row; `None` for NULL, which equals nothing.
     pub(crate) fn start(self, row: &Row, body: &[u8]) -> Option<Start> {
         match self {
             Influence::Own(relation) => Some(Start::Row(relation, row.clone(), body.to_vec())),
@@ -317,7 +317,7 @@ impl Influence {
     }
 }
 
-/// How rows of a table reach combinations of a block; `None` where they may reach all.
+/// Paths by which rows of a table affect combinations of a block; `None` where they may affect all.
 pub(crate) fn influences(block: &Block, table: usize) -> Option<Vec<Influence>> {
     let own = block.relations.iter().enumerate();
     let own = own.filter(|(_, of)| **of == table);

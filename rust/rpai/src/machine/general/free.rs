@@ -1,5 +1,4 @@
-//! Free maps (paper, section 4.2): the aggregates of a block for each binding of its free columns
-//! that was asked for.
+//! Free maps (paper, section 4.2): the aggregates of a block for each requested binding of its free columns.
 //!
 //! Invariant: one that streams is maintained by deltas: an inserted row is added where the binding's
 //! condition holds for it (figure 6 of the paper). Cost: O(bindings with the row's own values) a
@@ -44,8 +43,7 @@ pub(crate) fn maintain(
     }
     let (columns, mut touched) = (&map.columns, 0);
     let first: Row = map.equal.iter().map(|&column| row[column]).collect();
-    // Beyond 2^53 several exact numbers equal a double, and bindings that agree need not stand side
-    // by side.
+    // Beyond 2^53 several exact numbers equal a double, and equal bindings need not be adjacent.
     let is_great = |cell: &Cell| cell.0.is_some_and(|number| number.real().abs() >= EXACT);
     let apart = first.len() > 1 && first.iter().any(is_great);
     let from = if apart { Row::new() } else { first.clone() };

@@ -1,16 +1,14 @@
 //! The general algorithm (paper, section 4.2): any query of the grammar, by free and bound maps.
 //!
-//! Invariant: a *bound map* is the bag of a table on the columns that the query reads. A *free map*
-//! holds, for each binding of a block's free columns that was asked for, the block's aggregates. A
-//! block over one relation whose condition holds no block is maintained by deltas: an inserted row is
-//! added where the binding's condition holds for it (figure 6 of the paper). The free map of any
-//! other block is forgotten when one of its tables changes. A block that the optimisation maintains,
-//! given the outer row, has its indexes instead. The result is summed over combinations
-//! of rows. Where all blocks over a table are equal to columns of the relations in columns of their
-//! own, a row of it changes only the combinations with these values, which are taken out before it
-//! comes and put back behind; else all are summed anew. Cost: O(combinations), O(n^k) over k
-//! relations if it must be all, and for each binding of a block one result of it, O(log n) by
-//! indexes.
+//! Invariant: a *bound map* is the bag of a table on the columns that the query reads. A *free map* holds, for each
+//! requested binding of a block's free columns, the block's aggregates. A block over one relation whose condition holds
+//! no block is maintained by deltas: an inserted row is added where the binding's condition holds for it (figure 6 of
+//! the paper). The free map of any other block is forgotten when one of its tables changes. A block that the
+//! optimisation maintains, given the outer row, has its indexes instead. The result is summed over combinations of
+//! rows. If all blocks over a table are equal to columns of the relations in columns of their own, a row of it changes
+//! only the combinations with these values: they are subtracted before the change and added after it. Otherwise all are
+//! summed again. Cost: O(combinations), O(n^k) over k relations if it must be all, and for each binding of a block one
+//! result of it, O(log n) by indexes.
 
 pub(crate) mod accumulator;
 mod evaluate;
@@ -33,10 +31,10 @@ use crate::machine::recognise::recognise;
 use crate::machine::store::bag::Bag;
 use crate::steps::Steps;
 
-/// How a row reaches combinations, with the order of relations from there.
+/// Path of a row to combinations, with the order of relations from there.
 type Route = (Influence, Arc<[usize]>);
 
-/// Where combinations start, each with the order of relations from there.
+/// Starts of combinations, each with the order of relations from there.
 type Starts = (Vec<Start>, Vec<Arc<[usize]>>);
 
 /// The maps of a query.
@@ -114,7 +112,7 @@ impl General {
         general
     }
 
-    /// How rows of each table reach combinations, and the indexes for it.
+    /// Finds the paths from rows of each table to combinations, and the indexes for them.
     fn find_influences(&mut self, block: &Block) {
         for table in 0..self.influences.len() {
             let Some(all) = influences(block, table) else {
@@ -216,7 +214,7 @@ impl General {
         self.look(&starts, 1, budget)
     }
 
-    /// Where combinations start that a row of a table may change; none if it may change all.
+    /// Starts of the combinations that a row of a table may change; none if it may change all.
     fn starts(&mut self, table: usize, row: &Row, body: &[u8]) -> Starts {
         let all: usize = self.bags.iter().map(Bag::len).sum();
         if self.influences[table].is_none() || self.result.looked > 64 + 2 * all as u64 {
@@ -304,7 +302,7 @@ impl General {
     pub(crate) fn rollback(&mut self) {
         (self.selectors.iter_mut().flatten()).for_each(Selector::rollback);
         self.bags.iter_mut().for_each(Bag::rollback);
-        // Sums of doubles would not come back to the bit; a row that failed may have reached some.
+        // Sums of doubles would not be restored to the bit; a row that failed may have reached some.
         for map in &mut self.free {
             map.entries.clear();
             map.memo.clear();

@@ -3,7 +3,7 @@
 //! A double is one or two digits of 80 bits, on a grid that is the same for all: the digit of a
 //! place counts units of `2^(80 place - 20)`. A sum of doubles is one integer for each place that
 //! some double of it has: at first two, which serve money, weights and rates, more once other
-//! doubles come. Invariant: a sum is exact over the whole range of doubles, so inserts and
+//! doubles are inserted. Invariant: a sum is exact over the whole range of doubles, so inserts and
 //! deletes leave no residue, in any order. Cost: O(places).
 
 use ringview_core::Result;
@@ -33,7 +33,7 @@ pub(crate) enum SumKind {
 }
 
 impl SumKind {
-    /// How many integers a sum is, at first and in a result.
+    /// Number of integers of a sum, at first and in a result.
     pub(crate) fn lanes(self) -> usize {
         match self {
             SumKind::Scale(_) => 1,

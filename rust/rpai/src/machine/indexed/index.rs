@@ -13,7 +13,7 @@ use crate::payload::{Payload, Sums};
 use crate::steps::Steps;
 use crate::tree::{RpaiTree, overflow};
 
-/// Entries that stand side by side at most.
+/// Largest number of entries in a plain list.
 const FEW: usize = 40;
 
 /// An entry that `select` found: its key, the sums before it, and those with it.

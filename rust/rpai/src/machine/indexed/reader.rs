@@ -1,4 +1,4 @@
-//! How the rows of a table are read: their keys, and their summands.
+//! Reading of a table's rows: their keys, and their summands.
 //!
 //! Invariant: a row adds its multiplicity, or a value times it, to each lane; where something of it
 //! is NULL, that lane gets nothing, and a row without a key gets nowhere. Relations that read the
@@ -145,7 +145,7 @@ impl RowReaders {
         self.reals.iter().position(|real| real.at() == lane)
     }
 
-    /// How many values must be equal.
+    /// Number of values that must be equal.
     pub(crate) fn keys(&self) -> usize {
         self.all.first().map_or(0, |reader| reader.equal.0.len())
     }

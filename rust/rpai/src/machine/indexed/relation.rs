@@ -33,7 +33,7 @@ pub(crate) use with_lanes;
 
 /// One relation of a block, with its filter.
 pub(crate) trait FilteredRelation: std::fmt::Debug + Send + Sync {
-    /// How it reads rows.
+    /// Its readers of rows.
     fn readers(&self) -> &RowReaders;
     /// The same, to give digits of doubles lanes.
     fn readers_mut(&mut self) -> &mut RowReaders;
@@ -80,13 +80,13 @@ pub(crate) trait FilteredRelation: std::fmt::Debug + Send + Sync {
     fn closed(&self) -> &[Value];
     /// The count and the sums over the rows that pass, given those.
     fn passing(&self, closed: &[Cell], into: &mut [i128]) -> Result<()>;
-    /// How many sums there are, the count among them.
+    /// Number of sums, the count among them.
     fn width(&self) -> usize;
     /// Whether no row can pass, whatever is given.
     fn is_empty(&self) -> bool;
     /// Whether it holds nothing.
     fn is_vacant(&self) -> bool;
-    /// How many groups it has whose aggregates are not monotone now, so that `passing` walks them.
+    /// Number of its groups whose aggregates are not monotone now, so that `passing` walks them.
     fn walks(&self) -> usize;
     fn memory_usage(&self) -> usize;
     fn steps(&self) -> u64;

@@ -40,7 +40,7 @@ struct Shape {
     /// Conditions of the whole.
     gates: Vec<Condition>,
     aggregates: Vec<Products>,
-    /// Where the numbers of each relation begin among those of all, and how many there are.
+    /// Start of the numbers of each relation among those of all, and their count.
     starts: Vec<usize>,
     width: usize,
 }
@@ -129,7 +129,7 @@ impl Selector {
             .for_each(|relation| relation.clear());
     }
 
-    /// How many aggregates there are.
+    /// Number of aggregates.
     pub(crate) fn len(&self) -> usize {
         self.shape.aggregates.len()
     }
@@ -216,7 +216,7 @@ impl Selector {
         self.relations.iter().all(|relation| relation.is_vacant())
     }
 
-    /// How many groups are walked now.
+    /// Number of groups that are walked now.
     pub(crate) fn walks(&self) -> usize {
         self.relations.iter().map(|relation| relation.walks()).sum()
     }

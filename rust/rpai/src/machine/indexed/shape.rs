@@ -1,4 +1,4 @@
-//! How one relation is filtered, whatever rows it has.
+//! Filter of one relation, whatever rows it has.
 //!
 //! Invariant: it is the same for all groups of a relation. Cost: none; this is data.
 
@@ -17,7 +17,7 @@ pub(crate) struct Shape {
     pub(crate) mirrored: bool,
     /// From the innermost block to the relation.
     pub(crate) correlations: Vec<Correlation>,
-    /// How something closed is compared with the key.
+    /// Comparisons of closed values with the key.
     pub(crate) bounds: Vec<Comparison>,
     /// The closed values: those of correlations, of bounds, and of equalities.
     pub(crate) closed: Vec<Value>,

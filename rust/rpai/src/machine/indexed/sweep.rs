@@ -1,18 +1,16 @@
 //! The aggregate-index optimisation (paper, section 4.3) for one relation: which of its rows pass,
 //! in O(log n).
 //!
-//! Invariant: an index holds, by key, the sums of every block of a chain and of the outer relation
-//! side by side, blocks innermost first, each correlated with the next by an inequality of keys
-//! (`b2.price <= b.price`). So *the running sum through an entry (or before it, where equals are
-//! not admitted) is the aggregate that the next one's rows are compared with*: adding a row moves the
-//! aggregates of all rows behind it at once, by the sums of subtrees, as `shift_keys` would move
-//! them as keys. Where no sum of a block is negative, aggregates grow along the index, and the rows
-//! that pass lie between two bounds that `select` finds; of a subquery a block they are clamped
-//! to its own two bounds first. Keys compared with a closed value cut the range, too. Zeros
-//! and equal aggregates need no care: nothing merges. Where some sum is negative, aggregates go up
-//! and down: that index is then walked, O(n), until it is negative no longer. Where columns must
-//! equal something closed, there is an index for each of their values. Cost: O(log n) a change, and
-//! O(log n) a result for each block of the chain.
+//! Invariant: an index holds, by key, the sums of every block of a chain and of the outer relation side by side, blocks
+//! innermost first, each correlated with the next by an inequality of keys (`b2.price <= b.price`). So *the running sum
+//! through an entry (or before it, where equals are not admitted) is the aggregate that the next one's rows are
+//! compared with*: adding a row moves the aggregates of all rows behind it at once, by the sums of subtrees, as
+//! `shift_keys` would move them as keys. If no sum of a block is negative, aggregates grow along the index, and the
+//! rows that pass lie between two bounds that `select` finds; of a subquery a block they are clamped to its own two
+//! bounds first. Keys compared with a closed value cut the range, too. Zeros and equal aggregates need no care: nothing
+//! merges. If some sum is negative, aggregates are not monotone: that index is then walked, O(n), until it is negative
+//! no longer. If columns must equal closed values, there is an index for each of their values. Cost: O(log n) a change,
+//! and O(log n) a result for each block of the chain.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +31,7 @@ use crate::tree::overflow;
 /// The rows of all groups.
 #[derive(Clone, Debug)]
 struct Store<const N: usize> {
-    /// Where nothing must be equal.
+    /// The rows, if no column must be equal.
     all: Rows<N>,
     groups: HashMap<Vec<i128>, Rows<N>, SeedableRandomState>,
     /// Groups with a negative sum of a block.

@@ -1,4 +1,4 @@
-//! Where a running sum reaches a threshold.
+//! Comparison of a running sum with a threshold.
 //!
 //! Invariant: once it does, it does so further along an index where no sum is negative. Sums are
 //! clamped to the rows that passed the inner comparison. Narrow sums are compared in narrow words.

@@ -1,5 +1,4 @@
-//! Where a query falls into parts of its own: rows whose keys are equal meet each other, and no
-//! others.
+//! Partition of a query by keys: rows with equal keys meet each other, and no others.
 //!
 //! Invariant: relations of the outermost block are joined by equal columns, and every subquery
 //! is correlated with them by the same: so a row of one key changes the result of that key alone.
@@ -31,7 +30,7 @@ pub(crate) struct Local {
     pub(crate) group: Vec<GroupColumn>,
 }
 
-/// Where a column of a group is.
+/// Position of a column of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GroupColumn {
     /// In the key, which may have a finer scale than the column's own.
@@ -191,7 +190,8 @@ fn covers_subqueries(block: &Block, class: &Class, types: Types<'_>) -> bool {
 }
 
 /// Gives a block and its subqueries their local tables, and leaves out the equalities that the key
-/// stands for. `alone` says of which classes nothing of the block itself must be equal to a column.
+/// implies. `alone` marks the classes of which no column of the block itself must be equal to a
+/// column.
 fn rewrite(
     block: &mut Block,
     classes: &[Class],

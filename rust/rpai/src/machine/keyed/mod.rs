@@ -1,4 +1,4 @@
-//! Where and how a query falls into parts by keys.
+//! Partition of a query by keys.
 
 pub(crate) mod local;
 pub(crate) mod shape;

@@ -1,5 +1,4 @@
-//! How a query falls into parts: by which values of its tables' rows, and how their results are
-//! shown.
+//! Keys of the parts of a query: values of its tables' rows; and the output of their results.
 //!
 //! Invariant: rows of a part agree in their keys, units of one scale each, which are the fields of
 //! a relation's key: the units in one word where they fit, else in two, and a bit for NULL where
@@ -15,7 +14,7 @@ use crate::machine::query::{
 };
 use crate::machine::store::packed::RowFormat;
 
-/// How rows of a table reach parts.
+/// Path by which rows of a table reach parts.
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) table: usize,
@@ -45,7 +44,7 @@ pub(crate) struct Shape {
     key: Vec<KeyColumn>,
     group: Vec<GroupColumn>,
     pub(crate) aggregates: Vec<Aggregate>,
-    /// How rows of the local tables are packed.
+    /// Packing of rows of the local tables.
     pub(crate) formats: Vec<RowFormat>,
 }
 
@@ -212,7 +211,7 @@ impl Shape {
         self.group.iter().map(cell).collect()
     }
 
-    /// How many columns of a group are not of the key.
+    /// Number of columns of a group that are not of the key.
     pub(crate) fn rest(&self) -> usize {
         let rest = self.group.iter();
         rest.filter(|place| matches!(place, GroupColumn::Rest(_)))

@@ -13,7 +13,7 @@ use crate::machine::query::row::RowAt;
 use crate::machine::query::scope::value_for;
 use crate::tree::overflow;
 
-/// How the words of a column are read.
+/// Reading of the words of a column.
 #[derive(Clone, Copy, Debug)]
 enum Load {
     Signed,
@@ -40,7 +40,7 @@ enum Step {
 #[derive(Clone, Debug)]
 pub(crate) struct Exact {
     steps: Vec<Step>,
-    /// How many operands wait at the most.
+    /// Largest number of operands that wait.
     depth: usize,
     pub(crate) scale: u8,
 }
@@ -166,7 +166,7 @@ impl Step {
         matches!(self, Step::Plus | Step::Minus | Step::Times)
     }
 
-    /// What it makes of two operands.
+    /// Result of the operation on two operands.
     #[inline]
     fn joined(&self, one: i128, other: i128) -> Result<i128> {
         let units = match self {
@@ -177,7 +177,7 @@ impl Step {
         units.ok_or_else(|| overflow("a value of a row"))
     }
 
-    /// What it is by itself; `None` for NULL.
+    /// Value of a step without operands; `None` for NULL.
     #[inline]
     fn operand(&self, row: &RowAt<'_>) -> Option<i128> {
         match self {

@@ -6,7 +6,7 @@
 use ringview_core::{Result, Type};
 use ringview_query::nested::{Column, Quantity, Value};
 
-/// What kind of number a value is, fixed before any row is inserted.
+/// Kind of number of a value, fixed before any row is inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Exact, with so many digits behind the point.

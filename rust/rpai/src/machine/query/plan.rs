@@ -35,7 +35,7 @@ impl Plan {
         needed
     }
 
-    /// How many columns each table has.
+    /// Number of columns of each table.
     #[must_use]
     pub fn widths(&self) -> Vec<usize> {
         self.tables.iter().map(Vec::len).collect()

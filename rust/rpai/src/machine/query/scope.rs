@@ -1,4 +1,4 @@
-//! Where the columns of blocks are found: in rows of relations, and in bindings of free columns.
+//! Look-up of the columns of blocks: in rows of relations, and in bindings of free columns.
 //!
 //! Invariant: a column of a relation without a row is NULL. Cost: O(1) a block further out; of a
 //! binding, linear in it.

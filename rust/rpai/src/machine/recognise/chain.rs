@@ -21,12 +21,12 @@ pub(crate) struct Chain {
     pub(crate) mirrored: bool,
 }
 
-/// What a correlated block sums.
+/// Summand of a correlated block.
 pub(crate) struct Summed {
     value: Value,
     sum: SumKind,
     pub(crate) counts: bool,
-    /// What of a row must not be NULL.
+    /// Columns of a row that must not be NULL.
     counted: Option<Value>,
 }
 
@@ -54,7 +54,7 @@ impl Summed {
         }
     }
 
-    /// How it is compared.
+    /// Its comparison with a closed value.
     pub(crate) fn correlation(
         &self,
         (closed, how): (&Value, Comparison),
@@ -74,7 +74,7 @@ impl Summed {
     }
 }
 
-/// What a correlated block sums, and whether it counts.
+/// Summand of a correlated block, and whether it is a count.
 pub(crate) fn aggregated(tables: &Tables, block: &Block, table: usize) -> Result<Summed, Why> {
     match block.sole_aggregate() {
         Some(Aggregate::Sum(of) | Aggregate::Counted(of)) => {

@@ -68,7 +68,7 @@ pub(crate) fn recognise(tables: &Tables, block: &Block) -> Result<Selector, Why>
     Ok(Selector::new(built, gates, aggregates))
 }
 
-/// How many lanes sums take, their count among them.
+/// Number of lanes of sums, their count among them.
 fn lanes(sums: &[(Value, SumKind)]) -> usize {
     1 + sums
         .iter()
@@ -76,7 +76,7 @@ fn lanes(sums: &[(Value, SumKind)]) -> usize {
         .sum::<usize>()
 }
 
-/// What filters a relation's rows.
+/// Filters of a relation's rows.
 #[derive(Default)]
 struct Filters<'a> {
     filter: Vec<Condition>,
@@ -134,7 +134,7 @@ impl<'a> Filters<'a> {
     }
 }
 
-/// How one relation's rows are filtered.
+/// One relation with the filters of its rows.
 fn filtered_relation(
     tables: &Tables,
     table: usize,

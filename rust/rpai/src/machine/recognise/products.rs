@@ -13,7 +13,7 @@ use crate::machine::recognise::kinds::{Why, sum_kind};
 /// A product of values of the relations, by relation.
 type Product = (i128, Vec<Option<Value>>);
 
-/// What the relations of a block are to sum, each with its scale.
+/// Summands of the relations of a block, each with its scale.
 pub(crate) type Sums = [Vec<(Value, SumKind)>];
 
 /// An aggregate as sums of products of the relations' own sums, which are noted in `sums`.

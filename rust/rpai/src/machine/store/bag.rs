@@ -94,7 +94,7 @@ impl List {
     }
 }
 
-/// How the value of a column is the key of an index.
+/// Conversion of a column's value to the key of an index.
 #[derive(Clone, Copy, Debug)]
 struct KeyColumn {
     column: usize,
@@ -163,7 +163,7 @@ struct Change {
     times: i64,
 }
 
-/// Which rows are looked for.
+/// Selection of rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Which<'a> {
     All,
@@ -234,7 +234,7 @@ impl Bag {
             .find(|index| index.key.is_some_and(is_of))
     }
 
-    /// How many different rows there are.
+    /// Number of distinct rows.
     pub(crate) fn len(&self) -> usize {
         self.len
     }

@@ -10,7 +10,7 @@ use ringview_ring::{Expansion, Number};
 use crate::machine::query::{Cell, ColumnType, Kind, Quantity, Row, RowAt, equal_keys};
 use crate::tree::overflow;
 
-/// How the values of a column are read, as distinct integers.
+/// Conversion of a column's values to distinct integers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Coding {
     Signed,
@@ -63,7 +63,7 @@ impl Coding {
         }
     }
 
-    /// What a unit is, where it is no fraction.
+    /// Value of a unit, if it is no fraction.
     fn power(self) -> i128 {
         match self {
             Coding::Decimal(scale @ ..0) => 10i128.saturating_pow(scale.unsigned_abs().into()),
@@ -106,7 +106,7 @@ impl Coding {
     }
 }
 
-/// How the rows of a table are packed: its columns that are read.
+/// Packing of a table's rows: its columns that are read.
 #[derive(Clone, Debug)]
 pub(crate) struct RowFormat {
     /// Each with whether it may be NULL.

@@ -1,7 +1,7 @@
 //! Values beside the slots of a relation's keys.
 //!
-//! Invariant: there is a value for each slot; that of a slot without a key is empty. Keys that came
-//! since the last commit leave with a rollback. Cost: O(1) expected a key.
+//! Invariant: there is a value for each slot; that of a slot without a key is empty. A rollback
+//! deletes the keys inserted since the last commit. Cost: O(1) expected a key.
 
 use std::ops::{Index, IndexMut};
 
@@ -50,7 +50,7 @@ impl<T: Default> Slotted<T> {
         &self.values
     }
 
-    /// Ends a transaction, with which some keys leave; where slots went, if they moved.
+    /// Ends a transaction, which deletes some keys; returns the new places of slots, if they moved.
     pub(crate) fn commit(&mut self, leaving: &[u32]) -> Option<Relocated> {
         for &slot in leaving {
             self[slot] = T::default();
@@ -63,7 +63,7 @@ impl<T: Default> Slotted<T> {
         moved
     }
 
-    /// The keys that came since the last commit leave; their values have been emptied, and the
+    /// Deletes the keys inserted since the last commit; their values have been emptied, and the
     /// others changed back.
     pub(crate) fn rollback(&mut self) {
         self.keys.rollback();

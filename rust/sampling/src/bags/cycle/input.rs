@@ -109,7 +109,7 @@ impl Input {
         self.paths[0].each(see);
     }
 
-    /// How many there are.
+    /// Number of rows.
     pub(super) fn rows(&self) -> usize {
         self.paths[0].rows()
     }

@@ -222,7 +222,7 @@ impl Matches {
         }
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub(super) fn rows(&self) -> usize {
         let lists = self.heads.iter().map(|head| head.list.len as usize);
         lists.sum()

@@ -25,7 +25,7 @@ pub(super) struct State {
 pub(super) struct Scratch {
     /// Rows that are inserted.
     pub(super) ids: Vec<u32>,
-    /// Which of these are new.
+    /// The new ones of these.
     pub(super) new: Vec<u32>,
     /// By variable, the id that it is bound to.
     pub(super) bound: Vec<u32>,

@@ -43,7 +43,7 @@ pub(super) struct Compiler {
     pub(super) variables: Vec<Vec<usize>>,
     pub(super) projections: Vec<Projection>,
     pub(super) inputs: Vec<Input>,
-    /// How many inputs are no projections.
+    /// Number of inputs that are no projections.
     pub(super) own: usize,
 }
 

@@ -14,7 +14,7 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Input {
     /// Ids first, then the halves of further words.
     pub(super) rows: Numbers,
-    /// How many ids a row begins with.
+    /// Number of ids at the beginning of a row.
     pub(super) ids: usize,
     pub(super) count: Vec<u32>,
     paths: Vec<Path>,

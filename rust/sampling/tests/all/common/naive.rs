@@ -4,15 +4,15 @@ use ringview_sampling::{Atom, Index, Random};
 
 use super::sampled::{Change, Rows};
 
-/// What is wrong with it.
+/// The deliberate error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
     Nothing,
-    /// Whoever stops at a dummy takes the first result of the delta instead.
+    /// A stop at a dummy takes the first result of the delta instead.
     KeepsDummies,
-    /// A result that comes in leaves w as it was.
+    /// A new result leaves w as it was.
     KeepsW,
-    /// So do results that come for others that died.
+    /// So do results that replace deleted ones.
     KeepsWInWalks,
 }
 

@@ -53,7 +53,7 @@ pub fn apply<P: Predicate>(sample: &mut JoinSample<P>, (atom, row, delete): &Cha
     }
 }
 
-/// All that comes comes together, relation by relation; then what leaves leaves.
+/// Inserts all new rows together, relation by relation; then deletes rows.
 pub fn apply_together<P: Predicate>(
     sample: &mut JoinSample<P>,
     atoms: &[Atom],

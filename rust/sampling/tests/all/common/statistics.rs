@@ -1,8 +1,9 @@
 //! Whether a sampler draws every set of results as often as any other, as p-values.
 //!
-//! A sampler is a function of a seed and a moment of a stream, so any join and any way to sample it can be asked. Every
-//! moment of every join has seeds of its own, a series: p-values then tell nothing of each other, and are uniform if the
-//! sampler is right. (With the same seeds two joins of as many results show the same.) That is tested too, so that many small deviations are found out as well as a large one.
+//! A sampler is a function of a seed and a moment of a stream, so any join and any way to sample it can be tested.
+//! Every moment of every join has seeds of its own, a series: p-values are then independent, and are uniform if the
+//! sampler is right. (With the same seeds two joins of as many results show the same.) That is tested too, so that many
+//! small deviations are found out as well as a large one.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +15,17 @@ pub fn p_value(statistic: f64, degrees: usize) -> f64 {
     libm::erfc(z / std::f64::consts::SQRT_2) / 2.0
 }
 
-/// How many sets of `k` there are of `n`.
+/// Number of sets of `k` out of `n`.
 pub fn choose(n: usize, k: usize) -> usize {
     (0..k).fold(1, |product, i| product * (n - i) / (i + 1))
 }
 
-/// What runs have shown at one moment.
+/// Statistics of runs at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     /// That each result is held as often as others.
     pub single: f64,
-    /// That each pair of results is held together as often as others, where there were enough runs to tell.
+    /// That each pair of results is held together as often as others, if there were enough runs to decide.
     pub pair: Option<f64>,
 }
 
@@ -35,7 +36,7 @@ impl Seen {
     }
 }
 
-/// Runs a sampler of pairs, with the seeds of a series; of how many results is told by `results`.
+/// Runs a sampler of pairs, with the seeds of a series; `results` is the number of results.
 pub fn pairs<R: Ord + Clone>(
     runs: u64,
     series: usize,

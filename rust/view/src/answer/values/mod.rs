@@ -1,12 +1,11 @@
-//! The values of a column by group, or of two together: what MIN, MAX, COUNT(DISTINCT) and categories
-//! are read from.
+//! The values of a column by group, or of two together: the source of MIN, MAX, COUNT(DISTINCT) and
+//! categories.
 //!
-//! An engine keeps a table whose keys are groups and values (the root here). Invariant: after a commit
-//! `groups` has a key for each group with a value, how many different ones it has, and `ordered`, at the
-//! same slot, the slots of the root that hold them, least first. Within a transaction only the root
-//! moves; what it gained and lost is taken in at the commit ([`GroupValues::absorb`]), so a rollback has
-//! nothing to do here. Cost: O(log n) comparisons a value that comes or leaves, of blocks where the ends alone are read;
-//! nothing for one that stays.
+//! An engine keeps a table whose keys are groups and values (the root here). Invariant: after a commit `groups` has a
+//! key for each group with a value, and its number of distinct values. At the same slot, `ordered` has the slots of the
+//! root that hold them, least first. Within a transaction only the root moves; its gains and losses are applied at the
+//! commit ([`GroupValues::absorb`]), so a rollback has nothing to do here. Cost: O(log n) comparisons a value that
+//! appears or disappears, of blocks if only the ends are read; nothing for one that stays.
 //!
 //! | file | holds |
 //! |---|---|
@@ -32,33 +31,33 @@ pub(crate) use summary::{GREATEST, LEAST};
 pub(crate) use tally::SUM;
 pub use tally::{Tallies, Tally, by_row};
 
-/// As of when something of a group is asked for.
+/// State of the groups that is read.
 #[derive(Clone, Copy, Debug)]
 pub enum When<'a> {
     /// Before the running transaction.
     Before,
     /// Now, between transactions.
     Now,
-    /// Once the running transaction is kept. The dictionary knows its strings.
+    /// Once the running transaction is kept. The dictionary holds its strings.
     Settling(&'a Dictionary),
 }
 
-/// Where groups and their values stand in a table.
+/// Positions of groups and their values in a table.
 #[derive(Clone, Debug)]
 pub struct ValueSource {
-    /// The fields of its key that tell the group, in the order of the groups' own key here.
+    /// The fields of its key that identify the group, in the order of the groups' own key here.
     pub key: Vec<usize>,
-    /// The same fields in the keys that are asked for.
+    /// The same fields in the requested keys.
     pub asked: Vec<usize>,
     /// The values.
     pub values: Vec<ValueFields>,
     /// The words of its payload that hold sums, each the parts of an expansion.
     pub sums: Vec<Range<usize>>,
-    /// Whether values are read in their order: nobody asks for the least or the greatest else.
+    /// Whether values are read in their order: for the least or the greatest.
     pub ordered: bool,
 }
 
-/// Where a value stands.
+/// Position of a value.
 #[derive(Clone, Debug)]
 pub struct ValueFields {
     /// The fields of the key that hold it: its word, for decimals its upper half too.
@@ -68,8 +67,8 @@ pub struct ValueFields {
 }
 
 impl ValueSource {
-    /// Where the values of a companion stand in a table of these variables, which shows `outputs`; `words` says
-    /// where each term stands in its payloads, and `groups` are the variables of the view's groups.
+    /// Positions of a companion's values in a table of these variables, which shows `outputs`. `words` gives the
+    /// position of each term in its payloads, and `groups` are the variables of the view's groups.
     #[must_use]
     pub fn new<P>(
         companion: &Companion<P>,
@@ -112,7 +111,7 @@ impl ValueSource {
 pub struct GroupValues {
     source: ValueSource,
     groups: KeyedTable,
-    /// `None` if nobody asks for the least or the greatest.
+    /// `None` if neither the least nor the greatest is read.
     ordered: Option<Vec<OrderedSlots>>,
     /// Whether all values are read in their order, and not the ends alone.
     whole: bool,
@@ -132,7 +131,7 @@ impl GroupValues {
         }
     }
 
-    /// Nobody asks but for the least and the greatest; it has no values yet.
+    /// Restricts reads to the least and the greatest; it has no values yet.
     pub fn read_ends_alone(&mut self) {
         self.whole = false;
     }
@@ -182,7 +181,7 @@ impl GroupValues {
         self.groups.commit(&emptied, |payload| payload[0] == 0);
     }
 
-    /// After a commit of the root: follows where its slots went, if they moved.
+    /// After a commit of the root: updates the slots of the root that moved.
     pub fn follow(&mut self, root: Option<&Relocated>) {
         let shrunk = self.groups.shrink();
         let Some(ordered) = &mut self.ordered else {
@@ -249,15 +248,14 @@ impl GroupValues {
     }
 }
 
-/// The slots of values that came or left in the running transaction, and whether they were there
-/// before.
+/// The slots of values that appeared or disappeared in the running transaction, and whether they were there before.
 fn toggled(root: &KeyedTable) -> Vec<(u32, bool)> {
     let change = |change| match change {
         SlotChange::New(slot) => (slot, false),
         SlotChange::Was(slot, _) => (slot, true),
     };
     let mut toggled: Vec<(u32, bool)> = root.changes().map(change).collect();
-    // The first change of a slot tells what was there before.
+    // The first change of a slot shows whether it was there before.
     toggled.sort_by_key(|&(slot, _)| slot);
     toggled.dedup_by_key(|&mut (slot, _)| slot);
     toggled.retain(|&(slot, before)| before != is_there(root, slot));

@@ -1,4 +1,4 @@
-//! What is told of the values of a group: how many there are, the least and the greatest.
+//! Summary of the values of a group: their number, the least and the greatest.
 //!
 //! Cost: O(1) a group between transactions; while one settles, what it touched beside.
 
@@ -13,16 +13,16 @@ use super::{GroupValues, SlotValues, When, is_there, toggled};
 /// Words of a summary: how many values, then the least and the greatest, two words each.
 pub const SUMMARY: usize = 5;
 
-/// Where the least and the greatest stand in a summary.
+/// Positions of the least and the greatest in a summary.
 pub(crate) const LEAST: usize = 1;
 pub(crate) const GREATEST: usize = 3;
 
 type Summary = [u64; SUMMARY];
 
 impl GroupValues {
-    /// A summary for each of some keys, column by column. Values are taken in at the commit of the root,
-    /// so within a transaction they still tell what was before it; while it settles it is told what the
-    /// commit will make. O(keys, and while it settles what it touched).
+    /// A summary for each of some keys, column by column. Values are applied at the commit of the root, so within a
+    /// transaction the summary is that before it; while it settles, the summary is that after the commit. O(keys, and
+    /// while it settles the touched ones).
     #[must_use]
     pub fn summaries(
         &self,
@@ -90,7 +90,7 @@ impl GroupValues {
             let Some(all) = &self.ordered else {
                 continue;
             };
-            // Those that stay, from either end, and those that come.
+            // The slots that stay, from either end, and those that appear.
             let held = all.get(group as usize);
             let stays = |slot: &u32| is_there(root, *slot);
             let come = || {

@@ -4,8 +4,8 @@
 //! once its last reader is done. A value in a row where any column of the expression is NULL has no
 //! meaning, and cannot cause an overflow error. A lone column of one word is never copied.
 //!
-//! What is to be summed is compiled `long`: what is computed of reals keeps the digits of an expansion;
-//! a column or a constant stays a double.
+//! Summands are compiled `long`: a number computed from reals keeps the digits of an expansion; a column or a constant
+//! stays a double.
 
 mod compile;
 mod program;
@@ -43,7 +43,7 @@ impl Scalar {
         self.kind
     }
 
-    /// How messages call the expression.
+    /// Text of the expression in messages.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -53,7 +53,7 @@ impl Scalar {
         &self.columns
     }
 
-    /// Whether it is a column as it stands, whose NULLs therefore are zeros.
+    /// Whether it is a plain column, whose NULLs therefore are zeros.
     pub(crate) fn is_column(&self) -> bool {
         self.steps.len() == 1 && self.columns.len() == 1
     }
@@ -125,7 +125,7 @@ impl Scalar {
         }
     }
 
-    /// A step over reals of which some are expansions; infinities are told from the result.
+    /// A step over reals of which some are expansions; infinities are found in the result.
     fn compute_long(
         &self,
         work: Work,

@@ -44,6 +44,6 @@ pub(crate) struct Scalar {
     pub(super) long: bool,
     pub(super) columns: Vec<usize>,
     pub(super) registers: Vec<Vec<u64>>,
-    /// How messages call it.
+    /// Its text in messages.
     pub(super) text: String,
 }

@@ -13,7 +13,7 @@ const VERSION: u8 = 2;
 /// Bytes before the body.
 const HEAD: usize = 5;
 
-/// What is in a payload: words, strings and counts, each in the order of the layout.
+/// Contents of a payload: words, strings and counts, each in the order of the layout.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Payload<'a> {
     /// That of the layout.
@@ -58,7 +58,7 @@ impl Payload<'_> {
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     payload: Payload<'a>,
-    /// How many counts, words and strings were read.
+    /// Numbers of counts, words and strings that were read.
     read: [usize; 3],
     row: usize,
 }
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         text.ok_or_else(|| self.refused("ends too early"))
     }
 
-    /// Nothing more comes.
+    /// Checks that everything was read.
     pub(super) fn end(self) -> Result<()> {
         let Payload {
             counts,

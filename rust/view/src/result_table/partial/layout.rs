@@ -1,9 +1,9 @@
-//! What partials of a query look like.
+//! Layout of a query's partials.
 //!
-//! Invariant: it follows from the query alone. Columns of groups come in the order of the variables, under
-//! the names that the view gives them; the numbers of a payload are those of the terms, then, of a COFACTOR,
-//! the sum of each feature and those of products of each two, counted from zero; companions come as the query
-//! has them, those of categories and of pairs behind. Cost: O(columns and terms).
+//! Invariant: it follows from the query alone. Columns of groups are in the order of the variables, under the names
+//! that the view gives them; the numbers of a payload are those of the terms, then, of a COFACTOR, the sum of each
+//! feature and those of products of each two, counted from zero; companions are in the order of the query, those of
+//! categories and of pairs behind. Cost: O(columns and terms).
 
 use std::sync::Arc;
 
@@ -18,25 +18,25 @@ use crate::answer::wide_kind;
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct PartialLayout {
-    /// The variables that tell groups.
+    /// The variables of the group key.
     pub(super) keys: Vec<VarId>,
     /// Their columns.
     pub(super) columns: Schema,
     /// The name of the column of payloads.
     pub(super) payload: String,
-    /// What the numbers of a group are.
+    /// Kinds of the numbers of a group.
     pub(super) numbers: Vec<NumberKind>,
-    /// How many of them are terms.
+    /// Number of terms among them.
     pub(super) terms: usize,
-    /// How many features a COFACTOR has.
+    /// Number of features of a COFACTOR.
     pub(super) features: usize,
     /// By companion.
     pub(super) companions: Vec<CompanionLayout>,
-    /// Tells it from the forms of other queries.
+    /// Distinguishes it from the layouts of other queries.
     pub(super) mark: u32,
 }
 
-/// What is told of each value of a companion.
+/// Layout of each value of a companion.
 #[derive(Clone, Debug)]
 pub(super) struct CompanionLayout {
     /// The types of what it is made of.
@@ -90,8 +90,8 @@ impl PartialLayout {
         Ok(layout)
     }
 
-    /// What makes partials of another query be refused: other groups, other columns of the result, other numbers
-    /// or values. Which tables and filters stand behind them is not told.
+    /// Mark by which partials of another query are refused: other groups, other columns of the result, other numbers or
+    /// values. It does not cover their tables and filters.
     fn marked(&self, query: &Bound) -> u32 {
         let mut hash = crc32fast::Hasher::new();
         let mut see = |text: &str| {

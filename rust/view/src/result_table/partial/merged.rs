@@ -1,11 +1,11 @@
 //! The sum of partials, behind the trait of all views.
 //!
-//! Groups are sums of products, those of a COFACTOR too: as sums of features and of their products, counted from
-//! zero in numbers that have the digits for it, so that no order of parts is told from another. Values of
-//! companions are a part by themselves, as an engine keeps them. Invariant: between transactions it is the
-//! sum of all that was merged; rows of tables do not come to it. A part that has what another took away, a
-//! negative count, is taken where deletes are trusted alone. Groups of a query with queries within are no
-//! sums: they are taken whole. Cost: O(1) a group that is merged, O(log n) comparisons a value.
+//! Groups are sums of products, those of a COFACTOR too: as sums of features and of their products, counted from zero
+//! in numbers that have the digits for it, so that the order of parts makes no difference. Values of companions are a
+//! part by themselves, as an engine keeps them. Invariant: between transactions it is the sum of all that was merged;
+//! it takes no rows of tables. A part that has what another took away, a negative count, is taken where deletes are
+//! trusted alone. Groups of a query with queries within are no sums: they are taken whole. Cost: O(1) a group that is
+//! merged, O(log n) comparisons a value.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct Merged {
     /// By companion: how its keys are made.
     pub(super) keys: Vec<ValueKeys>,
     payload_layout: PayloadLayout,
-    /// How far the origins of features had moved in any part, and before the running transaction.
+    /// Distance that the origins of features had moved in any part, and before the running transaction.
     pub(super) reach: Vec<f64>,
     reach_before: Vec<f64>,
     /// Of the columns of groups, or of rows with the name of their multiplicities.
@@ -59,7 +59,7 @@ pub fn merged_view(query: &Bound, shown: &SchemaRef) -> Result<Box<dyn View>> {
     Ok(Box::new(MaintainerView::of(query, merged)))
 }
 
-/// What a view merges partials into, if it is one of these.
+/// The view's target for merging partials, if it is one of these.
 pub fn merged_in(view: &mut dyn View) -> Option<&mut Merged> {
     let view: &mut dyn Any = view;
     view.downcast_mut()

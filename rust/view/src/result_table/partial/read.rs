@@ -177,7 +177,7 @@ impl Merged {
         Ok(delta)
     }
 
-    /// Whether no group that comes is there already, or comes twice.
+    /// Whether no group of the delta is there already, or is repeated.
     fn check_whole(&mut self, delta: &Delta) -> Result<()> {
         let table = self.groups.grouped().table;
         let stride = delta.width;
@@ -316,7 +316,7 @@ fn numbers(kinds: &[NumberKind], from: &mut Reader<'_>, out: &mut Vec<u64>) -> R
             if parts.clone().any(|part| !part.is_finite()) {
                 return Err(from.refused("has a sum that is no number"));
             }
-            // Whoever wrote it, its parts do not overlap.
+            // The sum normalises the parts of a foreign number: they do not overlap afterwards.
             let whole = parts.fold(Expansion::default(), |sum, part| {
                 sum.sum(Expansion::from(part))
             });

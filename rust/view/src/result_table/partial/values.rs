@@ -9,7 +9,7 @@ use ringview_ring::{PayloadRing, SumProduct};
 use super::super::{ResultTable, SumGroups};
 use crate::fields::Aspect;
 
-/// How the keys of the values of a companion are made.
+/// Construction of the keys of a companion's values.
 #[derive(Debug)]
 pub(super) struct ValueKeys {
     /// By field of the key.
@@ -18,7 +18,7 @@ pub(super) struct ValueKeys {
     width: usize,
 }
 
-/// Where a field of a key of values comes from.
+/// Source of a field of a key of values.
 #[derive(Clone, Copy, Debug)]
 enum From {
     /// A field of the key of the group.

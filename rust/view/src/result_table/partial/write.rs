@@ -1,8 +1,9 @@
 //! Groups and rows of a view as partials, all of them or as the running transaction changed them.
 //!
-//! Invariant: a group that only companions hold, for its rows came and went elsewhere or its values alone changed, is
-//! written with zeros. A degree-m payload is written as counted from zero, in numbers that have the digits for it. Cost:
-//! O(groups and values that are written), in batches.
+//! Invariant: a group that only companions hold is written with zeros: its rows were inserted and deleted elsewhere, or
+//! its values alone changed. A degree-m payload is written as counted from zero, in numbers that have the digits for
+//! it.
+//! Cost: O(groups and values that are written), in batches.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,9 +30,9 @@ const BLOCK: usize = 1 << 14;
 /// Bytes of payloads from which on a batch ends.
 const LARGE: usize = 1 << 26;
 
-/// The partial of a view of groups, in whose payloads the terms of the query stand at `places`, or as it numbers them:
-/// `values` are those of each companion of the query, those of categories behind the others, in parts whose keys are
-/// the groups and the values. One batch at least.
+/// The partial of a view of groups, in whose payloads the terms of the query are at `places`, or in the order of the
+/// query: `values` are those of each companion of the query, those of categories behind the others, in parts whose keys
+/// are the groups and the values. One batch at least.
 ///
 /// # Errors
 /// `Overflow` for a group of more bytes than Arrow can hold; what the budget says.
@@ -180,7 +181,7 @@ impl<'a> Groups<'a> {
         rows
     }
 
-    /// The keys of groups that only companions know.
+    /// The keys of groups that only companions hold.
     fn left(&self, written: &[ChangedSlot<'_>]) -> Vec<Vec<u64>> {
         let all = self.values.iter().flat_map(|values| values.of.keys());
         let mut left: BTreeSet<Vec<u64>> = all.cloned().collect();
@@ -231,7 +232,7 @@ impl<'a> Groups<'a> {
                 if self.layout.features > 0 {
                     let reached = from_zero(payload_layout, payload, &mut moments);
                     out.extend_from_slice(&moments);
-                    // That of the payload as it is: it is asked for first.
+                    // The reach of the current payload, which is read first.
                     if reach.is_empty() {
                         reach = reached;
                     }
@@ -275,8 +276,8 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Makes `out` the sums of features, then of products of each two, as they were asked for and counted from
-/// zero; how far their origins have moved while sums were rounded.
+/// Makes `out` the sums of features, then of products of each two, in the order of the query and counted from zero.
+/// Returns the distance that their origins have moved while sums were rounded.
 fn from_zero(payload_layout: &PayloadLayout, payload: &[u64], out: &mut Vec<u64>) -> Vec<u64> {
     let Some((words, features)) = payload_layout.features() else {
         unreachable!("a COFACTOR has features")

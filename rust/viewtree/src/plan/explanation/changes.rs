@@ -1,4 +1,4 @@
-//! What a change of each relation costs: the siblings that it meets between its leaf and the root.
+//! Cost of a change of each relation: the siblings that it meets between its leaf and the root.
 //!
 //! Invariant: these are the steps that the engine compiles, in its order; a climb is called constant
 //! exactly if each of them holds at most one partner for a row of the change. Cost: the probes of
@@ -22,8 +22,8 @@ impl Plan {
         atoms.map(|atom| self.change(atom, &met)).collect()
     }
 
-    /// What a change of one row of an atom costs, as text: `O(1)`, or which groups it walks. After
-    /// it, what follows where the atom's indicator projections change: where a key is new or gone.
+    /// Cost of a change of one row of an atom, as text: `O(1)`, or the groups that it walks. Then the cost of a change
+    /// of the atom's indicator projections: a key appears or disappears.
     #[must_use]
     pub fn update_cost(&self, atom: usize) -> String {
         self.change(atom, &self.all_meetings()).cost
@@ -51,7 +51,7 @@ impl Plan {
         changes.iter().find_map(of)
     }
 
-    /// What is met at each node, by node.
+    /// Siblings met at each node, by node.
     fn all_meetings(&self) -> Vec<Vec<Met>> {
         let graph = hypergraph(&self.atoms, &self.variables);
         let below = tree::relations(&self.tree);
@@ -98,7 +98,7 @@ impl Plan {
         }
     }
 
-    /// What a change meets from a leaf to the root.
+    /// Siblings that a change meets from a leaf to the root.
     fn propagate(&self, leaf: usize, met: &[Vec<Met>]) -> PathCost {
         let (mut meets, mut walked): (Vec<Meeting>, Vec<String>) = (Vec::new(), Vec::new());
         let mut from = leaf;
@@ -150,7 +150,7 @@ impl Plan {
         }
     }
 
-    /// The part of a view that a change walks when it knows some of the variables.
+    /// The part of a view that a change walks when some of the variables are bound.
     fn group(&self, view: usize, known: Set) -> String {
         let known = self.bound_keys(view, known);
         if known.is_empty() {

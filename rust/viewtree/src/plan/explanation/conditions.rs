@@ -1,7 +1,7 @@
 //! The conditions that say what a view of a query must cost, and what they fail by, in words.
 //!
-//! `graph::classes` decides them; that no free variable stands below a bound one in the order is
-//! decided here. Invariant: the variables and relations named are a counterexample to the definition.
+//! `graph::classes` decides them; whether a free variable is below a bound one in the order is decided here. Invariant:
+//! the variables and relations named are a counterexample to the definition.
 //! Cost: that of the classes.
 
 use ringview_explain::Condition;
@@ -244,7 +244,7 @@ impl Named<'_> {
         (variables, cycle.iter().map(relation).collect())
     }
 
-    /// What lies in two of the edges of a cycle, or in one and the head.
+    /// Variables that lie in two of the edges of a cycle, or in one and the head.
     fn shared(&self, cycle: &[usize], edges: &[Set]) -> Set {
         let head = edges.get(self.graph.edges.len()).copied();
         let cycle = cycle.iter().map(|at| edges[*at]).chain(head);

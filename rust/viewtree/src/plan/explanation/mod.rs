@@ -1,8 +1,8 @@
 //! A plan explained: why its view tree is as it is and what that costs, as an [`Explanation`].
 //!
-//! Invariant: it says what the engine does. Which sibling a change meets, in which order and how,
-//! comes from the function that the engine compiles its paths by. Cost: linear in the plan, but for a
-//! small linear program a view and a GYO reduction each for the classes and the indicator projections.
+//! Invariant: it says what the engine does. The function that compiles the engine's paths also gives the siblings that
+//! a change meets, their order and the kind of each probe. Cost: linear in the plan, but for a small linear program a
+//! view and a GYO reduction each for the classes and the indicator projections.
 //!
 //! | file | holds |
 //! |---|---|
@@ -23,7 +23,7 @@ use ringview_query::{OutputKind, PlanOutput, Representation, VarId};
 pub use conditions::conditions;
 
 impl Plan {
-    /// How a view of this plan is kept, why, and what that costs.
+    /// Layout of a view of this plan, the reasons for it, and its costs.
     #[must_use]
     pub fn explanation(&self) -> Explanation {
         let values = self.value_companions();
@@ -36,7 +36,7 @@ impl Plan {
         });
         let matrix = self.matrix.iter().map(|matrix| Auxiliary {
             what: "the products of the features".to_owned(),
-            // What stands beside it stands here.
+            // Its auxiliary views are listed in this explanation.
             view: Explanation {
                 beside: Vec::new(),
                 ..matrix.explanation()

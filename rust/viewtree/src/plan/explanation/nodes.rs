@@ -59,7 +59,7 @@ impl Plan {
             .collect()
     }
 
-    /// What a view holds for each of its keys.
+    /// Payload of a view for each of its keys.
     fn storage(&self, id: usize) -> String {
         let components = self.payload.nodes[id].len();
         let features = self.cofactor.as_ref().map_or(0, |c| c.nodes[id].len());
@@ -106,7 +106,7 @@ impl Plan {
         }
     }
 
-    /// Which cycle an indicator projection closes.
+    /// The cycle that an indicator projection closes.
     fn closes(&self, id: usize, atom: usize, graph: &Hypergraph) -> String {
         let nodes = &self.tree.nodes;
         let Some(parent) = nodes[id].parent() else {

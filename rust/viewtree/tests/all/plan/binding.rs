@@ -75,7 +75,7 @@ fn constants_take_the_type_of_their_column() {
         ),
         ("f <> 0.1", Kind::Real, Constant::Real(0.1)),
         ("b = 'true'", Kind::Int, Constant::Int(1)),
-        // A nanosecond cannot be told in a millisecond column: the column is scaled, nothing rounded.
+        // A millisecond column cannot hold a nanosecond: the column is scaled, nothing rounded.
         (
             "t < '1970-01-01 00:00:00.000001'",
             Kind::Decimal { scale: 0 },
@@ -125,7 +125,7 @@ fn whole_conditions_are_asked_for_their_verdict() {
         let is_it = matches!(&found, Some(Predicate::Is { value, .. }) if *value == wanted);
         assert!(is_it, "{text}: {found:?}");
     }
-    // What is never unknown tells so at once.
+    // A condition that is never unknown folds to a constant.
     let never = Some(Predicate::Constant { value: Some(false) });
     assert_eq!(bound("(n IS NULL) IS UNKNOWN"), never);
     assert_eq!(bound("(n IS NULL) IS TRUE"), bound("n IS NULL"));

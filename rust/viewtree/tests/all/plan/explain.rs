@@ -1,5 +1,5 @@
-//! What an explanation says is so: classes by their definitions from the literature, what they fail
-//! by as a counterexample, costs by what they must be for the class.
+//! Explanations are right: classes by their definitions from the literature, failing conditions by a counterexample,
+//! costs by what they must be for the class.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn relation(name: &str) -> usize {
     name.strip_prefix('r').unwrap().parse().unwrap()
 }
 
-/// What a failing condition names must itself break the definition.
+/// The variables and relations of a failing condition must themselves break the definition.
 fn check_offenders(join: &Join, explanation: &Explanation) {
     for condition in explanation
         .conditions
@@ -230,7 +230,7 @@ fn a_square_says_what_stays_quadratic() {
     );
 }
 
-/// The free variables stand where they were put, and the explanation says so.
+/// The free variables keep their given places, and the explanation says so.
 #[test]
 fn a_given_order_can_bury_free_variables() {
     let (tables, mut query) = Join::new("ab ab : a").tables();
@@ -260,7 +260,7 @@ fn unique_keys_come_before_groups() {
     assert_eq!(hows, [How::UniqueKey, How::Key]);
 }
 
-/// Costs come first, theory after; what fails only because something else does is not told again.
+/// Costs precede theory; a condition that fails only because another one does is not repeated.
 #[test]
 fn a_star_is_told_by_its_costs() {
     let tables = Tables::new("F(a, b, c) A(a, n) B(b) C(c)");

@@ -1,4 +1,4 @@
-//! What the dearest change of a view costs, as a power of the rows: what engines are ranked by.
+//! Cost of the dearest change of a view, as a power of the rows: engines are ranked by it.
 
 use crate::plan::common::{Tables, aggregate, col, grouped};
 use ringview_query::{Function, Query};

@@ -1,4 +1,4 @@
-//! Plans: what a bound query becomes, and what is told of it.
+//! Plans of bound queries, and their explanations.
 
 mod binding;
 mod common;

@@ -214,7 +214,7 @@ fn figure_6_without_the_indicator() {
     assert_eq!(plan.update_cost(1), "O(group of (C) in T[A, C])");
 }
 
-/// The chord closes two triangles: it is projected twice, and stands once.
+/// The chord closes two triangles: it is projected twice, and listed once.
 #[test]
 fn loop_four_with_a_chord() {
     let tables = Tables::new("R(A, B) S(B, C) T(C, D) U(D, A) E(A, C)");
@@ -282,7 +282,7 @@ fn the_largest_relation_gets_the_constant_update() {
     assert_eq!(plan.update_cost(1), "O(1)");
 }
 
-/// Where unique keys bound a view by one of its children, no indicator is wanted.
+/// If unique keys bound a view by one of its children, no indicator is needed.
 #[test]
 fn unique_keys_make_indicators_needless() {
     let tables = Tables::new("R(A, B) S(B, C) T(C, A)").with("T", |t| t.unique = Some(vec![0]));

@@ -173,7 +173,7 @@ proptest! {
         prop_assert_eq!(by_plan(&plan, &data), by_query(&query, &tables, &data));
     }
 
-    /// What a plan is made from survives its JSON form.
+    /// The query of a plan survives its JSON form.
     #[test]
     fn queries_survive_json(shapes in tables(1..=4), groups in any::<u32>(), argument in scalar()) {
         let query = build(&described(&shapes), groups, 0, Some(argument));

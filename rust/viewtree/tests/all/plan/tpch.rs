@@ -137,7 +137,7 @@ fn q3_changes_one_order_in_constant_time() {
     assert!(costs[0].contains("group of (custkey)"), "{costs:?}");
     assert_eq!(plan.class.width, 1.0);
     assert!(plan.class.free_connex);
-    // SQL asks for the type of the column it names.
+    // SQL requires the type of the named column.
     assert_eq!(plan.outputs[2].ty, Type::Int32);
 }
 

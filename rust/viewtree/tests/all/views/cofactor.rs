@@ -138,8 +138,7 @@ fn in_company(query: &Query, columns: &[ColumnRef]) -> Query {
     query
 }
 
-/// A view from empty to empty: after each step it is what nested loops say; and so is one in which
-/// the payload stands beside a sum.
+/// A view from empty to empty: after each step it equals nested loops, and so does one with the payload beside a sum.
 pub fn run(mut tables: Tables, query: &Query, columns: &[ColumnRef], steps: &[Step]) {
     let (plan, mut view) = tables.view(query);
     view.freeze();

@@ -84,9 +84,9 @@ fn rows_that_fill_a_view_cost_their_keys_above_the_leaf() {
     assert_eq!((steps(false), steps(true)), (93, 81));
 }
 
-/// Rows that come in order are not entered in the directory of a leaf that changes of others only walk, and in that of one
-/// where they are looked up they are; so it is with those that fill it. What comes later is added to the same keys either
-/// way.
+/// Rows that arrive in order are not entered in the directory of a leaf that changes of others only walk. They are
+/// entered in that of a leaf where they are looked up. The same holds for rows that fill a leaf. Later rows are added
+/// to the same keys either way.
 #[test]
 fn a_leaf_that_is_only_walked_takes_rows_in_order() {
     enum Rows {
@@ -134,7 +134,7 @@ fn a_leaf_that_is_only_walked_takes_rows_in_order() {
     assert!(apart < 2 * 4_096);
 }
 
-/// Who fills a view over relations that do not change says in which order, and what no later row meets is not kept.
+/// The order in which relations that do not change are loaded is given; rows that no later row meets are not kept.
 #[test]
 fn of_relations_that_stay_only_what_later_rows_meet_is_kept() {
     let mut tables = Tables::new(&[("R", &["a", "b"]), ("S", &["a"]), ("T", &["b"])]);
@@ -156,15 +156,15 @@ fn of_relations_that_stay_only_what_later_rows_meet_is_kept() {
         }
         commit(&mut view);
         assert_eq!(rows_of(&*view), 16);
-        // What is kept while rows come; later, nothing of them is met by any.
+        // Memory while rows are loaded: rows that no later row meets are not kept.
         view.memory_usage()
     };
     assert!(bytes(false, 8_000) > bytes(false, 80) + 8 * 8_000);
     assert!(bytes(true, 8_000) < bytes(true, 80) + 8_000);
 }
 
-/// Rows of a leaf that is not kept go up together all the same, where they meet groups: however they come, each group is
-/// walked once for all of them.
+/// Rows of a leaf that is not kept are propagated together all the same, if they meet groups. In any batches, each
+/// group is walked once for all of them.
 #[test]
 fn rows_that_meet_groups_walk_each_once() {
     let mut tables = Tables::new(&[("R", &["a", "b"]), ("S", &["b", "c"]), ("T", &["c", "d"])]);
@@ -196,7 +196,7 @@ fn rows_that_meet_groups_walk_each_once() {
     };
     // One after the other the rows of T would take 848 steps.
     assert_eq!((steps(16, 1), steps(16, 16)), (296, 296));
-    // However many: a step to read each, and one to find those of its key.
+    // For any number: a step to read each, and one to find those of its key.
     assert!(steps(4_000, 4_000) <= 296 + 2 * (4_000 - 16));
 }
 

@@ -29,8 +29,8 @@ fn star(columns: &[&str], directions: &[&str], size: i64) -> Vec<(Row, i64)> {
     (0..columns.len()).filter(directed).flat_map(ray).collect()
 }
 
-/// Steps of one row at the centre. Where its relation is `without` it, it has no row either that agrees
-/// with it in these columns.
+/// Steps of one row at the centre. If its relation is `without` it, it also has no other row that agrees with it in
+/// these columns.
 fn steps(tables: &Tables, query: &Query, table: &str, without: Option<&[&str]>, size: i64) -> u64 {
     let (plan, mut view) = tables.view(query);
     view.freeze();
@@ -65,7 +65,7 @@ fn check_claims(tables: &Tables, query: &Query) {
     let explanation = explain(tables, query);
     for change in &explanation.changes {
         let table = change.relation.as_str();
-        // What the relation and each of its indicator projections keep.
+        // Columns that the relation and each of its indicator projections keep.
         let leaves = change
             .climbs
             .iter()
@@ -139,8 +139,8 @@ fn claims_hold_for_the_classes() {
     assert_eq!(constant(&pairs), [false, false]);
 }
 
-/// What a unique key determines is met first: then the rest of the key of the next sibling is known,
-/// whose group would have to be walked else.
+/// The sibling that a unique key determines is met first. Then the rest of the key of the next sibling is bound;
+/// otherwise its group would have to be walked.
 #[test]
 fn a_unique_key_saves_a_walk() {
     let mut tables = Tables::new(&[
@@ -203,7 +203,7 @@ fn updates_are_the_rows_that_took_part_and_stayed() {
     commit(&mut view);
     feed(&plan, &mut view, "R", &batch(2, &r), -1).unwrap();
     view.rollback();
-    // NULL joins nothing, and what was undone has not come.
+    // NULL joins nothing, and undone rows are not counted.
     let of = |r, s| vec![("R".to_owned(), r), ("S".to_owned(), s)];
     assert_eq!(updates(&*view, NodeKind::Relation), of(3, 0));
     assert_eq!(updates(&*view, NodeKind::View), [("V@a".to_owned(), 0)]);
@@ -214,7 +214,7 @@ fn updates_are_the_rows_that_took_part_and_stayed() {
     assert_eq!(updates(&*view, NodeKind::Relation), of(4, 2));
     // The 9 had no partner.
     assert_eq!(updates(&*view, NodeKind::View), [("V@a".to_owned(), 2)]);
-    // The values beside it came the same way.
+    // The auxiliary tree of values received the same rows.
     let beside = &view.explanation().beside[0];
     assert!(
         beside

@@ -19,7 +19,7 @@ struct Step {
     owners: Vec<usize>,
     parts: Vec<Part>,
     undo: bool,
-    /// Whether it goes again at the end.
+    /// Whether it is deleted again at the end.
     leave: bool,
 }
 
@@ -39,7 +39,7 @@ fn steps(tables: &Tables) -> impl Strategy<Value = Vec<Step>> + use<> {
     )
         .prop_map(move |(table, owners, parts, dice)| {
             let (table, width) = names[table];
-            // Factors are numbered as they come.
+            // Factors are numbered in the order of their first column.
             let mut seen: Vec<usize> = Vec::new();
             let owners: Vec<usize> = owners[..width]
                 .iter()
@@ -147,7 +147,7 @@ proptest! {
         }
     }
 
-    /// A condition on one factor goes with it, one on several ties them.
+    /// A condition on one factor belongs to it, one on several ties them.
     #[test]
     fn conditions_hold_of_the_product(steps in steps(&tables()), between in any::<bool>()) {
         let mut filtered = query(

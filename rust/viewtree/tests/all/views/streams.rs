@@ -124,7 +124,7 @@ pub struct Step {
     table: &'static str,
     picks: Vec<(Row, i64)>,
     undo: bool,
-    /// The transaction goes on with the next step.
+    /// The transaction continues with the next step.
     open: bool,
 }
 
@@ -244,7 +244,7 @@ fn run_from(mut tables: Tables, query: &Query, filled: &[Step], steps: &[Step]) 
         assert_eq!(rows(&result(&*view), false), expected);
         assert_eq!(seen, expected, "the deltas add up to the result");
     }
-    // Everything goes: nothing stays.
+    // All rows are deleted: nothing stays.
     for (table, stored) in tables.rows.clone() {
         let all: Vec<(Row, i64)> = stored.into_iter().collect();
         feed(
@@ -279,7 +279,7 @@ proptest! {
         }
     }
 
-    /// A view that is filled, in several batches a table, goes on as one that had all rows as a stream.
+    /// A view that is filled, in several batches a table, continues as one that received all rows as a stream.
     #[test]
     fn views_that_are_filled_equal_nested_loops(filled in steps(&tables()), steps in steps(&tables())) {
         for query in queries() {

@@ -1,13 +1,13 @@
-//! Slots of a part in the order of their values: the ordered multiset behind MIN and MAX.
+//! Slots of a table in the order of their values: the ordered multiset behind MIN and MAX.
 //!
-//! The part holds how often each value is there; this holds each value once, as its slot, for as long as it is there at
-//! all. Where the ends alone are asked for, only the first and the last block are in order, and they are small: what is
-//! too much for them goes to the blocks between, and comes back when they are empty. Invariant: blocks are in order one
-//! after the other, are never empty, hold a bounded number of slots each, and have room for no more than four times
-//! their slots; the least slot of each stands first. So the ends are read in O(1). Cost: O(log n) comparisons to find a
-//! block of n / [`LOOSE`]; O(1) to add to it, O([`LOOSE`]) moves of slots without a comparison to remove; a block splits,
-//! joins its neighbour or fills an end in O([`LOOSE`]) comparisons, once in as many changes but for a constant. No step
-//! costs more than a block.
+//! The table holds the multiplicity of each value; this holds each value once, as its slot, while its multiplicity is
+//! not zero. If only the ends are read, only the first and the last block are in order, and they are small: their
+//! surplus moves to the blocks between, and moves back when they are empty. Invariant: blocks are in order one after
+//! the other, are never empty, hold a bounded number of slots each, and have capacity for no more than four times their
+//! slots; the least slot of each is first. So the ends are read in O(1). Cost: O(log n) comparisons to find a block of
+//! n / [`LOOSE`]; O(1) to add to it, O([`LOOSE`]) moves of slots without a comparison to remove; a block splits, joins
+//! its neighbour or fills an end in O([`LOOSE`]) comparisons, once in as many changes but for a constant. No step costs
+//! more than a block.
 
 #[cfg(test)]
 mod tests;
@@ -23,16 +23,16 @@ const LOOSE: usize = 2_048;
 /// Slots in the first and the last block, where only those are in order.
 const END: usize = 256;
 
-/// Slots of values, the least and the greatest at hand. Who calls says how the values of two slots compare.
+/// Slots of values, with fast access to the least and the greatest. The caller compares the values of two slots.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OrderedSlots {
     /// Most groups have one block: it needs no list of blocks. In order.
     first: Vec<u32>,
-    /// The least slot of each stands first; the last is in order.
+    /// The least slot of each is first; the last is in order.
     rest: Vec<Vec<u32>>,
 }
 
-/// How slots are kept in order.
+/// Order of the slots.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order<F> {
     /// Compares the values of two slots.
@@ -80,7 +80,7 @@ impl OrderedSlots {
         order.whole || at == 0 || at == self.rest.len()
     }
 
-    /// How many slots a block holds at the most.
+    /// Largest number of slots in a block.
     fn most<F>(&self, at: usize, order: Order<F>) -> usize {
         match (order.whole, self.is_end(at, order)) {
             (true, _) => BLOCK,
@@ -204,7 +204,7 @@ impl OrderedSlots {
         }
     }
 
-    /// The first block has gone: the least slots of the next one are it now.
+    /// Refills the removed first block with the least slots of the next one.
     fn fill_first<F: Fn(u32, u32) -> Ordering + Copy>(&mut self, order: Order<F>) {
         let is_sorted = self.is_sorted(1, order);
         let next = &mut self.rest[0];
@@ -219,7 +219,7 @@ impl OrderedSlots {
         order.lead(next);
     }
 
-    /// The last block may have gone: the greatest slots of the one before are it then.
+    /// If the last block was removed, makes a new one of the greatest slots of the block before.
     fn fill_last<F: Fn(u32, u32) -> Ordering + Copy>(&mut self, at: usize, order: Order<F>) {
         let Some(last) = self.rest.last_mut().filter(|_| !order.whole && at > 0) else {
             return;
@@ -295,7 +295,7 @@ impl OrderedSlots {
         std::iter::once(&self.first).chain(&self.rest)
     }
 
-    /// Every slot has gone to where `to` says, and their order with them.
+    /// Renumbers every slot by `to`, without a change of their order.
     pub(super) fn follow(&mut self, to: impl Fn(u32) -> u32) {
         let slots = self.first.iter_mut().chain(self.rest.iter_mut().flatten());
         slots.for_each(|slot| *slot = to(*slot));

@@ -52,7 +52,7 @@ proptest! {
         prop_assert_eq!(greatest, model.iter().copied().rev().find(keep));
     }
 
-    /// A window slides over values that come in order: an end leaves, the other comes.
+    /// A window slides over values in order: one end is deleted, the other inserted.
     #[test]
     fn a_window_slides(length in 1u32..9_000, steps in 1u32..9_000, down in any::<bool>()) {
         let compare = |one: u32, other: u32| match down {

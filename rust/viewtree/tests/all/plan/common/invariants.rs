@@ -1,4 +1,4 @@
-//! What the docs of a plan promise, checked from first principles.
+//! Documented invariants of a plan, checked from first principles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,8 @@ fn order(plan: &Plan) {
     }
 }
 
-/// Keys follow from the children; each bound variable goes at one node, with all its atoms below.
+/// Keys follow from the children; each bound variable is marginalised at one node, with all its
+/// atoms below.
 fn tree(plan: &Plan) {
     let nodes = &plan.tree.nodes;
     assert_eq!(plan.tree.root, nodes.len() - 1);
