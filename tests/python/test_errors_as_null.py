@@ -14,7 +14,7 @@ from ringview.errors import ArithmeticOverflowError, FunctionError, InvalidValue
 
 TEXTS = ["1", "2", "-3", "x", "", "2020-02-30", "2021-03-04", "99999999999999999999", None]
 
-# By what a view says, what DuckDB is asked.
+# The query of a view, and the query of DuckDB that it must equal.
 QUERIES = {
     "SELECT k, CAST(a AS BIGINT) AS n FROM t": "SELECT k, TRY_CAST(a AS BIGINT) AS n FROM t",
     "SELECT k, SUM(a::BIGINT) AS n FROM t GROUP BY k": "SELECT k, SUM(TRY_CAST(a AS BIGINT)) AS n "

@@ -1,4 +1,4 @@
-"""Rows compared with sums of doubles by an index: each sum is exact and rounded once, as by fsum."""
+"""Rows compared with sums of doubles by an index: each exact and rounded once, as by fsum."""
 
 from __future__ import annotations
 

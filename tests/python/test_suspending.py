@@ -178,7 +178,7 @@ def test_a_sum_that_overflows_leaves_those_it_shares_rows_with() -> None:
     assert rows(other) == [(1, top + 1, 2)]
     with pytest.raises((ArithmeticOverflowError, InvalidValueError)):
         one.resume()
-    # A view of the same rows that comes later does not depend on the one that is suspended.
+    # A later view of the same rows does not depend on the suspended one.
     later = db.create_view("later", "SELECT k, MAX(a) AS m, SUM(a) AS s FROM t GROUP BY k")
     db.delete("t", {"k": [1], "a": [1]})
     assert one.resume() == ["small"]
@@ -206,7 +206,7 @@ def test_a_suspended_view_is_dropped_and_replaced() -> None:
     assert strict.suspension is not None
     db.drop_view("last")
     with pytest.raises(InvalidValueError):
-        # Rows that are there make its creation fail: whoever creates it is told at once.
+        # Rows that are there make its creation fail, which raises at once.
         db.create_view("last", NUMBERS, on_error="suspend")
     assert rows(others) == [(1, 1), (2, 2)]
 
@@ -235,7 +235,7 @@ def test_a_file_keeps_what_is_suspended(tmp_path: Path) -> None:
         db.insert("t", {"k": [1], "a": ["y"]})
         db.delete("t", {"k": [1], "a": ["y"]})
         assert db.views["numbers"].suspension is not None
-    # The rows that made it fail are gone, so whoever opens the file finds it filled.
+    # The rows that made it fail were deleted, so the view is filled when the file is opened.
     with rv.Database.open(path) as db:
         assert db.views["numbers"].suspension is None
         assert rows(db.views["numbers"]) == [(1, 1), (2, 2)]

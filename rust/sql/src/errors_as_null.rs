@@ -1,6 +1,6 @@
 //! NULL in the place of values that cannot be computed: of a cast, and of a call of a function.
 //!
-//! A cast becomes TRY_CAST, a call stands within `try()`. Invariant: where all values can be computed, the rows are the same,
+//! A cast becomes TRY_CAST, a call is put within `try()`. Invariant: if all values can be computed, the rows are the same,
 //! and so are the names of outputs, which have been given before. Cost: linear in the text.
 
 use std::ops::ControlFlow;

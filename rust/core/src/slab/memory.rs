@@ -154,7 +154,7 @@ impl Memory {
             return false;
         }
         other.bytes = used;
-        // Its first pages have moved: the rest is given back.
+        // SAFETY: the rest of the range is not used.
         unsafe { system::give_back(self.start.add(used), self.range - used) };
         (self.range, self.bytes) = (0, 0);
         *self = other;

@@ -1,9 +1,9 @@
 //! Suspending a view that a change makes fail, in the place of refusing the change; and resuming it.
 //!
-//! A change that fails is undone. Where the values of its rows made a view fail, and that view and all above it may be
+//! A change that fails is undone. If the values of its rows made a view fail, and that view and all above it may be
 //! suspended, they are, and the change is applied without them. Invariant: a change that fails in the end suspends nothing,
 //! and a resumption that fails leaves every view as it was. A follower of a resumed view is given the difference from the
-//! rows that it knows. Cost: the change once more for each view that fails, and the rows of a followed view; a resumption
+//! rows that it has read. Cost: the change once more for each view that fails, and the rows of a followed view; a resumption
 //! fills the view from the rows that are there.
 
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -160,7 +160,7 @@ impl Database {
         Ok(true)
     }
 
-    /// The change is applied: lets go of the nodes of what it suspended.
+    /// The change is applied: releases the nodes of the views that it suspended.
     pub(super) fn keep_suspended(&mut self, gone: Suspended) {
         if !gone.views.is_empty() {
             self.release_nodes(gone.nodes);
@@ -287,7 +287,7 @@ impl Database {
         Ok(())
     }
 
-    /// Refuses what could not be told to the followers of the view that was resumed last.
+    /// Refuses a difference that followers of the view resumed last could not read.
     fn check_followed(&self, resumed: &mut [(String, u64, Box<Suspension>)]) -> Result<()> {
         let Some((name, _, suspension)) = resumed.last_mut() else {
             return Ok(());
@@ -309,7 +309,7 @@ impl Database {
         Ok(())
     }
 
-    /// Gives the followers of resumed views the difference from what they know.
+    /// Gives the followers of resumed views the difference from the rows that they have read.
     fn tell_resumed(&mut self, resumed: &mut [(String, u64, Box<Suspension>)]) {
         for (name, _, suspension) in resumed {
             let Ok(index) = self.state.graph.index(name) else {

@@ -17,9 +17,11 @@
 //! | `general/` | the general algorithm: free and bound maps, combinations of rows, aggregates |
 //! | `state` | [`Machine`] and what it is made of, as data |
 //! | `optimised`, `partitioned`, `part` | queries maintained by indexes, or in parts; the rows of a key |
+//! | `folded` | a subquery over one relation, its aggregates kept row by row |
 //! | `description` | how a query is maintained, for explanations |
 
 mod description;
+mod folded;
 mod general;
 mod indexed;
 mod keyed;
@@ -39,7 +41,7 @@ use ringview_core::{Batch, Budget, Error, Result, Type};
 use general::General;
 use indexed::selector::with_scratch;
 use query::{Nowhere, Row, RowAt, evaluate};
-use state::{Indexed, Partitioned, State};
+use state::{Folded, Indexed, Partitioned, State};
 
 pub use description::{Description, Strategy};
 pub use general::{Group, GroupDelta};
@@ -68,6 +70,7 @@ macro_rules! any {
             State::Indexed($of) => $result,
             State::Partitioned($of) => $result,
             State::General($of) => $result,
+            State::Folded($of) => $result,
         }
     };
 }
@@ -82,6 +85,18 @@ impl Machine {
     /// One without parts: it is itself the part of a key.
     pub(super) fn in_one(plan: Plan) -> Self {
         Self::made(plan, false)
+    }
+
+    /// That of a subquery that no outer row correlates.
+    pub(super) fn closed(plan: Plan) -> Self {
+        let folded = match recognise::recognise(&plan.tables, &plan.block) {
+            Ok(_) => None,
+            Err(why) => Folded::new(&plan).map(|folded| (folded, why)),
+        };
+        match folded {
+            Some((folded, why)) => Self::of(plan, State::Folded(Box::new(folded)), Some(why)),
+            None => Self::new(plan),
+        }
     }
 
     fn made(plan: Plan, in_parts: bool) -> Self {
@@ -129,6 +144,7 @@ impl Machine {
     pub fn description(&self) -> Description {
         let (strategy, parts, walked) = match &self.state {
             State::Indexed(indexed) => (Strategy::Indexed, 1, usize::from(indexed.walks())),
+            State::Folded(_) => (Strategy::Indexed, 1, 0),
             State::General(_) => (Strategy::General, 0, 0),
             State::Partitioned(of) => {
                 let (parts, walked) = of.parts();
@@ -152,7 +168,7 @@ impl Machine {
         match &self.state {
             State::Indexed(indexed) => indexed.walks(),
             State::Partitioned(parts) => parts.parts().1 > 0,
-            State::General(_) => false,
+            State::General(_) | State::Folded(_) => false,
         }
     }
 
@@ -253,6 +269,7 @@ impl Machine {
             }
             State::Partitioned(parts) => parts.groups(budget),
             State::General(general) => general.result(budget),
+            State::Folded(folded) => Ok(vec![(Row::new(), folded.aggregates()?)]),
         }
     }
 
@@ -278,7 +295,7 @@ impl Machine {
         match &mut self.state {
             State::Partitioned(parts) => parts.delta(budget),
             State::General(general) => general.delta(budget),
-            State::Indexed(..) => self.groups(budget).map(GroupDelta::All),
+            State::Indexed(..) | State::Folded(_) => self.groups(budget).map(GroupDelta::All),
         }
     }
 
@@ -365,6 +382,7 @@ impl State {
                 parts.take(table, *row, std::iter::once((row.at, times)), budget)
             }
             State::General(general) => general.change(table, row, times),
+            State::Folded(folded) => folded.change(table, row, times.0),
         }
     }
 }

@@ -17,7 +17,7 @@ impl Indexed {
         selector.closed(&mut |value| {
             value.blocks(&mut |block| {
                 let inner = Plan::new(plan.tables.clone(), block.clone());
-                closed.push((block.number, Machine::new(inner)));
+                closed.push((block.number, Machine::closed(inner)));
             });
         });
         Self {

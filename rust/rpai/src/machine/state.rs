@@ -11,10 +11,11 @@ use ringview_core::Batch;
 use ringview_relation::{KeyScratch, KeyedTable as Table};
 
 use crate::machine::general::General;
+use crate::machine::general::accumulator::Accumulator;
 use crate::machine::indexed::memo::Memo;
 use crate::machine::indexed::selector::Selector;
 use crate::machine::keyed::shape::{Shape, Total};
-use crate::machine::query::{Plan, Row};
+use crate::machine::query::{Block, Cell, Plan, Row};
 use crate::machine::store::packed::PackedRows;
 
 /// A maintained query.
@@ -34,6 +35,16 @@ pub(super) enum State {
     Indexed(Indexed),
     Partitioned(Box<Partitioned>),
     General(Box<General>),
+    Folded(Box<Folded>),
+}
+
+/// See `folded`.
+#[derive(Clone, Debug)]
+pub(super) struct Folded {
+    pub(super) block: Block,
+    pub(super) all: Vec<Accumulator>,
+    /// The values of each row since the last commit, by aggregate, and the times of the row.
+    pub(super) undo: Vec<(Vec<Cell>, i128)>,
 }
 
 /// See `optimised`.

@@ -94,6 +94,16 @@ impl Accumulator {
         Ok(())
     }
 
+    /// Whether it holds no row.
+    pub(crate) fn is_vacant(&self) -> bool {
+        self.count == 0 && self.values.is_empty()
+    }
+
+    /// Bytes of its values, nearly: a node of the ordered multiset is half full at least.
+    pub(crate) fn memory_usage(&self) -> usize {
+        2 * self.values.len() * size_of::<(Cell, i128)>()
+    }
+
     /// Its value.
     pub(crate) fn value(&self, what: &Aggregate) -> Result<Cell> {
         if matches!(what, Aggregate::Count | Aggregate::Counted(_)) {
@@ -124,15 +134,19 @@ pub(crate) fn take(
     scope: &dyn Scope,
     times: i128,
 ) -> Result<()> {
-    for (aggregate, accumulator) in block.aggregates.iter().zip(all) {
-        let value = match aggregate.argument() {
-            Some(value) if matches!(aggregate, Aggregate::Sum(_) | Aggregate::Average(_)) => {
-                summand(value, scope)?
-            }
-            Some(value) => value_for(value, scope)?,
-            None => Cell(None),
-        };
-        accumulator.take(aggregate, value, times)?;
-    }
-    Ok(())
+    let values = values(block, scope)?;
+    let mut each = block.aggregates.iter().zip(all).zip(values);
+    each.try_for_each(|((aggregate, of), value)| of.take(aggregate, value, times))
+}
+
+/// The values of a combination of rows, by aggregate.
+pub(crate) fn values(block: &Block, scope: &dyn Scope) -> Result<Vec<Cell>> {
+    let value = |aggregate: &Aggregate| match aggregate.argument() {
+        Some(value) if matches!(aggregate, Aggregate::Sum(_) | Aggregate::Average(_)) => {
+            summand(value, scope)
+        }
+        Some(value) => value_for(value, scope),
+        None => Ok(Cell(None)),
+    };
+    block.aggregates.iter().map(value).collect()
 }
