@@ -31,7 +31,7 @@ _Order = list[tuple[str, Any]]
 
 @dataclass(frozen=True)
 class Definition:
-    """The text of a view, and what is said beside it.
+    """The text of a view, and the options of its definition.
 
     Args:
         sql: One SELECT.
@@ -42,9 +42,9 @@ class Definition:
         parameters: Values of `$1` and `?`, or by name of `$name` and `:name`.
         dialect: That of the text.
         in_blocks: Whether conditions across tables and with subqueries become joins with blocks
-            alone, where an engine might keep them as they stand.
-        only_joins: Whether rows without a partner are told by a condition, so that the query is
-            one of joins and groups where it can be.
+            alone, where an engine might keep them as they are.
+        only_joins: Whether a condition marks rows without a partner, so that the query is one of
+            joins and groups where it can be.
     """
 
     sql: str
@@ -142,7 +142,7 @@ def _number(value: object, place: str) -> float:
 
 
 def tables_of(query: Json) -> Iterator[str]:
-    """What the atoms of a query read, and those of the queries in its condition, O(its size)."""
+    """Relations of the atoms of a query, and of the queries in its condition, O(its size)."""
     yield from (atom["table"] for atom in query["atoms"])
     for within in query.get("subqueries", ()):
         yield from tables_of(within)
