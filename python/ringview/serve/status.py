@@ -188,7 +188,7 @@ class _Collected:
         yield from (up, batches, rows, lag)
 
     def _positions(self) -> Iterator[Metric]:
-        """Positions of sources, if they are numbers; of a source of many files their count alone."""
+        """Positions of sources, if they are numbers; a source of many files has only their count."""
         if TABLE not in self._context.db.tables:
             return
         places: dict[str, list[tuple[str, str]]] = {}
