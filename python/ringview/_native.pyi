@@ -478,7 +478,7 @@ class Database:
     def changes_of(
         self, statement: Statement, pending: Sequence[_Op], net: bool
     ) -> tuple[int, list[_Rows], Rows | None]:
-        """Number of rows that a statement would change behind others, its changes, and RETURNING."""
+        """Number of rows a statement would change behind some changes, its own, and RETURNING."""
 
     def returning(self, statement: Statement) -> Rows | None:
         """The columns of what RETURNING would show; None if there is none."""
