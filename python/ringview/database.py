@@ -362,11 +362,11 @@ class Database:
                 is checked.
             static: The table is filled before views read it and then stays as it is, which lets
                 views store less.
-            keep_for: A column of dates or timestamps and how long rows stay, as in `("ts", "7
-                days")`, `("day", "3 months")` or `("ts", timedelta(hours=12))`: a row is deleted as
-                soon as its moment is that long before the clock, see `advance`. A row that is too
-                old when it is inserted is accepted and deleted at once. A row with NULL there
-                stays.
+            keep_for: A column of dates or timestamps and how long rows stay, as in
+                `("ts", "7 days")`, `("day", "3 months")` or `("ts", timedelta(hours=12))`: a row is
+                deleted as soon as its moment is that long before the clock, see `advance`. A row
+                that is too old when it is inserted is accepted and deleted at once. A row with NULL
+                there stays.
             create_or_replace: A table of this name is dropped first, with its rows.
             if_not_exists: A table of this name with the same columns stays, and is returned.
 
@@ -762,7 +762,7 @@ class Database:
 
         Complexity: that of filling a view of the query from tables that do not change, and of
         reading it. If a view maintains the same, or its sums over the same join, that of reading
-            the result.
+        the result.
 
         >>> import ringview as rv
         >>> db = rv.Database()

@@ -188,7 +188,7 @@ class _Collected:
         yield from (up, batches, rows, lag)
 
     def _positions(self) -> Iterator[Metric]:
-        """Positions of sources, if they are numbers; a source of many files has only their count."""
+        """Positions of sources, if they are numbers; a source of many files has only a count."""
         if TABLE not in self._context.db.tables:
             return
         places: dict[str, list[tuple[str, str]]] = {}

@@ -25,7 +25,7 @@ class ParquetSink:
 
     A file is there whole or not at all, and a repeated batch replaces its file. A batch that did
     not move a view has no file of it. The folder of a view holds changes of one owner, a sender or
-    a checkpoint of Spark: another one counts its batches from 1, and would replace some.
+    a checkpoint of Spark: another one counts its own batches, and would replace some.
 
     >>> import tempfile
     >>> import pyarrow as pa

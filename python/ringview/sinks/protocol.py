@@ -3,9 +3,9 @@
 A sink is called as `sink(view, batch, changes)` for each batch that moved a view. After a crash it
 may be called again for the last batch that it had, with the same rows: one that replaces a batch of
 the same number, or notes its number in one transaction with its rows, has each change exactly once.
-Each sender, and each checkpoint of Spark, counts its batches from 1: a sink that has `begin(owner,
-views, is_new)` gets the identity of the counter first, at each start; one that has `close()` is
-called when no more batches follow for now.
+Each sender, and each checkpoint of Spark, counts its own batches: a sink that has
+`begin(owner, views, is_new)` gets the identity of the counter first, at each start; the `close()`
+of a sink that has it is called when no more batches follow for now.
 
 Cost: none.
 """

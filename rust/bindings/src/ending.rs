@@ -4,7 +4,7 @@
 //! stack that would take the interpreter again, or of a library behind it whose destructors would, which aborts the
 //! process. Invariant: the end waits until no thread runs Python within a call of this extension, or is about to return
 //! there. From then on a thread that returns from a call rests until the process ends, and holds what its call held.
-//! Other threads that have made calls get a moment to reach this file and rest. All calls release the interpreter and
+//! Other threads that have made calls get a moment to reach this code and rest. All calls release the interpreter and
 //! take it through this file. Cost: two atomic additions a call.
 
 use std::cell::Cell;

@@ -137,7 +137,7 @@ class JsonLines:
     """A folder with a file of JSON lines for each micro-batch that has letters.
 
     A file is there whole or not at all, and a repeated batch replaces it, or removes it. The folder
-    has letters of one checkpoint: another one counts its batches from 0.
+    has letters of one checkpoint: another one counts its own batches.
 
     >>> import tempfile
     >>> found = pa.table({"batch_id": [7], "reason": ["no"], "multiplicity": [1]})
