@@ -459,7 +459,7 @@ class Database:
             order: A variable order: names of columns, nested, as
                 `{"postcode": {"h.house": {}, "s.shop": {}}}`; chosen by cost if None.
             nulls: Treatment of rows that have NULL in a feature of a COFACTOR: "refuse" the change
-                that brings one, as it does by default, or "skip" the row.
+                that brings one, the default, or "skip" the row.
             representation: How the rows of a join are kept: "factorised" as unions and products
                 that take no more room than the tables' joins on each variable, "listing" one by
                 one; if None, factorised unless there is only one table, or DISTINCT leaves out a
@@ -804,8 +804,8 @@ class Database:
 
         Returns:
             The result of the last statement: of a `SELECT`, or a statement with `RETURNING`, its
-                rows, a `pyarrow.Table`; of other `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` and
-                `CREATE TABLE .. AS` the number of rows that it changed, an int; else None.
+            rows, a `pyarrow.Table`; of other `INSERT`, `UPDATE`, `DELETE`, `TRUNCATE` and
+            `CREATE TABLE .. AS` the number of rows that it changed, an int; else None.
 
         Raises:
             QueryError: A text that is no SQL, with its place in the script; a statement of a
